@@ -1,0 +1,48 @@
+"""Pin and hash what .venv holds: ranges in, exact versions with hashes out.
+
+One lock file a purpose, solved one after another under the pins of those before it, so that all of
+them fit into one environment on every Python that Capstan supports. The files name packages and
+hashes, and never where they come from: that is for each machine's own configuration to say.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# (ranges, lock file), in the order in which they are solved.
+LOCKS = (
+    ("requirements/oracle.in", "requirements/oracle.txt"),
+    ("runtime/pyproject.toml", "requirements/runtime.txt"),
+    ("operator/pyproject.toml", "requirements/operator.txt"),
+    ("examples/digits/requirements.in", "examples/digits/requirements.txt"),
+    ("requirements/build.in", "requirements/build.txt"),
+    ("requirements/dev.in", "requirements/dev.txt"),
+)
+
+COMPILE = (
+    *("pip", "compile", "--quiet", "--universal", "--python-version", "3.11"),
+    *("--generate-hashes", "--no-emit-index-url", "--no-emit-find-links"),
+)
+
+
+def main() -> None:
+    """Write every lock file anew; arguments are passed on to the solver (--upgrade, for one)."""
+    uv = pathlib.Path(sys.executable).parent / "uv"
+    solved: list[str] = []
+    for ranges, lock in LOCKS:
+        print(f"{ranges} -> {lock}", flush=True)
+        constraints = [part for path in solved for part in ("--constraint", path)]
+        subprocess.run(
+            [uv, *COMPILE, *constraints, *sys.argv[1:], ranges, "--output-file", lock],
+            cwd=ROOT,
+            env={**os.environ, "UV_CUSTOM_COMPILE_COMMAND": "make requirements"},
+            check=True,
+        )
+        solved.append(lock)
+
+
+if __name__ == "__main__":
+    main()
