@@ -1,0 +1,1 @@
+"""The vocabulary of every other layer: dtypes, shapes, devices, clusters, nodes. Values only; nothing here acts."""

@@ -1,0 +1,47 @@
+"""Who shares what: resources by (container, name), one table per task.
+
+TensorFlow's ResourceMgr (core/framework/resource_mgr.h). A container is what `Session.reset` clears
+by name; ops without one use the task's default container, which a server names after its job.
+"""
+
+import threading
+from collections.abc import Iterable
+
+from capstan import errors
+from capstan.core import dtypes
+from capstan.resources import variable
+
+
+class ResourceManager:
+    """The resources of one task. Thread-safe."""
+
+    def __init__(self, default_container: str = "localhost") -> None:
+        self.default_container = default_container
+        self._lock = threading.Lock()
+        self._variables: dict[tuple[str, str], tuple[variable.Variable, dtypes.DType]] = {}
+
+    def variable(self, container: str, name: str, dtype: dtypes.DType) -> variable.Variable:
+        """Return the variable of that name, making it (uninitialised) the first time.
+
+        Raises:
+            InvalidArgumentError: it exists with another dtype.
+        """
+        key = (container or self.default_container, name)
+        with self._lock:
+            cell, held = self._variables.setdefault(key, (variable.Variable(name), dtype))
+        if held != dtype:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Variable {name!r} in container {key[0]!r} holds {held.name}, not {dtype.name}; "
+                "another graph made it: give one of the two another name, shared_name or container",
+            )
+        return cell
+
+    def clear(self, containers: Iterable[str] = ()) -> None:
+        """Forget the values in the named containers, or in the default one when none is named."""
+        doomed = set(containers) or {self.default_container}
+        with self._lock:
+            cells = [cell for (box, _), (cell, _) in self._variables.items() if box in doomed]
+        for cell in cells:
+            cell.clear()

@@ -1,0 +1,78 @@
+"""A variable as a task keeps it: one array, one lock.
+
+The lock guards the array against torn reads and lost updates *between* steps: kernels that change the
+variable hold it, and so does whoever copies the value out of the task. A read inside a step shares
+the memory (TensorFlow's reference variables do the same), so a step that reads and another that
+assigns at the same time race, as they do in TensorFlow without `use_locking`.
+"""
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+
+Array = np.ndarray[Any, Any]
+
+
+class Variable:
+    """A named, typed cell. Thread-safe as the module says."""
+
+    __slots__ = ("array", "lock", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.array: Array | None = None
+        self.lock = threading.Lock()
+
+    def read(self) -> Array:
+        """Return the live array; the caller must not write to it.
+
+        Raises:
+            FailedPreconditionError: nothing was assigned yet.
+        """
+        array = self.array
+        if array is None:
+            raise errors.FailedPreconditionError(
+                None, None, f"Attempting to use uninitialized value {self.name}"
+            )
+        return array
+
+    def snapshot(self, out: Array | None = None) -> Array:
+        """Copy the value under the lock, into `out` when that has its shape and dtype."""
+        with self.lock:
+            array = self.read()
+            if out is None or out.shape != array.shape or out.dtype != array.dtype:
+                return array.copy()
+            np.copyto(out, array)
+            return out
+
+    def assign(self, value: Array, *, validate_shape: bool = True) -> None:
+        """Copy `value` in; the first assignment, or one of another shape, takes new memory.
+
+        Raises:
+            InvalidArgumentError: `validate_shape` and the variable holds another shape.
+        """
+        with self.lock:
+            array = self.array
+            if array is not None and array.shape == value.shape and array.dtype == value.dtype:
+                np.copyto(array, value)
+                return
+            if array is not None and validate_shape and array.shape != value.shape:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    "Assign requires shapes of both tensors to match. "
+                    f"lhs shape= {_show(array.shape)} rhs shape= {_show(value.shape)}",
+                )
+            self.array = np.array(value, order="C")
+
+    def clear(self) -> None:
+        """Forget the value, as `Session.reset` asks; whoever holds the cell goes on sharing it."""
+        with self.lock:
+            self.array = None
+
+
+def _show(shape: tuple[int, ...]) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"

@@ -1,0 +1,92 @@
+"""What a master and a worker answer, free of gRPC (TensorFlow: master_interface.h, worker_interface.h).
+
+`transport.grpc` speaks these over the network; `services.master` and `services.worker` implement them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from capstan.core import config, node
+from capstan.partition import parts
+
+Array = np.ndarray[Any, Any]
+
+PROTOCOL_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of a task, as `Session.list_devices` shows it."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """Who a worker is. A restart of the task changes `incarnation`, never 0."""
+
+    incarnation: int
+    devices: tuple[Device, ...]
+    protocol_version: int = PROTOCOL_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class StepOptions:
+    """Per-step options: `timeout_ms` 0 means the session's own limit."""
+
+    timeout_ms: int = 0
+
+
+class MasterApi(Protocol):
+    """Sessions over a cluster. Thread-safe; `run_step` and `create_session` block."""
+
+    def create_session(self, nodes: Sequence[node.Node], settings: config.SessionConfig) -> str:
+        """Open a session; returns its handle. Waits until every task of the cluster answers."""
+
+    def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
+        """Add nodes to a session at graph `version`; returns the new version.
+
+        Raises:
+            AbortedError: the session does not exist, or is at another version.
+        """
+
+    def run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: StepOptions,
+    ) -> list[Array]:
+        """Run what `fetches` (`node:index`) and `targets` (`node`) need; returns copies of the fetches."""
+
+    def close_session(self, handle: str) -> None:
+        """End a session; steps in flight raise CancelledError."""
+
+    def reset(self, containers: Sequence[str]) -> None:
+        """Close every session of this master and clear the containers on all tasks."""
+
+    def list_devices(self, handle: str) -> tuple[Device, ...]:
+        """The devices that the session may use."""
+
+
+class WorkerApi(Protocol):
+    """What a master asks of a task outside steps. Thread-safe; every call is one round trip."""
+
+    def get_status(self) -> WorkerStatus:
+        """Say who answers."""
+
+    def register_graph(self, session: str, part: parts.Part) -> int:
+        """Compile a part for later steps; returns its handle, unique in this incarnation."""
+
+    def deregister_graph(self, session: str) -> None:
+        """Forget all that a session registered."""
+
+    def cleanup_all(self, containers: Sequence[str]) -> None:
+        """Clear containers (none named: the default one)."""
