@@ -1,0 +1,1 @@
+"""The operator half of Capstan: turns a TrainingJob into tasks and brings failed tasks back."""

@@ -1,0 +1,1 @@
+"""The TrainingJob as values: names, spec, status, and how text becomes them. Pure."""

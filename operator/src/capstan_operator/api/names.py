@@ -1,0 +1,56 @@
+"""Every string the operator shares with tasks, users and clusters, written once and typed."""
+
+import enum
+import re
+from dataclasses import dataclass
+from typing import NewType, Self
+
+Uid = NewType("Uid", str)
+"""Identity of one life of a task: a pod's UID or, on one machine, of one process start. Opaque."""
+
+TRAINER = "trainer"
+"""The container whose end is the end of the task, when there is more than one."""
+
+DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+MAX_NAME = 63
+
+
+class ReplicaType(enum.StrEnum):
+    """TensorFlow's job names, which the API calls replica types. In table order."""
+
+    CHIEF = "chief"
+    PS = "ps"
+    WORKER = "worker"
+    EVALUATOR = "evaluator"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskName:
+    """One task of the cluster. Unique within its job, the same over all restarts.
+
+    >>> str(TaskName(ReplicaType.WORKER, 1))
+    'worker-1'
+    """
+
+    type: ReplicaType
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.type}-{self.index}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what `str` wrote.
+
+        Raises ValueError for anything else.
+
+        >>> TaskName.parse("ps-0") == TaskName(ReplicaType.PS, 0)
+        True
+        """
+        found = re.fullmatch(r"([a-z]+)-(0|[1-9][0-9]*)", text, re.ASCII)
+        if found is None or found[1] not in {str(kind) for kind in ReplicaType}:
+            raise ValueError(
+                f"{text!r} is no task name: write <type>-<index> with the type one of "
+                + ", ".join(ReplicaType)
+            )
+        return cls(ReplicaType(found[1]), int(found[2]))

@@ -1,0 +1,1 @@
+"""What a task is told: the ClusterSpec and its environment. Pure."""
