@@ -1,8 +1,8 @@
 """The seam of the data plane: what a step needs of whatever carries its tensors.
 
-A `Link` is an ordered, two-way channel of frames between two tasks. It serves one step at a time: the
-master takes one per remote participant from a pool, the caller of the step reads it, and gives it
-back when the step has ended well. A step that ends badly closes its links, and that is how the
+A `Link` is an ordered, two-way channel of frames between two tasks. It serves one step at a time:
+the master takes one per remote participant from a pool, the caller of the step reads it, and gives
+it back when the step has ended well. A step that ends badly closes its links, and that is how the
 others learn of it. Every plane passes one conformance suite.
 """
 
@@ -64,7 +64,7 @@ class Link(Protocol):
         """
 
     def pending(self) -> bool:
-        """Say whether bytes of a frame have been read already, so that `recv` must come before a poll."""
+        """Say whether bytes of a frame were read already: then `recv` must come before a poll."""
 
     def fileno(self) -> int:
         """A descriptor that polls readable when `recv` has something to read."""

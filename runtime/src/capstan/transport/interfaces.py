@@ -1,6 +1,9 @@
-"""What a master and a worker answer, free of gRPC (TensorFlow: master_interface.h, worker_interface.h).
+"""What a master and a worker answer, free of gRPC.
 
-`transport.grpc` speaks these over the network; `services.master` and `services.worker` implement them.
+TensorFlow's cut: master_interface.h, worker_interface.h.
+
+`transport.grpc` speaks these over the network; `services.master` and `services.worker` implement
+them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,7 +67,7 @@ class MasterApi(Protocol):
         targets: Sequence[str],
         options: StepOptions,
     ) -> list[Array]:
-        """Run what `fetches` (`node:index`) and `targets` (`node`) need; returns copies of the fetches."""
+        """Run what `fetches` (`node:index`) and `targets` (`node`) need; returns copies."""
 
     def close_session(self, handle: str) -> None:
         """End a session; steps in flight raise CancelledError."""
