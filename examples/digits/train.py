@@ -1,0 +1,145 @@
+"""Train a classifier of handwritten digits with parameter servers, between graphs.
+
+Each task of the cluster runs this script. What it is comes from the environment variable TF_CONFIG,
+or from flags; with neither, it trains alone:
+
+    python train.py
+    python train.py --ps_hosts=127.0.0.1:2222 --worker_hosts=127.0.0.1:2223,127.0.0.1:2224 \
+        --job_name=worker --task_index=0
+"""
+
+import math
+import os
+import sys
+
+import capstan as tf
+import digits
+
+flags = tf.app.flags
+flags.DEFINE_string("ps_hosts", "", "Parameter servers: comma-separated host:port")
+flags.DEFINE_string("worker_hosts", "", "Workers: comma-separated host:port")
+flags.DEFINE_string("job_name", "", "What this task is: ps or worker")
+flags.DEFINE_integer("task_index", 0, "Index of this task within its job")
+flags.DEFINE_string(
+    "checkpoint_dir",
+    os.environ.get("CAPSTAN_CHECKPOINT_DIR", ""),
+    "Where to keep checkpoints; none are written by default",
+)
+flags.DEFINE_integer("steps", 20000, "Global step at which training ends")
+flags.DEFINE_integer("batch_size", 64, "Images in a step of one worker")
+flags.DEFINE_integer("hidden", 128, "Units of the hidden layer")
+flags.DEFINE_float("learning_rate", 0.001, "Of Adam")
+FLAGS = flags.FLAGS
+
+
+def main(_):
+    cluster, job_name, task_index = find_task()
+    target = ""
+    if cluster:
+        server = start_server(cluster, job_name, task_index)
+        if job_name == "ps":
+            server.join()
+            return
+        target = server.target
+    is_chief = task_index == 0 and (job_name == "chief" or "chief" not in cluster.jobs)
+    train(cluster, target, job_name, task_index, is_chief)
+
+
+def train(cluster, target, job_name, task_index, is_chief):
+    training, test = digits.load()
+    this_task = f"/job:{job_name}/task:{task_index}"
+    with tf.device(tf.train.replica_device_setter(worker_device=this_task, cluster=cluster)):
+        images = tf.placeholder(tf.float32, [None, digits.PIXELS], name="images")
+        labels = tf.placeholder(tf.int64, [None], name="labels")
+        hidden = tf.nn.relu(dense(images, digits.PIXELS, FLAGS.hidden, "hidden"))
+        logits = dense(hidden, FLAGS.hidden, digits.CLASSES, "logits")
+        loss = tf.reduce_mean(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        )
+        hits = tf.equal(tf.argmax(logits, 1), labels)
+        accuracy = tf.reduce_mean(tf.cast(hits, tf.float32), name="accuracy")
+        step = tf.train.get_or_create_global_step()
+        update = tf.train.AdamOptimizer(FLAGS.learning_rate).minimize(loss, global_step=step)
+
+    test_accuracy = tf.train.FinalOpsHook(
+        {"accuracy": accuracy}, {images: test.images, labels: test.labels}
+    )
+    with tf.train.MonitoredTrainingSession(
+        master=target,
+        is_chief=is_chief,
+        checkpoint_dir=FLAGS.checkpoint_dir or None,
+        save_checkpoint_secs=2,
+        log_step_count_steps=1000,
+        hooks=[
+            tf.train.StopAtStepHook(last_step=FLAGS.steps),
+            tf.train.LoggingTensorHook({"step": step, "loss": loss}, every_n_iter=1000),
+        ],
+        chief_only_hooks=[test_accuracy],
+        # A worker needs the parameter servers and itself, not the other workers.
+        config=tf.ConfigProto(device_filters=["/job:ps", this_task] if cluster else []),
+    ) as session:
+        for batch in digits.batches(training, FLAGS.batch_size, seed=task_index):
+            if session.should_stop():
+                break
+            session.run(update, {images: batch.images, labels: batch.labels})
+    if is_chief:
+        print(f"test accuracy {test_accuracy.final_ops_values['accuracy']:.3f}")
+
+
+def dense(inputs, fan_in, units, name):
+    with tf.variable_scope(name):
+        weights = tf.get_variable(
+            "weights",
+            [fan_in, units],
+            initializer=tf.truncated_normal_initializer(stddev=1 / math.sqrt(fan_in)),
+        )
+        biases = tf.get_variable("biases", [units], initializer=tf.zeros_initializer())
+        return tf.nn.bias_add(tf.matmul(inputs, weights), biases)
+
+
+def find_task():
+    """Return the cluster, the job's name and the task's index; the cluster is empty when alone."""
+    by_flags = FLAGS.job_name or FLAGS.ps_hosts or FLAGS.worker_hosts
+    source = "--job_name, --task_index" if by_flags else "TF_CONFIG"
+    try:
+        cluster, job_name, task_index = task_of_flags() if by_flags else task_of_environment()
+        if cluster:
+            cluster.task_address(job_name, task_index)
+    except (ValueError, TypeError) as error:
+        give_up(f"{source}: {error}")
+    return cluster, job_name, task_index
+
+
+def task_of_flags():
+    hosts = {"ps": FLAGS.ps_hosts, "worker": FLAGS.worker_hosts}
+    cluster = tf.train.ClusterSpec({job: text.split(",") for job, text in hosts.items() if text})
+    if not FLAGS.job_name:
+        raise ValueError("there are hosts, so say which of them this task is")
+    return cluster, FLAGS.job_name, FLAGS.task_index
+
+
+def task_of_environment():
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    cluster = resolver.cluster_spec()
+    if not cluster:
+        return cluster, "worker", 0
+    if resolver.task_type is None:
+        raise ValueError("there is a cluster, so say which task of it this is")
+    return cluster, resolver.task_type, resolver.task_id
+
+
+def start_server(cluster, job_name, task_index):
+    try:
+        return tf.train.Server(cluster, job_name=job_name, task_index=task_index)
+    except tf.errors.OpError as error:
+        give_up(f"cannot serve {cluster.task_address(job_name, task_index)}: {error.message}")
+
+
+def give_up(message):
+    print(f"train.py: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    tf.logging.set_verbosity(tf.logging.INFO)
+    tf.app.run(main)
