@@ -1,0 +1,1 @@
+"""Cut a placed graph into one part per task, joined by one message per source, destination and leg."""

@@ -41,11 +41,14 @@ class Variable:
 
     def snapshot(self, out: Array | None = None) -> Array:
         """Copy the value under the lock, into `out` when that has its shape and dtype."""
+        return self.copy(self.read(), out)
+
+    def copy(self, view: Array, out: Array | None = None) -> Array:
+        """Copy `view`, which shares this variable's memory, under the lock."""
         with self.lock:
-            array = self.read()
-            if out is None or out.shape != array.shape or out.dtype != array.dtype:
-                return array.copy()
-            np.copyto(out, array)
+            if out is None or out.shape != view.shape or out.dtype != view.dtype:
+                return view.copy()
+            np.copyto(out, view)
             return out
 
     def assign(self, value: Array, *, validate_shape: bool = True) -> None:

@@ -1,0 +1,110 @@
+"""A compiled part: code, made once; contexts, one per step in flight.
+
+A context is the generated module bound to buffers of its own. A step takes one from the free list and
+gives it back when its fetches are copied and its sends have left, so concurrent steps never see each
+other's buffers and a steady state allocates nothing.
+"""
+
+import itertools
+import linecache
+import types
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.executor import emit, faults, state
+from capstan.partition import parts
+from capstan.resources import containers
+
+Array = np.ndarray[Any, Any]
+Values = Sequence[Array]
+
+_ALIGNMENT = 64
+
+
+class Context:
+    """The functions of a part over buffers that no other step uses."""
+
+    __slots__ = ("arrive", "feed", "fetch", "segments")
+
+    def __init__(
+        self,
+        feed: Callable[[Values], None],
+        arrive: Mapping[int, Callable[[Values], None]],
+        segments: Sequence[Callable[[], Sequence[Values]]],
+        fetch: Callable[[], Values],
+    ) -> None:
+        self.feed = feed
+        self.arrive = arrive
+        self.segments = segments
+        self.fetch = fetch
+
+
+class Program:
+    """A part, ready to run. Thread-safe: each step works in a context of its own."""
+
+    _serial = itertools.count()
+
+    def __init__(self, part: parts.Part, resources: containers.ResourceManager) -> None:
+        self.part = part
+        self.layout = state.Layout.of(part)
+        self.code = emit.write(part, resources)
+        self._filename = f"<capstan part {next(self._serial)} of {part.task}>"
+        self._build = self._compile()
+        self._free: deque[Context] = deque()
+
+    def take(self) -> Context:
+        """Return a context that nobody else uses until it is given back."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            buffers = tuple(_allocate(buffer) for buffer in self.code.buffers)
+            return Context(*self._build(self.code.bound, buffers))
+
+    def give_back(self, context: Context) -> None:
+        """Return a context whose values have all been copied or sent."""
+        self._free.append(context)
+
+    def run_segment(self, context: Context, index: int) -> Sequence[Values]:
+        """Run segment `index`; returns the values of each message in `layout.sends[index]`.
+
+        Raises:
+            OpError: what the kernel found, with the node's name.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                return context.segments[index]()
+        except Exception as fault:
+            raise self.blame(fault) from fault
+
+    def fetch(self, context: Context) -> Values:
+        """Return the fetches; they live in the context's buffers, variables apart."""
+        try:
+            return context.fetch()
+        except Exception as fault:
+            raise self.blame(fault) from fault
+
+    def blame(self, fault: Exception) -> errors.OpError:
+        """Name the node in whose line `fault` was raised."""
+        return faults.blame(fault, self.code, self._filename)
+
+    def _compile(self) -> Callable[..., tuple[Any, ...]]:
+        source, filename = self.code.source, self._filename
+        module = compile(source, filename, "exec")
+        (build,) = (part for part in module.co_consts if isinstance(part, types.CodeType))
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        weakref.finalize(self, linecache.cache.pop, filename, None)
+        return types.FunctionType(build, {})
+
+
+def _allocate(buffer: emit.Buffer) -> Array:
+    """An uninitialised array whose memory starts on a cache line."""
+    dtype = np.dtype(buffer.dtype.as_numpy_dtype)
+    count = int(np.prod(buffer.shape, dtype=np.int64))
+    raw = np.empty(count * dtype.itemsize + _ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % _ALIGNMENT
+    return raw[start : start + count * dtype.itemsize].view(dtype).reshape(buffer.shape)

@@ -1,0 +1,90 @@
+"""One part in one step: the shell around `state` that moves values and calls segments.
+
+Whoever brings an event runs what it made runnable, in its own thread: the caller of the step, the
+thread that reads a link, or the thread that a pushed message woke. No thread waits here.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+
+from capstan import errors
+from capstan.executor import program, state
+from capstan.partition import parts
+
+Send = Callable[[parts.Message, program.Values], None]
+Done = Callable[[program.Values, errors.OpError | None], None]
+
+
+class PartRun:
+    """A part in flight.
+
+    `send(message, values)` hands a message over and returns when the values may be reused.
+    `done(fetches, error)` is called exactly once, in the thread of the last event; the fetches are
+    valid until it returns. Thread-safe.
+    """
+
+    def __init__(self, compiled: program.Program, send: Send, done: Done) -> None:
+        self._program = compiled
+        self._send = send
+        self._done = done
+        self._context = compiled.take()
+        self._state = state.StepState(compiled.layout)
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def start(self, feeds: program.Values) -> None:
+        """Begin, with the values of `part.feeds`."""
+        self._context.feed(feeds)
+        with self._lock:
+            ready = self._state.start()
+        self._run(ready)
+
+    def arrive(self, number: int, values: program.Values) -> None:
+        """Take in message `number`; the values must stay valid until the part is done."""
+        with self._lock:
+            if self._ended:
+                return
+            self._context.arrive[number](values)
+            ready = self._state.arrive(number)
+        self._run(ready)
+
+    def fail(self, error: errors.OpError) -> None:
+        """End the part from outside; a segment that is running finishes for nothing."""
+        self._end((), error, reusable=False)
+
+    def _run(self, ready: Sequence[int]) -> None:
+        while ready:
+            (index,) = ready
+            try:
+                messages = self._program.run_segment(self._context, index)
+                sends = self._program.layout.sends[index]
+                for message, values in zip(sends, messages, strict=True):
+                    self._send(message, values)
+            except errors.OpError as error:
+                self._end((), error, reusable=False)
+                return
+            with self._lock:
+                ready = self._state.finish(index)
+                over = self._state.is_over
+            if over:
+                self._finish()
+                return
+
+    def _finish(self) -> None:
+        try:
+            fetches = self._program.fetch(self._context)
+        except errors.OpError as error:
+            self._end((), error, reusable=False)
+            return
+        self._end(fetches, None, reusable=True)
+
+    def _end(
+        self, fetches: program.Values, error: errors.OpError | None, *, reusable: bool
+    ) -> None:
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+        self._done(fetches, error)
+        if reusable:
+            self._program.give_back(self._context)
