@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.resources import containers
@@ -20,7 +22,8 @@ class NodeContext:
     """What a kernel may know of its node when it makes the function that runs it.
 
     Shapes are static (`None`: unknown); `attrs` has the defaults filled in. `resources` holds the
-    variables of the task.
+    variables of the task. `constants` holds the inputs whose values the compiler knows, by index: a
+    kernel may prepare itself for them, and is handed them in every call all the same.
     """
 
     name: str
@@ -32,6 +35,7 @@ class NodeContext:
     output_dtypes: Sequence[dtypes.DType]
     output_shapes: Sequence[shapes.Shape]
     resources: "containers.ResourceManager"
+    constants: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
