@@ -1,0 +1,244 @@
+"""Which tasks there are and where they listen: `tf.train.ClusterSpec`, and reading it from TF_CONFIG.
+
+Jobs map task indices to addresses (`host:port`). Indices may have holes; a job given as a list has
+none (python/training/server_lib.py).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from capstan.core import devices
+
+
+class ClusterSpec:
+    """An immutable cluster: from a dictionary, a ClusterDef or another ClusterSpec.
+
+    >>> spec = ClusterSpec({"w": ["a:1", "b:2"], "ps": {3: "c:4"}})
+    >>> spec
+    ClusterSpec({'ps': {3: 'c:4'}, 'w': ['a:1', 'b:2']})
+    >>> spec.job_tasks("ps")
+    [None, None, None, 'c:4']
+
+    Raises:
+        TypeError: anything else.
+    """
+
+    __slots__ = ("_jobs",)
+
+    def __init__(self, cluster: Any) -> None:
+        if isinstance(cluster, ClusterSpec):
+            self._jobs = {name: dict(tasks) for name, tasks in cluster._jobs.items()}
+        elif isinstance(cluster, Mapping):
+            self._jobs = {_text(name, "Job name"): _tasks(name, cluster[name]) for name in cluster}
+        elif hasattr(cluster, "job") and hasattr(cluster, "SerializeToString"):
+            self._jobs = {job.name: dict(job.tasks.items()) for job in cluster.job}
+        else:
+            raise TypeError(
+                "`cluster` must be a dictionary mapping one or more job names to lists of network "
+                "addresses, or a `ClusterDef` protocol buffer"
+            )
+
+    @property
+    def jobs(self) -> list[str]:
+        """The names of the jobs, in the order in which they were given."""
+        return list(self._jobs)
+
+    def num_tasks(self, job_name: str) -> int:
+        """Return how many tasks a job has; a ValueError when there is no such job."""
+        return len(self._job(job_name))
+
+    def task_indices(self, job_name: str) -> list[int]:
+        """Return the indices of a job's tasks in order; a ValueError when there is no such job."""
+        return sorted(self._job(job_name))
+
+    def task_address(self, job_name: str, task_index: int) -> str:
+        """Return `host:port` of a task; a ValueError when there is no such job or task."""
+        job = self._job(job_name)
+        if task_index not in job:
+            raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
+        return job[task_index]
+
+    def job_tasks(self, job_name: str) -> list[str | None]:
+        """Return the addresses by task index, None in the holes."""
+        job = self._job(job_name)
+        return [job.get(index) for index in range(max(job, default=-1) + 1)]
+
+    def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
+        """Return each job as a list of addresses, or by index when it has holes."""
+        return {
+            name: list(_in_order(tasks).values()) if _is_dense(tasks) else _in_order(tasks)
+            for name, tasks in self._jobs.items()
+        }
+
+    def as_cluster_def(self) -> Any:
+        """Return the ClusterDef, its jobs sorted by name."""
+        from tensorboard.compat.proto import cluster_pb2
+
+        return cluster_pb2.ClusterDef(
+            job=[
+                cluster_pb2.JobDef(name=name, tasks=self._jobs[name]) for name in sorted(self._jobs)
+            ]
+        )
+
+    def tasks(self) -> dict[str, str]:
+        """Return the address of every task by its name (`/job:ps/replica:0/task:0`), in order."""
+        return {
+            devices.task_name(job, index): address
+            for job in sorted(self._jobs)
+            for index, address in _in_order(self._jobs[job]).items()
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self._jobs)
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return self._jobs == ClusterSpec(other)._jobs
+        except TypeError:
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(frozenset((name, frozenset(t.items())) for name, t in self._jobs.items()))
+
+    def __repr__(self) -> str:
+        known = self.as_dict()
+        inner = ", ".join(f"{name!r}: {known[name]!r}" for name in sorted(known))
+        return f"ClusterSpec({{{inner}}})"
+
+    def _job(self, name: str) -> dict[int, str]:
+        if name not in self._jobs:
+            raise ValueError(f"No such job in cluster: {name!r}")
+        return self._jobs[name]
+
+
+def _in_order(tasks: dict[int, str]) -> dict[int, str]:
+    return {index: tasks[index] for index in sorted(tasks)}
+
+
+def _is_dense(tasks: dict[int, str]) -> bool:
+    return sorted(tasks) == list(range(len(tasks)))
+
+
+def _tasks(job: object, tasks: Any) -> dict[int, str]:
+    if isinstance(tasks, list | tuple):
+        tasks = dict(enumerate(tasks))
+    if not isinstance(tasks, Mapping):
+        raise TypeError(
+            f"The tasks for job {job!r} must be a list or a dictionary from integers to strings."
+        )
+    for index in tasks:
+        if not isinstance(index, int) or isinstance(index, bool):
+            raise TypeError(f"Task index {index!r} of job {job!r} must be an integer")
+    return {
+        int(index): _text(address, f"Task address of job {job!r}")
+        for index, address in tasks.items()
+    }
+
+
+def _text(value: object, what: str) -> str:
+    if isinstance(value, bytes):
+        return value.decode()
+    if not isinstance(value, str):
+        raise TypeError(f"{what} {value!r} must be a string")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConfig:
+    """What TF_CONFIG says: the cluster, and which task this process is.
+
+    `task_type` is None in an environment without a task. An `evaluator` is no part of the cluster.
+    """
+
+    cluster: ClusterSpec
+    task_type: str | None = None
+    task_index: int = 0
+    environment: str = ""
+
+
+def from_tf_config(text: str) -> TaskConfig:
+    """Read the value of the environment variable TF_CONFIG; an empty one is an empty cluster.
+
+    >>> config = from_tf_config('{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 0}}')
+    >>> config.task_type, config.task_index, config.cluster.task_address("ps", 0)
+    ('ps', 0, 'a:1')
+
+    Raises:
+        ValueError: not what TF_CONFIG may hold. The message starts with TF_CONFIG and names all faults.
+    """
+    if not text.strip():
+        return TaskConfig(ClusterSpec({}))
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"TF_CONFIG is not JSON: {error}; it holds {_excerpt(text)}") from None
+    if not isinstance(document, dict):
+        raise ValueError(f"TF_CONFIG must be a JSON object, but it holds {_excerpt(text)}")
+    faults: list[str] = []
+    jobs = _read_jobs(document.get("cluster", {}), faults)
+    kind, index = _read_task(document.get("task", {}), jobs, faults)
+    if faults:
+        raise ValueError("TF_CONFIG: " + "; ".join(faults))
+    return TaskConfig(ClusterSpec(jobs), kind, index, str(document.get("environment", "")))
+
+
+def _excerpt(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:60] + "...")
+
+
+def _read_jobs(cluster: object, faults: list[str]) -> dict[str, dict[int, str]]:
+    if not isinstance(cluster, dict):
+        faults.append(f"cluster must map job names to lists of addresses, but is {cluster!r}")
+        return {}
+    jobs: dict[str, dict[int, str]] = {}
+    for job, tasks in cluster.items():
+        if isinstance(tasks, list):
+            tasks = dict(enumerate(tasks))
+        if not isinstance(tasks, dict):
+            faults.append(f"cluster.{job} must be a list of addresses, but is {tasks!r}")
+            continue
+        jobs[job] = {}
+        for index, address in tasks.items():
+            if not str(index).isdecimal():
+                faults.append(f"cluster.{job} has the task index {index!r}, which is no number")
+            elif not _is_address(address):
+                faults.append(f"cluster.{job}[{index}] must be 'host:port', but is {address!r}")
+            else:
+                jobs[job][int(index)] = address
+    return jobs
+
+
+def _is_address(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    host, colon, port = value.rpartition(":")
+    return bool(host and colon) and port.isdecimal() and int(port) < 1 << 16
+
+
+def _read_task(
+    task: object, jobs: dict[str, dict[int, str]], faults: list[str]
+) -> tuple[str | None, int]:
+    if not isinstance(task, dict):
+        faults.append(f"task must be an object with type and index, but is {task!r}")
+        return None, 0
+    if not task:
+        return None, 0
+    kind, index = task.get("type"), task.get("index", 0)
+    if not isinstance(kind, str):
+        faults.append(f"task.type must be the name of a job, but is {kind!r}")
+    if not str(index).isdecimal():
+        faults.append(f"task.index must be a number, but is {index!r}")
+    if faults:
+        return None, 0
+    kind, index = cast("str", kind), int(index)
+    if kind == "evaluator" and kind not in jobs:
+        return kind, index
+    if kind not in jobs:
+        faults.append(f"task.type {kind!r} is no job of the cluster, which has {sorted(jobs)}")
+    elif index not in jobs[kind]:
+        faults.append(
+            f"task.index {index} is outside the cluster: {kind} has the tasks {sorted(jobs[kind])}"
+        )
+    return kind, index

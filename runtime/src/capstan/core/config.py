@@ -1,0 +1,66 @@
+"""What a session is asked to do: the part of ConfigProto that Capstan honours, as a plain value.
+
+Fields of ConfigProto that are not here are accepted and have no effect.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class SessionConfig:
+    """Settings of one session; `tf.ConfigProto` says what each means.
+
+    `operation_timeout_ms` bounds every blocking call of the session; 0 means no bound. Thread counts
+    of 0 leave the choice to the runtime. `device_count` limits the devices of a type in process.
+    """
+
+    allow_soft_placement: bool = False
+    log_device_placement: bool = False
+    device_filters: tuple[str, ...] = ()
+    operation_timeout_ms: int = 0
+    inter_op_parallelism_threads: int = 0
+    intra_op_parallelism_threads: int = 0
+    isolate_session_state: bool = False
+    device_count: dict[str, int] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def from_proto(cls, proto: Any) -> "SessionConfig":
+        """Read a ConfigProto; None gives the defaults.
+
+        Raises:
+            ValueError: a negative number.
+        """
+        if proto is None:
+            return cls()
+        config = cls(
+            allow_soft_placement=proto.allow_soft_placement,
+            log_device_placement=proto.log_device_placement,
+            device_filters=tuple(proto.device_filters),
+            operation_timeout_ms=proto.operation_timeout_in_ms,
+            inter_op_parallelism_threads=proto.inter_op_parallelism_threads,
+            intra_op_parallelism_threads=proto.intra_op_parallelism_threads,
+            isolate_session_state=proto.isolate_session_state,
+            device_count=dict(proto.device_count),
+        )
+        if config.operation_timeout_ms < 0:
+            raise ValueError(
+                "ConfigProto.operation_timeout_in_ms must not be negative, but is "
+                f"{config.operation_timeout_ms}: leave it at 0 for no limit"
+            )
+        return config
+
+    def to_proto(self) -> Any:
+        """Return the ConfigProto, as it travels to a master."""
+        from tensorboard.compat.proto import config_pb2
+
+        return config_pb2.ConfigProto(
+            allow_soft_placement=self.allow_soft_placement,
+            log_device_placement=self.log_device_placement,
+            device_filters=self.device_filters,
+            operation_timeout_in_ms=self.operation_timeout_ms,
+            inter_op_parallelism_threads=self.inter_op_parallelism_threads,
+            intra_op_parallelism_threads=self.intra_op_parallelism_threads,
+            isolate_session_state=self.isolate_session_state,
+            device_count=self.device_count,
+        )

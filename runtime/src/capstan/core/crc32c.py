@@ -1,0 +1,32 @@
+"""Checksums of files: CRC-32C, masked as LevelDB and TensorFlow store it (core/lib/hash/crc32c.h)."""
+
+from typing import Any
+
+_DELTA = 0xA282EAD8
+
+
+def extend(crc: int, data: Any) -> int:
+    """Return the CRC of what `crc` stands for followed by `data`: bytes or a contiguous array."""
+    import google_crc32c
+
+    return int(google_crc32c.extend(crc, data))
+
+
+def mask(crc: int) -> int:
+    """Return `crc` as it is stored, so that a CRC over data that holds CRCs stays a good one.
+
+    >>> unmask(mask(123456789))
+    123456789
+    """
+    return ((crc >> 15 | crc << 17) + _DELTA) & 0xFFFFFFFF
+
+
+def unmask(stored: int) -> int:
+    """Undo `mask`."""
+    rotated = (stored - _DELTA) & 0xFFFFFFFF
+    return (rotated >> 17 | rotated << 15) & 0xFFFFFFFF
+
+
+def masked(data: Any) -> int:
+    """Return the masked CRC of `data`: bytes or a contiguous array."""
+    return mask(extend(0, data))

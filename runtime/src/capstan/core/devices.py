@@ -1,0 +1,196 @@
+"""Device names: `/job:ps/replica:0/task:1/device:CPU:0`, whole or in part.
+
+A name may leave fields out; what is left out fits anything. `DeviceSpec` is TensorFlow 1's class for it
+(python/framework/device.py); the placer and the partitioner use the functions below it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+_LEGACY_TYPES = ("CPU", "GPU")
+
+
+@dataclass(slots=True)
+class DeviceSpec:
+    """A device by its fields, None where unspecified. Mutable, as TensorFlow's; not thread-safe."""
+
+    job: str | None = None
+    replica: int | None = None
+    task: int | None = None
+    device_type: str | None = None
+    device_index: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.device_type is not None and self.device_type.upper() in _LEGACY_TYPES:
+            self.device_type = self.device_type.upper()
+
+    @classmethod
+    def from_string(cls, spec: str) -> "DeviceSpec":
+        """Read a name; `/cpu:0` and `/gpu:1` are short for `/device:CPU:0` and `/device:GPU:1`.
+
+        >>> DeviceSpec.from_string("/job:w/task:1/gpu:2").to_string()
+        '/job:w/task:1/device:GPU:2'
+
+        Raises:
+            ValueError: an unknown field, a number that is none, or two device types.
+        """
+        read = cls()
+        for part in spec.split("/"):
+            match part.split(":"):
+                case [""]:
+                    continue
+                case ["job", name]:
+                    read.job = name
+                case ["replica", index]:
+                    read.replica = _number(index, spec)
+                case ["task", index]:
+                    read.task = _number(index, spec)
+                case ["device", kind] | [kind] if _is_type(part, kind):
+                    read._set_type(kind, None, spec)
+                case ["device", kind, index] | [kind, index] if _is_type(part, kind):
+                    read._set_type(kind, _number(index, spec), spec)
+                case [field, *_]:
+                    raise ValueError(f"Unknown attribute: '{field}' in '{spec}'")
+        return read
+
+    def parse_from_string(self, spec: str) -> "DeviceSpec":
+        """Replace all fields by those of `spec`; returns self."""
+        self._take(DeviceSpec.from_string(spec))
+        return self
+
+    def to_string(self) -> str:
+        """Write the fields that are set, in TensorFlow's order; a type without an index gets `*`."""
+        text = ""
+        if self.job is not None:
+            text += f"/job:{self.job}"
+        if self.replica is not None:
+            text += f"/replica:{self.replica}"
+        if self.task is not None:
+            text += f"/task:{self.task}"
+        if self.device_type is not None:
+            index = "*" if self.device_index is None else self.device_index
+            text += f"/device:{self.device_type}:{index}"
+        return text
+
+    def merge_from(self, dev: "DeviceSpec") -> None:
+        """Take over the fields that `dev` sets."""
+        self._take(self.merged(dev))
+
+    def merged(self, winner: "DeviceSpec") -> "DeviceSpec":
+        """Return a spec in which the fields that `winner` sets override these.
+
+        >>> outer = DeviceSpec.from_string("/job:ps/cpu:0")
+        >>> outer.merged(DeviceSpec.from_string("/job:worker/task:1")).to_string()
+        '/job:worker/task:1/device:CPU:0'
+        """
+        return DeviceSpec(
+            self.job if winner.job is None else winner.job,
+            self.replica if winner.replica is None else winner.replica,
+            self.task if winner.task is None else winner.task,
+            self.device_type if winner.device_type is None else winner.device_type,
+            self.device_index if winner.device_index is None else winner.device_index,
+        )
+
+    def matches(self, other: "DeviceSpec") -> bool:
+        """Say whether some device has all the fields that either sets."""
+        return (
+            _fits(self.job, other.job)
+            and _fits(self.replica, other.replica)
+            and _fits(self.task, other.task)
+            and _fits(self.device_type, other.device_type)
+            and _fits(self.device_index, other.device_index)
+        )
+
+    def is_full(self) -> bool:
+        """Say whether the spec names one device of one task."""
+        return None not in (self.job, self.replica, self.task, self.device_type, self.device_index)
+
+    def _take(self, other: "DeviceSpec") -> None:
+        self.job, self.replica, self.task = other.job, other.replica, other.task
+        self.device_type, self.device_index = other.device_type, other.device_index
+
+    def _set_type(self, kind: str, index: int | None, spec: str) -> None:
+        if self.device_type is not None:
+            raise ValueError(f"Cannot specify multiple device types: {spec}")
+        self.device_type = kind.upper() if kind.upper() in _LEGACY_TYPES else kind
+        self.device_index = index
+
+    def __hash__(self) -> int:
+        return hash(self.to_string())
+
+
+def _is_type(part: str, kind: str) -> bool:
+    return part.startswith("device:") or kind.upper() in _LEGACY_TYPES
+
+
+def _number(text: str, spec: str) -> int | None:
+    if text == "*":
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(
+            f"{text!r} in the device name '{spec}' is not a number: write 0, 1, ... or *"
+        )
+    return int(text)
+
+
+def _fits(mine: str | int | None, theirs: str | int | None) -> bool:
+    return mine is None or theirs is None or mine == theirs
+
+
+def parse(name: str | DeviceSpec | None) -> DeviceSpec:
+    """Return a spec for a name, a spec (copied) or None (nothing set).
+
+    Raises:
+        ValueError: a name that is none.
+    """
+    if isinstance(name, DeviceSpec):
+        return replace(name)
+    return DeviceSpec.from_string(name) if name else DeviceSpec()
+
+
+def canonical(name: str | DeviceSpec | None) -> str:
+    """Return the name in TensorFlow's spelling.
+
+    >>> canonical("/cpu:0"), canonical(None), canonical("/task:1/job:w")
+    ('/device:CPU:0', '', '/job:w/task:1')
+    """
+    return parse(name).to_string()
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Say whether a partial name fits a device or task: fields that either leaves out fit anything.
+
+    >>> matches("/job:ps", "/job:ps/replica:0/task:1"), matches("/job:w/task:0", "/job:w/task:1")
+    (True, False)
+    """
+    return parse(pattern).matches(parse(name))
+
+
+def matches_any(patterns: Iterable[str], name: str) -> bool:
+    """Say whether a session with these device filters sees `name`; without filters it sees all."""
+    specs = [parse(pattern) for pattern in patterns]
+    return not specs or any(spec.matches(parse(name)) for spec in specs)
+
+
+def task_name(job: str, task: int) -> str:
+    """Return the name of a task of a cluster.
+
+    >>> task_name("ps", 0)
+    '/job:ps/replica:0/task:0'
+    """
+    return f"/job:{job}/replica:0/task:{task}"
+
+
+def task_of(name: str) -> str:
+    """Return the task that a full device name belongs to.
+
+    >>> task_of("/job:ps/replica:0/task:0/device:CPU:0")
+    '/job:ps/replica:0/task:0'
+
+    Raises:
+        ValueError: the name leaves out job or task.
+    """
+    spec = parse(name)
+    if spec.job is None or spec.task is None:
+        raise ValueError(f"{name!r} does not say which task it is on: job and task must be set")
+    return f"/job:{spec.job}/replica:{spec.replica or 0}/task:{spec.task}"

@@ -1,0 +1,36 @@
+"""Variable-length integers: seven bits a byte, lowest first, as protocol buffers and LevelDB write them."""
+
+
+def encode(value: int) -> bytes:
+    """Write an integer from 0 to 2**64 - 1.
+
+    >>> encode(300)
+    b'\\xac\\x02'
+    """
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def decode(data: bytes, position: int = 0) -> tuple[int, int]:
+    """Read an integer; return it and the position behind it.
+
+    >>> decode(b"\\xac\\x02")
+    (300, 2)
+
+    Raises:
+        ValueError: the data ends within the integer, or it has more than 64 bits.
+    """
+    value = 0
+    for shift in range(0, 70, 7):
+        if position >= len(data):
+            raise ValueError(f"the data ends within an integer, at byte {position}")
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+    raise ValueError(f"an integer of more than ten bytes, at byte {position - 10}")

@@ -1,0 +1,216 @@
+"""TensorFlow's errors: what a step, a session or a server raises (python/framework/errors_impl.py).
+
+    OpError                            has .code .message .op .node_def
+    |
+    |   the caller must change something
+    |-- InvalidArgumentError       3   bad values, shapes, names or devices
+    |-- NotFoundError              5   no such op, kernel, node, file or key
+    |-- AlreadyExistsError         6
+    |-- PermissionDeniedError      7
+    |-- FailedPreconditionError    9   an uninitialised variable, a missing table
+    |-- OutOfRangeError           11   the input has ended
+    |-- UnimplementedError        12
+    |-- UnauthenticatedError      16
+    |
+    |   a task or the network failed: make a new session and go on (MonitoredSession does)
+    |-- AbortedError              10   a task was restarted, a session is gone
+    |-- UnavailableError          14   a task cannot be reached
+    |
+    |   a limit was reached, or somebody ended the step
+    |-- CancelledError             1
+    |-- DeadlineExceededError      4
+    |-- ResourceExhaustedError     8
+    |
+    |   a fault of this software or of the machine
+    |-- UnknownError               2
+    |-- InternalError             13
+    `-- DataLossError             15   a damaged checkpoint or record
+
+The numbers are gRPC's status codes; they travel between tasks, so an error keeps its class on the way.
+Errors that are found while a graph is built are Python's own TypeError, ValueError and KeyError.
+"""
+
+from typing import Any, ClassVar
+
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
+
+
+class OpError(Exception):
+    """An operation failed. `node_def` and `op` are None where no node is to blame, or none is known.
+
+    `str(error)` is the message alone; it names the node as `{{node x}}` when one is to blame.
+    """
+
+    code: ClassVar[int] = UNKNOWN
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
+        super().__init__(message)
+        self._node_def = node_def
+        self._op = op
+        self._error_code = self.code if error_code is None else error_code
+
+    @property
+    def message(self) -> str:
+        """What went wrong, in words."""
+        return str(self.args[0])
+
+    @property
+    def error_code(self) -> int:
+        """The number of the kind of error, one of this module's constants."""
+        return self._error_code
+
+    @property
+    def node_def(self) -> Any:
+        """The NodeDef of the node to blame, or None."""
+        return self._node_def
+
+    @property
+    def op(self) -> Any:
+        """The `tf.Operation` to blame, or None when the caller did not create it."""
+        return self._op
+
+    def __reduce__(self) -> Any:
+        # An Operation holds its graph, and neither can be pickled: another process gets the words.
+        if type(self) is OpError:
+            return OpError, (None, None, self.message, self._error_code)
+        return type(self), (None, None, self.message)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class _CodedError(OpError):
+    """An error whose class says its code."""
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message)
+
+
+class CancelledError(_CodedError):
+    code = CANCELLED
+
+
+class UnknownError(OpError):
+    code = UNKNOWN
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int = UNKNOWN) -> None:
+        super().__init__(node_def, op, message, error_code)
+
+
+class InvalidArgumentError(_CodedError):
+    code = INVALID_ARGUMENT
+
+
+class DeadlineExceededError(_CodedError):
+    code = DEADLINE_EXCEEDED
+
+
+class NotFoundError(_CodedError):
+    code = NOT_FOUND
+
+
+class AlreadyExistsError(_CodedError):
+    code = ALREADY_EXISTS
+
+
+class PermissionDeniedError(_CodedError):
+    code = PERMISSION_DENIED
+
+
+class ResourceExhaustedError(_CodedError):
+    code = RESOURCE_EXHAUSTED
+
+
+class FailedPreconditionError(_CodedError):
+    code = FAILED_PRECONDITION
+
+
+class AbortedError(_CodedError):
+    code = ABORTED
+
+
+class OutOfRangeError(_CodedError):
+    code = OUT_OF_RANGE
+
+
+class UnimplementedError(_CodedError):
+    code = UNIMPLEMENTED
+
+
+class InternalError(_CodedError):
+    code = INTERNAL
+
+
+class UnavailableError(_CodedError):
+    code = UNAVAILABLE
+
+
+class DataLossError(_CodedError):
+    code = DATA_LOSS
+
+
+class UnauthenticatedError(_CodedError):
+    code = UNAUTHENTICATED
+
+
+_BY_CODE: dict[int, type[OpError]] = {
+    kind.code: kind
+    for kind in (
+        CancelledError,
+        UnknownError,
+        InvalidArgumentError,
+        DeadlineExceededError,
+        NotFoundError,
+        AlreadyExistsError,
+        PermissionDeniedError,
+        ResourceExhaustedError,
+        FailedPreconditionError,
+        AbortedError,
+        OutOfRangeError,
+        UnimplementedError,
+        InternalError,
+        UnavailableError,
+        DataLossError,
+        UnauthenticatedError,
+    )
+}
+
+
+def exception_type_from_error_code(code: int) -> type[OpError]:
+    """Return the class for a code between 1 and 16; a KeyError for any other."""
+    return _BY_CODE[code]
+
+
+def error_code_from_exception_type(kind: type[OpError]) -> int:
+    """Return the code of one of the classes above."""
+    return kind.code
+
+
+def from_code(code: int, message: str, node_def: Any = None, op: Any = None) -> OpError:
+    """Make the error for a code that came from elsewhere; an unknown code makes an UnknownError.
+
+    >>> from_code(5, "no such file")
+    NotFoundError('no such file')
+    >>> from_code(99, "?").error_code
+    99
+    """
+    kind = _BY_CODE.get(code)
+    if kind is None:
+        return UnknownError(node_def, op, message, code)
+    return kind(node_def, op, message)
