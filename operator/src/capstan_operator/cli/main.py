@@ -1,0 +1,62 @@
+"""`capstanctl`: its arguments, its exit status, and what it says when it cannot begin.
+
+Exit status: 0 the job succeeded; 1 it failed; 2 the command line or the job is wrong and nothing
+was started; 128 + n ended by signal n (130: Ctrl-C).
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from capstan_operator import errors
+from capstan_operator.cli import run
+
+USAGE_ERROR = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; return the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return run.run(options.job, options.port, as_json=options.output == "json")
+    except errors.Invalid as invalid:
+        print(f"capstanctl: {options.job}: nothing was started", file=sys.stderr)
+        for fault in invalid.faults:
+            print(f"  {fault}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="capstanctl",
+        description="Run TrainingJobs: distributed training with parameter servers and workers.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    run_parser = commands.add_parser(
+        "run",
+        help="run a job on this machine, each task a process",
+        description=(
+            "Run a TrainingJob on this machine: every task is a process, restarted as a cluster "
+            "would restart its pod, until the job has succeeded or failed. Ctrl-C ends them all."
+        ),
+        epilog=(
+            "State is kept in .capstan/JOB of the current directory: status.json, "
+            "TASK.ATTEMPT.log, checkpoints. The folder of JOB.yaml is the tasks' working directory. "
+            "Exit status: 0 succeeded, 1 failed, 2 wrong input and nothing started, 130 Ctrl-C."
+        ),
+    )
+    run_parser.add_argument("job", type=Path, metavar="JOB.yaml", help="the TrainingJob")
+    run_parser.add_argument(
+        "--port",
+        type=int,
+        metavar="N",
+        help="address the tasks at 127.0.0.1 ports N, N+1, ... (default: free ports are chosen)",
+    )
+    run_parser.add_argument(
+        "-o",
+        "--output",
+        choices=["json"],
+        help="print the final status as JSON instead of the last line; all else goes to stderr",
+    )
+    return parser

@@ -1,0 +1,105 @@
+"""From a pod template to a command of this machine.
+
+Of a template the trainer's `command`, `args` and `env` count, and its grace period. The rest
+belongs to a cluster: `ignored` names it. `python` is the interpreter that runs `capstanctl`, and
+the working directory is the folder of the job file.
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from capstan_operator.api.spec import Container, PodTemplate, TrainingJob
+from capstan_operator.local.process import Command
+
+_PYTHON = frozenset({"python", "python3"})
+_REFERENCE = re.compile(r"\$(?:(\$)|\(([^()$]+)\))")
+
+
+def render(container: Container, given: Mapping[str, str], directory: Path) -> Command:
+    """Return what the trainer executes, run in `directory`.
+
+    The environment is this process's own, under that of the template, under `given`. `$(NAME)` in
+    command, args and values stands for a variable of the last two, as in Kubernetes. Never fails:
+    what cannot be found is left as it is written, for `complaint` or the start to find.
+    """
+    variables = dict(given)
+    for variable in container.env:
+        if variable.value is not None:
+            variables.setdefault(variable.name, _expand(variable.value, variables))
+    words = (*container.command, *container.args) if container.command else ()
+    argv = tuple(_expand(word, variables) for word in words)
+    environment = _base() | variables
+    name = argv[0] if argv else ""
+    return Command(_find(name, environment, directory) or name, argv, environment, directory)
+
+
+def complaint(command: Command) -> str | None:
+    """Say what would keep this command from starting, in words for the user; None if nothing."""
+    if not command.argv:
+        return (
+            "is missing: no image is used on this machine, so no entry point either; "
+            "write the command that starts the task, such as [python, train.py]"
+        )
+    name, *arguments = command.argv
+    if not os.access(command.executable, os.X_OK) or Path(command.executable).is_dir():
+        where = f"in {command.directory}" if os.sep in name else "on the PATH"
+        return (
+            f"there is no executable {name!r} {where}; install it, or correct the name "
+            "(the folder of the job file is the working directory)"
+        )
+    script = arguments[0] if arguments and name in _PYTHON else ""
+    if script.endswith(".py") and not (command.directory / script).is_file():
+        return (
+            f"there is no {script!r} in {command.directory}; correct the name "
+            "(the folder of the job file is the working directory)"
+        )
+    return None
+
+
+def ignored(job: TrainingJob) -> tuple[str, ...]:
+    """Name what the templates say that has no effect on this machine, each once."""
+    names: dict[str, None] = {}
+    for _, replica in job.spec.replica_specs.items():  # noqa: PERF102 - a model, not a dict
+        names |= dict.fromkeys(_ignored(replica.template))
+    return tuple(names)
+
+
+def _ignored(template: PodTemplate) -> Iterator[str]:
+    trainer = template.trainer
+    if trainer.image is not None:
+        yield "image"
+    yield from trainer.model_extra or {}
+    yield from (f"env {one.name}" for one in trainer.env if one.value is None)
+    yield from (f"container {one.name}" for one in template.spec.containers if one is not trainer)
+    yield from template.spec.model_extra or {}
+
+
+def _base() -> dict[str, str]:
+    """Our own environment, with two additions."""
+    # A task is killed now and then: its last words must be in the log by then, not in a buffer.
+    base = {"PYTHONUNBUFFERED": "1", **os.environ}
+    if sys.prefix != sys.base_prefix:
+        # `sh -c "python ..."` finds the same interpreter, as it would with its environment active.
+        base["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), base.get("PATH", "")))
+    return base
+
+
+def _find(name: str, environment: Mapping[str, str], directory: Path) -> str | None:
+    if name in _PYTHON:
+        return sys.executable
+    if os.sep in name:
+        return str(directory / name)
+    return shutil.which(name, path=environment.get("PATH", os.defpath)) if name else None
+
+
+def _expand(text: str, variables: Mapping[str, str]) -> str:
+    """Replace `$(NAME)`, and `$$` by one dollar sign; an unknown name stays as it is written."""
+
+    def replaced(found: re.Match[str]) -> str:
+        return "$" if found[1] else variables.get(found[2], found[0])
+
+    return _REFERENCE.sub(replaced, text)

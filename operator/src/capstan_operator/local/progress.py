@@ -1,0 +1,92 @@
+"""Read what tasks report of their progress: the files named by CAPSTAN_PROGRESS_FILE.
+
+    {"step": 1200, "stepsPerSecond": 310.5, "metrics": {"loss": 0.2}, "updatedAt": "2026-11-02T..."}
+
+A task replaces its file atomically. The job's own code writes it, so anything may stand there: what
+is not as above is left out, and never an error.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from capstan_operator.api.status import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one task said last. `updated_at` is the file's time when the task gave none."""
+
+    step: int
+    steps_per_second: float | None
+    metrics: Mapping[str, float]
+    updated_at: datetime
+
+
+def read(path: Path) -> Report | None:
+    """Return the report in a file; None when there is none, or none with a step."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        written_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict):
+        return None
+    step = document.get("step")
+    if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+        return None
+    metrics = document.get("metrics")
+    return Report(
+        step,
+        _number(document.get("stepsPerSecond")),
+        _numbers(metrics) if isinstance(metrics, dict) else {},
+        _time(document.get("updatedAt")) or written_at,
+    )
+
+
+def of_job(reports: Iterable[Report]) -> Progress | None:
+    """Put the reports of a job's tasks together, the most telling task first.
+
+    The step and its rate are of the report that was made last, for all tasks count the same global
+    step. Of each metric the first task that has it is believed.
+    """
+    reports = tuple(reports)
+    if not reports:
+        return None
+    latest = max(reports, key=lambda report: (report.updated_at, report.step))
+    metrics: dict[str, float] = {}
+    for report in reports:
+        metrics = {**metrics, **{k: v for k, v in report.metrics.items() if k not in metrics}}
+    return Progress(
+        step=latest.step,
+        steps_per_second=latest.steps_per_second,
+        metrics=metrics,
+        updated_at=latest.updated_at,
+    )
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    numbers = ((name, _number(value)) for name, value in values.items())
+    return {name: number for name, number in numbers if number is not None}
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _time(value: object) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return time if time is None or time.tzinfo is not None else time.replace(tzinfo=UTC)

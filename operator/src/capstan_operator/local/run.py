@@ -1,0 +1,221 @@
+"""Run one job to its end: observe, plan, write the status, act, tell; and wait for the next reason.
+
+The loop is level-triggered: whatever woke it, it looks at everything anew. Nothing is decided here;
+`reconcile.plan` does, as it does for pods.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import pydantic
+
+from capstan_operator import errors
+from capstan_operator.api import status as api_status
+from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.status import Phase, Status
+from capstan_operator.local import command, folder, ports
+from capstan_operator.local.interrupts import Interrupts
+from capstan_operator.local.process import ORPHAN_GRACE_SECONDS, Command
+from capstan_operator.local.tasks import Tasks
+from capstan_operator.manifests import cluster
+from capstan_operator.reconcile import plan
+from capstan_operator.reconcile.actions import Action, Announce, StartTask, StopTask
+
+PROGRESS_SECONDS = 1.0
+"""How often the progress files are looked at. Ends of processes are noticed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of a task besides its row in the status: nothing that plan needs."""
+
+    pid: int | None = None
+    steps_per_second: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What there is to show of a job after a pass. `rows` has an entry for every task."""
+
+    status: Status
+    rows: Mapping[TaskName, Row]
+
+
+class Listener(Protocol):
+    """Whoever shows the user what happens. Called from the loop: it must not block for long."""
+
+    def note(self, line: str) -> None:
+        """Show a line that is about the run and not about a task."""
+
+    def tell(self, news: Announce) -> None:
+        """Show one line of news."""
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show the job as it is now."""
+
+
+class LocalRun:
+    """A job ready to be run here: all that could be refused before a start has been checked.
+
+    Made by `prepare`; `to_the_end` may be called once.
+    """
+
+    def __init__(
+        self,
+        job: TrainingJob,
+        directory: Path,
+        state: folder.Folder,
+        addresses: Mapping[TaskName, str],
+    ) -> None:
+        """Take what `prepare` has checked; it is the way to get one."""
+        self._job = job
+        self._directory = directory
+        self._folder = state
+        self._addresses = addresses
+        self._status = Status()
+        self._tasks = Tasks(state, self._command, _now)
+
+    def to_the_end(self, listener: Listener, interrupts: Interrupts) -> Status | int:
+        """Run the job until its end is reached or a signal comes: return its status, or the signal.
+
+        Blocks meanwhile. When it returns or raises, no process of the job is left. A second signal
+        cuts short the time that tasks have to end after the first.
+        """
+        try:
+            self._prepare_folder(listener)
+            while True:
+                again_at = self._settle(listener)
+                if self._status.phase.is_final and not any(self._tasks.living()):
+                    return self._status
+                self._tasks.wait((interrupts.fileno(),), self._seconds_until(again_at))
+                if signal_ := interrupts.take():
+                    return signal_
+        finally:
+            self._end_all(interrupts)
+
+    def _prepare_folder(self, listener: Listener) -> None:
+        if ignored := command.ignored(self._job):
+            listener.note(f"ignored, for tasks are processes of this machine: {', '.join(ignored)}")
+        before = _status_of(self._folder)
+        if before is not None and before.phase is Phase.SUCCEEDED:
+            stamp = f"{before.completion_time or _now():%Y%m%dT%H%M%SZ}"
+            with contextlib.suppress(OSError):
+                aside = self._folder.set_checkpoints_aside(stamp)
+                listener.note(f"the last run succeeded: its checkpoints are now in {aside.name}")
+        self._folder.begin()
+
+    def _settle(self, listener: Listener) -> datetime | None:
+        """Plan and act until there is nothing to do; return when there may be, come what may."""
+        while True:
+            seen = self._tasks.observe()
+            decided = plan.plan(self._job, self._status, seen, _now())
+            if decided.status is not None:
+                self._folder.write_status(json.dumps(api_status.render(decided.status), indent=1))
+                self._status = decided.status
+            effects = [self._act(action) for action in decided.actions]
+            for news in decided.news:
+                listener.tell(news)
+            listener.show(self._snapshot())
+            if not any(effects):
+                return decided.again_at
+
+    def _act(self, action: Action) -> bool:
+        match action:
+            case StartTask():
+                return self._tasks.start(action)
+            case StopTask():
+                return self._tasks.stop(action)
+
+    def _snapshot(self) -> Snapshot:
+        pids, reports = self._tasks.pids(), self._tasks.reports()
+        rows = {
+            name: Row(
+                pids.get(name),
+                reports[name].steps_per_second if name in reports and name in pids else None,
+            )
+            for name in self._job.tasks()
+        }
+        return Snapshot(self._status, rows)
+
+    def _seconds_until(self, again_at: datetime | None) -> float:
+        left = PROGRESS_SECONDS if again_at is None else (again_at - _now()).total_seconds()
+        return min(max(left, 0.0), PROGRESS_SECONDS)
+
+    def _command(self, action: StartTask) -> Command:
+        trainer = self._job.replica(action.task.type).template.trainer
+        given = cluster.environment(
+            self._job,
+            action.task,
+            attempt=action.attempt,
+            epoch=action.epoch,
+            address=lambda task: self._addresses[task],
+            checkpoint_dir=str(self._folder.checkpoints),
+        )
+        given["CAPSTAN_PROGRESS_FILE"] = str(self._folder.progress(str(action.task)))
+        return command.render(trainer, given, self._directory)
+
+    def _end_all(self, interrupts: Interrupts) -> None:
+        grace = ORPHAN_GRACE_SECONDS
+        while any(self._tasks.living()):
+            self._tasks.stop_all(grace)
+            self._tasks.wait((interrupts.fileno(),), None)
+            if interrupts.take():
+                grace = 0.0
+
+
+@contextlib.contextmanager
+def prepare(
+    job: TrainingJob, directory: Path, state: Path, port: ports.Base | None
+) -> Iterator[LocalRun]:
+    """Check all that can be checked before anything is started, and lock the folder `state`.
+
+    The tasks will run in `directory`. Without a `port` free ones are chosen. Raises
+    `errors.Invalid`, with all faults at once, and has then changed nothing.
+    """
+    job = job.with_uid(Uid(f"{job.metadata.name}-{_now():%Y%m%dT%H%M%S.%f}"))
+    faults = _command_faults(job, directory)
+    members = cluster.members(job)
+    try:
+        chosen = ports.choose(job.metadata.uid, members, port)
+    except errors.Invalid as invalid:
+        raise errors.Invalid((*faults, *invalid.faults)) from invalid
+    if faults:
+        raise errors.Invalid(faults)
+    addresses = {task: f"{ports.HOST}:{chosen[task]}" for task in members}
+    locked = folder.claim(state)
+    try:
+        yield LocalRun(job, directory, locked, addresses)
+    finally:
+        locked.close()
+
+
+def _command_faults(job: TrainingJob, directory: Path) -> tuple[errors.Fault, ...]:
+    faults: list[errors.Fault] = []
+    for kind, replica in job.spec.replica_specs.items():
+        template = replica.template
+        if message := command.complaint(command.render(template.trainer, {}, directory)):
+            container = f"spec.containers[{template.trainer_index}]"
+            path = f"spec.replicaSpecs.{kind}.template.{container}.command"
+            faults.append(errors.Fault(path, message))
+    return tuple(faults)
+
+
+def _status_of(state: folder.Folder) -> Status | None:
+    """Return the status that the last run left, if it can still be read."""
+    text = state.read_status()
+    if text is None:
+        return None
+    try:
+        return api_status.load(json.loads(text))
+    except (ValueError, pydantic.ValidationError):
+        return None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

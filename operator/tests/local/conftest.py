@@ -1,0 +1,14 @@
+"""Real processes for the tests of local mode, and nothing left of them afterwards."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import Bench
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    it = Bench(tmp_path)
+    yield it
+    it.close()
