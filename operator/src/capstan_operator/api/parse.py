@@ -1,13 +1,157 @@
 """The text of a TrainingJob to values: defaults filled in, every fault reported at once."""
 
-import yaml
+import difflib
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+import pydantic
+from pydantic_core import ErrorDetails
+
+from capstan_operator.api import document, rules
 from capstan_operator.api.spec import TrainingJob
+from capstan_operator.errors import Fault, Invalid
+
+IDENTITY = {"apiVersion": "capstan.dev/v1alpha1", "kind": "TrainingJob"}
 
 
 def parse(text: str) -> TrainingJob:
     """Read one TrainingJob from YAML or JSON, strictly: what is not known is a fault.
 
-    Raises errors.Invalid with all faults of the document.
+    Raises errors.Invalid with all faults of the document, and nothing else whatever the text is.
     """
-    return TrainingJob.model_validate(yaml.safe_load(text), by_alias=True, by_name=False)
+    raw, faults = document.read(text)
+    found = [*faults, *_undeclared(raw)]
+    job: TrainingJob | None = None
+    try:
+        job = TrainingJob.model_validate(raw, by_alias=True, by_name=False)
+    except pydantic.ValidationError as error:
+        found += [_fault(one) for one in error.errors(include_url=False) if _is_cause(one)]
+    if _is_something_else(raw):
+        raise Invalid(tuple(fault for fault in found if fault.path in IDENTITY))
+    found += [Fault(rule.path, rule.message) for rule in rules.RULES if not rule.holds(raw)]
+    if found or job is None:
+        raise Invalid(tuple(dict.fromkeys(found)))
+    return job
+
+
+def _undeclared(raw: Mapping[str, Any]) -> list[Fault]:
+    """Find what a document must say of itself; the models, once read, need not."""
+    return [
+        Fault(field, f"is required; write `{field}: {value}`")
+        for field, value in IDENTITY.items()
+        if raw.get(field) is None
+    ]
+
+
+def _is_cause(error: ErrorDetails) -> bool:
+    """Whether an error is a cause: a list of nothing but faulty items is also called empty."""
+    return error["type"] != "too_short" or not error["input"]
+
+
+def _is_something_else(raw: Mapping[str, Any]) -> bool:
+    """Whether the document is of another kind, of which all fields are unknown here."""
+    kind = raw.get("kind")
+    return isinstance(kind, str) and kind.casefold() != IDENTITY["kind"].casefold()
+
+
+def _fault(error: ErrorDetails) -> Fault:
+    where, given, context = error["loc"], error["input"], error.get("ctx", {})
+    match error["type"]:
+        case "missing":
+            message = "is required"
+        case "extra_forbidden":
+            message = "is no field" + _did_you_mean(str(where[-1]), _fields_beside(where))
+        case "invalid_key":
+            message = "is no field: names of fields are text"
+        case "literal_error" | "enum":
+            message = f"must be {_alternatives(context['expected'])}, not {_shown(given)}"
+        case "greater_than_equal":
+            message = f"must be at least {context['ge']:g}, not {_shown(given)}"
+        case "less_than_equal":
+            message = f"must be at most {context['le']:g}, not {_shown(given)}"
+        case "string_too_short" | "too_short":
+            message = "must not be empty"
+        case other if other in EXPECTED:
+            message = f"must be {EXPECTED[other]}, not {_shown(given)}" + _hint(other, given)
+        case _:
+            message = error["msg"]
+    return Fault(_path(where), message)
+
+
+EXPECTED = {
+    "dict_type": "a mapping",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "model_type": "a mapping",
+    "string_type": "text",
+    "tuple_type": "a list",
+}
+"""pydantic's types of type errors, in words of YAML."""
+
+
+def _hint(kind: str, given: object) -> str:
+    if kind == "string_type" and isinstance(given, bool | int | float):
+        return "; put it in quotes"
+    if kind == "tuple_type" and isinstance(given, str):
+        return f"; write [{', '.join(given.split())}]"
+    return ""
+
+
+def _alternatives(expected: str) -> str:
+    """Say pydantic's "'a', 'b' or 'c'" as one would write it in YAML."""
+    return expected.replace("'", "")
+
+
+def _shown(value: object) -> str:
+    """Show what was given, short; containers by their kind."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case str():
+            return repr(value if len(value) <= 40 else value[:39] + "…")
+        case Mapping():
+            return "a mapping"
+        case list() | tuple() | set():
+            return "a list"
+        case _:
+            return str(value)[:40]
+
+
+def _path(where: Iterable[int | str]) -> str:
+    path = ""
+    for part in where:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part != "[key]":
+            path += f".{part}" if path else part
+    return path
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    known = list(known)
+    folded = {one.casefold(): one for one in known}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {folded[close[0]]}?"
+    return f"; there are {', '.join(known)}" if known else ""
+
+
+def _fields_beside(where: tuple[int | str, ...]) -> list[str]:
+    """Return the names of the fields at the place where an unknown one was found."""
+    model: type[pydantic.BaseModel] = TrainingJob
+    for part in where[:-1]:
+        if isinstance(part, str):
+            inside = {field.alias: field.annotation for field in model.model_fields.values()}
+            model = _model_in(inside.get(part)) or model
+    return [field.alias or "" for field in model.model_fields.values()]
+
+
+def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:
+    """Find the model in `Model | None`, `tuple[Model, ...]` and the like."""
+    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, typing.get_args(annotation))), None)

@@ -1,0 +1,179 @@
+"""What a single field cannot know: one row per rule, in CEL for the CRD and in Python for here.
+
+Both columns of a row mean the same and share its message. CEL sees the whole object as `self`, with
+defaults filled in. Python sees the raw document, so that the rules speak although other fields are
+at fault; where it meets a value of a wrong type it lets the rule hold, for the schema has spoken.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from capstan_operator.api import names
+from capstan_operator.api.names import MAX_NAME, TRAINER, ReplicaType
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`holds` is false exactly if `cel` is, for every document that the schema allows."""
+
+    path: str
+    cel: str
+    message: str
+    holds: Callable[[Document], bool]
+
+
+def _at(document: object, *path: str) -> Any:
+    """Return the value at a path; None where there is none."""
+    for key in path:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(key)
+    return document
+
+
+def _replicas(document: Document, kind: ReplicaType) -> int | None:
+    """Return how many tasks of a type there are; None when the document does not rightly say."""
+    specs = _at(document, "spec", "replicaSpecs")
+    if not isinstance(specs, Mapping):
+        return None
+    spec = specs.get(kind)
+    if spec is None:
+        return 0
+    count = _at(spec, "replicas")
+    if count is None and isinstance(spec, Mapping):
+        return 1
+    return count if isinstance(count, int) and not isinstance(count, bool) else None
+
+
+def _containers(document: Document, kind: ReplicaType) -> list[str]:
+    """Return the names of a type's containers, as far as they are names."""
+    found = _at(document, "spec", "replicaSpecs", kind, "template", "spec", "containers")
+    named = [_at(one, "name") for one in found] if isinstance(found, list) else []
+    return [name for name in named if isinstance(name, str)]
+
+
+def _is_label(document: Document) -> bool:
+    name = _at(document, "metadata", "name")
+    return not isinstance(name, str) or re.fullmatch(names.DNS_LABEL, name) is not None
+
+
+def _longest_name_fits(document: Document) -> bool:
+    name = _at(document, "metadata", "name")
+    if not isinstance(name, str):
+        return True
+    counts = ((kind, _replicas(document, kind)) for kind in ReplicaType)
+    longest = (len(f"{name}-{kind}-{count - 1}") for kind, count in counts if count)
+    return max(longest, default=len(name)) <= MAX_NAME
+
+
+def _at_most_one(kind: ReplicaType) -> Callable[[Document], bool]:
+    return lambda document: (_replicas(document, kind) or 0) <= 1
+
+
+def _somebody_trains(document: Document) -> bool:
+    return any(_replicas(document, kind) != 0 for kind in (ReplicaType.CHIEF, ReplicaType.WORKER))
+
+
+def _backoff_grows(document: Document) -> bool:
+    backoff = _at(document, "spec", "runPolicy", "restartBackoff")
+    first, longest = _at(backoff, "initialSeconds"), _at(backoff, "maxSeconds")
+    first, longest = 5 if first is None else first, 300 if longest is None else longest
+    if not all(isinstance(value, int | float) for value in (first, longest)):
+        return True
+    return bool(first <= longest)
+
+
+def _trainer_is_known(kind: ReplicaType) -> Callable[[Document], bool]:
+    return lambda document: (
+        len(_containers(document, kind)) <= 1 or TRAINER in _containers(document, kind)
+    )
+
+
+def _container_names_differ(kind: ReplicaType) -> Callable[[Document], bool]:
+    return lambda document: (
+        len(set(_containers(document, kind))) == len(_containers(document, kind))
+    )
+
+
+def _cel_longest(kind: ReplicaType) -> str:
+    spec = f"self.spec.replicaSpecs.{kind}"
+    length = f"size(self.metadata.name) + size('-{kind}-') + size(string({spec}.replicas - 1))"
+    return f"(!has({spec}) || {spec}.replicas < 1 || {length} <= {MAX_NAME})"
+
+
+def _cel_has_tasks(kind: ReplicaType) -> str:
+    spec = f"self.spec.replicaSpecs.{kind}"
+    return f"(has({spec}) && {spec}.replicas > 0)"
+
+
+def _single(kind: ReplicaType) -> Rule:
+    spec = f"self.spec.replicaSpecs.{kind}"
+    return Rule(
+        path=f"spec.replicaSpecs.{kind}.replicas",
+        cel=f"!has({spec}) || {spec}.replicas <= 1",
+        message=f"a job has at most one {kind}",
+        holds=_at_most_one(kind),
+    )
+
+
+def _of_template(kind: ReplicaType) -> tuple[Rule, Rule]:
+    spec = f"self.spec.replicaSpecs.{kind}"
+    containers = f"{spec}.template.spec.containers"
+    path = f"spec.replicaSpecs.{kind}.template.spec.containers"
+    return (
+        Rule(
+            path=path,
+            cel=f"!has({spec}) || size({containers}) <= 1"
+            f" || {containers}.exists(c, c.name == '{TRAINER}')",
+            message=f"of several containers one must be named {TRAINER}: "
+            "its end is the end of the task",
+            holds=_trainer_is_known(kind),
+        ),
+        Rule(
+            path=path,
+            cel=f"!has({spec}) || {containers}.all(c,"
+            f" {containers}.exists_one(other, other.name == c.name))",
+            message="containers must have different names",
+            holds=_container_names_differ(kind),
+        ),
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        path="metadata.name",
+        cel=f"self.metadata.name.matches('{names.DNS_LABEL}')",
+        message="must be a DNS label: lowercase letters, digits and '-', beginning with a letter"
+        " and ending with a letter or digit",
+        holds=_is_label,
+    ),
+    Rule(
+        path="metadata.name",
+        cel=f"size(self.metadata.name) <= {MAX_NAME} && "
+        + " && ".join(_cel_longest(kind) for kind in ReplicaType),
+        message=f"is too long: the longest name of a task, <name>-<type>-<index>, has at most"
+        f" {MAX_NAME} characters",
+        holds=_longest_name_fits,
+    ),
+    Rule(
+        path="spec.replicaSpecs",
+        cel=" || ".join(map(_cel_has_tasks, (ReplicaType.CHIEF, ReplicaType.WORKER))),
+        message="a job needs a chief or at least one worker: nobody would train",
+        holds=_somebody_trains,
+    ),
+    _single(ReplicaType.CHIEF),
+    _single(ReplicaType.EVALUATOR),
+    *(rule for kind in ReplicaType for rule in _of_template(kind)),
+    Rule(
+        path="spec.runPolicy.restartBackoff",
+        cel="!has(self.spec.runPolicy) || !has(self.spec.runPolicy.restartBackoff)"
+        " || self.spec.runPolicy.restartBackoff.initialSeconds"
+        " <= self.spec.runPolicy.restartBackoff.maxSeconds",
+        message="initialSeconds must not be more than maxSeconds",
+        holds=_backoff_grows,
+    ),
+)

@@ -1,0 +1,46 @@
+"""How long a failed task waits: exponentially longer with each failure in a row, never more than
+`maxSeconds`, and spread so that tasks which failed together do not return together.
+
+The spread is derived from the job's identity, the task and the count, not from chance: the same
+question has the same answer after a crash.
+"""
+
+import hashlib
+import math
+from datetime import datetime, timedelta
+
+from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.api.spec import RestartBackoff
+from capstan_operator.api.status import TaskStatus
+
+SPREAD = 0.2
+"""The part of the delay that the spread may take off. A guess."""
+
+
+def delay(policy: RestartBackoff, *, failures: int, job: Uid, task: TaskName) -> timedelta:
+    """Return the wait before the next attempt, after `failures` (at least 1) in a row."""
+    full = min(policy.max_seconds, _exponential(policy, failures - 1))
+    return timedelta(seconds=full * (1 - SPREAD * _fraction(f"{job}/{task}/{failures}")))
+
+
+def failures_in_a_row(policy: RestartBackoff, row: TaskStatus, ended: datetime) -> int:
+    """Count the failure of the attempt that `row` shows: anew, if it was healthy long enough."""
+    if row.started_at is not None:
+        healthy = (ended - row.started_at).total_seconds()
+        if healthy >= policy.reset_after_seconds:
+            return 1
+    return row.failures_in_a_row + 1
+
+
+def _exponential(policy: RestartBackoff, exponent: int) -> float:
+    first, longest = policy.initial_seconds, policy.max_seconds
+    if first == 0 or first >= longest:
+        return first
+    if exponent * math.log(policy.factor) >= math.log(longest / first):
+        return longest  # asked of the logarithms: the power itself overflows after long trouble
+    return float(first * policy.factor**exponent)
+
+
+def _fraction(seed: str) -> float:
+    """Map a text to [0, 1), evenly."""
+    return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8]) / 2**64

@@ -1,0 +1,156 @@
+"""Why a task ended: whose fault it was, and in what words.
+
+The table, first match wins (`judge`); locally a process has no reason, only an exit code:
+
+    seen                                                                class
+    Failed, CreateFailed: it could not be started                       CREATE_FAILED
+    ended after it was told to stop, whatever its exit code             INFRASTRUCTURE
+    Failed, a reason of INFRASTRUCTURE_REASONS                          INFRASTRUCTURE
+    Failed, InitContainerFailed                                         PERMANENT
+    Failed, without an exit code                                        INFRASTRUCTURE
+    Failed, OOMKilled, or an exit code of RETRYABLE_CODES               RETRYABLE
+    Failed, any other exit code                                         PERMANENT
+    Succeeded, and the task may end                                     no failure: done
+    Succeeded, and it may not (`restart.may_end`)                       COMPLETED
+    gone although it was recorded (`lost`)                              INFRASTRUCTURE
+"""
+
+import enum
+from dataclasses import dataclass
+from datetime import datetime
+
+from capstan_operator.api.names import TaskName
+from capstan_operator.reconcile.observe import TaskPhase, TaskView
+
+CREATE_FAILED = "CreateFailed"
+INIT_CONTAINER_FAILED = "InitContainerFailed"
+OOM_KILLED = "OOMKilled"
+COMPLETED = "Completed"
+DELETED = "Deleted"
+LOST = "Lost"
+
+INFRASTRUCTURE_REASONS = frozenset(
+    {"DisruptionTarget", "Evicted", "NodeLost", "NodeShutdown", "Preempting", "Terminated"}
+)
+RETRYABLE_CODES = frozenset({130, 137, 138, 143})
+"""Ended by SIGINT, SIGKILL or SIGTERM; 138 is how a script itself asks for another attempt."""
+
+SIGNALS = {
+    129: "SIGHUP",
+    130: "SIGINT",
+    131: "SIGQUIT",
+    132: "SIGILL",
+    134: "SIGABRT",
+    135: "SIGBUS",
+    136: "SIGFPE",
+    137: "SIGKILL",
+    139: "SIGSEGV",
+    141: "SIGPIPE",
+    143: "SIGTERM",
+}
+LAST_WORDS = 200
+"""Characters of the last line of a log that fit a line with more to say. A guess."""
+
+
+class FailureClass(enum.Enum):
+    INFRASTRUCTURE = enum.auto()
+    RETRYABLE = enum.auto()
+    PERMANENT = enum.auto()
+    COMPLETED = enum.auto()
+    CREATE_FAILED = enum.auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One end of one attempt that is to be answered; each is built once in the life of a job."""
+
+    task: TaskName
+    attempt: int
+    kind: FailureClass
+    exit_code: int | None = None
+    reason: str = ""
+    message: str = ""
+    at: datetime | None = None
+
+    def __str__(self) -> str:
+        """Return the one line that says why: task, attempt, exit code or reason, last words."""
+        words = last_words(self.message)
+        head = f"{self.task} attempt {self.attempt}: {self._how()}"
+        return f"{head}: {words}" if words else head
+
+    def _how(self) -> str:
+        if self.exit_code is None:
+            return self.reason or "failed"
+        word = self.reason if self.reason not in ("", "Error") else SIGNALS.get(self.exit_code)
+        return f"exit code {self.exit_code}" + (f" ({word})" if word else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Fatal:
+    """Why a failure is the end of the job: a CamelCase reason, and a sentence for the user."""
+
+    reason: str
+    because: str
+
+
+def judge(view: TaskView, *, may_end: bool) -> Failure | None:
+    """Classify the end of a task; None while it lives, and when it is done."""
+    kind = _classify(view, may_end=may_end)
+    if kind is None:
+        return None
+    return Failure(
+        task=view.name,
+        attempt=view.attempt,
+        kind=kind,
+        exit_code=view.exit_code,
+        reason=view.reason or _reason(view),
+        message=view.message,
+        at=view.finished_at,
+    )
+
+
+def lost(task: TaskName, attempt: int) -> Failure:
+    """The failure of a task that is gone without having been seen to end."""
+    return Failure(
+        task=task,
+        attempt=attempt,
+        kind=FailureClass.INFRASTRUCTURE,
+        reason=LOST,
+        message="it is gone, and nobody saw it end",
+    )
+
+
+def last_words(message: str) -> str:
+    """Return the last line of a log that says something, fit to be part of a line."""
+    for line in reversed(message.splitlines()):
+        words = " ".join("".join(c if c.isprintable() else " " for c in line).split())
+        if words:
+            return words if len(words) <= LAST_WORDS else words[: LAST_WORDS - 1] + "…"
+    return ""
+
+
+def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
+    if not view.has_ended:
+        return None
+    if view.reason == CREATE_FAILED:
+        return FailureClass.CREATE_FAILED
+    if view.deleting:
+        return FailureClass.INFRASTRUCTURE
+    if view.phase is TaskPhase.SUCCEEDED:
+        return None if may_end else FailureClass.COMPLETED
+    if view.reason in INFRASTRUCTURE_REASONS:
+        return FailureClass.INFRASTRUCTURE
+    if view.reason == INIT_CONTAINER_FAILED:
+        return FailureClass.PERMANENT
+    if view.exit_code is None:
+        return FailureClass.INFRASTRUCTURE
+    if view.reason == OOM_KILLED or view.exit_code in RETRYABLE_CODES:
+        return FailureClass.RETRYABLE
+    return FailureClass.PERMANENT
+
+
+def _reason(view: TaskView) -> str:
+    """Name what the observer has no word for."""
+    if view.deleting:
+        return DELETED
+    return COMPLETED if view.phase is TaskPhase.SUCCEEDED else ""

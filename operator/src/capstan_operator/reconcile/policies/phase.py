@@ -1,0 +1,33 @@
+"""One word for a job that is not over, from its rows alone.
+
+Running      every task that has not ended runs and is ready
+Degraded     a task is coming back, while a chief or a worker is at work
+Restarting   a task is coming back, and none is
+Starting     some of the first attempts run, not all
+Pending      none does yet
+"""
+
+from collections.abc import Collection
+
+from capstan_operator.api.names import ReplicaType
+from capstan_operator.api.status import Phase, TaskState, TaskStatus
+
+SETTLED = frozenset({TaskState.RUNNING, TaskState.SUCCEEDED, TaskState.FAILED})
+RETURNING = frozenset({TaskState.BACK_OFF, TaskState.CREATE_FAILED, TaskState.STOPPING})
+
+
+def phase(rows: Collection[TaskStatus]) -> Phase:
+    """Say the phase of a job that is not over; `Succeeded` and `Failed` are not said here."""
+    waiting = [row for row in rows if row.state not in SETTLED]
+    if not waiting:
+        return Phase.RUNNING
+    if any(row.attempt > 1 or row.state in RETURNING for row in waiting):
+        at_work = any(
+            row.state is TaskState.RUNNING
+            and row.name.type in (ReplicaType.CHIEF, ReplicaType.WORKER)
+            for row in rows
+        )
+        return Phase.DEGRADED if at_work else Phase.RESTARTING
+    if any(row.state is not TaskState.PENDING for row in rows):
+        return Phase.STARTING
+    return Phase.PENDING

@@ -1,0 +1,61 @@
+"""What a failure leads to: `restartPolicy` says whether there may be another attempt, `onFailure`
+what is attempted again.
+
+    restartPolicy   another attempt after
+    Always          every end; also exit 0 of a task that the success policy does not wait for
+    OnFailure       every failure
+    ExitCode        every failure but a permanent one
+    Never           no failure
+
+    onFailure       if there may be another attempt      else
+    RestartTask     of the task                          the job fails
+    RestartJob      of all tasks                         the job fails
+    FailJob         the job fails                        the job fails
+    Ignore          none; the job goes on without the task, or fails if it could not succeed so
+
+Two ends are no failures, and lead to another attempt of the task whatever `onFailure` says: exit 0
+under Always, and a task that could not even be started (CREATE_FAILED).
+"""
+
+import enum
+
+from capstan_operator.api.names import TaskName
+from capstan_operator.api.spec import OnFailure, RestartPolicy, TrainingJob
+from capstan_operator.reconcile.policies import success
+from capstan_operator.reconcile.policies.failure import Failure, FailureClass, Fatal
+
+
+class Scope(enum.Enum):
+    """What is started again."""
+
+    NOTHING = enum.auto()
+    TASK = enum.auto()
+    JOB = enum.auto()
+
+
+def may_end(job: TrainingJob, task: TaskName) -> bool:
+    """Whether exit 0 of the task means that it is done."""
+    always = job.replica(task.type).restart_policy is RestartPolicy.ALWAYS
+    return not always or task in success.needed(job)
+
+
+def decide(job: TrainingJob, failure: Failure) -> Scope | Fatal:
+    """Answer a failure, budgets aside (`budget.charge`)."""
+    if failure.kind in (FailureClass.CREATE_FAILED, FailureClass.COMPLETED):
+        return Scope.TASK
+    kind, replica = failure.task.type, job.replica(failure.task.type)
+    field = f"spec.replicaSpecs.{kind}"
+    match replica.on_failure:
+        case OnFailure.FAIL_JOB:
+            return Fatal("FailJob", f"{field}.onFailure is FailJob")
+        case OnFailure.IGNORE if failure.task in success.needed(job):
+            return Fatal("NeededTaskFailed", f"the job cannot succeed without {failure.task}")
+        case OnFailure.IGNORE:
+            return Scope.NOTHING
+        case OnFailure.RESTART_TASK | OnFailure.RESTART_JOB:
+            pass
+    if replica.restart_policy is RestartPolicy.NEVER:
+        return Fatal("RestartPolicyNever", f"{field}.restartPolicy is Never")
+    if replica.restart_policy is RestartPolicy.EXIT_CODE and failure.kind is FailureClass.PERMANENT:
+        return Fatal("PermanentFailure", f"{field}.restartPolicy ExitCode does not retry this")
+    return Scope.JOB if replica.on_failure is OnFailure.RESTART_JOB else Scope.TASK

@@ -1,0 +1,28 @@
+"""Whose exit 0 ends the job.
+
+Default      the chief; worker 0 where there is no chief
+AllWorkers   every worker, and the chief where there is one: it saves the last checkpoint
+"""
+
+from collections.abc import Iterable
+
+from capstan_operator.api.names import ReplicaType, TaskName
+from capstan_operator.api.spec import SuccessPolicy, TrainingJob
+from capstan_operator.api.status import TaskState, TaskStatus
+
+
+def needed(job: TrainingJob) -> frozenset[TaskName]:
+    """The tasks that must all succeed. Never empty for a valid job."""
+    trainers = [
+        task for task in job.tasks() if task.type in (ReplicaType.CHIEF, ReplicaType.WORKER)
+    ]
+    match job.spec.success_policy:
+        case SuccessPolicy.DEFAULT:
+            return frozenset(trainers[:1])
+        case SuccessPolicy.ALL_WORKERS:
+            return frozenset(trainers)
+
+
+def is_done(job: TrainingJob, rows: Iterable[TaskStatus]) -> bool:
+    succeeded = {row.name for row in rows if row.state is TaskState.SUCCEEDED}
+    return needed(job) <= succeeded
