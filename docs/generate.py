@@ -1,0 +1,84 @@
+"""Write the parts of docs/ that follow from the code, between the marks that name them.
+
+    generate.py            write them
+    generate.py --check    change nothing; show what would change, and exit 1 if anything would
+
+A page holds a line `<!-- generated: NAME -->`, then what NAME's function below returns, then a line
+`<!-- end -->`. Everything outside the marks is written by hand.
+"""
+
+import ast
+import configparser
+import difflib
+import pathlib
+import re
+import sys
+from collections.abc import Callable
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BLOCK = re.compile(
+    r"(?P<begin><!-- generated: (?P<name>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+)
+
+
+def main() -> int:
+    """Generate or check every page; return the exit status."""
+    stale = 0
+    for page in sorted(ROOT.glob("docs/**/*.md")):
+        old = page.read_text(encoding="utf-8")
+        new = BLOCK.sub(_filled, old)
+        if new == old:
+            continue
+        stale += 1
+        name = str(page.relative_to(ROOT))
+        if "--check" in sys.argv[1:]:
+            lines = difflib.unified_diff(
+                old.splitlines(keepends=True), new.splitlines(keepends=True), name, "as generated"
+            )
+            sys.stdout.writelines(lines)
+        else:
+            page.write_text(new, encoding="utf-8")
+            print(f"wrote {name}")
+    if stale and "--check" in sys.argv[1:]:
+        print("generated documentation is out of date: run `make generate`", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _filled(block: re.Match[str]) -> str:
+    source, _, argument = block["name"].partition(" ")
+    return f"{block['begin']}{SOURCES[source](argument)}{block['end']}"
+
+
+def layers(half: str) -> str:
+    """Draw the layers of one half as `.importlinter` has them, the highest first.
+
+    What each is for is the first line of its own docstring.
+    """
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    contract = contracts[f"importlinter:contract:{half}-layers"]
+    package = ROOT / half / "src" / contract["containers"].strip()
+    rows = []
+    for layer in filter(None, contract["layers"].split("\n")):
+        members = [name.strip(" ()") for name in re.split("[|:]", layer)]
+        rows.append("<br>".join(f"`{name}` {_purpose(package / name)}" for name in members))
+    return "\n".join(["| |", "|---|", *(f"| {row} |" for row in rows), ""])
+
+
+def _purpose(module: pathlib.Path) -> str:
+    source = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
+    docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[0]
+
+
+def operations(_: str) -> str:
+    """List every operation that Capstan runs, with what it takes and whether it has a gradient."""
+    raise SystemExit("not yet")
+
+
+SOURCES: dict[str, Callable[[str], str]] = {"layers": layers, "operations": operations}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""A fresh clone on a machine that has Python, make and a way to install packages."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT, Shell
+from test_repository import tracked
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def clone(tmp_path: pathlib.Path) -> pathlib.Path:
+    """The files of this working tree that are, or would be, committed; and nothing else."""
+    folder = tmp_path / "clone"
+    for path in tracked():
+        copy = folder / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy)
+    return folder
+
+
+def base_python() -> str:
+    """The Python that this one's environment was made from."""
+    return os.path.join(sys.base_prefix, "bin", "python3")
+
+
+def test_the_first_command_of_the_readme_sets_up_and_trains(
+    shell: Shell, clone: pathlib.Path
+) -> None:
+    process = shell.start("make", "demo", f"PYTHON={base_python()}", cwd=clone)
+    out, err = process.communicate(timeout=880)
+    if re.search(r"No matching distribution|Temporary failure|Connection", err):
+        pytest.skip(f"no package can be installed here: {err.strip().splitlines()[-1]}")
+    assert process.returncode == 0, out + err
+    assert re.match(r"digits: Succeeded  accuracy 0\.9\d\d  steps ", out.splitlines()[-1])
+    assert "setup 1/3" in out
+    again = subprocess.run(
+        ["make", "--question", ".venv/.product", f"PYTHON={base_python()}"], cwd=clone, check=False
+    )
+    assert again.returncode == 0, "a second run would set up again"

@@ -1,0 +1,178 @@
+"""What the repository promises about itself: it can be read, cloned and trusted as it stands."""
+
+import configparser
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+PATH_IN_TEXT = re.compile(
+    r"`((?:operator|runtime|docs|e2e|examples|requirements|\.ci)/[\w./-]*|[\w.-]+\.(?:md|toml))`"
+)
+MADE_BY_USERS = {"job.yaml"}
+
+
+def tracked() -> list[pathlib.Path]:
+    """The files of the working tree that are, or would be, committed."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    paths = [ROOT / name for name in listed.stdout.split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+def pages() -> list[pathlib.Path]:
+    return [path for path in tracked() if path.suffix == ".md"]
+
+
+def locks() -> list[pathlib.Path]:
+    return [*ROOT.glob("requirements/*.txt"), *ROOT.glob("examples/*/requirements.txt")]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_only_files_that_exist(page: pathlib.Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [page.parent / target.strip() for target in LINK.findall(text)]
+    named = [name for name in PATH_IN_TEXT.findall(text) if name not in MADE_BY_USERS]
+    missing = [str(link) for link in links if not link.exists()]
+    # A name without a folder may stand for a file beside the page or one at the root or in a half.
+    missing += [
+        name
+        for name in named
+        if not any(
+            (folder / name).exists()
+            for folder in (ROOT, page.parent, ROOT / "operator", ROOT / "runtime")
+        )
+        and name != "operator/__init__.py"
+    ]
+    assert missing == []
+
+
+def test_operator_is_a_folder_and_never_a_package() -> None:
+    assert not (ROOT / "operator/__init__.py").exists()
+    code = "import operator; print(operator.add(1, 2))"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "3\n"
+
+
+def test_no_file_names_where_packages_are_fetched_from() -> None:
+    # Written apart, so that this file does not name them either.
+    hosts = re.compile("py" r"pi\.org|python" r"hosted\.org|--(?:extra-)?index-url|--find-links ")
+    naming = [
+        str(path.relative_to(ROOT))
+        for path in tracked()
+        if path != pathlib.Path(__file__) and hosts.search(path.read_text(encoding="utf-8"))
+    ]
+    assert naming == []
+
+
+@pytest.mark.parametrize("lock", locks(), ids=lambda lock: str(lock.relative_to(ROOT)))
+def test_every_requirement_is_pinned_and_hashed(lock: pathlib.Path) -> None:
+    entries = re.sub(r"\\\n", " ", lock.read_text(encoding="utf-8")).splitlines()
+    requirements = [line for line in entries if line.strip() and not line.lstrip().startswith("#")]
+    assert requirements
+    loose = [line for line in requirements if "==" not in line or "--hash=sha256:" not in line]
+    assert loose == []
+
+
+def test_each_half_and_the_e2e_tests_are_tested_alike() -> None:
+    halves = [
+        tomllib.loads((ROOT / half / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+        for half in ("operator", "runtime")
+    ]
+    e2e = configparser.ConfigParser()
+    e2e.read(ROOT / "e2e/pytest.ini")
+    assert halves[0] == halves[1]
+    assert halves[0]["filterwarnings"] == [e2e["pytest"]["filterwarnings"]]
+    assert halves[0]["markers"] == [e2e["pytest"]["markers"].strip()]
+
+
+def test_the_root_has_neither_packaging_nor_pytest() -> None:
+    root = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "project" not in root
+    assert "pytest" not in root["tool"]
+    assert not (ROOT / "pytest.ini").exists()
+
+
+def test_the_index_of_decisions_lists_each_with_its_title() -> None:
+    index = (ROOT / "docs/adr/README.md").read_text()
+    decisions = sorted((ROOT / "docs/adr").glob("[0-9]*.md"))
+    assert decisions
+    for number, decision in enumerate(decisions, start=1):
+        title = decision.read_text().splitlines()[0].removeprefix(f"# {number}. ")
+        assert f"| [{number}]({decision.name}) | {title} |" in index.splitlines()
+
+
+@pytest.mark.parametrize(
+    "decision", sorted((ROOT / "docs/adr").glob("[0-9]*.md")), ids=lambda path: path.stem
+)
+def test_a_decision_says_why_what_and_what_not(decision: pathlib.Path) -> None:
+    headings = re.findall(r"^## (.*)$", decision.read_text(), re.MULTILINE)
+    assert headings == ["Context", "Decision", "Consequences", "Turned down"]
+
+
+def test_make_alone_lists_the_targets_that_the_readme_names() -> None:
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    targets = set(re.findall(r"make ([a-z-]+)", listed))
+    assert {"check", "test", "demo", "generate"} <= targets
+    named = {
+        target
+        for page in pages()
+        for target in re.findall(r"(?:^ {4}|`)make ([a-z-]+)", page.read_text(), re.MULTILINE)
+    }
+    assert named <= targets
+
+
+def test_make_refuses_a_python_that_is_too_old_or_absent(tmp_path: pathlib.Path) -> None:
+    old = tmp_path / "python-old"
+    old.write_text('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.8.1 && exit\nexit 1\n')
+    old.chmod(0o755)
+    for python, words in ((str(old), "Python 3.8.1"), ("no-such-python", "not installed")):
+        ran = make_in_a_bare_copy(tmp_path, f"PYTHON={python}")
+        assert ran.returncode == 2
+        assert "Capstan needs Python 3.11 or newer" in ran.stderr
+        assert words in ran.stderr
+        assert "make PYTHON=" in ran.stderr
+
+
+def test_make_says_what_to_install_where_venv_is_missing(tmp_path: pathlib.Path) -> None:
+    bare = tmp_path / "python-bare"
+    bare.write_text('#!/bin/sh\ncase "$2" in *ensurepip*) exit 1;; esac\nexit 0\n')
+    bare.chmod(0o755)
+    ran = make_in_a_bare_copy(tmp_path, f"PYTHON={bare}")
+    assert ran.returncode == 2
+    assert "apt-get install python3-venv" in ran.stderr
+
+
+def make_in_a_bare_copy(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `make demo` where there is a Makefile and what it depends on, and no environment."""
+    for name in ("Makefile", "operator/pyproject.toml", "runtime/pyproject.toml"):
+        copy = folder / name
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes((ROOT / name).read_bytes())
+    for lock in locks():
+        copy = folder / lock.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(lock.read_bytes())
+    return subprocess.run(
+        ["make", "demo", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def test_ci_runs_what_users_run() -> None:
+    script = ROOT / ".ci/run"
+    assert os.access(script, os.X_OK)
+    assert script.read_text().splitlines()[-1] == "exec make test"
+    assert "set -euo pipefail" in script.read_text()
