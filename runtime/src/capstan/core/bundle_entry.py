@@ -1,11 +1,11 @@
 """What the index of a checkpoint says of a tensor, and its form on disk.
 
-The values are TensorFlow's BundleHeaderProto and BundleEntryProto (core/protobuf/tensor_bundle.proto).
-They are read and written here field by field: kernels need them, and the classes of protocol buffers
-that `tensorboard` lacks belong to the transport, above.
+The messages are TensorFlow's BundleHeaderProto and BundleEntryProto, in
+core/protobuf/tensor_bundle.proto. They are read and written here field by field: kernels need them,
+and the classes of messages that `tensorboard` lacks belong to the transport, above.
 
-A tensor that was saved in slices has an entry that lists them, and one entry for each slice, under a
-key in Google's OrderedCode (core/util/saved_tensor_slice_util.cc).
+A tensor that was saved in slices has an entry that lists them, and one entry for each slice, under
+a key in Google's OrderedCode (core/util/saved_tensor_slice_util.cc).
 """
 
 import struct
@@ -28,7 +28,7 @@ Extent = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a tensor lies: `size` bytes from `offset` of shard `shard`; `dtype` as in types.proto."""
+    """Where a tensor lies: `size` bytes from `offset` of a shard; `dtype` as in types.proto."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -40,7 +40,7 @@ class Entry:
 
     def encode(self) -> bytes:
         """Write the entry as BundleEntryProto; fields that are zero are left out."""
-        dims = b"".join(_message(2, _number(1, size) or b"") for size in self.shape)
+        dims = b"".join(_message(2, _number(1, size)) for size in self.shape)
         return b"".join(
             (
                 _number(1, self.dtype),
@@ -105,17 +105,26 @@ def decode_header(data: bytes) -> int:
     return _first(data, 1, 0)
 
 
+def index_of(extents: Sequence[Extent]) -> tuple[slice, ...]:
+    """Return a slice as the index of an array.
+
+    >>> index_of([(3, 2), (0, WHOLE)])
+    (slice(3, 5, None), slice(None, None, None))
+    """
+    return tuple(
+        slice(None) if length == WHOLE else slice(start, start + length)
+        for start, length in extents
+    )
+
+
 def slice_key(name: bytes, extents: Sequence[Extent]) -> bytes:
     """Return the key of one slice of the tensor `name`.
 
     >>> slice_key(b"v", [(0, 2), (0, WHOLE)])
     b'\\x00v\\x00\\x01\\x01\\x02\\x80\\x82\\x80\\x7f'
     """
-    escaped = name.replace(b"\xff", b"\xff\x00").replace(b"\x00", b"\x00\xff")
-    if b"\xff" in name:
-        # Each byte by itself: the two escapes overlap.
-        escapes = {0: b"\x00\xff", 255: b"\xff\x00"}
-        escaped = b"".join(escapes.get(byte, bytes([byte])) for byte in name)
+    escapes = {0: b"\x00\xff", 255: b"\xff\x00"}
+    escaped = b"".join(escapes.get(byte, bytes([byte])) for byte in name)
     numbers = (number for extent in extents for number in extent)
     return b"".join(
         (_ordered(0), escaped, b"\x00\x01", _ordered(len(extents)), *map(_ordered_signed, numbers))
@@ -128,7 +137,7 @@ def _ordered(value: int) -> bytes:
 
 
 def _ordered_signed(value: int) -> bytes:
-    # 6 bits fit into one byte, and each byte more holds 7 more: the length is unary in the first bits.
+    # One byte holds 6 bits and each further one 7: the first bits are the length, in unary.
     bits = (value if value >= 0 else ~value).bit_length()
     size = max(1, (bits + 7) // 7)
     header = ((1 << size) - 1) << (8 * size - size)
@@ -171,7 +180,7 @@ def _fields(data: bytes | int) -> Iterator[tuple[int, bytes | int]]:
             if kind == _BYTES:
                 size, position = varint.decode(data, position)
             if size is None or position + size > len(data):
-                raise ValueError(f"field {tag >> 3} is cut off or of unknown kind")
+                raise _damaged(f"field {tag >> 3} is cut off or of unknown kind")
             content, position = data[position : position + size], position + size
             yield tag >> 3, content if kind == _BYTES else int.from_bytes(content, "little")
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Checksums of files: CRC-32C, masked as LevelDB and TensorFlow store it (core/lib/hash/crc32c.h)."""
+"""Checksums of files: CRC-32C, masked as TensorFlow stores it (core/lib/hash/crc32c.h)."""
 
 from typing import Any
 

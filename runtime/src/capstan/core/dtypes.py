@@ -216,7 +216,7 @@ _BY_TYPE: Final[dict[type[Any], DType]] = {
     if dtype not in (string, resource, variant, bfloat16)
 }
 _BY_TYPE.update({float: float32, bool: bool_, int: int64, complex: complex128})
-_BY_TYPE.update({object: string, str: string, bytes: string, np.str_: string, np.bytes_: string})
+_BY_TYPE.update(dict.fromkeys((object, str, bytes, np.object_, np.str_, np.bytes_), string))
 
 
 def as_dtype(value: Any) -> DType:

@@ -1,8 +1,8 @@
 """Sorted tables of bytes to bytes in LevelDB's format, which is that of a checkpoint's index.
 
 A table is a row of blocks and a footer that points to the last one, the index of the others. Keys
-within a block share their prefixes with the key before. Every block has a checksum. Tables are small
-here (one entry per variable), so they are read and written whole.
+within a block share their prefixes with the key before. Every block has a checksum. Tables are
+small here (one entry per variable), so they are read and written whole.
 
 Sources: LevelDB's doc/table_format.md; tensorflow/core/lib/io/{table_builder,format,block}.cc.
 """
@@ -30,9 +30,10 @@ def encode(items: Mapping[bytes, bytes]) -> bytes:
     {b'a': b'1', b'b': b'2'}
     """
     file = bytearray()
-    index: list[_Item] = []
-    for block in _split(sorted(items.items())):
-        index.append((block[-1][0], _append(file, _block(block, _RESTART_INTERVAL))))
+    index = [
+        (block[-1][0], _append(file, _block(block, _RESTART_INTERVAL)))
+        for block in _split(sorted(items.items()))
+    ]
     metadata = _append(file, _block([], 1))
     handles = metadata + _append(file, _block(index, 1))
     return bytes(file) + handles.ljust(_FOOTER - 8, b"\0") + struct.pack("<Q", _MAGIC)

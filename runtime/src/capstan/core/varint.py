@@ -1,4 +1,4 @@
-"""Variable-length integers: seven bits a byte, lowest first, as protocol buffers and LevelDB write them."""
+"""Integers of variable length, seven bits a byte, lowest first: protocol buffers' and LevelDB's."""
 
 
 def encode(value: int) -> bytes:

@@ -1,0 +1,76 @@
+"""Rows of the ops that write and read checkpoints, and of those that make up their file names.
+
+Sources: tensorflow/core/ops/{io_ops,string_ops}.cc.
+"""
+
+from capstan.core import shapes
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules
+
+
+def _restored_shapes(ctx: ShapeContext) -> rules.Shapes:
+    unknown: shapes.Shape = None
+    return (unknown,) * len(ctx.attrs["dtypes"])
+
+
+def _joined_shape(ctx: ShapeContext) -> rules.Shapes:
+    # Scalars join to every element of the one shape that the others have.
+    known: shapes.Shape = ()
+    for shape in ctx.inputs:
+        if shape is None:
+            return (None,)
+        if shape != ():
+            known = shape if known == () else shapes.merge(known, shape)
+    return (known,)
+
+
+define(
+    OpDef(
+        "SaveV2",
+        ("prefix: string", "tensor_names: string", "shape_and_slices: string", "tensors: dtypes"),
+        attrs={"dtypes": list},
+        shape=rules.nothing,
+        stateful=True,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "RestoreV2",
+        ("prefix: string", "tensor_names: string", "shape_and_slices: string"),
+        ("tensors: dtypes",),
+        attrs={"dtypes": list},
+        shape=_restored_shapes,
+        stateful=True,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "MergeV2Checkpoints",
+        ("checkpoint_prefixes: string", "destination_prefix: string"),
+        attrs={"delete_old_dirs": True, "allow_missing_files": False},
+        shape=rules.nothing,
+        stateful=True,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "ShardedFilename",
+        ("basename: string", "shard: int32", "num_shards: int32"),
+        ("filename: string",),
+        shape=rules.scalar,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "StringJoin",
+        ("inputs: N * string",),
+        ("output: string",),
+        attrs={"separator": b""},
+        shape=_joined_shape,
+        not_differentiable=True,
+    )
+)

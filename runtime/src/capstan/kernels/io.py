@@ -1,0 +1,183 @@
+"""Kernels that write and read checkpoints, and make up their file names: strings and files only.
+
+The files are those of the task on which the node stands. With a parameter server that is the
+server's file system: a checkpoint of several tasks needs one that they share.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import bundle_entry, dtypes
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.resources import bundle
+
+Array = np.ndarray[Any, Any]
+
+
+def _save(node: NodeContext) -> Function:
+    def save(prefix: Array, names: Array, specs: Array, *tensors: Array) -> None:
+        texts, slices = _texts(names), _texts(specs)
+        if not len(texts) == len(slices) == len(tensors):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"SaveV2 takes one name and one slice per tensor, but got {len(texts)} names and "
+                f"{len(slices)} slices for {len(tensors)} tensors",
+            )
+        bundle.write(_text(prefix), map(_piece, texts, slices, tensors))
+
+    return save
+
+
+def _piece(name: str, spec: str, tensor: Array) -> bundle.Piece:
+    value = np.asarray(tensor)
+    if not spec:
+        return bundle.Piece(name, value)
+    whole, extents = parse_slice(spec)
+    expected = tuple(
+        size if length == bundle_entry.WHOLE else length
+        for size, (_, length) in zip(whole, extents, strict=True)
+    )
+    if value.shape != expected:
+        raise errors.InvalidArgumentError(
+            None, None, f"Slice {spec!r} of {name} has shape {expected}, its tensor {value.shape}"
+        )
+    return bundle.Piece(name, value, whole, extents)
+
+
+def _restore(node: NodeContext) -> Function:
+    expected = list(node.attrs["dtypes"])
+
+    def restore(prefix: Array, names: Array, specs: Array) -> tuple[Array, ...]:
+        reader = bundle.Bundle(_text(prefix))
+        wanted = zip(_texts(names), _texts(specs), expected, strict=True)
+        return tuple(_read(reader, name, spec, dtype) for name, spec, dtype in wanted)
+
+    return restore
+
+
+def _read(reader: bundle.Bundle, name: str, spec: str, dtype: dtypes.DType) -> Array:
+    stored = reader.dtype(name)
+    if stored is not dtype.base_dtype:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"tensor_name = {name}; expected dtype {dtype.base_dtype.name} does not equal "
+            f"original dtype {stored.name}",
+        )
+    value = reader.read(name)
+    if not spec:
+        return value
+    whole, extents = parse_slice(spec)
+    if value.shape != whole:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"tensor_name = {name}; shape in shape_and_slice spec {_show(whole)} does not match "
+            f"the shape stored in checkpoint: {_show(value.shape)}",
+        )
+    return value[bundle_entry.index_of(extents)].copy()
+
+
+def parse_slice(spec: str) -> tuple[tuple[int, ...], tuple[bundle_entry.Extent, ...]]:
+    """Read which part of a tensor a variable holds: sizes of the whole, then the slice.
+
+    >>> parse_slice("10 4 0,5:-")
+    ((10, 4), ((0, 5), (0, -1)))
+
+    Raises:
+        InvalidArgumentError: it does not have that form.
+    """
+    *sizes, extents = spec.split()
+    try:
+        whole = tuple(map(int, sizes))
+        parts = tuple(_extent(text) for text in extents.split(":"))
+    except ValueError as error:
+        raise _no_slice(spec, str(error)) from error
+    if len(whole) != len(parts):
+        raise _no_slice(spec, f"{len(whole)} sizes and {len(parts)} parts")
+    return whole, parts
+
+
+def _no_slice(spec: str, why: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        None, None, f"not a slice of a tensor: {spec!r} ({why}); write it as '10 4 0,5:-'"
+    )
+
+
+def _extent(text: str) -> bundle_entry.Extent:
+    if text == "-":
+        return 0, bundle_entry.WHOLE
+    start, length = map(int, text.split(","))
+    return start, length
+
+
+def _merge(node: NodeContext) -> Function:
+    delete_folders = bool(node.attrs["delete_old_dirs"])
+
+    def merge(prefixes: Array, destination: Array) -> None:
+        bundle.merge(_texts(prefixes), _text(destination), delete_folders=delete_folders)
+
+    return merge
+
+
+def _sharded_filename(node: NodeContext) -> Function:
+    def sharded_filename(basename: Array, shard: Array, shards: Array) -> Array:
+        return _string(f"{_text(basename)}-{int(shard):05d}-of-{int(shards):05d}".encode())
+
+    return sharded_filename
+
+
+def _string_join(node: NodeContext) -> Function:
+    separator = node.attrs["separator"]
+    joint: bytes = separator.encode() if isinstance(separator, str) else separator
+
+    def string_join(*inputs: Array) -> Array:
+        parts = np.broadcast_arrays(*(np.asarray(item, object) for item in inputs))
+        joined = np.empty(parts[0].shape, object)
+        for position, strings in enumerate(zip(*(part.flat for part in parts), strict=True)):
+            joined.flat[position] = joint.join(strings)
+        return joined
+
+    return string_join
+
+
+def _text(value: Array) -> str:
+    """Return a scalar string as `str`: a file name, as the operating system spells it."""
+    item = np.asarray(value, object)
+    if item.size != 1:
+        raise errors.InvalidArgumentError(
+            None, None, f"a file name must be a scalar, but it has shape {_show(item.shape)}"
+        )
+    return _decoded(item.item())
+
+
+def _texts(value: Array) -> list[str]:
+    return [_decoded(item) for item in np.asarray(value, object).ravel()]
+
+
+def _decoded(item: bytes | str) -> str:
+    return item if isinstance(item, str) else item.decode("utf-8", "surrogateescape")
+
+
+def _string(item: bytes) -> Array:
+    value = np.empty((), object)
+    value[()] = item
+    return value
+
+
+def _show(shape: Sequence[int]) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"
+
+
+for _op, _make in (
+    ("SaveV2", _save),
+    ("RestoreV2", _restore),
+    ("MergeV2Checkpoints", _merge),
+    ("ShardedFilename", _sharded_filename),
+    ("StringJoin", _string_join),
+):
+    register(Kernel(_op, _make))
