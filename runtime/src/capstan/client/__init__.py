@@ -1,0 +1,1 @@
+"""Sessions as a program uses them: fetches and feeds in, arrays out."""

@@ -97,12 +97,12 @@ class Placer:
                 self.supports(item.op, kind, infer.attributes(item)) for item in items
             )
 
-        matching = [name for name in self.available if matches(spec, name)]
+        matching = [name for name in self.available if spec.matches(devices.parse(name))]
         return sorted(filter(fits, matching), key=_preference)
 
     def _why(self, spec: devices.DeviceSpec) -> str:
         asked = spec.to_string()
-        if any(matches(spec, name) for name in self.available):
+        if any(spec.matches(devices.parse(name)) for name in self.available):
             kind = spec.device_type or "any"
             return (
                 f"Could not satisfy explicit device specification '{asked}' because no supported "
@@ -125,21 +125,6 @@ def is_shared(edge: node.Edge, nodes: Mapping[str, node.Node]) -> bool:
         return False
     dtype, is_ref = outputs[edge.index]
     return is_ref or dtype == dtypes.resource
-
-
-def matches(spec: devices.DeviceSpec, name: str) -> bool:
-    """Say whether the device called `name` is one that the partial `spec` allows."""
-    full = devices.DeviceSpec.from_string(name)
-    return all(
-        asked is None or asked == have
-        for asked, have in (
-            (spec.job, full.job),
-            (spec.replica, full.replica),
-            (spec.task, full.task),
-            (spec.device_type, full.device_type),
-            (spec.device_index, full.device_index),
-        )
-    )
 
 
 def _preference(name: str) -> tuple[int, str]:

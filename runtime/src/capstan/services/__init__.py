@@ -1,0 +1,1 @@
+"""The master and the worker of a task, and the server that offers both."""

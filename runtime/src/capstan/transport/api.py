@@ -83,3 +83,24 @@ class Dialer(Protocol):
             UnavailableError: not reachable before the deadline.
             AbortedError: the task answers with another incarnation: it was restarted.
         """
+
+
+class Links(Protocol):
+    """Links to the tasks of a cluster, kept between steps. Thread-safe."""
+
+    def take(self, task: str, incarnation: int, deadline: float | None = None) -> Link:
+        """Return an idle link to `task`, or dial one; nobody else has it until it is given back.
+
+        `incarnation` 0 accepts whoever answers. Raises as `Dialer.dial`.
+        """
+
+    def give_back(self, task: str, incarnation: int, link: Link) -> None:
+        """Return a link on which nothing is on its way."""
+
+    def close(self) -> None:
+        """Close every idle link, and each one that is given back later."""
+
+
+def text(message: str) -> Array:
+    """A string as a value of a frame."""
+    return np.array(message.encode(), dtype=object)

@@ -1,0 +1,82 @@
+"""What `Session.run` is given: values for tensors, checked against what the graph says of them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes, shapes
+from capstan.framework import graph as graphs
+from capstan.framework import indexed_slices
+
+Array = np.ndarray[Any, Any]
+
+
+def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
+    """Return the tensors that a key of `feed_dict` stands for.
+
+    Raises:
+        TypeError: the key is no tensor of `graph`. ValueError: the tensor may not be fed.
+    """
+    if isinstance(key, indexed_slices.IndexedSlices):
+        slices = (key.values, key.indices, key.dense_shape)
+        return tuple(part for part in slices if part is not None)
+    try:
+        tensor = graph.as_graph_element(key, allow_tensor=True, allow_operation=False)
+    except (TypeError, ValueError, KeyError) as fault:
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {fault}") from None
+    if not graph.is_feedable(tensor):
+        raise ValueError(f"Tensor {tensor} may not be fed.")
+    return (tensor,)
+
+
+def parts(key: object, value: Any) -> tuple[Any, ...]:
+    """Split the value of a key as `resolve` splits the key."""
+    if isinstance(key, indexed_slices.IndexedSlices):
+        return tuple(value)[: len([part for part in (key.values, key.indices, key.dense_shape) if part is not None])]
+    return (value,)
+
+
+def convert(tensor: graphs.Tensor, value: Any) -> Array:
+    """Return `value` as an array of the tensor's dtype.
+
+    Raises:
+        TypeError: a tensor in place of a value, or a number that the dtype cannot hold.
+        ValueError: the shape does not fit the tensor's static shape.
+    """
+    if isinstance(value, graphs.Tensor):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python "
+            "scalars, strings, lists, numpy ndarrays, or TensorHandles."
+        )
+    array = _as_array(tensor, value)
+    if not tensor.get_shape().is_compatible_with(array.shape):
+        raise ValueError(
+            f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, "
+            f"which has shape '{tensor.get_shape()}'"
+        )
+    return array
+
+
+def _as_array(tensor: graphs.Tensor, value: Any) -> Array:
+    dtype = tensor.dtype.base_dtype
+    if dtype == dtypes.string:
+        return _strings(value)
+    wanted = np.dtype(dtype.as_numpy_dtype)
+    if type(value) is np.ndarray and value.dtype == wanted:
+        return value if value.flags.c_contiguous else np.ascontiguousarray(value)
+    if isinstance(value, int) and not isinstance(value, bool) and int(wanted.type(value)) != value:
+        raise TypeError(
+            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
+            f"{wanted}. Try explicitly setting the type of the feed tensor to a larger type "
+            "(e.g. int64)."
+        )
+    return np.array(value, dtype=wanted, order="C")
+
+
+def _strings(value: Any) -> Array:
+    raw = np.array(value, dtype=object)
+    flat = [text.encode() if isinstance(text, str) else bytes(text) for text in raw.ravel()]
+    out = np.empty(len(flat), dtype=object)
+    out[:] = flat
+    return out.reshape(raw.shape)

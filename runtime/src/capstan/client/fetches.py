@@ -1,0 +1,101 @@
+"""What `Session.run` was asked for: any nest of graph elements, flattened once and put back after the step.
+
+TensorFlow's fetch mappers (python/client/session.py). A mapper keeps unique elements apart from the
+structure, so an element that is asked for twice is computed once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from capstan.framework import graph as graphs
+from capstan.framework import indexed_slices
+
+Rebuild = Callable[[Mapping[object, Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetches:
+    """Elements to fetch and to run, and how to give the caller back the structure it passed."""
+
+    tensors: tuple[graphs.Tensor, ...]
+    targets: tuple[graphs.Operation, ...]
+    rebuild: Rebuild
+
+
+def resolve(fetches: object, graph: graphs.Graph) -> Fetches:
+    """Read a fetch argument.
+
+    Raises:
+        TypeError: something in it is no tensor, operation, variable or name.
+        ValueError: it names nothing in `graph`.
+    """
+    tensors: dict[graphs.Tensor, None] = {}
+    targets: dict[graphs.Operation, None] = {}
+    rebuild = _walk(fetches, graph, tensors, targets)
+    return Fetches(tuple(tensors), tuple(targets), rebuild)
+
+
+def _walk(
+    item: Any,
+    graph: graphs.Graph,
+    tensors: dict[graphs.Tensor, None],
+    targets: dict[graphs.Operation, None],
+) -> Rebuild:
+    def each(parts: Sequence[object]) -> list[Rebuild]:
+        return [_walk(part, graph, tensors, targets) for part in parts]
+
+    if isinstance(item, dict):
+        keys, kind = list(item), type(item)
+        values = each(list(item.values()))
+        return lambda found: kind(
+            (key, build(found)) for key, build in zip(keys, values, strict=True)
+        )
+    if isinstance(item, tuple) and hasattr(item, "_fields"):
+        fields, make = each(item), type(item)
+        return lambda found: make(*(build(found) for build in fields))
+    if isinstance(item, list | tuple):
+        parts, sequence = each(item), type(item)
+        return lambda found: sequence(build(found) for build in parts)
+    if isinstance(item, indexed_slices.IndexedSlices):
+        return _slices(item, graph, tensors, targets)
+    element = _element(item, graph)
+    if isinstance(element, graphs.Operation):
+        targets[element] = None
+        return lambda found: None
+    tensors[element] = None
+    return lambda found: found[element]
+
+
+def _slices(
+    item: indexed_slices.IndexedSlices,
+    graph: graphs.Graph,
+    tensors: dict[graphs.Tensor, None],
+    targets: dict[graphs.Operation, None],
+) -> Rebuild:
+    values = _walk(item.values, graph, tensors, targets)
+    indices = _walk(item.indices, graph, tensors, targets)
+    if item.dense_shape is None:
+        return lambda found: indexed_slices.IndexedSlicesValue(values(found), indices(found), None)
+    shape = _walk(item.dense_shape, graph, tensors, targets)
+    return lambda found: indexed_slices.IndexedSlicesValue(
+        values(found), indices(found), shape(found)
+    )
+
+
+def _element(item: Any, graph: graphs.Graph) -> Any:
+    try:
+        return graph.as_graph_element(item, allow_tensor=True, allow_operation=True)
+    except TypeError as fault:
+        raise TypeError(
+            f"Fetch argument {item!r} has invalid type {type(item)!r}, "
+            f"must be a string or Tensor. ({fault})"
+        ) from None
+    except ValueError as fault:
+        raise ValueError(
+            f"Fetch argument {item!r} cannot be interpreted as a Tensor. ({fault})"
+        ) from None
+    except KeyError as fault:
+        raise ValueError(
+            f"Fetch argument {item!r} cannot be interpreted as a Tensor. ({fault})"
+        ) from None

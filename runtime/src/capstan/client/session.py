@@ -1,0 +1,309 @@
+"""`Session`: the client of a master (TensorFlow: python/client/session.py).
+
+The constructor contacts nobody. The first run creates the session at the master; each run sends the nodes
+that the graph has got since the last one. Runs may be concurrent; they block their caller only.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.client import feeds as feeding
+from capstan.client import fetches as fetching
+from capstan.core import config as settings_of
+from capstan.framework import graph as graphs
+from capstan.services import targets
+from capstan.transport import interfaces
+
+Array = np.ndarray[Any, Any]
+
+_NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
+_NO_OPTIONS = interfaces.StepOptions()
+
+
+class StringArray(np.ndarray[Any, Any]):
+    """A fetched string vector that is false when it is empty.
+
+    TensorFlow 1 scripts write `while sess.run(tf.report_uninitialized_variables())`; NumPy 2 made the
+    truth of an empty array an error.
+    """
+
+    def __bool__(self) -> bool:
+        return bool(self.item()) if self.size == 1 and self.ndim == 0 else self.size > 0
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+
+class _Run:
+    """A fetch structure and the keys of a feed, resolved once."""
+
+    __slots__ = ("feed_names", "feeds", "fetch_names", "rebuild", "target_names", "tensors")
+
+    def __init__(self, found: fetching.Fetches, feeds: Sequence[graphs.Tensor]) -> None:
+        self.tensors = found.tensors
+        self.rebuild = found.rebuild
+        self.fetch_names = tuple(tensor.name for tensor in found.tensors)
+        self.target_names = tuple(op.name for op in found.targets)
+        self.feeds = tuple(feeds)
+        self.feed_names = tuple(tensor.name for tensor in feeds)
+
+
+class Session:
+    """A connection to a master, for one graph. Thread-safe, `__enter__` apart."""
+
+    def __init__(self, target: str = "", graph: graphs.Graph | None = None, config: Any = None) -> None:
+        if not isinstance(target, str | bytes):
+            raise TypeError(
+                f"target must be a string, but got {type(target)}. "
+                'Did you do "Session(config)" instead of "Session(config=config)"?'
+            )
+        if config is not None and not hasattr(config, "allow_soft_placement"):
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        self._target = target.decode() if isinstance(target, bytes) else target
+        self._graph = graphs.get_default_graph() if graph is None else graph
+        self._settings = settings_of.SessionConfig.from_proto(config)
+        self._config = config
+        self._master = targets.find(self._target, self._settings)
+        self._lock = threading.Lock()
+        self._handle: str | None = None
+        self._sent = 0
+        self._version = 0
+        self._closed = False
+        self._runs: dict[object, _Run] = {}
+        self._contexts: list[AbstractContextManager[Any]] = []
+
+    @property
+    def graph(self) -> graphs.Graph:
+        """The graph that this session runs."""
+        return self._graph
+
+    @property
+    def sess_str(self) -> str:
+        """The target, as given."""
+        return self._target
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a GraphDef."""
+        return self._graph.as_graph_def()
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """Run one step and return the values of `fetches` in the structure that was passed.
+
+        Values are copies, NumPy scalars where the tensor has rank 0; an operation gives None. Blocks
+        until the step is over.
+
+        Raises:
+            RuntimeError: the session is closed, or its graph is empty.
+            TypeError, ValueError: a fetch or a feed does not fit the graph.
+            OpError: the step failed; the class says how, `op` where.
+        """
+        self._check_open()
+        resolved = self._resolve(fetches, feed_dict)
+        values = self._values(resolved, feed_dict)
+        step = _NO_OPTIONS
+        if options is not None and options.timeout_in_ms:
+            step = interfaces.StepOptions(timeout_ms=options.timeout_in_ms)
+        found = self._step(resolved, values, step)
+        return resolved.rebuild(
+            {tensor: _present(value) for tensor, value in zip(resolved.tensors, found, strict=True)}
+        )
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """Return a function of the values of `feed_list`, positional, that runs `fetches`."""
+        keys = list(feed_list or ())
+
+        def call(*values: Any, **options: Any) -> Any:
+            if len(values) != len(keys):
+                raise TypeError(f"this callable takes {len(keys)} values, but got {len(values)}")
+            return self.run(fetches, dict(zip(keys, values, strict=True)), **options)
+
+        return call if accept_options else lambda *values: call(*values)
+
+    def list_devices(self) -> list[interfaces.Device]:
+        """The devices of the cluster that this session may use."""
+        self._check_open()
+        handle = self._extend()
+        return list(self._master.list_devices(handle))
+
+    def close(self) -> None:
+        """End the session; runs in flight raise CancelledError. Idempotent."""
+        with self._lock:
+            handle, self._handle = self._handle, None
+            self._closed = True
+        if handle is None:
+            return
+        try:
+            self._master.close_session(handle)
+        except (errors.AbortedError, errors.UnavailableError):
+            return
+
+    @classmethod
+    def reset(
+        cls, target: str, containers: Sequence[str] | None = None, config: Any = None
+    ) -> None:
+        """Close every session of the master at `target` and clear `containers` on all its tasks.
+
+        Without containers, the default container of each task. The in-process target has nothing to reset.
+        """
+        if target:
+            settings = settings_of.SessionConfig.from_proto(config)
+            targets.find(target, settings).reset(list(containers or ()))
+
+    def as_default(self) -> AbstractContextManager["Session"]:
+        """Make this the default session of the thread; leaving the block does not close it."""
+        return graphs.default_session(self)
+
+    def __enter__(self) -> "Session":
+        if self._contexts:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want "
+                "to enter a session multiple times."
+            )
+        self._contexts = [self._graph.as_default(), self.as_default()]
+        for context in self._contexts:
+            context.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        while self._contexts:
+            self._contexts.pop().__exit__(kind, fault, trace)
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if not self._graph.version:
+            raise RuntimeError(
+                "The Session graph is empty.  Add operations to the graph before calling run()."
+            )
+
+    def _resolve(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> _Run:
+        key = _key(fetches, feed_dict)
+        resolved = self._runs.get(key) if key is not None else None
+        if resolved is None:
+            tensors: list[graphs.Tensor] = []
+            for fed in feed_dict or ():
+                tensors += feeding.resolve(fed, self._graph)
+            resolved = _Run(fetching.resolve(fetches, self._graph), tensors)
+            if key is not None:
+                self._runs[key] = resolved
+        return resolved
+
+    def _values(
+        self, resolved: _Run, feed_dict: Mapping[Any, Any] | None
+    ) -> dict[str, Array]:
+        if not feed_dict:
+            return {}
+        given: list[Any] = []
+        for fed, value in feed_dict.items():
+            given += feeding.parts(fed, value)
+        return {
+            name: feeding.convert(tensor, value)
+            for name, tensor, value in zip(
+                resolved.feed_names, resolved.feeds, given, strict=True
+            )
+        }
+
+    def _step(
+        self, resolved: _Run, values: Mapping[str, Array], options: interfaces.StepOptions
+    ) -> list[Array]:
+        try:
+            handle = self._extend()
+            return self._master.run_step(
+                handle, values, resolved.fetch_names, resolved.target_names, options
+            )
+        except errors.OpError as fault:
+            raise self._located(fault) from None
+
+    def _extend(self) -> str:
+        """Make sure that the master has the whole graph; returns the session's handle."""
+        if self._handle is not None and self._sent == self._graph.version:
+            return self._handle
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("Attempted to use a closed Session.")
+            version = self._graph.version
+            nodes = self._graph.nodes(self._sent)
+            if self._handle is None:
+                self._handle = self._master.create_session(nodes, self._settings)
+            elif nodes:
+                self._version = self._master.extend_session(self._handle, nodes, self._version)
+            self._sent = version
+            return self._handle
+
+    def _located(self, fault: errors.OpError) -> errors.OpError:
+        """Add the operation that the message names."""
+        found = _NODE.search(fault.message)
+        if found is None:
+            return fault
+        try:
+            op = self._graph.get_operation_by_name(found[1])
+        except (KeyError, ValueError):
+            return fault
+        return errors.from_code(fault.error_code, fault.message, op=op)
+
+
+class InteractiveSession(Session):
+    """A session that is the default from the start, for shells."""
+
+    def __init__(self, target: str = "", graph: graphs.Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._default = self._enter_default()
+        next(self._default)
+
+    def close(self) -> None:
+        """End the session and stop being the default."""
+        super().close()
+        next(self._default, None)
+
+    def _enter_default(self) -> Iterator[None]:
+        with graphs.default_session(self):
+            yield
+
+
+def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:
+    """A key for what `_resolve` finds out, or None when the structure has no cheap one."""
+    if isinstance(fetches, list | tuple):
+        if hasattr(fetches, "_fields"):
+            return None
+        parts: object = (type(fetches), tuple(fetches))
+    elif isinstance(fetches, dict):
+        return None
+    else:
+        parts = fetches
+    key = (parts, tuple(feed_dict) if feed_dict else ())
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _present(value: Array) -> Any:
+    """A fetched value as the caller sees it: scalars as NumPy scalars, strings as bytes."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.ndim == 0:
+        return value[()]
+    return value.view(StringArray) if value.dtype == object else value

@@ -1,0 +1,189 @@
+"""The master of a task: sessions over the cluster (TensorFlow: master.cc, master_session.cc).
+
+A session is opened when every task that its device filters allow has answered; a task that has
+nothing to do in a step may be dead without anybody noticing.
+"""
+
+import itertools
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import config, devices, node
+from capstan.services import master_session, signature, step, worker
+from capstan.transport import api, interfaces
+
+Array = np.ndarray[Any, Any]
+Connect = Callable[[str], interfaces.WorkerApi]
+"""Return the worker service of a task; it may not be reachable yet."""
+
+_POLL_SECONDS = 0.2
+_COMPLAIN_SECONDS = 10.0
+
+
+class Master:
+    """Implements `interfaces.MasterApi`. Thread-safe."""
+
+    def __init__(
+        self,
+        home: worker.Worker,
+        tasks: Sequence[str],
+        connect: Connect,
+        links: api.Links,
+    ) -> None:
+        self._home = home
+        self._names = tuple(tasks)
+        self._connect = connect
+        self._links = links
+        self._lock = threading.Lock()
+        self._sessions: dict[str, master_session.MasterSession] = {}
+        self._steps = itertools.count(1)
+        self._epoch = secrets.randbits(32) << 32
+
+    def create_session(self, nodes: Sequence[node.Node], settings: config.SessionConfig) -> str:
+        """Open a session once every task answers; returns its handle.
+
+        Raises:
+            DeadlineExceededError: a task did not answer within `settings.operation_timeout_ms`.
+        """
+        tasks = self._gather(settings)
+        handle = secrets.token_hex(8)
+        steps = step.Steps(self._links, self._next_step)
+        session = master_session.MasterSession(handle, self._home.task, tasks, settings, steps)
+        session.extend(nodes)
+        _log_placement(session, nodes)
+        with self._lock:
+            self._sessions[handle] = session
+        return handle
+
+    def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
+        """Add nodes to a session at `version`; returns the new version.
+
+        Raises:
+            AbortedError: no such session, or it is at another version.
+        """
+        session = self._session(handle)
+        with self._lock:
+            if session.version != version:
+                raise errors.AbortedError(
+                    None,
+                    None,
+                    f"Session {handle} is at graph version {session.version}, not {version}: "
+                    "somebody else extended it; create a new session",
+                )
+            session.version += 1
+        session.extend(nodes)
+        _log_placement(session, nodes)
+        return version + 1
+
+    def run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: interfaces.StepOptions,
+    ) -> list[Array]:
+        """Run a step in the caller's thread; returns copies of the fetches.
+
+        Raises:
+            AbortedError: no such session. Else as `master_session.MasterSession.run`.
+        """
+        session = self._session(handle)
+        asked = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
+        limit = options.timeout_ms or session.settings.operation_timeout_ms
+        deadline = time.monotonic() + limit / 1000 if limit else None
+        return session.run(asked, list(feeds.values()), deadline)
+
+    def close_session(self, handle: str) -> None:
+        """End a session; steps in flight raise CancelledError."""
+        with self._lock:
+            session = self._sessions.pop(handle, None)
+        if session is None:
+            raise _unknown(handle)
+        session.close()
+
+    def reset(self, containers: Sequence[str]) -> None:
+        """Close every session of this master and clear `containers` (or the default one) everywhere."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+            self._sessions.clear()
+        for session in sessions:
+            session.close()
+        for name in self._names:
+            self._worker(name).cleanup_all(containers)
+
+    def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
+        """The devices that the session may use."""
+        return self._session(handle).list_devices()
+
+    def close(self) -> None:
+        """Close every session; used when the task ends."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+            self._sessions.clear()
+        for session in sessions:
+            session.close()
+
+    def _session(self, handle: str) -> master_session.MasterSession:
+        session = self._sessions.get(handle)
+        if session is None:
+            raise _unknown(handle)
+        return session
+
+    def _next_step(self) -> int:
+        return self._epoch | (next(self._steps) & 0xFFFFFFFF)
+
+    def _worker(self, name: str) -> interfaces.WorkerApi:
+        return self._home if name == self._home.task else self._connect(name)
+
+    def _gather(self, settings: config.SessionConfig) -> list[master_session.Task]:
+        limit = settings.operation_timeout_ms
+        deadline = time.monotonic() + limit / 1000 if limit else None
+        return [
+            self._await(name, deadline)
+            for name in self._names
+            if name == self._home.task or devices.matches_any(settings.device_filters, name)
+        ]
+
+    def _await(self, name: str, deadline: float | None) -> master_session.Task:
+        """Ask a task who it is, until it answers."""
+        pause = threading.Event()
+        complain = time.monotonic() + _COMPLAIN_SECONDS
+        while True:
+            peer = self._worker(name)
+            try:
+                return master_session.Task(name, peer, peer.get_status())
+            except (errors.UnavailableError, errors.DeadlineExceededError):
+                now = time.monotonic()
+            if deadline is not None and now > deadline:
+                raise errors.DeadlineExceededError(
+                    None, None, f"CreateSession: no answer from worker: {name}"
+                )
+            if now > complain:
+                logging.getLogger("capstan").info(
+                    "CreateSession still waiting for response from worker: %s", name
+                )
+                complain = now + _COMPLAIN_SECONDS
+            pause.wait(_POLL_SECONDS)
+
+
+def _unknown(handle: str) -> errors.AbortedError:
+    return errors.AbortedError(
+        None, None, f"Session {handle} is not found. Possibly, this master has restarted."
+    )
+
+
+def _log_placement(
+    session: master_session.MasterSession, nodes: Sequence[node.Node]
+) -> None:
+    if not session.settings.log_device_placement:
+        return
+    for name, op, device in session.placed(nodes):
+        print(f"{name}: ({op}): {device}")  # noqa: T201 - TensorFlow prints it, users look for it

@@ -1,0 +1,160 @@
+"""One session of a master: its graph, its placement, and the signatures compiled from it.
+
+    graph -> place (at Create and Extend) -> per signature: prune -> simplify -> prune -> partition
+          -> register with each task -> steps
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import config, devices, node
+from capstan.executor import fold
+from capstan.graph import infer, prune, simplify
+from capstan.kernels import registry
+from capstan.partition import partition, parts
+from capstan.placement import place
+from capstan.services import signature, step, worker
+from capstan.transport import interfaces
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task that the session may use."""
+
+    name: str
+    worker: interfaces.WorkerApi
+    status: interfaces.WorkerStatus
+
+
+class MasterSession:
+    """One session. Thread-safe: runs are concurrent; placing and pruning are not."""
+
+    def __init__(
+        self,
+        handle: str,
+        home: str,
+        tasks: Sequence[Task],
+        settings: config.SessionConfig,
+        steps: step.Steps,
+    ) -> None:
+        self.handle = handle
+        self.settings = settings
+        self.version = 0
+        self._home = home
+        self._tasks = {task.name: task for task in tasks}
+        self._steps = steps
+        self._lock = threading.Lock()
+        self._nodes: dict[str, node.Node] = {}
+        self._placement = place.Placement()
+        self._placer = place.Placer(
+            [device.name for task in tasks for device in task.status.devices],
+            registry.supports,
+            settings.allow_soft_placement,
+        )
+        self._compiled: dict[signature.Signature, signature.Variants] = {}
+
+    def extend(self, nodes: Sequence[node.Node]) -> None:
+        """Add nodes and place them; nodes that cannot be placed fail the steps that need them.
+
+        Raises:
+            InvalidArgumentError: a node of that name is there already.
+        """
+        with self._lock:
+            for item in nodes:
+                if item.name in self._nodes:
+                    raise errors.InvalidArgumentError(
+                        None, None, f"The graph already has a node named '{item.name}'"
+                    )
+            self._nodes.update((item.name, item) for item in nodes)
+            self._placer.place(nodes, self._nodes, self._placement)
+
+    def placed(self, nodes: Sequence[node.Node]) -> list[tuple[str, str, str]]:
+        """Name, op and device of each node that has one."""
+        found = self._placement.devices
+        return [(item.name, item.op, found[item.name]) for item in nodes if item.name in found]
+
+    def run(
+        self, asked: signature.Signature, feeds: Sequence[Array], deadline: float | None
+    ) -> list[Array]:
+        """Run one step; returns a copy of each fetch, in the order of the signature.
+
+        Raises:
+            OpError: as `step.Steps.run`, and whatever is wrong with the graph that the step needs.
+        """
+        variants = self._compiled.get(asked)
+        if variants is None:
+            made = signature.Variants(asked, self.compile)
+            variants = self._compiled.setdefault(asked, made)
+        return variants.run(feeds, self._steps, deadline)
+
+    def compile(
+        self, asked: signature.Signature, facts: Mapping[node.Edge, infer.Fed]
+    ) -> step.CompiledStep:
+        """Compile a signature for feeds of the given dtypes and shapes, and register the parts."""
+        edges = [node.parse_tensor(name) for name in asked.fetches]
+        fetches = [edge for edge in edges if edge not in facts]
+        with self._lock:
+            nodes = prune.prune(self._nodes, list(facts), edges, asked.targets)
+            self._check(nodes)
+            placed = {
+                name: replace(item, device=self._placement.devices[name])
+                for name, item in nodes.items()
+            }
+        keep = frozenset([edge.node for edge in fetches]) | frozenset(asked.targets)
+        simple, known = simplify.simplify(placed, facts, keep, fold.evaluate)
+        _check_fetches(fetches, known)
+        fed = [edge for edge in facts if edge.node in simple]
+        needed = prune.prune(simple, fed, fetches, asked.targets)
+        tasks = {name: devices.task_of(item.device) for name, item in needed.items()}
+        cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home)
+        return self._register(cut)
+
+    def close(self) -> None:
+        """Cancel the steps in flight and forget what the tasks compiled, as far as they answer."""
+        self._steps.close()
+        for task in self._tasks.values():
+            try:
+                task.worker.deregister_graph(self.handle)
+            except (errors.UnavailableError, errors.DeadlineExceededError):
+                continue
+
+    def list_devices(self) -> tuple[interfaces.Device, ...]:
+        """The devices of every task, in the order of the cluster."""
+        return tuple(device for task in self._tasks.values() for device in task.status.devices)
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        return tuple(self._tasks.values())
+
+    def _check(self, nodes: Mapping[str, node.Node]) -> None:
+        for name in nodes:
+            fault = self._placement.faults.get(name)
+            if fault is not None:
+                raise errors.from_code(fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]")
+
+    def _register(self, cut: Mapping[str, parts.Part]) -> step.CompiledStep:
+        local = None
+        remotes = []
+        for name, part in cut.items():
+            task = self._tasks[name]
+            handle = task.worker.register_graph(self.handle, part)
+            if name == self._home and isinstance(task.worker, worker.Worker):
+                local = task.worker.program(handle)
+            else:
+                remotes.append(step.Remote(name, task.status.incarnation, handle, part))
+        return step.CompiledStep(local, tuple(remotes))
+
+
+def _check_fetches(fetches: Sequence[node.Edge], known: infer.Knowledge) -> None:
+    for edge in fetches:
+        if edge not in known.tensor_dtypes:
+            raise errors.InvalidArgumentError(
+                None, None, f"FetchOutputs {edge.tensor}: the node has no such output"
+            )

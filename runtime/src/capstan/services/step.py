@@ -1,0 +1,233 @@
+"""One compiled signature over the tasks of a cluster, and how a step of it is run.
+
+The caller's thread does it all: it starts the remote parts, runs its own task's part, reads the links,
+and copies the fetches. A step that needs no other task touches no link.
+"""
+
+import select
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import node
+from capstan.executor import program, run
+from capstan.partition import parts
+from capstan.transport import api
+
+Array = np.ndarray[Any, Any]
+Feeds = Mapping[node.Edge, Array]
+
+RECONNECT_SECONDS = 10.0
+"""How long a step waits for a task that does not answer, before it is Unavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A part registered with another task."""
+
+    task: str
+    incarnation: int
+    handle: int
+    part: parts.Part
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledStep:
+    """What a signature was compiled to: a local program, remote parts, or both."""
+
+    local: program.Program | None
+    remotes: tuple[Remote, ...]
+
+
+class Steps:
+    """Runs compiled steps for one session; knows those in flight. Thread-safe."""
+
+    def __init__(self, links: api.Links, next_step: Callable[[], int]) -> None:
+        self._links = links
+        self._next_step = next_step
+        self._lock = threading.Lock()
+        self._flights: set[_Flight] = set()
+        self._closed = False
+
+    def run(
+        self, step: CompiledStep, feeds: Feeds, deadline: float | None
+    ) -> dict[node.Edge, Array]:
+        """Run one step; returns copies of its fetches.
+
+        Raises:
+            OpError: the first fault of any part.
+            UnavailableError: a task does not answer. AbortedError: a task was restarted.
+            DeadlineExceededError: `deadline` (seconds of `time.monotonic`) passed.
+            CancelledError: the session was closed meanwhile.
+        """
+        if not step.remotes and step.local is not None:
+            return _run_alone(step.local, feeds)
+        flight = _Flight(step, self._links, self._next_step(), deadline)
+        with self._lock:
+            if self._closed:
+                raise _closed()
+            self._flights.add(flight)
+        try:
+            return flight.fly(feeds)
+        except errors.OpError:
+            if self._closed:
+                raise _closed() from None
+            raise
+        finally:
+            with self._lock:
+                self._flights.discard(flight)
+            flight.land()
+
+    def close(self) -> None:
+        """Cancel the steps in flight; they raise CancelledError."""
+        with self._lock:
+            self._closed = True
+            flights = list(self._flights)
+        for flight in flights:
+            flight.cancel()
+
+
+def _closed() -> errors.CancelledError:
+    return errors.CancelledError(
+        None, None, "Step was cancelled by an explicit call to `Session::Close()`."
+    )
+
+
+def _run_alone(compiled: program.Program, feeds: Feeds) -> dict[node.Edge, Array]:
+    """Run a part that talks to nobody, in the caller's thread."""
+    part = compiled.part
+    context = compiled.take()
+    context.feed([feeds[edge] for edge in part.feeds])
+    for index in range(len(compiled.layout.needs)):
+        compiled.run_segment(context, index)
+    fetched = {
+        edge: _own(value)
+        for edge, value in zip(part.fetches, compiled.fetch(context), strict=True)
+    }
+    compiled.give_back(context)
+    return fetched
+
+
+def _own(value: Array) -> Array:
+    """A copy that the caller may keep; NumPy scalars cannot change and need none."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+class _Flight:
+    """One step over several tasks."""
+
+    def __init__(
+        self, step: CompiledStep, links: api.Links, number: int, deadline: float | None
+    ) -> None:
+        self._step = step
+        self._pool = links
+        self._number = number
+        self._deadline = deadline
+        self._links: dict[str, api.Link] = {}
+        self._waiting: set[str] = set()
+        self._fetched: dict[node.Edge, Array] = {}
+        self._fault: errors.OpError | None = None
+        self._cancelled = False
+
+    def fly(self, feeds: Feeds) -> dict[node.Edge, Array]:
+        """Run to the end, or raise the first fault."""
+        local = self._begin(feeds)
+        while self._waiting and self._fault is None:
+            task = self._readable()
+            frame = self._links[task].recv(self._deadline)
+            if frame.step != self._number:
+                raise errors.InternalError(
+                    None, None, f"{task} answered step {frame.step} in step {self._number}"
+                )
+            if frame.kind is api.Kind.DONE:
+                self._note_end(task, frame)
+            elif frame.kind is api.Kind.LEG and local is not None:
+                local.arrive(frame.subject, frame.values)
+        if self._fault is not None:
+            raise self._fault
+        return self._fetched
+
+    def land(self) -> None:
+        """Keep the links on which nothing can follow, close the others."""
+        for remote in self._step.remotes:
+            link = self._links.get(remote.task)
+            if link is None:
+                continue
+            if remote.task in self._waiting or self._cancelled:
+                link.close()
+            else:
+                self._pool.give_back(remote.task, remote.incarnation, link)
+
+    def cancel(self) -> None:
+        """Close the links, from any thread: the caller's `recv` raises."""
+        self._cancelled = True
+        for link in list(self._links.values()):
+            link.close()
+
+    def _begin(self, feeds: Feeds) -> run.PartRun | None:
+        patience = time.monotonic() + RECONNECT_SECONDS
+        limit = patience if self._deadline is None else min(patience, self._deadline)
+        for remote in self._step.remotes:
+            link = self._pool.take(remote.task, remote.incarnation, limit)
+            self._links[remote.task] = link
+            self._waiting.add(remote.task)
+        if self._cancelled:
+            raise _closed()
+        for remote in self._step.remotes:
+            values = [feeds[edge] for edge in remote.part.feeds]
+            self._links[remote.task].send(
+                api.Frame(api.Kind.START, self._number, remote.handle, values)
+            )
+        if self._step.local is None:
+            return None
+        local = run.PartRun(self._step.local, self._send, self._local_done)
+        local.start([feeds[edge] for edge in self._step.local.part.feeds])
+        return local
+
+    def _send(self, message: parts.Message, values: program.Values) -> None:
+        self._links[message.destination].send(
+            api.Frame(api.Kind.LEG, self._number, message.number, values)
+        )
+
+    def _local_done(self, fetches: program.Values, error: errors.OpError | None) -> None:
+        if error is not None:
+            self._fault = error
+        elif self._step.local is not None:
+            self._keep(self._step.local.part.fetches, fetches)
+
+    def _note_end(self, task: str, frame: api.Frame) -> None:
+        self._waiting.discard(task)
+        if frame.subject:
+            (message,) = frame.values
+            words = bytes(message.item()).decode(errors="replace")
+            self._fault = errors.from_code(frame.subject, f"From {task}:\n{words}")
+            return
+        (part,) = (remote.part for remote in self._step.remotes if remote.task == task)
+        self._keep(part.fetches, frame.values)
+
+    def _keep(self, edges: Sequence[node.Edge], values: program.Values) -> None:
+        self._fetched.update(zip(edges, map(_own, values), strict=True))
+
+    def _readable(self) -> str:
+        """Return a task whose link has something to read; blocks when there are several."""
+        if len(self._waiting) == 1:
+            (task,) = self._waiting
+            return task
+        poller = select.poll()
+        tasks: dict[int, str] = {}
+        for task in self._waiting:
+            link = self._links[task]
+            if link.pending():
+                return task
+            tasks[link.fileno()] = task
+            poller.register(link.fileno(), select.POLLIN)
+        timeout = None if self._deadline is None else (self._deadline - time.monotonic()) * 1000
+        ready = poller.poll(None if timeout is None else max(0.0, timeout))
+        if not ready:
+            raise errors.DeadlineExceededError(None, None, "Operation timed out.")
+        return tasks[ready[0][0]]

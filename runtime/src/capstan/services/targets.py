@@ -1,0 +1,92 @@
+"""Where a session finds its master: the servers of this process by target, else the network.
+
+The table is TensorFlow's LocalMaster registry: a session on a server of its own process calls the
+master, it does not connect to it.
+"""
+
+import secrets
+
+from capstan import errors
+from capstan.core import config
+from capstan.resources import containers
+from capstan.services import master, worker
+from capstan.transport import api, interfaces
+
+_TARGETS: dict[str, interfaces.MasterApi] = {}
+
+LOCALHOST = "/job:localhost/replica:0/task:0"
+
+
+def publish(target: str, local: interfaces.MasterApi) -> None:
+    """Let sessions of this process reach `local` under `target`."""
+    _TARGETS[target] = local
+
+
+def withdraw(target: str) -> None:
+    """Undo `publish`."""
+    _TARGETS.pop(target, None)
+
+
+def find(target: str, settings: config.SessionConfig) -> interfaces.MasterApi:
+    """Return the master behind `target`; nothing is contacted yet.
+
+    The empty target is a master of its own, with its own variables, in this process.
+
+    Raises:
+        NotFoundError: `target` is neither empty nor of the form `grpc://host:port`.
+    """
+    if not target:
+        return _direct(settings)
+    local = _TARGETS.get(target)
+    if local is not None:
+        return local
+    if target.startswith("grpc://"):
+        from capstan.transport.grpc import client
+
+        return client.GrpcMaster(target)
+    raise errors.NotFoundError(
+        None,
+        None,
+        "No session factory registered for the given session options: "
+        f'{{target: "{target}" config: }} Registered factories are {{DIRECT_SESSION, GRPC_SESSION}}: '
+        "use '' or 'grpc://host:port'",
+    )
+
+
+def cpu_devices(
+    task: str, incarnation: int, settings: config.SessionConfig
+) -> tuple[interfaces.Device, ...]:
+    """The devices of a task: one CPU, or as many as `device_count` asks for."""
+    count = settings.device_count.get("CPU", 1)
+    return tuple(
+        interfaces.Device(f"{task}/device:CPU:{index}", "CPU", 256 << 20, incarnation)
+        for index in range(max(1, count))
+    )
+
+
+class NoLinks:
+    """The links of a process that has no peers."""
+
+    def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
+        """Refuse: there is no other task."""
+        raise errors.InternalError(None, None, f"an in-process session has no task {task}")
+
+    def give_back(self, task: str, incarnation: int, link: api.Link) -> None:
+        """Close a link that cannot be ours."""
+        link.close()
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def _direct(settings: config.SessionConfig) -> master.Master:
+    incarnation = secrets.randbits(63) | 1
+    devices = cpu_devices(LOCALHOST, incarnation, settings)
+    home = worker.Worker(
+        LOCALHOST, devices, incarnation, containers.ResourceManager("localhost")
+    )
+    return master.Master(home, [LOCALHOST], _no_peer, NoLinks())
+
+
+def _no_peer(task: str) -> interfaces.WorkerApi:
+    raise errors.InternalError(None, None, f"an in-process session has no task {task}")

@@ -1,0 +1,207 @@
+"""The worker of a task: it compiles parts, keeps the variables, and answers steps.
+
+Steps arrive over links. The thread that reads a link runs what the frames make runnable and answers
+on the same link, so a remote read costs no thread hop. A link carries one step at a time and closing
+it is how a master gives a step up. Messages of third tasks come over links of their own; their
+readers only hand over, so nobody who reads ever waits for somebody who writes.
+"""
+
+import itertools
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent import futures
+
+from capstan import errors
+from capstan.executor import program, run
+from capstan.partition import parts
+from capstan.resources import containers
+from capstan.transport import api, interfaces
+
+_TOMBSTONES = 4096
+"""Steps remembered after their end, and steps whose messages wait for their start. A guess."""
+
+_PUSH_SECONDS = 10.0
+"""How long a message for a third task waits for that task to be reachable."""
+
+
+class Worker:
+    """Implements `interfaces.WorkerApi` for one task. Thread-safe."""
+
+    def __init__(
+        self,
+        task: str,
+        devices: Sequence[interfaces.Device],
+        incarnation: int,
+        resources: containers.ResourceManager,
+    ) -> None:
+        self.task = task
+        self.resources = resources
+        self._status = interfaces.WorkerStatus(incarnation, tuple(devices))
+        self._lock = threading.Lock()
+        self._handles = itertools.count(1)
+        self._programs: dict[int, program.Program] = {}
+        self._sessions: dict[str, list[int]] = {}
+
+    def get_status(self) -> interfaces.WorkerStatus:
+        """Say who answers."""
+        return self._status
+
+    def register_graph(self, session: str, part: parts.Part) -> int:
+        """Compile `part`; returns its handle.
+
+        Raises:
+            NotFoundError: the task has no kernel for one of the nodes.
+        """
+        compiled = program.Program(part, self.resources)
+        with self._lock:
+            handle = next(self._handles)
+            self._programs[handle] = compiled
+            self._sessions.setdefault(session, []).append(handle)
+        return handle
+
+    def deregister_graph(self, session: str) -> None:
+        """Forget the programs of `session`; steps in flight keep theirs."""
+        with self._lock:
+            for handle in self._sessions.pop(session, ()):
+                del self._programs[handle]
+
+    def cleanup_all(self, names: Sequence[str]) -> None:
+        """Clear the named containers, or the default one."""
+        self.resources.clear(names)
+
+    def program(self, handle: int) -> program.Program:
+        """Return a registered program.
+
+        Raises:
+            AbortedError: this incarnation never registered it.
+        """
+        with self._lock:
+            compiled = self._programs.get(handle)
+        if compiled is None:
+            raise errors.AbortedError(
+                None,
+                None,
+                f"Graph handle is not found: {handle:016x}. Possibly, this worker "
+                f'("{self.task}") just restarted.',
+            )
+        return compiled
+
+
+class StepServer:
+    """Answers the links that other tasks open to this one."""
+
+    def __init__(self, worker: Worker, links: api.Links) -> None:
+        self._worker = worker
+        self._links = links
+        self._lock = threading.Lock()
+        self._runs: dict[int, run.PartRun] = {}
+        self._early: OrderedDict[int, list[api.Frame]] = OrderedDict()
+        self._ended: OrderedDict[int, None] = OrderedDict()
+        self._pool = futures.ThreadPoolExecutor(64, thread_name_prefix="capstan-push")
+
+    def serve(self, link: api.Link, peer: str) -> None:
+        """Answer `link` until it ends. Blocks; one thread per link."""
+        mine: set[int] = set()
+        try:
+            while True:
+                frame = link.recv()
+                if frame.kind is api.Kind.START:
+                    mine = {frame.step}
+                    self._start(frame, link, peer)
+                elif frame.step in mine:
+                    self._deliver(frame)
+                else:
+                    self._pushed(frame)
+        except errors.UnavailableError:
+            self._abandon(mine)
+        except errors.OpError as fault:
+            logging.getLogger("capstan").warning("link from %s closed: %s", peer, fault.message)
+            self._abandon(mine)
+        finally:
+            link.close()
+
+    def close(self) -> None:
+        """Start no more work for pushed messages."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _start(self, frame: api.Frame, link: api.Link, peer: str) -> None:
+        step = frame.step
+
+        def send(message: parts.Message, values: program.Values) -> None:
+            outgoing = api.Frame(api.Kind.LEG, step, message.number, values)
+            if message.destination == peer:
+                link.send(outgoing)
+            else:
+                self._push(message.destination, outgoing)
+
+        def done(fetches: program.Values, error: errors.OpError | None) -> None:
+            self._bury(step)
+            try:
+                link.send(_ending(step, fetches, error))
+            except errors.UnavailableError:
+                return
+
+        try:
+            part_run = run.PartRun(self._worker.program(frame.subject), send, done)
+        except errors.OpError as fault:
+            done((), fault)
+            return
+        with self._lock:
+            self._runs[step] = part_run
+            early = self._early.pop(step, ())
+        part_run.start(frame.values)
+        for message in early:
+            part_run.arrive(message.subject, message.values)
+
+    def _deliver(self, frame: api.Frame) -> None:
+        with self._lock:
+            part_run = self._runs.get(frame.step)
+        if part_run is not None:
+            part_run.arrive(frame.subject, frame.values)
+
+    def _push(self, task: str, frame: api.Frame) -> None:
+        link = self._links.take(task, 0, time.monotonic() + _PUSH_SECONDS)
+        try:
+            link.send(frame)
+        except errors.OpError:
+            link.close()
+            raise
+        self._links.give_back(task, 0, link)
+
+    def _pushed(self, frame: api.Frame) -> None:
+        kept = api.Frame(frame.kind, frame.step, frame.subject, [v.copy() for v in frame.values])
+        with self._lock:
+            if frame.step in self._ended:
+                return
+            if frame.step not in self._runs:
+                self._early.setdefault(frame.step, []).append(kept)
+                if len(self._early) > _TOMBSTONES:
+                    self._early.popitem(last=False)
+                return
+        self._pool.submit(self._deliver, kept)
+
+    def _bury(self, step: int) -> None:
+        with self._lock:
+            self._runs.pop(step, None)
+            self._early.pop(step, None)
+            self._ended[step] = None
+            if len(self._ended) > _TOMBSTONES:
+                self._ended.popitem(last=False)
+
+    def _abandon(self, steps: set[int]) -> None:
+        for step in steps:
+            with self._lock:
+                part_run = self._runs.get(step)
+            if part_run is not None:
+                part_run.fail(errors.CancelledError(None, None, "Step was cancelled by its master"))
+
+
+def _ending(
+    step: int, fetches: program.Values, error: errors.OpError | None
+) -> api.Frame:
+    if error is None:
+        return api.Frame(api.Kind.DONE, step, 0, fetches)
+    return api.Frame(api.Kind.DONE, step, error.error_code, [api.text(error.message)])
