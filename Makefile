@@ -37,6 +37,7 @@ lint: $(VENV)/.dev
 	  "standard library's operator module (docs/adr/0002-src-layout.md)"; exit 1; }
 	$(BIN)/ruff format --check --diff .
 	$(BIN)/ruff check .
+	$(PY) docs/generate.py --check
 
 .PHONY: types
 types: $(VENV)/.dev

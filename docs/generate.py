@@ -10,10 +10,11 @@ A page holds a line `<!-- generated: NAME -->`, then what NAME's function below 
 import ast
 import configparser
 import difflib
+import importlib
 import pathlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(
@@ -73,11 +74,33 @@ def _purpose(module: pathlib.Path) -> str:
 
 
 def operations(_: str) -> str:
-    """List every operation that Capstan runs, with what it takes and whether it has a gradient."""
-    raise SystemExit("not yet")
+    """List every operation that Capstan has, with what it takes and whether it has a gradient."""
+    opdef = importlib.import_module("capstan.framework.opdef")
+    importlib.import_module("capstan")
+    rows = ["| operation | inputs | outputs | gradient |", "|---|---|---|---|"]
+    for row in opdef.all_rows():
+        gradient = "yes" if row.gradient else "none" if row.not_differentiable else ""
+        inputs, outputs = (_code(arguments) for arguments in (row.inputs, row.outputs))
+        rows.append(f"| `{row.name}` | {inputs} | {outputs} | {gradient} |")
+    return "\n".join([*rows, ""])
 
 
-SOURCES: dict[str, Callable[[str], str]] = {"layers": layers, "operations": operations}
+def rules(_: str) -> str:
+    """List what no single field of a TrainingJob can know."""
+    table = importlib.import_module("capstan_operator.api.rules").RULES
+    rows = [f"| `{rule.path}` | {rule.message} |" for rule in table]
+    return "\n".join(["| field | rule |", "|---|---|", *rows, ""])
+
+
+def _code(arguments: Sequence[str]) -> str:
+    return ", ".join(f"`{argument}`" for argument in arguments)
+
+
+SOURCES: dict[str, Callable[[str], str]] = {
+    "layers": layers,
+    "operations": operations,
+    "rules": rules,
+}
 
 
 if __name__ == "__main__":

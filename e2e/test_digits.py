@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 
 import pytest
+
 from conftest import ROOT, Shell
 
 EXAMPLE = ROOT / "examples/digits"

@@ -1,0 +1,104 @@
+"""The reference pages say what the code has: every field and variable, and none that it has not."""
+
+import pathlib
+import re
+import typing
+from collections.abc import Iterator
+
+import pydantic
+import pytest
+
+from capstan_operator.api import names, parse, spec, status
+from capstan_operator.manifests import cluster
+
+REFERENCE = pathlib.Path(__file__).resolve().parent.parent / "docs/reference"
+
+
+def section(page: str, heading: str) -> str:
+    """Return what stands under a heading, up to the next one of any level."""
+    text = (REFERENCE / page).read_text(encoding="utf-8")
+    _, _, rest = f"\n{text}".partition(f"\n{heading}\n")
+    assert rest, f"{page} has no {heading!r}"
+    return re.split(r"^#", rest, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def first_column(text: str) -> set[str]:
+    """Return the names in backticks of the first column of a table."""
+    cells = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def models_in(annotation: object) -> Iterator[type[pydantic.BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
+        yield annotation
+    for argument in typing.get_args(annotation):
+        yield from models_in(argument)
+
+
+def fields(model: type[pydantic.BaseModel], *opened: str) -> set[str]:
+    """Return the fields of a model; those of the ones that are opened with their own, dotted."""
+    found = set()
+    for field in model.model_fields.values():
+        assert field.alias is not None
+        inner = next(models_in(field.annotation), None)
+        if field.alias in opened and inner is not None:
+            found |= {f"{field.alias}.{name}" for name in fields(inner)}
+        else:
+            found.add(field.alias)
+    return found
+
+
+@pytest.mark.parametrize(
+    "heading, documented",
+    [
+        ("## metadata", fields(spec.Metadata)),
+        ("## spec", fields(spec.Spec, "cluster")),
+        ("### spec.replicaSpecs.TYPE", fields(spec.ReplicaSpec)),
+        ("### spec.runPolicy", fields(spec.RunPolicy, "restartBackoff")),
+        ("## status", fields(status.Status)),
+    ],
+)
+def test_every_field_of_a_training_job_is_documented(heading: str, documented: set[str]) -> None:
+    assert first_column(section("trainingjob.md", heading)) == documented
+
+
+def test_every_column_of_the_task_table_is_documented() -> None:
+    row = re.search(
+        r"^\| `tasks` \| (.*) \|$", section("trainingjob.md", "## status"), re.MULTILINE
+    )
+    assert row is not None
+    assert set(re.findall(r"`([^`]+)`", row[1])) == fields(status.TaskStatus)
+
+
+def test_every_phase_is_documented() -> None:
+    row = re.search(
+        r"^\| `phase` \| (.*) \|$", section("trainingjob.md", "## status"), re.MULTILINE
+    )
+    assert row is not None
+    assert re.findall(r"`([^`]+)`", row[1]) == [phase.value for phase in status.Phase]
+
+
+def test_the_job_on_the_page_is_one() -> None:
+    text = (REFERENCE / "trainingjob.md").read_text(encoding="utf-8")
+    block = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    assert [str(task) for task in parse.parse(block[1]).tasks()] == ["ps-0", "worker-0", "worker-1"]
+
+
+def test_every_variable_that_a_task_gets_is_documented() -> None:
+    job = parse.parse(
+        "apiVersion: capstan.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: one}\n"
+        "spec: {replicaSpecs: {worker: {template: {spec: {containers: [{name: trainer, "
+        "image: any, command: [python]}]}}}}}\n"
+    )
+    given = cluster.environment(
+        job,
+        names.TaskName(names.ReplicaType.WORKER, 0),
+        attempt=1,
+        epoch=1,
+        address=lambda _: "127.0.0.1:1",
+        checkpoint_dir="/any",
+    )
+    documented = first_column(section("environment.md", "# The environment of a task"))
+    # The progress file is local mode's to add: it is a path on this machine.
+    assert documented == {*given, "CAPSTAN_PROGRESS_FILE"}
