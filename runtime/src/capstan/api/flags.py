@@ -1,0 +1,155 @@
+"""`tf.app.flags`: command-line flags, by absl-py, with TensorFlow 1's habits.
+
+Arguments are read when a flag is first asked for, or by `tf.app.run`. Flags that are not defined
+are left to the program, which may have a parser of its own. A flag with a bad value ends the program
+with status 2 and one line that names the flag.
+"""
+
+import difflib
+import pathlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from absl import flags as _absl
+from absl.flags import (
+    DuplicateFlagError,
+    Error,
+    IllegalFlagValueError,
+    UnparsedFlagAccessError,
+    UnrecognizedFlagError,
+    ValidationError,
+    mark_flag_as_required,
+    mark_flags_as_required,
+    register_validator,
+    validator,
+)
+from absl.flags import _helpers as _absl_helpers
+
+from capstan.api import logging
+
+__all__ = [
+    "FLAGS",
+    "DEFINE_bool",
+    "DEFINE_boolean",
+    "DEFINE_enum",
+    "DEFINE_float",
+    "DEFINE_integer",
+    "DEFINE_list",
+    "DEFINE_multi_float",
+    "DEFINE_multi_integer",
+    "DEFINE_multi_string",
+    "DEFINE_string",
+    "DuplicateFlagError",
+    "Error",
+    "IllegalFlagValueError",
+    "UnparsedFlagAccessError",
+    "UnrecognizedFlagError",
+    "ValidationError",
+    "mark_flag_as_required",
+    "mark_flags_as_required",
+    "register_validator",
+    "validator",
+]
+
+_USAGE_ERROR: Final = 2
+# TensorFlow 1.4's names of the arguments.
+_RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
+
+# absl files a flag under the module that defines it: that is the caller, not this file.
+_absl_helpers.disclaim_module_ids.add(id(sys.modules[__name__]))
+
+
+class _Flags:
+    """`FLAGS`: the values of all flags as attributes. They can be assigned to."""
+
+    def __getattr__(self, name: str) -> Any:
+        values = _absl.FLAGS
+        if not name.startswith("__") and not values.is_parsed():
+            parse(sys.argv)
+        return getattr(values, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(_absl.FLAGS, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(_absl.FLAGS, name)
+
+    def __getitem__(self, name: str) -> Any:
+        return _absl.FLAGS[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in _absl.FLAGS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_absl.FLAGS)
+
+    def __len__(self) -> int:
+        return len(_absl.FLAGS)
+
+    def __dir__(self) -> list[str]:
+        return dir(_absl.FLAGS)
+
+    def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
+        """Read `argv`, whose first entry is the program; return it without the flags."""
+        return list(_absl.FLAGS(argv, known_only))
+
+
+FLAGS: Final = _Flags()
+
+
+def parse(argv: Sequence[str]) -> list[str]:
+    """Read the flags in `argv` and return what is left of it, the program's name first.
+
+    A flag with a bad value, or a required one without, ends the program with status 2; `--help`
+    lists the flags of the main module and ends it with 0.
+    """
+    program = pathlib.Path(argv[0]).name if argv else "python"
+    try:
+        rest = list(_absl.FLAGS(argv, known_only=True))
+    except _absl.Error as error:
+        print(f"{program}: {error}", file=sys.stderr)  # noqa: T201, the program's last words
+        sys.exit(_USAGE_ERROR)
+    if any(argument in ("--help", "-h") for argument in rest[1:]):
+        print(_usage(program))  # noqa: T201, what was asked for
+        sys.exit(0)
+    for argument in rest[1:]:
+        _warn_of(argument)
+    return rest
+
+
+def _warn_of(argument: str) -> None:
+    """A flag that nobody defined may be meant for the program; a slip of the finger is likelier."""
+    name = argument.removeprefix("--").partition("=")[0]
+    similar = difflib.get_close_matches(name, list(_absl.FLAGS), n=1)
+    if argument.startswith("--") and similar:
+        logging.warning(
+            "there is no flag --%s, so it is left to the program. Did you mean --%s?",
+            name,
+            similar[0],
+        )
+
+
+def _usage(program: str) -> str:
+    text: str = _absl.FLAGS.main_module_help()
+    return f"usage: {program} [flags]\n{text}"
+
+
+def _defining(define: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return define(*args, **{_RENAMED.get(key, key): kwargs[key] for key in kwargs})
+
+    wrapper.__name__ = define.__name__
+    wrapper.__doc__ = define.__doc__
+    return wrapper
+
+
+DEFINE_string = _defining(_absl.DEFINE_string)
+DEFINE_integer = _defining(_absl.DEFINE_integer)
+DEFINE_float = _defining(_absl.DEFINE_float)
+DEFINE_bool = DEFINE_boolean = _defining(_absl.DEFINE_bool)
+DEFINE_enum = _defining(_absl.DEFINE_enum)
+DEFINE_list = _defining(_absl.DEFINE_list)
+DEFINE_multi_string = _defining(_absl.DEFINE_multi_string)
+DEFINE_multi_integer = _defining(_absl.DEFINE_multi_integer)
+DEFINE_multi_float = _defining(_absl.DEFINE_multi_float)

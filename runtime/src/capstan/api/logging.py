@@ -1,0 +1,102 @@
+"""`tf.logging`: messages to the user, on standard error, in the form of TensorFlow's own.
+
+    I1121 12:00:00.123456 4711 hooks.py:20] global_step/sec: 310.5
+
+It is the logger `capstan` of the standard library with the formatter of absl-py. A program that has
+configured the root logger gets the messages there instead. As in TensorFlow 1 only warnings and
+errors are shown until `set_verbosity(tf.logging.INFO)`.
+"""
+
+import logging
+import sys
+from typing import Any, Final
+
+DEBUG: Final = logging.DEBUG
+INFO: Final = logging.INFO
+WARN: Final = logging.WARNING
+ERROR: Final = logging.ERROR
+FATAL: Final = logging.CRITICAL
+
+_NAME: Final = "capstan"
+
+
+class _StandardError(logging.StreamHandler[Any]):
+    """Writes to what `sys.stderr` is now, and only where the program has no handler of its own."""
+
+    def __init__(self) -> None:
+        from absl import logging as absl_logging
+
+        logging.Handler.__init__(self)
+        self.setFormatter(absl_logging.PythonFormatter())
+
+    @property
+    def stream(self) -> Any:
+        return sys.stderr
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not logging.getLogger().handlers
+
+
+def get_logger() -> logging.Logger:
+    """Return the logger that the functions below use. Its handler is made on the first call."""
+    logger = logging.getLogger(_NAME)
+    if not any(isinstance(handler, _StandardError) for handler in logger.handlers):
+        logger.addHandler(_StandardError())
+        if logger.level == logging.NOTSET:
+            logger.setLevel(WARN)
+    return logger
+
+
+def log(level: int, msg: object, *args: object, **kwargs: Any) -> None:
+    """Log `msg % args` at one of the levels above."""
+    get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
+
+
+def debug(msg: object, *args: object, **kwargs: Any) -> None:
+    get_logger().debug(msg, *args, stacklevel=2, **kwargs)
+
+
+def info(msg: object, *args: object, **kwargs: Any) -> None:
+    get_logger().info(msg, *args, stacklevel=2, **kwargs)
+
+
+def warning(msg: object, *args: object, **kwargs: Any) -> None:
+    get_logger().warning(msg, *args, stacklevel=2, **kwargs)
+
+
+warn = warning
+
+
+def error(msg: object, *args: object, **kwargs: Any) -> None:
+    get_logger().error(msg, *args, stacklevel=2, **kwargs)
+
+
+def fatal(msg: object, *args: object, **kwargs: Any) -> None:
+    """Log at the highest level. The program goes on."""
+    get_logger().critical(msg, *args, stacklevel=2, **kwargs)
+
+
+def vlog(level: int, msg: object, *args: object, **kwargs: Any) -> None:
+    get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
+
+
+def log_if(level: int, msg: object, condition: object, *args: object) -> None:
+    """Log when `condition` holds."""
+    if condition:
+        get_logger().log(level, msg, *args, stacklevel=2)
+
+
+def get_verbosity() -> int:
+    """Return the least level that is shown."""
+    return get_logger().getEffectiveLevel()
+
+
+def set_verbosity(v: int | str) -> None:
+    """Show messages of level `v` and above; a name such as "INFO" serves as well."""
+    get_logger().setLevel(v)
+
+
+def flush() -> None:
+    """Hand what was logged to the operating system."""
+    for handler in get_logger().handlers:
+        handler.flush()
