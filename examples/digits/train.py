@@ -100,13 +100,13 @@ def dense(inputs, fan_in, units, name):
 def find_task():
     """Return the cluster, the job's name and the task's index; the cluster is empty when alone."""
     by_flags = FLAGS.job_name or FLAGS.ps_hosts or FLAGS.worker_hosts
-    source = "--job_name, --task_index" if by_flags else "TF_CONFIG"
+    source = "--job_name and --task_index" if by_flags else "TF_CONFIG"
     try:
         cluster, job_name, task_index = task_of_flags() if by_flags else task_of_environment()
         if cluster:
             cluster.task_address(job_name, task_index)
     except (ValueError, TypeError) as error:
-        give_up(f"{source}: {error}")
+        give_up(f"cannot tell from {source} which task this is: {error}")
     return cluster, job_name, task_index
 
 
@@ -114,7 +114,7 @@ def task_of_flags():
     hosts = {"ps": FLAGS.ps_hosts, "worker": FLAGS.worker_hosts}
     cluster = tf.train.ClusterSpec({job: text.split(",") for job, text in hosts.items() if text})
     if not FLAGS.job_name:
-        raise ValueError("there are hosts, so say which of them this task is")
+        raise ValueError("there are hosts, but --job_name is missing")
     return cluster, FLAGS.job_name, FLAGS.task_index
 
 
@@ -124,7 +124,7 @@ def task_of_environment():
     if not cluster:
         return cluster, "worker", 0
     if resolver.task_type is None:
-        raise ValueError("there is a cluster, so say which task of it this is")
+        raise ValueError("there is a cluster, but no task")
     return cluster, resolver.task_type, resolver.task_id
 
 
