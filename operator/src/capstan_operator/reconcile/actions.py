@@ -23,8 +23,8 @@ class StartTask:
 
 @dataclass(frozen=True, slots=True)
 class StopTask:
-    """End this life: SIGTERM, then SIGKILL after the grace period. One that has ended is cleared
-    away: its pod is deleted, its process no longer observed. Its name is free when it is gone.
+    """End this life: SIGTERM, then SIGKILL after the grace period. It leaves the view when it has
+    ended. One that has ended before is cleared away: its pod is deleted, its process forgotten.
     """
 
     task: TaskName

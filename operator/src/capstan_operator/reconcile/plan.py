@@ -151,7 +151,7 @@ def _clean_up(this: Pass) -> Plan:
 def _by_task(job: TrainingJob, views: Iterable[TaskView]) -> dict[TaskName, tuple[TaskView, ...]]:
     """Sort the views by task, each life once, in an order that does not depend on theirs."""
     once = {view.uid: view for view in views}
-    found: dict[TaskName, tuple[TaskView, ...]] = {task: () for task in job.tasks()}
+    found: dict[TaskName, tuple[TaskView, ...]] = dict.fromkeys(job.tasks(), ())
     for view in sorted(once.values(), key=lambda view: (str(view.name), view.uid)):
         found[view.name] = (*found.get(view.name, ()), view)
     return {name: some for name, some in found.items() if some}

@@ -19,7 +19,7 @@ SPREAD = 0.2
 
 def delay(policy: RestartBackoff, *, failures: int, job: Uid, task: TaskName) -> timedelta:
     """Return the wait before the next attempt, after `failures` (at least 1) in a row."""
-    full = min(policy.max_seconds, _exponential(policy, failures - 1))
+    full = _exponential(policy, failures - 1)
     return timedelta(seconds=full * (1 - SPREAD * _fraction(f"{job}/{task}/{failures}")))
 
 
@@ -33,12 +33,11 @@ def failures_in_a_row(policy: RestartBackoff, row: TaskStatus, ended: datetime) 
 
 
 def _exponential(policy: RestartBackoff, exponent: int) -> float:
-    first, longest = policy.initial_seconds, policy.max_seconds
-    if first == 0 or first >= longest:
-        return first
-    if exponent * math.log(policy.factor) >= math.log(longest / first):
-        return longest  # asked of the logarithms: the power itself overflows after long trouble
-    return float(first * policy.factor**exponent)
+    if policy.initial_seconds == 0 or policy.max_seconds == 0:
+        return 0.0
+    # In logarithms: the power itself overflows after long trouble.
+    grown = math.log(policy.initial_seconds) + exponent * math.log(policy.factor)
+    return math.exp(min(grown, math.log(policy.max_seconds)))
 
 
 def _fraction(seed: str) -> float:

@@ -1,0 +1,126 @@
+"""Why a task ended, as one table."""
+
+import pytest
+from reconcile.world import view
+
+from capstan_operator.reconcile.observe import TaskPhase
+from capstan_operator.reconcile.policies import failure
+from capstan_operator.reconcile.policies.failure import Failure, FailureClass
+
+FAILED, SUCCEEDED = TaskPhase.FAILED, TaskPhase.SUCCEEDED
+INFRASTRUCTURE = FailureClass.INFRASTRUCTURE
+RETRYABLE, PERMANENT = FailureClass.RETRYABLE, FailureClass.PERMANENT
+
+
+@pytest.mark.parametrize(
+    "phase, code, reason, kind",
+    [
+        (TaskPhase.PENDING, None, "", None),
+        (TaskPhase.RUNNING, None, "", None),
+        (SUCCEEDED, 0, "", None),
+        (SUCCEEDED, 0, "Completed", None),
+        *((FAILED, code, "", RETRYABLE) for code in (130, 137, 138, 143)),
+        *((FAILED, code, "", PERMANENT) for code in (1, 2, 126, 127, 128, 129, 134, 139, 255)),
+        (FAILED, 1, "Error", PERMANENT),
+        (FAILED, 143, "Error", RETRYABLE),
+        (FAILED, 137, "OOMKilled", RETRYABLE),
+        (FAILED, 1, "OOMKilled", RETRYABLE),
+        *(
+            (FAILED, code, reason, INFRASTRUCTURE)
+            for code in (None, 1, 137)
+            for reason in (
+                "DisruptionTarget",
+                "Evicted",
+                "NodeLost",
+                "NodeShutdown",
+                "Preempting",
+                "Terminated",
+            )
+        ),
+        (FAILED, None, "", INFRASTRUCTURE),
+        (FAILED, None, "UnexpectedAdmissionError", INFRASTRUCTURE),
+        (FAILED, None, "OutOfcpu", INFRASTRUCTURE),
+        (FAILED, None, "InitContainerFailed", PERMANENT),
+        (FAILED, 137, "InitContainerFailed", PERMANENT),
+        (FAILED, None, "CreateFailed", FailureClass.CREATE_FAILED),
+    ],
+)
+def test_a_phase_an_exit_code_and_a_reason_make_a_class(
+    phase: TaskPhase, code: int | None, reason: str, kind: FailureClass | None
+) -> None:
+    judged = failure.judge(view("worker-1", phase, exit_code=code, reason=reason), may_end=True)
+    assert (None if judged is None else judged.kind) == kind
+
+
+@pytest.mark.parametrize("code", [0, 1, 137, 143])
+def test_whoever_was_told_to_stop_has_neither_succeeded_nor_failed_by_itself(code: int) -> None:
+    phase = FAILED if code else SUCCEEDED
+    judged = failure.judge(view("worker-0", phase, exit_code=code, deleting=True), may_end=True)
+    assert judged is not None
+    assert (judged.kind, judged.reason) == (INFRASTRUCTURE, "Deleted")
+
+
+def test_a_task_that_is_told_to_stop_has_not_ended_yet() -> None:
+    assert failure.judge(view("worker-0", deleting=True), may_end=True) is None
+
+
+def test_exit_0_of_a_task_that_may_not_end_is_no_end() -> None:
+    judged = failure.judge(view("ps-0", SUCCEEDED, exit_code=0), may_end=False)
+    assert judged is not None
+    assert (judged.kind, judged.reason) == (FailureClass.COMPLETED, "Completed")
+
+
+def test_a_failure_names_task_attempt_and_moment() -> None:
+    ended = view("ps-1", FAILED, attempt=7, exit_code=3, message="x")
+    judged = failure.judge(ended, may_end=True)
+    assert judged is not None
+    assert (str(judged.task), judged.attempt, judged.exit_code, judged.message) == (
+        "ps-1",
+        7,
+        3,
+        "x",
+    )
+    assert judged.at == ended.finished_at
+
+
+TRACE = "Traceback (most recent call last):\n  File x\nValueError: boom\n\n"
+
+
+@pytest.mark.parametrize(
+    "code, reason, message, line",
+    [
+        (1, "", TRACE, "worker-1 attempt 2: exit code 1: ValueError: boom"),
+        (1, "Error", TRACE, "worker-1 attempt 2: exit code 1: ValueError: boom"),
+        (1, "", "", "worker-1 attempt 2: exit code 1"),
+        (1, "", " \n\t\n", "worker-1 attempt 2: exit code 1"),
+        (137, "", "step 3", "worker-1 attempt 2: exit code 137 (SIGKILL): step 3"),
+        (137, "OOMKilled", "step 3", "worker-1 attempt 2: exit code 137 (OOMKilled): step 3"),
+        (143, "", "", "worker-1 attempt 2: exit code 143 (SIGTERM)"),
+        (200, "", "", "worker-1 attempt 2: exit code 200"),
+        (None, "Evicted", "low on disk", "worker-1 attempt 2: Evicted: low on disk"),
+        (None, "", "", "worker-1 attempt 2: failed"),
+        (1, "", "a\x1b[31m b\tc\r", "worker-1 attempt 2: exit code 1: a [31m b c"),
+    ],
+)
+def test_a_failure_is_one_line_that_says_why(
+    code: int | None, reason: str, message: str, line: str
+) -> None:
+    ended = view("worker-1", FAILED, attempt=2, exit_code=code, reason=reason, message=message)
+    assert str(failure.judge(ended, may_end=True)) == line
+
+
+def test_long_last_words_are_cut_to_fit_a_line() -> None:
+    assert failure.last_words("x" * 200) == "x" * 200
+    assert failure.last_words("x" * 201) == "x" * 199 + "…"
+
+
+def test_a_task_nobody_saw_end_is_the_machines_fault() -> None:
+    gone = failure.lost(view("ps-0").name, 3)
+    assert gone == Failure(
+        task=view("ps-0").name,
+        attempt=3,
+        kind=INFRASTRUCTURE,
+        reason="Lost",
+        message="it is gone, and nobody saw it end",
+    )
+    assert str(gone) == "ps-0 attempt 3: Lost: it is gone, and nobody saw it end"

@@ -1,0 +1,62 @@
+"""One word for a job, as one table of rows."""
+
+import pytest
+from reconcile.world import task
+
+from capstan_operator.api.status import Phase, TaskState, TaskStatus
+from capstan_operator.reconcile.policies import phase
+
+STATES = {
+    ".": TaskState.PENDING,
+    "s": TaskState.STARTING,
+    "R": TaskState.RUNNING,
+    "t": TaskState.STOPPING,
+    "b": TaskState.BACK_OFF,
+    "c": TaskState.CREATE_FAILED,
+    "S": TaskState.SUCCEEDED,
+    "F": TaskState.FAILED,
+}
+
+
+@pytest.mark.parametrize(
+    "first, states, said",
+    [
+        # ps-0, worker-0, worker-1; attempt of all, a letter for each state
+        (1, "...", Phase.PENDING),
+        (1, "s..", Phase.STARTING),
+        (1, "R..", Phase.STARTING),
+        (1, "RR.", Phase.STARTING),
+        (1, "RRs", Phase.STARTING),
+        (1, "RRR", Phase.RUNNING),
+        (1, "RRS", Phase.RUNNING),
+        (1, "SRR", Phase.RUNNING),
+        (1, "RRF", Phase.RUNNING),
+        (2, "RRR", Phase.RUNNING),
+        (1, "bRR", Phase.DEGRADED),
+        (1, "cRR", Phase.DEGRADED),
+        (1, "tRR", Phase.DEGRADED),
+        (1, "RRb", Phase.DEGRADED),
+        (2, ".RR", Phase.DEGRADED),
+        (2, "RsR", Phase.DEGRADED),
+        (1, "Rbb", Phase.RESTARTING),
+        (2, "R..", Phase.RESTARTING),
+        (2, "...", Phase.RESTARTING),
+        (1, "bbb", Phase.RESTARTING),
+        (1, "bSs", Phase.RESTARTING),
+    ],
+)
+def test_the_phase_follows_from_the_rows(first: int, states: str, said: Phase) -> None:
+    names = ("ps-0", "worker-0", "worker-1")
+    rows = [
+        TaskStatus(name=task(name), state=STATES[letter], attempt=first)
+        for name, letter in zip(names, states, strict=True)
+    ]
+    assert phase.phase(rows) is said
+
+
+def test_only_a_task_that_is_coming_back_makes_the_job_come_back() -> None:
+    rows = [
+        TaskStatus(name=task("worker-0"), state=TaskState.RUNNING, attempt=3),
+        TaskStatus(name=task("worker-1"), state=TaskState.PENDING, attempt=1),
+    ]
+    assert phase.phase(rows) is Phase.STARTING

@@ -1,0 +1,291 @@
+"""From whatever happens, in whatever order, with whatever lost: the loop comes to rest, and what it
+has counted by then is what happened."""
+
+import dataclasses
+
+import hypothesis
+from hypothesis import stateful
+from hypothesis import strategies as st
+from reconcile.world import START, World, make_job
+
+from capstan_operator.api.names import Uid
+from capstan_operator.api.spec import OnFailure, RestartPolicy, SuccessPolicy, TrainingJob
+from capstan_operator.api.status import Phase, Status, TaskState
+from capstan_operator.reconcile.actions import Plan, StopTask
+from capstan_operator.reconcile.observe import Observed, TaskPhase, TaskView
+from capstan_operator.reconcile.plan import plan
+
+PHASES = set(hypothesis.Phase) - {hypothesis.Phase.explain}
+"""Explaining traces every line, which takes longer than the test may."""
+
+CODES = st.sampled_from([None, 1, 2, 127, 130, 137, 138, 143, 255])
+REASONS = st.sampled_from(["", "", "", "Error", "OOMKilled", "Evicted", "InitContainerFailed"])
+SECONDS = st.sampled_from([0.0, 0.1, 1.0, 7.0, 100.0, 1000.0])
+WORDS = st.sampled_from(["", "ValueError: boom", "step 3\n\n", "\x1b[31mred\x1b[0m\n"])
+
+
+def run_policies(limits: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, object]]:
+    return st.fixed_dictionaries(
+        {
+            "backoffLimit": limits,
+            "infrastructureBackoffLimit": limits,
+            "restartBackoff": st.fixed_dictionaries(
+                {
+                    "initialSeconds": st.sampled_from([0, 1, 5]),
+                    "maxSeconds": st.sampled_from([5, 20]),
+                    "resetAfterSeconds": st.sampled_from([0, 50, 600]),
+                }
+            ),
+        },
+        optional={"activeDeadlineSeconds": st.sampled_from([1, 60, 5000])},
+    )
+
+
+def replicas(
+    restart: st.SearchStrategy[RestartPolicy], on_failure: st.SearchStrategy[OnFailure]
+) -> st.SearchStrategy[dict[str, str]]:
+    return st.fixed_dictionaries({"restartPolicy": restart, "onFailure": on_failure})
+
+
+def jobs(
+    restart: st.SearchStrategy[RestartPolicy],
+    on_failure: st.SearchStrategy[OnFailure],
+    limits: st.SearchStrategy[int],
+) -> st.SearchStrategy[TrainingJob]:
+    each = replicas(restart, on_failure)
+    return st.builds(
+        make_job,
+        chief=st.integers(0, 1),
+        ps=st.integers(0, 2),
+        workers=st.integers(1, 2),
+        evaluator=st.integers(0, 1),
+        each=st.fixed_dictionaries({"chief": each, "ps": each, "worker": each, "evaluator": each}),
+        run=run_policies(limits),
+        successPolicy=st.sampled_from(SuccessPolicy),
+    )
+
+
+any_job = jobs(st.sampled_from(RestartPolicy), st.sampled_from(OnFailure), st.integers(0, 6))
+job_of_single_restarts = jobs(
+    st.just(RestartPolicy.ON_FAILURE), st.just(OnFailure.RESTART_TASK), st.integers(3, 100)
+)
+
+
+class Tally:
+    """Who failed, by uid: kept beside the controller from what each of its passes could see."""
+
+    def __init__(self) -> None:
+        self.known: set[Uid] = set()
+        self.done: set[Uid] = set()
+        self.failed: set[Uid] = set()
+
+    def see(self, observed: Observed) -> None:
+        there = {life.uid for life in observed.tasks}
+        self.failed |= self.known - there - self.done
+        self.known |= there
+        for life in observed.tasks:
+            if life.phase is TaskPhase.SUCCEEDED and not life.deleting:
+                self.done |= {life.uid} - self.failed
+            elif life.has_ended:
+                self.failed.add(life.uid)
+
+
+class Histories(stateful.RuleBasedStateMachine):
+    """Anything may happen to a task between any two effects of a controller that forgets."""
+
+    @stateful.initialize(job=st.one_of(any_job, job_of_single_restarts))
+    def begin(self, job: TrainingJob) -> None:
+        self.world = World(job)
+        self.tally = Tally()
+        self.last = Status()
+
+    def living(self) -> list[TaskView]:
+        return [life for life in self.world.lives.values() if not life.has_ended]
+
+    def a_life(self, data: st.DataObject, lives: list[TaskView]) -> TaskView | None:
+        return data.draw(st.sampled_from(lives)) if lives else None
+
+    def put(self, life: TaskView, **fields: object) -> None:
+        self.world.lives[life.uid] = dataclasses.replace(life, **fields)
+
+    @stateful.rule(data=st.data(), code=CODES, reason=REASONS, words=WORDS)
+    def a_task_fails(self, data: st.DataObject, code: int | None, reason: str, words: str) -> None:
+        if life := self.a_life(data, self.living()):
+            self.put(
+                life,
+                phase=TaskPhase.FAILED,
+                ready=False,
+                exit_code=code,
+                reason=reason,
+                message=words,
+                finished_at=data.draw(st.sampled_from([None, self.world.now])),
+            )
+
+    @stateful.rule(data=st.data())
+    def a_task_ends_well(self, data: st.DataObject) -> None:
+        if life := self.a_life(data, self.living()):
+            self.put(life, phase=TaskPhase.SUCCEEDED, ready=False, exit_code=0)
+
+    @stateful.rule(data=st.data())
+    def somebody_deletes_a_task(self, data: st.DataObject) -> None:
+        if life := self.a_life(data, self.living()):
+            self.put(life, deleting=True, ready=False)
+
+    @stateful.rule(data=st.data())
+    def a_life_leaves_the_view(self, data: st.DataObject) -> None:
+        if life := self.a_life(data, list(self.world.lives.values())):
+            del self.world.lives[life.uid]
+
+    @stateful.rule(data=st.data(), phase=st.sampled_from([TaskPhase.PENDING, TaskPhase.RUNNING]))
+    def a_task_is_not_ready_yet(self, data: st.DataObject, phase: TaskPhase) -> None:
+        if life := self.a_life(data, self.living()):
+            self.put(life, phase=phase, ready=False)
+
+    @stateful.rule(seconds=SECONDS)
+    def time_passes(self, seconds: float) -> None:
+        self.world.wait(seconds)
+
+    @stateful.rule(effects=st.none() | st.integers(0, 6))
+    def the_controller_makes_a_pass(self, effects: int | None) -> None:
+        self.watched(effects)
+
+    @stateful.rule()
+    def the_controller_comes_to_rest(self) -> None:
+        for _ in range(40):
+            decided = self.watched(None)
+            left = self.world.what_was_told_to_stop_stops()
+            if decided.status is None and not decided.actions and not left:
+                break
+        again = self.world.decide()
+        assert (again.status, again.actions, again.news) == (None, (), ())
+        self.everybody_waits_for_something(again)
+
+    def everybody_waits_for_something(self, at_rest: Plan) -> None:
+        status = self.world.status
+        if status.phase.is_final:
+            assert not self.living()
+            ends = {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED}
+            assert {row.state for row in status.tasks} <= ends
+            return
+        waiting = [
+            row
+            for row in status.tasks
+            if row.state in (TaskState.BACK_OFF, TaskState.CREATE_FAILED)
+        ]
+        for row in waiting:
+            assert row.retry_at is not None
+            assert at_rest.again_at is not None
+            assert self.world.now < at_rest.again_at <= row.retry_at
+        for row in set(status.tasks) - set(waiting):
+            assert row.state is not TaskState.PENDING or row.uid is not None
+
+    def watched(self, effects: int | None) -> Plan:
+        world, seen = self.world, self.world.observed()
+        before, now = world.status, world.now
+        decided = world.tick(effects=effects)
+        after = before if decided.status is None else decided.status
+        assert plan(world.job, before, seen, now) == decided
+        again = plan(world.job, after, seen, now)
+        assert (again.status, again.actions, again.news) == (None, decided.actions, ())
+        if not after.phase.is_final:
+            assert_no_counting_life_is_stopped(decided, after, seen)
+        if decided.status is None or effects != 0:
+            if not before.phase.is_final and not after.phase.is_final:
+                self.tally.see(seen)
+            self.the_memory_moves_on(after)
+        return decided
+
+    def the_memory_moves_on(self, after: Status) -> None:
+        before, self.last = self.last, after
+        policy = self.world.job.spec.run_policy
+        assert after.epoch >= before.epoch
+        assert before.restarts.application <= after.restarts.application <= policy.backoff_limit
+        assert (
+            before.restarts.infrastructure
+            <= after.restarts.infrastructure
+            <= policy.infrastructure_backoff_limit
+        )
+        assert tuple(row.name for row in after.tasks) == self.world.job.tasks()
+        for row in before.tasks:
+            assert 0 <= after.task(row.name).attempt - row.attempt <= 1
+        if before.phase.is_final:
+            assert (after.phase, after.failure) == (before.phase, before.failure)
+            assert after.completion_time == before.completion_time
+            assert after.restarts == before.restarts
+        assert (after.failure is not None) == (after.phase is Phase.FAILED)
+
+    @stateful.invariant()
+    def every_failure_is_counted_once(self) -> None:
+        job, status = self.world.job, self.last
+        single = all(
+            replica.on_failure is OnFailure.RESTART_TASK
+            and replica.restart_policy is RestartPolicy.ON_FAILURE
+            for _, replica in job.spec.replica_specs.items()
+        )
+        if not single or status.phase.is_final:
+            return
+        counted = status.restarts.application + status.restarts.infrastructure
+        assert counted == len(self.tally.failed)
+        assert counted == sum(row.attempt - 1 for row in status.tasks)
+        shown = sum(one.restarts for one in status.replica_statuses.values())
+        assert counted == shown
+
+
+def assert_no_counting_life_is_stopped(decided: Plan, after: Status, seen: Observed) -> None:
+    lives = {life.uid: life for life in seen.tasks}
+    for action in decided.actions:
+        if isinstance(action, StopTask):
+            row, life = after.task(action.task), lives[action.uid]
+            assert not (life.attempt == row.attempt and row.uid in (None, life.uid))
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = hypothesis.settings(
+    max_examples=100, stateful_step_count=40, deadline=None, phases=PHASES
+)
+
+
+views = st.builds(
+    TaskView,
+    name=st.sampled_from(make_job(chief=1, ps=2, workers=3, evaluator=1).tasks()),
+    attempt=st.integers(1, 3),
+    uid=st.sampled_from([Uid(name) for name in "abcdefgh"]),
+    phase=st.sampled_from(TaskPhase),
+    ready=st.booleans(),
+    exit_code=CODES,
+    reason=REASONS,
+    deleting=st.booleans(),
+    started_at=st.sampled_from([None, START]),
+)
+
+
+@hypothesis.settings(deadline=None, max_examples=150)
+@hypothesis.given(job=any_job, seen=st.lists(views, max_size=8, unique_by=lambda one: one.uid))
+def test_from_any_sight_the_loop_comes_to_rest(job: TrainingJob, seen: list[TaskView]) -> None:
+    world = World(job)
+    world.lives = {life.uid: life for life in seen}
+    world.settle()
+    while world.again_at is not None and not world.status.phase.is_final:
+        world.wait_for_retry()
+    assert world.decide() == Plan()
+    states = set(world.states().values())
+    assert world.status.phase.is_final or states <= {
+        "Pending",
+        "Starting",
+        "Running",
+        "Succeeded",
+        "Failed",
+    }
+
+
+@hypothesis.settings(deadline=None, max_examples=100)
+@hypothesis.given(job=any_job, seen=st.lists(views, max_size=8), data=st.data())
+def test_the_order_and_number_of_views_do_not_matter(
+    job: TrainingJob, seen: list[TaskView], data: st.DataObject
+) -> None:
+    once = list({life.uid: life for life in seen}.values())
+    shuffled = data.draw(st.permutations(once)) + data.draw(
+        st.lists(st.sampled_from(once), max_size=3) if once else st.just([])
+    )
+    one = plan(job, Status(), Observed(tuple(once)), START)
+    assert plan(job, Status(), Observed(tuple(shuffled)), START) == one

@@ -1,0 +1,204 @@
+"""A machine small enough to be a dict, and a controller that runs `plan` on it.
+
+    world = World(make_job(workers=2)).settle()
+    world.fail("worker-1", code=1).settle()
+    assert world.states() == {...}
+
+The controller keeps nothing but the status, and that as text: every pass is one after a crash.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Self
+
+from capstan_operator.api import status as statuses
+from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.api.parse import parse
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.status import Status
+from capstan_operator.reconcile.actions import Action, Announce, Plan, StartTask, StopTask
+from capstan_operator.reconcile.observe import Observed, Progress, TaskPhase, TaskView
+from capstan_operator.reconcile.plan import plan
+
+START = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
+MANY = 60
+"""Passes after which a world that still acts will always act."""
+
+TEMPLATE = {"spec": {"containers": [{"name": "trainer", "command": ["python", "train.py"]}]}}
+
+
+def make_job(
+    *,
+    chief: int = 0,
+    ps: int = 1,
+    workers: int = 2,
+    evaluator: int = 0,
+    each: Mapping[str, Mapping[str, Any]] | None = None,
+    run: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> TrainingJob:
+    """A job as a user would write it; `each` has more fields by replica type, `run` the policy."""
+    counts = {"chief": chief, "ps": ps, "worker": workers, "evaluator": evaluator}
+    replicas = {
+        kind: {"replicas": count, "template": TEMPLATE, **(each or {}).get(kind, {})}
+        for kind, count in counts.items()
+        if count
+    }
+    document = {
+        "apiVersion": "capstan.dev/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": "digits"},
+        "spec": {"replicaSpecs": replicas, "runPolicy": run or {}, **spec},
+    }
+    return parse(json.dumps(document)).with_uid(Uid("a-job"))
+
+
+def task(name: str) -> TaskName:
+    return TaskName.parse(name)
+
+
+def view(name: str, phase: TaskPhase = TaskPhase.RUNNING, **fields: Any) -> TaskView:
+    """A life of a task; unless said otherwise of its first attempt."""
+    known = {"attempt": 1, "uid": Uid(f"{name}#1"), "ready": phase is TaskPhase.RUNNING}
+    return TaskView(name=task(name), phase=phase, **(known | fields))
+
+
+class World:
+    """Tasks that run until somebody says otherwise. All methods that change it return it."""
+
+    def __init__(self, job: TrainingJob) -> None:
+        self.job = job
+        self.now = START
+        self.lives: dict[Uid, TaskView] = {}
+        self.memory = json.dumps(statuses.render(Status()))
+        self.progress: Progress | None = None
+        self.news: list[Announce] = []
+        self.done: list[Action] = []
+        self.writes = 0
+        self.started = 0
+        self.again_at: datetime | None = None
+
+    @property
+    def status(self) -> Status:
+        return statuses.load(json.loads(self.memory))
+
+    def observed(self) -> Observed:
+        return Observed(tuple(self.lives.values()), self.progress)
+
+    def decide(self) -> Plan:
+        """What the controller would do now."""
+        return plan(self.job, self.status, self.observed(), self.now)
+
+    def tick(self, *, effects: int | None = None) -> Plan:
+        """One pass. With `effects` the controller dies after so many of: the write, each action,
+        each line of news."""
+        decided = self.decide()
+        steps: list[Callable[[], None]] = []
+        if decided.status is not None:
+            steps.append(partial(self._write, decided.status))
+        steps += [partial(self._act, action) for action in decided.actions]
+        steps += [partial(self.news.append, news) for news in decided.news]
+        for step in steps[:effects]:
+            step()
+        self.again_at = decided.again_at
+        return decided
+
+    def settle(self) -> Self:
+        """Run passes until there is nothing to do but wait. What was told to stop, stops."""
+        for _ in range(MANY):
+            decided = self.tick()
+            left = self.what_was_told_to_stop_stops()
+            if decided.status is None and not decided.actions and not left:
+                assert not decided.news, "news of nothing"
+                return self
+        raise AssertionError(f"no fixed point: {decided}")
+
+    def what_was_told_to_stop_stops(self) -> bool:
+        """Let every life end that was told to. Return whether there was any."""
+        staying = {uid: life for uid, life in self.lives.items() if not life.deleting}
+        left, self.lives = len(self.lives) - len(staying), staying
+        return left > 0
+
+    def wait(self, seconds: float) -> Self:
+        self.now += timedelta(seconds=seconds)
+        return self
+
+    def wait_for_retry(self) -> Self:
+        """Let pass exactly the time after which the plan wanted to look again, and settle."""
+        assert self.again_at is not None
+        self.now = max(self.now, self.again_at)
+        return self.settle()
+
+    def life(self, name: str) -> TaskView:
+        """The life of a task that started last."""
+        return [one for one in self.lives.values() if one.name == task(name)][-1]
+
+    def change(self, name: str, **fields: Any) -> Self:
+        life = self.life(name)
+        self.lives[life.uid] = dataclasses.replace(life, **fields)
+        return self
+
+    def fail(self, name: str, code: int | None = 1, *, reason: str = "", words: str = "") -> Self:
+        return self.change(
+            name,
+            phase=TaskPhase.FAILED,
+            ready=False,
+            exit_code=code,
+            reason=reason,
+            message=words,
+            finished_at=self.now,
+        )
+
+    def succeed(self, name: str) -> Self:
+        return self.change(
+            name, phase=TaskPhase.SUCCEEDED, ready=False, exit_code=0, finished_at=self.now
+        )
+
+    def delete(self, name: str) -> Self:
+        """Somebody who is not the controller tells a task to stop."""
+        return self.change(name, deleting=True, ready=False)
+
+    def vanish(self, name: str) -> Self:
+        del self.lives[self.life(name).uid]
+        return self
+
+    def states(self) -> dict[str, str]:
+        return {str(row.name): row.state.value for row in self.status.tasks}
+
+    def row(self, name: str) -> statuses.TaskStatus:
+        return self.status.task(task(name))
+
+    def _write(self, status: Status) -> None:
+        self.memory = json.dumps(statuses.render(status))
+        self.writes += 1
+
+    def _act(self, action: Action) -> None:
+        self.done.append(action)
+        match action:
+            case StartTask(name, attempt, _):
+                self._start(name, attempt)
+            case StopTask(_, uid):
+                life = self.lives[uid]
+                if life.has_ended:
+                    del self.lives[uid]
+                else:
+                    self.lives[uid] = dataclasses.replace(life, deleting=True, ready=False)
+
+    def _start(self, name: TaskName, attempt: int) -> None:
+        there = [life for life in self.lives.values() if life.name == name]
+        if any(life.attempt == attempt for life in there):
+            return
+        assert not there, f"{name} is started while {there} is there"
+        self.started += 1
+        uid = Uid(f"{name}#{self.started}")
+        self.lives[uid] = TaskView(
+            name=name,
+            attempt=attempt,
+            uid=uid,
+            phase=TaskPhase.RUNNING,
+            ready=True,
+            started_at=self.now,
+        )
