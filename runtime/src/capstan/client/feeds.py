@@ -1,11 +1,10 @@
 """What `Session.run` is given: values for tensors, checked against what the graph says of them."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import indexed_slices
 
@@ -33,7 +32,9 @@ def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
 def parts(key: object, value: Any) -> tuple[Any, ...]:
     """Split the value of a key as `resolve` splits the key."""
     if isinstance(key, indexed_slices.IndexedSlices):
-        return tuple(value)[: len([part for part in (key.values, key.indices, key.dense_shape) if part is not None])]
+        return tuple(value)[
+            : len([part for part in (key.values, key.indices, key.dense_shape) if part is not None])
+        ]
     return (value,)
 
 
@@ -46,8 +47,8 @@ def convert(tensor: graphs.Tensor, value: Any) -> Array:
     """
     if isinstance(value, graphs.Tensor):
         raise TypeError(
-            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python "
-            "scalars, strings, lists, numpy ndarrays, or TensorHandles."
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+            "Python scalars, strings, lists, numpy ndarrays, or TensorHandles."
         )
     array = _as_array(tensor, value)
     if not tensor.get_shape().is_compatible_with(array.shape):
@@ -67,8 +68,8 @@ def _as_array(tensor: graphs.Tensor, value: Any) -> Array:
         return value if value.flags.c_contiguous else np.ascontiguousarray(value)
     if isinstance(value, int) and not isinstance(value, bool) and int(wanted.type(value)) != value:
         raise TypeError(
-            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
-            f"{wanted}. Try explicitly setting the type of the feed tensor to a larger type "
+            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
+            f"type {wanted}. Try explicitly setting the type of the feed tensor to a larger type "
             "(e.g. int64)."
         )
     return np.array(value, dtype=wanted, order="C")

@@ -1,4 +1,5 @@
-"""What `Session.run` was asked for: any nest of graph elements, flattened once and put back after the step.
+"""What `Session.run` was asked for: any nest of graph elements, flattened once and put back after
+the step.
 
 TensorFlow's fetch mappers (python/client/session.py). A mapper keeps unique elements apart from the
 structure, so an element that is asked for twice is computed once.

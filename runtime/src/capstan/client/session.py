@@ -1,7 +1,8 @@
 """`Session`: the client of a master (TensorFlow: python/client/session.py).
 
-The constructor contacts nobody. The first run creates the session at the master; each run sends the nodes
-that the graph has got since the last one. Runs may be concurrent; they block their caller only.
+The constructor contacts nobody. The first run creates the session at the master; each run sends
+the nodes that the graph has got since the last one. Runs may be concurrent; they block their
+caller only.
 """
 
 import re
@@ -17,6 +18,7 @@ from capstan import errors
 from capstan.client import feeds as feeding
 from capstan.client import fetches as fetching
 from capstan.core import config as settings_of
+from capstan.framework import defaults
 from capstan.framework import graph as graphs
 from capstan.services import targets
 from capstan.transport import interfaces
@@ -30,8 +32,8 @@ _NO_OPTIONS = interfaces.StepOptions()
 class StringArray(np.ndarray[Any, Any]):
     """A fetched string vector that is false when it is empty.
 
-    TensorFlow 1 scripts write `while sess.run(tf.report_uninitialized_variables())`; NumPy 2 made the
-    truth of an empty array an error.
+    TensorFlow 1 scripts write `while sess.run(tf.report_uninitialized_variables())`; NumPy 2 made
+    the truth of an empty array an error.
     """
 
     def __bool__(self) -> bool:
@@ -58,7 +60,9 @@ class _Run:
 class Session:
     """A connection to a master, for one graph. Thread-safe, `__enter__` apart."""
 
-    def __init__(self, target: str = "", graph: graphs.Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str = "", graph: graphs.Graph | None = None, config: Any = None
+    ) -> None:
         if not isinstance(target, str | bytes):
             raise TypeError(
                 f"target must be a string, but got {type(target)}. "
@@ -68,9 +72,8 @@ class Session:
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         self._target = target.decode() if isinstance(target, bytes) else target
         self._graph = graphs.get_default_graph() if graph is None else graph
-        self._settings = settings_of.SessionConfig.from_proto(config)
-        self._config = config
-        self._master = targets.find(self._target, self._settings)
+        settings = None if config is None else settings_of.SessionConfig.from_proto(config)
+        self._master, self._settings = targets.find(self._target, settings)
         self._lock = threading.Lock()
         self._handle: str | None = None
         self._sent = 0
@@ -103,8 +106,8 @@ class Session:
     ) -> Any:
         """Run one step and return the values of `fetches` in the structure that was passed.
 
-        Values are copies, NumPy scalars where the tensor has rank 0; an operation gives None. Blocks
-        until the step is over.
+        Values are copies, NumPy scalars where the tensor has rank 0; an operation gives None.
+        Blocks until the step is over.
 
         Raises:
             RuntimeError: the session is closed, or its graph is empty.
@@ -159,21 +162,23 @@ class Session:
     ) -> None:
         """Close every session of the master at `target` and clear `containers` on all its tasks.
 
-        Without containers, the default container of each task. The in-process target has nothing to reset.
+        Without containers, the default container of each task. The in-process target has nothing
+        to reset.
         """
         if target:
             settings = settings_of.SessionConfig.from_proto(config)
-            targets.find(target, settings).reset(list(containers or ()))
+            found, _ = targets.find(target, settings)
+            found.reset(list(containers or ()))
 
     def as_default(self) -> AbstractContextManager["Session"]:
         """Make this the default session of the thread; leaving the block does not close it."""
-        return graphs.default_session(self)
+        return defaults.SESSIONS.entered(self, "session")
 
     def __enter__(self) -> "Session":
         if self._contexts:
             raise RuntimeError(
-                "Session context managers are not re-entrant. Use `Session.as_default()` if you want "
-                "to enter a session multiple times."
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you "
+                "want to enter a session multiple times."
             )
         self._contexts = [self._graph.as_default(), self.as_default()]
         for context in self._contexts:
@@ -210,9 +215,7 @@ class Session:
                 self._runs[key] = resolved
         return resolved
 
-    def _values(
-        self, resolved: _Run, feed_dict: Mapping[Any, Any] | None
-    ) -> dict[str, Array]:
+    def _values(self, resolved: _Run, feed_dict: Mapping[Any, Any] | None) -> dict[str, Array]:
         if not feed_dict:
             return {}
         given: list[Any] = []
@@ -220,9 +223,7 @@ class Session:
             given += feeding.parts(fed, value)
         return {
             name: feeding.convert(tensor, value)
-            for name, tensor, value in zip(
-                resolved.feed_names, resolved.feeds, given, strict=True
-            )
+            for name, tensor, value in zip(resolved.feed_names, resolved.feeds, given, strict=True)
         }
 
     def _step(
@@ -267,7 +268,9 @@ class Session:
 class InteractiveSession(Session):
     """A session that is the default from the start, for shells."""
 
-    def __init__(self, target: str = "", graph: graphs.Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str = "", graph: graphs.Graph | None = None, config: Any = None
+    ) -> None:
         super().__init__(target, graph, config)
         self._default = self._enter_default()
         next(self._default)
@@ -278,7 +281,7 @@ class InteractiveSession(Session):
         next(self._default, None)
 
     def _enter_default(self) -> Iterator[None]:
-        with graphs.default_session(self):
+        with defaults.SESSIONS.entered(self, "session", nested=False):
             yield
 
 

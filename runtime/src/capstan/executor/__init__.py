@@ -1,1 +1,1 @@
-"""Run parts: segments of generated code, the contexts that own their buffers, and who may run when."""
+"""Run parts: segments of generated code, contexts that own buffers, and who may run when."""

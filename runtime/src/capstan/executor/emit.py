@@ -1,8 +1,8 @@
 """Write the source of a part: one function per segment, straight-line, over local variables.
 
-A node is one line. There is no dictionary, queue or lock per node, and no decision: which kernel, which
-buffer and which copy were settled when the line was written. The line number of a traceback tells
-the node, so an error costs nothing until it happens.
+A node is one line. There is no dictionary, queue or lock per node, and no decision: which kernel,
+which buffer and which copy were settled when the line was written. The line number of a traceback
+tells the node, so an error costs nothing until it happens.
 
 The module that is written looks like this:
 
@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from capstan.core import dtypes, node, shapes
+from capstan.core import devices, dtypes, node, shapes
 from capstan.executor import state
 from capstan.framework import opdef
 from capstan.graph import infer
@@ -103,6 +103,11 @@ class _Emission:
         self.cells: dict[node.Edge, str] = {}
         self.refs: set[node.Edge] = set()
         self.shared: list[str] = []
+        self.constants: dict[node.Edge, Any] = {}
+        self.last_leg: dict[node.Edge, int] = {}
+        for item in part.nodes:
+            for edge in item.inputs:
+                self.last_leg[edge] = max(self.last_leg.get(edge, 0), part.legs[item.name])
 
     def write(self) -> Code:
         layout = state.Layout.of(self.part)
@@ -120,7 +125,9 @@ class _Emission:
         ]
         self._fetch()
         table = ", ".join(f"{number}: {name}" for number, name in arrivals.items())
-        body.line(f"    return {feeds}, {{{table}}}, ({''.join(s + ', ' for s in segments)}), fetch")
+        body.line(
+            f"    return {feeds}, {{{table}}}, ({''.join(s + ', ' for s in segments)}), fetch"
+        )
         return self._assemble()
 
     def _assemble(self) -> Code:
@@ -170,11 +177,12 @@ class _Emission:
         number = len(self.values)
         edge = node.Edge(item.name)
         if item.op == "Const":
+            self.constants[edge] = item.attrs["value"]
             self.values[edge] = self.out.bind(item.attrs["value"])
             return
         row = opdef.lookup(item.op)
         attrs = infer.attributes(item)
-        kind = "CPU"
+        kind = devices.parse(item.device).device_type or "CPU"
         kernel = registry.require(item.op, kind, attrs, item.name)
         outputs = opdef.expand(row.output_arguments, attrs)
         edges = [node.Edge(item.name, index) for index in range(len(outputs))]
@@ -223,9 +231,7 @@ class _Emission:
             return []
         return [self.out.buffer(shape, dtype) for shape, dtype in facts]
 
-    def _arguments(
-        self, item: node.Node, row: opdef.OpDef, attrs: Mapping[str, Any]
-    ) -> list[str]:
+    def _arguments(self, item: node.Node, row: opdef.OpDef, attrs: Mapping[str, Any]) -> list[str]:
         declared = opdef.expand(row.input_arguments, attrs)
         texts: list[str] = []
         for edge, (_, takes_ref) in zip(item.inputs, declared, strict=True):
@@ -241,13 +247,10 @@ class _Emission:
         """Say whether another function than the one that makes `edge` reads it."""
         if edge in self.part.fetches:
             return True
-        leg = self.part.legs[edge.node]
-        return any(
-            edge in item.inputs and self.part.legs[item.name] != leg for item in self.part.nodes
-        )
+        return self.last_leg.get(edge, 0) > self.part.legs[edge.node]
 
     def _leaving(self, edge: node.Edge) -> str:
-        """The expression for a value that leaves the task: variables are copied under their lock."""
+        """The expression for a value that leaves the task: variables are copied, locked."""
         text = self.values[edge]
         cell = self.cells.get(edge)
         if cell is None:
@@ -283,6 +286,11 @@ class _Emission:
             output_dtypes=[dtype for dtype, _ in outputs],
             output_shapes=[self.part.tensor_shapes.get(edge) for edge in edges],
             resources=self.resources,
+            constants={
+                index: self.constants[edge]
+                for index, edge in enumerate(item.inputs)
+                if edge in self.constants
+            },
         )
 
 

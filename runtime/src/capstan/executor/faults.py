@@ -1,4 +1,4 @@
-"""Turn what a kernel raised into the error that TensorFlow's user knows, with the node it came from."""
+"""Turn what a kernel raised into the error that TensorFlow's user knows, with its node."""
 
 import re
 from types import TracebackType
@@ -12,7 +12,7 @@ _SHAPES = re.compile(r"shapes? (\([\d, ]*\)) (\([\d, ]*\))")
 
 
 def blame(fault: Exception, code: emit.Code, filename: str) -> errors.OpError:
-    """Return the step's error: the class by what was raised, the node by the line that was running."""
+    """Return the step's error: class by what was raised, node by the line that ran."""
     name = _node_at(fault.__traceback__, code, filename)
     translated = fault if isinstance(fault, errors.OpError) else _translate(fault)
     if name is None:

@@ -17,8 +17,8 @@ Array = np.ndarray[Any, Any]
 def evaluate(item: node.Node, values: Sequence[Array]) -> Sequence[Array] | None:
     """Return the outputs of a stateless node, or None when it cannot be computed.
 
-    A node that fails stays in the graph, so that the step that needs it fails as if nothing had been
-    tried.
+    A node that fails stays in the graph, so that the step that needs it fails as if nothing had
+    been tried.
     """
     attrs = infer.attributes(item)
     kernel = registry.find(item.op, "CPU", attrs)
@@ -36,6 +36,7 @@ def evaluate(item: node.Node, values: Sequence[Array]) -> Sequence[Array] | None
         output_dtypes=[dtype for dtype, _ in outputs],
         output_shapes=[None] * len(outputs),
         resources=containers.ResourceManager(),
+        constants=dict(enumerate(values)),
     )
     try:
         with np.errstate(all="ignore"):

@@ -1,8 +1,8 @@
 """A compiled part: code, made once; contexts, one per step in flight.
 
-A context is the generated module bound to buffers of its own. A step takes one from the free list and
-gives it back when its fetches are copied and its sends have left, so concurrent steps never see each
-other's buffers and a steady state allocates nothing.
+A context is the generated module bound to buffers of its own. A step takes one from the free list
+and gives it back when its fetches are copied and its sends have left, so concurrent steps never
+see each other's buffers and a steady state allocates nothing.
 """
 
 import itertools

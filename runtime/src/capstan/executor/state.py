@@ -15,7 +15,8 @@ from capstan.partition import parts
 class Layout:
     """The segments of a part: which messages each one waits for, and which it sends.
 
-    `needs[i]` are message numbers; messages that no segment waits for (control to nobody) are not in it.
+    `needs[i]` are message numbers; messages that no segment waits for (control to nobody) are not
+    in it.
     """
 
     needs: tuple[tuple[int, ...], ...]
@@ -59,7 +60,7 @@ class StepState:
         return self._count(0)
 
     def arrive(self, number: int) -> Sequence[int]:
-        """Message `number` is here; one that came before, or that nobody awaits, changes nothing."""
+        """Message `number` is here; one that came before or that nobody awaits changes nothing."""
         index = self._reader.get(number)
         if index is None or number in self._arrived:
             return ()

@@ -1,1 +1,1 @@
-"""The compiler's passes over the IR: prune, infer, simplify. Each takes a graph and returns another one."""
+"""The compiler's passes over the IR: prune, infer, simplify. Each returns a new graph."""

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """What is fed in place of a tensor; `shape` is None when it may change from step to step."""
+    """What is fed in place of a tensor; `shape` is None when it may change."""
 
     dtype: dtypes.DType
     shape: shapes.Shape
@@ -81,7 +81,7 @@ class Knowledge:
 
 
 def attributes(item: node.Node) -> dict[str, Any]:
-    """The attributes of `item`, with the defaults of its op for those that a NodeDef may leave out."""
+    """The attributes of `item`, with its op's defaults for those that are left out."""
     row = opdef.lookup(item.op)
     filled = {name: value for name, value in row.attrs.items() if not isinstance(value, type)}
     filled.update(item.attrs)

@@ -16,9 +16,11 @@ def producers(item: node.Node) -> Iterator[str]:
 
 
 def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:
-    """Return what `roots` need, every producer before its consumers; names outside `nodes` are taken as given.
+    """Return what `roots` need, every producer before its consumers; names outside `nodes` are
+    taken as given.
 
-    The order is that of a depth-first walk, so it depends only on the graph and the order of the roots.
+    The order is that of a depth-first walk, so it depends only on the graph and the order of the
+    roots.
 
     Raises:
         InvalidArgumentError: the nodes form a cycle.
@@ -33,8 +35,10 @@ def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:
             for source in ahead:
                 if source in open_:
                     raise errors.InvalidArgumentError(
-                        None, None, f"The graph couldn't be sorted in topological order: "
-                        f"{{{{node {source}}}}} depends on itself"
+                        None,
+                        None,
+                        f"The graph couldn't be sorted in topological order: "
+                        f"{{{{node {source}}}}} depends on itself",
                     )
                 if _enter(source, nodes, done, open_, stack):
                     break

@@ -17,7 +17,8 @@ def prune(
     """Return the nodes to run, in topological order.
 
     A fed tensor needs no producer; the producer stays only when something else needs it. A control
-    dependency on a fed node is still a dependency, as in TensorFlow. Edges to fed tensors stay in place.
+    dependency on a fed node is still a dependency, as in TensorFlow. Edges to fed tensors stay in
+    place.
 
     Raises:
         NotFoundError: a feed, fetch or target names no node of the graph.
@@ -32,9 +33,13 @@ def prune(
             if name not in nodes:
                 raise errors.NotFoundError(None, None, f"{kind} {name}: not found")
     fed = frozenset(feeds)
-    cut = {
-        name: replace(item, inputs=tuple(edge for edge in item.inputs if edge not in fed))
-        for name, item in nodes.items()
-    } if fed else dict(nodes)
+    cut = (
+        {
+            name: replace(item, inputs=tuple(edge for edge in item.inputs if edge not in fed))
+            for name, item in nodes.items()
+        }
+        if fed
+        else dict(nodes)
+    )
     roots = [edge.node for edge in fetches if edge not in fed] + list(targets)
     return {name: nodes[name] for name in order.topological(cut, roots)}

@@ -1,8 +1,9 @@
-"""Do before the step what need not be done in it: fold constants, merge nodes that compute the same.
+"""Do before the step what need not be done in it: fold constants, merge nodes that compute the
+same.
 
-Of the nodes of a train step a third are constant once the shapes of the feeds are known (Shape, Prod,
-BroadcastGradientArgs, Tile ...). A node is folded when its op is stateless and its inputs are constant,
-or when it asks only for a shape that is known.
+Of the nodes of a train step a third are constant once the shapes of the feeds are known (Shape,
+Prod, BroadcastGradientArgs, Tile ...). A node is folded when its op is stateless and its inputs
+are constant, or when it asks only for a shape that is known.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ Evaluate = Callable[[node.Node, Sequence[Array]], Sequence[Array] | None]
 """Compute a node's outputs from constant inputs, or None when that is not possible here."""
 
 MAX_FOLDED_BYTES = 1 << 20
-"""Larger results stay computed: a folded constant travels with the graph. A guess, not a measurement."""
+"""Larger results stay computed: a folded constant travels with the graph. A guess."""
 
 _SHAPE_OPS = frozenset({"Shape", "Size", "Rank"})
 
@@ -106,7 +107,11 @@ def _twin(item: node.Node, twins: dict[object, str]) -> str | None:
         item.inputs,
         item.control,
         item.device,
-        tuple(sorted((name, _value_key(value)) for name, value in item.attrs.items() if name[0] != "_")),
+        tuple(
+            sorted(
+                (name, _value_key(value)) for name, value in item.attrs.items() if name[0] != "_"
+            )
+        ),
     )
     found = twins.setdefault(key, item.name)
     return None if found == item.name else found

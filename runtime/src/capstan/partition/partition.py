@@ -1,7 +1,7 @@
 """Cut a placed graph into parts.
 
-The leg of a tensor is the number of task crossings on the longest path that leads to it, so what one
-task owes another at one leg can travel in one message without waiting for its own answer: a
+The leg of a tensor is the number of task crossings on the longest path that leads to it, so what
+one task owes another at one leg can travel in one message without waiting for its own answer: a
 parameter server sends variables (leg 1), gets gradients (leg 2), and neither waits for the other's
 next message. Constants are copied into each part that reads them and never travel.
 """
@@ -45,12 +45,15 @@ class _Cut:
     def leg_of(self, item: node.Node, fed: frozenset[node.Edge]) -> int:
         """One more than the leg of each producer in another task, the same as those in this one."""
         here = self.tasks[item.name]
-        legs = [0]
         sources = [edge.node for edge in item.inputs if edge not in fed] + list(item.control)
-        for source in sources:
-            if not self.is_copied(source):
-                legs.append(self.legs[source] + (self.tasks[source] != here))
-        return max(legs)
+        return max(
+            (
+                self.legs[source] + (self.tasks[source] != here)
+                for source in sources
+                if not self.is_copied(source)
+            ),
+            default=0,
+        )
 
     def bring(self, edge: node.Edge, task: str, fed: frozenset[node.Edge]) -> None:
         """Make `edge` readable in the part of `task`."""
@@ -98,8 +101,8 @@ def partition(
 ) -> dict[str, parts.Part]:
     """Return the parts by task.
 
-    `nodes` are in topological order; `tasks` names the task of each. `home` is the task of the master,
-    where fetched constants are taken. Fetches that are fed are the caller's business.
+    `nodes` are in topological order; `tasks` names the task of each. `home` is the task of the
+    master, where fetched constants are taken. Fetches that are fed are the caller's business.
     """
     fed = frozenset(feeds)
     cut = _Cut(nodes, tasks, home)

@@ -30,9 +30,9 @@ class Part:
     """What one task runs in a step.
 
     `nodes` are in topological order. `legs` says how many task crossings lie before each node; the
-    nodes of one leg form a segment, which runs when the messages of that leg have arrived. `feeds` come
-    with the start of the step and `fetches` leave with its end. `tensor_shapes` and `tensor_dtypes` are
-    what is known statically of every tensor that the part touches.
+    nodes of one leg form a segment, which runs when the messages of that leg have arrived. `feeds`
+    come with the start of the step and `fetches` leave with its end. `tensor_shapes` and
+    `tensor_dtypes` are what is known statically of every tensor that the part touches.
     """
 
     task: str

@@ -53,7 +53,7 @@ def class_names(item: node.Node) -> tuple[str, ...]:
 
 
 def takes_reference(item: node.Node, edge: node.Edge) -> bool:
-    """Say whether `item` uses `edge` as a reference (it changes it), not as a value (it reads it)."""
+    """Say whether `item` uses `edge` as a reference, to change it, and not as a value."""
     if not opdef.is_defined(item.op):
         return False
     row = opdef.lookup(item.op)

@@ -1,15 +1,18 @@
 """Choose a device for each node, as TensorFlow 1.4's placer does (core/common_runtime/placer.cc).
 
 Rules, in order:
-1. A node that has a device keeps it: placement is incremental, over the whole graph, at Create and Extend.
-2. Nodes that must be together (`groups`) are placed together, on a device that suits every member.
-3. Of the devices that suit, the best type wins (GPU before CPU), then the first name. So what nobody
+1. A node that has a device keeps it: placement is incremental, over the whole graph, at Create and
+Extend. 2. Nodes that must be together (`groups`) are placed together, on a device that suits every
+member. 3. Of the devices that suit, the best type wins (GPU before CPU), then the first name. So
+what nobody
    places goes to the first task of the cluster, whichever task's session asks.
-4. A lone source (no inputs, one output) goes with its consumers when they agree; Shape, Size and Rank go
+4. A lone source (no inputs, one output) goes with its consumers when they agree; Shape, Size and
+Rank go
    with their input.
 
-One deviation: a node that cannot be placed, or whose op is unknown, is a fault of that node and fails
-only steps that need it. A client sends its whole graph, with savers and summaries that it may never run.
+One deviation: a node that cannot be placed, or whose op is unknown, is a fault of that node and
+fails only steps that need it. A client sends its whole graph, with savers and summaries that it
+may never run.
 """
 
 from collections import defaultdict
@@ -49,7 +52,7 @@ class Placer:
     def place(
         self, new: Iterable[node.Node], nodes: Mapping[str, node.Node], placement: Placement
     ) -> None:
-        """Add the devices, or the faults, of `new` nodes to `placement`; `nodes` is the whole graph."""
+        """Add the devices, or the faults, of `new` nodes of the graph `nodes` to `placement`."""
         fresh = {item.name: item for item in new}
         together = groups.colocated(fresh.values(), nodes, lambda edge: is_shared(edge, nodes))
         members: dict[str, list[node.Node]] = defaultdict(list)
@@ -93,9 +96,7 @@ class Placer:
     def _fitting(self, spec: devices.DeviceSpec, items: Sequence[node.Node]) -> list[str]:
         def fits(name: str) -> bool:
             kind = devices.DeviceSpec.from_string(name).device_type or ""
-            return all(
-                self.supports(item.op, kind, infer.attributes(item)) for item in items
-            )
+            return all(self.supports(item.op, kind, infer.attributes(item)) for item in items)
 
         matching = [name for name in self.available if spec.matches(devices.parse(name))]
         return sorted(filter(fits, matching), key=_preference)
@@ -132,9 +133,7 @@ def _preference(name: str) -> tuple[int, str]:
     return _PRIORITY.get(kind, len(_PRIORITY)), name
 
 
-def _intersection(
-    items: Sequence[node.Node], nodes: Mapping[str, node.Node]
-) -> devices.DeviceSpec:
+def _intersection(items: Sequence[node.Node], nodes: Mapping[str, node.Node]) -> devices.DeviceSpec:
     """Merge what the members ask for. Who follows a reference has no say of its own."""
     merged: dict[str, Any] = {}
     owner: dict[str, str] = {}
@@ -182,9 +181,7 @@ def _assign(
             placement.faults[item.name] = outcome
 
 
-def _refuse(
-    items: Sequence[node.Node], fault: errors.OpError, placement: Placement
-) -> list[str]:
+def _refuse(items: Sequence[node.Node], fault: errors.OpError, placement: Placement) -> list[str]:
     _assign(items, fault, placement)
     return []
 

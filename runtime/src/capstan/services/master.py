@@ -110,7 +110,7 @@ class Master:
         session.close()
 
     def reset(self, containers: Sequence[str]) -> None:
-        """Close every session of this master and clear `containers` (or the default one) everywhere."""
+        """Close every session of this master; clear `containers`, or the default one, everywhere."""
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()
@@ -180,9 +180,7 @@ def _unknown(handle: str) -> errors.AbortedError:
     )
 
 
-def _log_placement(
-    session: master_session.MasterSession, nodes: Sequence[node.Node]
-) -> None:
+def _log_placement(session: master_session.MasterSession, nodes: Sequence[node.Node]) -> None:
     if not session.settings.log_device_placement:
         return
     for name, op, device in session.placed(nodes):

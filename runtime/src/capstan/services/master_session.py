@@ -1,7 +1,7 @@
 """One session of a master: its graph, its placement, and the signatures compiled from it.
 
-    graph -> place (at Create and Extend) -> per signature: prune -> simplify -> prune -> partition
-          -> register with each task -> steps
+graph -> place (at Create and Extend) -> per signature: prune -> simplify -> prune -> partition
+      -> register with each task -> steps
 """
 
 import threading
@@ -137,7 +137,9 @@ class MasterSession:
         for name in nodes:
             fault = self._placement.faults.get(name)
             if fault is not None:
-                raise errors.from_code(fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]")
+                raise errors.from_code(
+                    fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]"
+                )
 
     def _register(self, cut: Mapping[str, parts.Part]) -> step.CompiledStep:
         local = None

@@ -35,7 +35,7 @@ Compile = Callable[[Signature, Mapping[node.Edge, infer.Fed]], step.CompiledStep
 
 
 class Variants:
-    """The compiled forms of one signature. Thread-safe; one thread compiles, the others wait for it."""
+    """The compiled forms of one signature. Thread-safe; one thread compiles, others wait."""
 
     def __init__(self, asked: Signature, compile_step: Compile) -> None:
         self._signature = asked
@@ -48,16 +48,14 @@ class Variants:
     def run(
         self, values: Sequence[Array], steps: step.Steps, deadline: float | None
     ) -> list[Array]:
-        """Run a step with `values` fed, in the order of the signature; returns copies of the fetches."""
+        """Run a step with `values` fed, in order; returns copies of the fetches."""
         key: object = tuple([(value.dtype, value.shape) for value in values])
         compiled = self._by_shape.get(key)
         if compiled is None:
             compiled = self._variant(key, values)
         feeds = dict(zip(self._feeds, values, strict=True))
         fetched = steps.run(compiled, feeds, deadline)
-        return [
-            fetched[edge] if edge in fetched else feeds[edge].copy() for edge in self._fetches
-        ]
+        return [fetched[edge] if edge in fetched else feeds[edge].copy() for edge in self._fetches]
 
     def _variant(self, key: object, values: Sequence[Array]) -> step.CompiledStep:
         with self._lock:

@@ -1,7 +1,7 @@
 """One compiled signature over the tasks of a cluster, and how a step of it is run.
 
-The caller's thread does it all: it starts the remote parts, runs its own task's part, reads the links,
-and copies the fetches. A step that needs no other task touches no link.
+The caller's thread does it all: it starts the remote parts, runs its own task's part, reads the
+links, and copies the fetches. A step that needs no other task touches no link.
 """
 
 import select
@@ -106,8 +106,7 @@ def _run_alone(compiled: program.Program, feeds: Feeds) -> dict[node.Edge, Array
     for index in range(len(compiled.layout.needs)):
         compiled.run_segment(context, index)
     fetched = {
-        edge: _own(value)
-        for edge, value in zip(part.fetches, compiled.fetch(context), strict=True)
+        edge: _own(value) for edge, value in zip(part.fetches, compiled.fetch(context), strict=True)
     }
     compiled.give_back(context)
     return fetched

@@ -12,14 +12,14 @@ from capstan.resources import containers
 from capstan.services import master, worker
 from capstan.transport import api, interfaces
 
-_TARGETS: dict[str, interfaces.MasterApi] = {}
+_TARGETS: dict[str, tuple[interfaces.MasterApi, config.SessionConfig]] = {}
 
 LOCALHOST = "/job:localhost/replica:0/task:0"
 
 
-def publish(target: str, local: interfaces.MasterApi) -> None:
-    """Let sessions of this process reach `local` under `target`."""
-    _TARGETS[target] = local
+def publish(target: str, local: interfaces.MasterApi, settings: config.SessionConfig) -> None:
+    """Let sessions of this process reach `local` under `target`; `settings` are their default."""
+    _TARGETS[target] = local, settings
 
 
 def withdraw(target: str) -> None:
@@ -27,29 +27,32 @@ def withdraw(target: str) -> None:
     _TARGETS.pop(target, None)
 
 
-def find(target: str, settings: config.SessionConfig) -> interfaces.MasterApi:
-    """Return the master behind `target`; nothing is contacted yet.
+def find(
+    target: str, settings: config.SessionConfig | None
+) -> tuple[interfaces.MasterApi, config.SessionConfig]:
+    """Return the master behind `target` and the settings of the session; nothing is contacted yet.
 
     The empty target is a master of its own, with its own variables, in this process.
 
     Raises:
         NotFoundError: `target` is neither empty nor of the form `grpc://host:port`.
     """
+    if target in _TARGETS:
+        local, defaults = _TARGETS[target]
+        return local, settings or defaults
+    chosen = settings or config.SessionConfig()
     if not target:
-        return _direct(settings)
-    local = _TARGETS.get(target)
-    if local is not None:
-        return local
+        return _direct(chosen), chosen
     if target.startswith("grpc://"):
+        # Loading gRPC costs more than all the rest; a program without servers never pays.
         from capstan.transport.grpc import client
 
-        return client.GrpcMaster(target)
+        return client.GrpcMaster(target), chosen
     raise errors.NotFoundError(
         None,
         None,
         "No session factory registered for the given session options: "
-        f'{{target: "{target}" config: }} Registered factories are {{DIRECT_SESSION, GRPC_SESSION}}: '
-        "use '' or 'grpc://host:port'",
+        f"{{target: \"{target}\"}}: use '' or 'grpc://host:port'",
     )
 
 
@@ -82,9 +85,7 @@ class NoLinks:
 def _direct(settings: config.SessionConfig) -> master.Master:
     incarnation = secrets.randbits(63) | 1
     devices = cpu_devices(LOCALHOST, incarnation, settings)
-    home = worker.Worker(
-        LOCALHOST, devices, incarnation, containers.ResourceManager("localhost")
-    )
+    home = worker.Worker(LOCALHOST, devices, incarnation, containers.ResourceManager("localhost"))
     return master.Master(home, [LOCALHOST], _no_peer, NoLinks())
 
 

@@ -1,9 +1,9 @@
 """The worker of a task: it compiles parts, keeps the variables, and answers steps.
 
 Steps arrive over links. The thread that reads a link runs what the frames make runnable and answers
-on the same link, so a remote read costs no thread hop. A link carries one step at a time and closing
-it is how a master gives a step up. Messages of third tasks come over links of their own; their
-readers only hand over, so nobody who reads ever waits for somebody who writes.
+on the same link, so a remote read costs no thread hop. A link carries one step at a time and
+closing it is how a master gives a step up. Messages of third tasks come over links of their own;
+their readers only hand over, so nobody who reads ever waits for somebody who writes.
 """
 
 import itertools
@@ -11,14 +11,16 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent import futures
 
 from capstan import errors
 from capstan.executor import program, run
 from capstan.partition import parts
 from capstan.resources import containers
-from capstan.transport import api, interfaces
+from capstan.transport import api, interfaces, listener
+
+Peers = Callable[[str], interfaces.WorkerApi]
 
 _TOMBSTONES = 4096
 """Steps remembered after their end, and steps whose messages wait for their start. A guess."""
@@ -93,17 +95,20 @@ class Worker:
 class StepServer:
     """Answers the links that other tasks open to this one."""
 
-    def __init__(self, worker: Worker, links: api.Links) -> None:
+    def __init__(self, worker: Worker, links: api.Links, peers: Peers) -> None:
         self._worker = worker
         self._links = links
+        self._peers = peers
+        self._incarnations: dict[str, int] = {}
         self._lock = threading.Lock()
         self._runs: dict[int, run.PartRun] = {}
         self._early: OrderedDict[int, list[api.Frame]] = OrderedDict()
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._pool = futures.ThreadPoolExecutor(64, thread_name_prefix="capstan-push")
 
-    def serve(self, link: api.Link, peer: str) -> None:
+    def serve(self, link: api.Link, hello: listener.Hello) -> None:
         """Answer `link` until it ends. Blocks; one thread per link."""
+        peer = hello.task
         mine: set[int] = set()
         try:
             while True:
@@ -163,13 +168,21 @@ class StepServer:
             part_run.arrive(frame.subject, frame.values)
 
     def _push(self, task: str, frame: api.Frame) -> None:
-        link = self._links.take(task, 0, time.monotonic() + _PUSH_SECONDS)
+        """Send to a task that is not the master's. A stale link tells that it was restarted."""
+        if task not in self._incarnations:
+            self._incarnations[task] = self._peers(task).get_status().incarnation
+        incarnation = self._incarnations[task]
         try:
-            link.send(frame)
-        except errors.OpError:
-            link.close()
+            link = self._links.take(task, incarnation, time.monotonic() + _PUSH_SECONDS)
+            try:
+                link.send(frame)
+            except errors.OpError:
+                link.close()
+                raise
+        except (errors.AbortedError, errors.UnavailableError):
+            self._incarnations.pop(task, None)
             raise
-        self._links.give_back(task, 0, link)
+        self._links.give_back(task, incarnation, link)
 
     def _pushed(self, frame: api.Frame) -> None:
         kept = api.Frame(frame.kind, frame.step, frame.subject, [v.copy() for v in frame.values])
@@ -199,9 +212,7 @@ class StepServer:
                 part_run.fail(errors.CancelledError(None, None, "Step was cancelled by its master"))
 
 
-def _ending(
-    step: int, fetches: program.Values, error: errors.OpError | None
-) -> api.Frame:
+def _ending(step: int, fetches: program.Values, error: errors.OpError | None) -> api.Frame:
     if error is None:
         return api.Frame(api.Kind.DONE, step, 0, fetches)
     return api.Frame(api.Kind.DONE, step, error.error_code, [api.text(error.message)])

@@ -1,0 +1,167 @@
+"""`tf.train.Server`: a task of a cluster (TensorFlow: python/training/server_lib.py).
+
+One server is a master service and a worker service on one port, and a listener for the data plane
+on another. A program starts it and builds its graph in the same process, or calls `join`.
+"""
+
+import logging
+import os
+import secrets
+import signal
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from capstan import errors
+from capstan.core import cluster as clusters
+from capstan.core import config as settings_of
+from capstan.core import devices
+from capstan.resources import containers
+from capstan.services import master, targets, worker
+from capstan.transport import listener, pool
+from capstan.transport.grpc import client, server
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1"})
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDef:
+    """What a server was made from, under the names of TensorFlow's message."""
+
+    cluster: clusters.ClusterSpec
+    job_name: str
+    task_index: int
+    protocol: str = "grpc"
+
+
+class Server:
+    """A task; it listens from the constructor on, unless `start` is False, for good."""
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: Any = None,
+        start: bool = True,
+    ) -> None:
+        """Take the place of task `task_index` of job `job_name` in a cluster.
+
+        Both may be left out where the cluster has only one of them. `config` is the default of
+        sessions.
+
+        Raises:
+            ValueError: the task is not named, or not in the cluster.
+            InvalidArgumentError: its address has no port.
+            UnknownError: the port is taken.
+        """
+        self._def = _definition(server_or_cluster_def, job_name, task_index, protocol)
+        self._settings = settings_of.SessionConfig.from_proto(config)
+        self._started = False
+        self._task = devices.task_name(self._def.job_name, self._def.task_index)
+        self._build(self._def.cluster.task_address(self._def.job_name, self._def.task_index))
+        if start:
+            self.start()
+
+    @classmethod
+    def create_local_server(cls, config: Any = None, start: bool = True) -> "Server":
+        """A cluster of one task, `local`, in this process, on a port that the system chooses."""
+        return cls({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
+
+    @property
+    def server_def(self) -> ServerDef:
+        """What this server was made from."""
+        return self._def
+
+    @property
+    def target(self) -> str:
+        """What a session connects to: `grpc://localhost:<port>`."""
+        return f"grpc://localhost:{self._control.port}"
+
+    def start(self) -> None:
+        """Answer from now on. Idempotent."""
+        if self._started:
+            return
+        self._started = True
+        self._control.start()
+        targets.publish(self.target, self._master, self._settings)
+        logging.getLogger("capstan").info("Started server with target: %s", self.target)
+
+    def join(self) -> None:
+        """Block for ever: a parameter server's life.
+
+        As process 1 of a container, which gets no default action for SIGTERM, this makes it end the
+        process with status 143, unless the program handles the signal.
+        """
+        terminate_as_process_one()
+        threading.Event().wait()
+
+    def _build(self, address: str) -> None:
+        host, port = _parse(address)
+        incarnation = secrets.randbits(62) | 1
+        held = containers.ResourceManager(self._def.job_name)
+        offered = targets.cpu_devices(self._task, incarnation, self._settings)
+        home = worker.Worker(self._task, offered, incarnation, held)
+        addresses = self._def.cluster.tasks()
+        peers = client.Peers(addresses)
+        links = pool.Pool(self._task, addresses, peers.worker)
+        steps = worker.StepServer(home, links, peers.worker)
+        self._listener = listener.Listener(host, incarnation, steps.serve)
+        self._master = master.Master(home, list(addresses), peers.worker, links)
+        self._control = server.ControlServer(host, port, self._master, home, self._listener.connect)
+
+
+def terminate_as_process_one() -> None:
+    """Let SIGTERM end process 1 with status 143, if the program has not said otherwise.
+
+    The kernel ignores a signal without a handler for process 1, so a stop would cost the whole
+    grace period of a pod.
+    """
+    if os.getpid() == 1 and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+def _definition(
+    given: Any, job_name: str | None, task_index: int | None, protocol: str | None
+) -> ServerDef:
+    """Read the arguments of the constructor, as server_lib's `_make_server_def`."""
+    if hasattr(given, "job_name") and hasattr(given, "task_index"):
+        cluster = clusters.ClusterSpec(given.cluster)
+        job_name = given.job_name if job_name is None else job_name
+        task_index = given.task_index if task_index is None else task_index
+        protocol = given.protocol if protocol is None else protocol
+    else:
+        cluster = clusters.ClusterSpec(given)
+    if job_name is None:
+        if len(cluster.jobs) != 1:
+            raise ValueError("Must specify an explicit `job_name`.")
+        job_name = cluster.jobs[0]
+    if task_index is None:
+        if len(cluster.task_indices(job_name)) != 1:
+            raise ValueError("Must specify an explicit `task_index`.")
+        task_index = cluster.task_indices(job_name)[0]
+    if job_name not in cluster.jobs or task_index not in cluster.task_indices(job_name):
+        raise errors.InvalidArgumentError(
+            None, None, f'Task {task_index} was not defined in job "{job_name}"'
+        )
+    protocol = protocol or "grpc"
+    if protocol != "grpc":
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"No server factory registered for the given ServerDef: protocol {protocol!r}; "
+            "use 'grpc'",
+        )
+    return ServerDef(cluster, job_name, task_index, protocol)
+
+
+def _parse(address: str) -> tuple[str, int]:
+    """Split a task's own address; a loopback address is served on loopback only."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise errors.InvalidArgumentError(
+            None, None, f'Could not parse port for local server from "{address}": write host:port'
+        )
+    return ("127.0.0.1" if host in _LOOPBACK else "0.0.0.0"), int(port)

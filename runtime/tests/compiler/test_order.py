@@ -1,0 +1,87 @@
+"""Topological order and pruning: what a step needs, producers first, and nothing else."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capstan import errors
+from capstan.core import node
+from capstan.graph import order, prune
+
+Edge = node.Edge
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> dict[str, node.Node]:
+    """An acyclic graph whose insertion order says nothing about its edges."""
+    count = draw(st.integers(1, 12))
+    names = [f"n{index}" for index in range(count)]
+    nodes = []
+    for index, name in enumerate(names):
+        earlier = st.sampled_from(names[:index]) if index else st.nothing()
+        data = draw(st.lists(earlier, max_size=3)) if index else []
+        control = draw(st.lists(earlier, max_size=2, unique=True)) if index else []
+        nodes.append(node.Node(name, "X", tuple(map(Edge, data)), tuple(control)))
+    return {item.name: item for item in draw(st.permutations(nodes))}
+
+
+@given(graphs(), st.data())
+def test_producers_come_first_and_nothing_superfluous_comes(
+    nodes: dict[str, node.Node], data: st.DataObject
+) -> None:
+    roots = data.draw(st.lists(st.sampled_from(sorted(nodes)), min_size=1, unique=True))
+    kept = order.topological(nodes, roots)
+    position = {name: index for index, name in enumerate(kept)}
+    for name, item in kept.items():
+        assert all(position[source] < position[name] for source in order.producers(item))
+    needed = set(roots)
+    for name in reversed(kept):
+        if name in needed:
+            needed.update(order.producers(kept[name]))
+    assert set(kept) == needed
+
+
+@given(graphs(), st.data())
+def test_a_fed_tensor_needs_no_producer(nodes: dict[str, node.Node], data: st.DataObject) -> None:
+    fetch = data.draw(st.sampled_from(sorted(nodes)))
+    fed = data.draw(st.lists(st.sampled_from(sorted(nodes)), unique=True))
+    kept = prune.prune(nodes, [Edge(name) for name in fed], [Edge(fetch)], [])
+    if fetch in fed:
+        assert kept == {}
+    for name, item in kept.items():
+        assert item == nodes[name]
+        for edge in item.inputs:
+            assert edge.node in kept or edge.node in fed
+
+
+def test_a_cycle_is_an_error_that_names_a_node_of_it() -> None:
+    nodes = {
+        "a": node.Node("a", "X", (Edge("b"),)),
+        "b": node.Node("b", "X", (), ("a",)),
+        "free": node.Node("free", "X"),
+    }
+    with pytest.raises(errors.InvalidArgumentError, match=r"\{\{node [ab]\}\} depends on itself"):
+        order.topological(nodes, ["a"])
+    assert list(order.topological(nodes, ["free"])) == ["free"]
+
+
+def test_a_long_chain_does_not_exhaust_the_stack() -> None:
+    nodes = {"n0": node.Node("n0", "X")}
+    for index in range(1, 20_000):
+        nodes[f"n{index}"] = node.Node(f"n{index}", "X", (Edge(f"n{index - 1}"),))
+    assert len(order.topological(nodes, ["n19999"])) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("feeds", "fetches", "targets", "words"),
+    [
+        ([Edge("nope")], [], [], "unable to find feed output nope"),
+        ([], [Edge("nope")], [], "FetchOutputs node nope: not found"),
+        ([], [], ["nope"], "Some target nodes not found: nope"),
+    ],
+)
+def test_names_that_the_graph_does_not_have_are_told(
+    feeds: list[Edge], fetches: list[Edge], targets: list[str], words: str
+) -> None:
+    with pytest.raises(errors.NotFoundError, match=words):
+        prune.prune({"a": node.Node("a", "X")}, feeds, fetches, targets)

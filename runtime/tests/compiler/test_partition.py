@@ -1,0 +1,127 @@
+"""Parts and messages: one per source, destination and leg, and nothing that could deadlock."""
+
+from collections import defaultdict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capstan.core import dtypes, node
+from capstan.executor import state
+from capstan.graph import infer
+from capstan.partition import partition, parts
+
+Edge = node.Edge
+TASKS = ("a", "b", "c")
+Cut = dict[str, parts.Part]
+
+
+def cut_of(nodes: list[node.Node], tasks: dict[str, str], fetches: list[Edge]) -> Cut:
+    by_name = {item.name: item for item in nodes}
+    return partition.partition(by_name, tasks, [], fetches, infer.Knowledge(), "a")
+
+
+@st.composite
+def placed_graphs(draw: st.DrawFn) -> tuple[list[node.Node], dict[str, str]]:
+    """A graph in topological order over up to three tasks, some of its nodes constants."""
+    nodes: list[node.Node] = []
+    for index in range(draw(st.integers(1, 14))):
+        names = st.sampled_from([item.name for item in nodes]) if nodes else st.nothing()
+        data = draw(st.lists(names, max_size=3)) if nodes else []
+        control = draw(st.lists(names, max_size=2, unique=True)) if nodes else []
+        if draw(st.booleans()) and not data:
+            nodes.append(node.Node(f"n{index}", "Const", attrs={"dtype": dtypes.int32, "value": 0}))
+        else:
+            nodes.append(node.Node(f"n{index}", "X", tuple(map(Edge, data)), tuple(control)))
+    return nodes, {item.name: draw(st.sampled_from(TASKS)) for item in nodes}
+
+
+def run(cut: Cut) -> list[str]:
+    """Play a step: every part by its own state, messages delivered as they are sent."""
+    layouts = {task: state.Layout.of(part) for task, part in cut.items()}
+    running = {task: state.StepState(layout) for task, layout in layouts.items()}
+    ran: list[str] = []
+    work = [(task, index) for task in cut for index in running[task].start()]
+    while work:
+        task, index = work.pop()
+        leg = state.segment_legs(cut[task])[index]
+        ran += [item.name for item in cut[task].nodes if cut[task].legs[item.name] == leg]
+        for message in layouts[task].sends[index]:
+            to = message.destination
+            work += [(to, ready) for ready in running[to].arrive(message.number)]
+        work += [(task, ready) for ready in running[task].finish(index)]
+    assert all(step.is_over for step in running.values())
+    return ran
+
+
+@given(placed_graphs())
+def test_every_node_runs_once_after_its_producers_wherever_they_are(
+    graph: tuple[list[node.Node], dict[str, str]],
+) -> None:
+    nodes, tasks = graph
+    computed = {item.name: item for item in nodes if item.op != "Const"}
+    cut = cut_of(nodes, tasks, [Edge(item.name) for item in nodes])
+    ran = [name for name in run(cut) if name in computed]
+    assert sorted(ran) == sorted(computed)
+    position = {name: index for index, name in enumerate(ran)}
+    for name, item in computed.items():
+        for source in (*(edge.node for edge in item.inputs), *item.control):
+            assert source not in computed or position[source] < position[name]
+
+
+@given(placed_graphs())
+def test_a_tensor_travels_once_to_each_task_that_reads_it_and_constants_never(
+    graph: tuple[list[node.Node], dict[str, str]],
+) -> None:
+    nodes, tasks = graph
+    constants = {item.name for item in nodes if item.op == "Const"}
+    cut = cut_of(nodes, tasks, [])
+    needed: dict[tuple[str, str], int] = defaultdict(int)
+    sent: dict[tuple[str, str], int] = defaultdict(int)
+    for item in nodes:
+        for edge in item.inputs:
+            here = tasks[item.name]
+            if tasks[edge.node] != here and edge.node not in constants:
+                needed[edge.node, here] = 1
+            if edge.node in constants and item.name not in constants:
+                assert edge.node in {held.name for held in cut[here].nodes}
+    keys = []
+    for part in cut.values():
+        for message in part.outgoing:
+            keys.append((message.source, message.destination, message.leg))
+            assert message in cut[message.destination].incoming
+            for edge in message.edges:
+                sent[edge.node, message.destination] += 1
+    assert sent == needed
+    assert len(keys) == len(set(keys))
+
+
+def test_a_train_step_between_a_worker_and_a_ps_is_two_round_trips() -> None:
+    nodes = [
+        node.Node("w", "VariableV2"),
+        node.Node("b", "VariableV2"),
+        node.Node("grad_b", "X", (Edge("w"), Edge("b"))),
+        node.Node("grad_w", "X", (Edge("w"), Edge("grad_b"))),
+        node.Node("apply_w", "X", (Edge("w"), Edge("grad_w"))),
+        node.Node("apply_b", "X", (Edge("b"), Edge("grad_b"))),
+    ]
+    tasks = dict.fromkeys(("w", "b", "apply_w", "apply_b"), "b") | {
+        "grad_b": "a",
+        "grad_w": "a",
+    }
+    cut = cut_of(nodes, tasks, [Edge("apply_w")])
+    assert [(m.leg, m.edges) for m in cut["b"].outgoing] == [(1, (Edge("w"), Edge("b")))]
+    assert [(m.leg, m.edges) for m in cut["a"].outgoing] == [(2, (Edge("grad_w"), Edge("grad_b")))]
+    assert cut["b"].fetches == (Edge("apply_w"),)
+
+
+def test_a_control_edge_between_tasks_is_a_message_without_tensors() -> None:
+    nodes = [node.Node("first", "X"), node.Node("then", "X", (), ("first",))]
+    cut = cut_of(nodes, {"first": "a", "then": "b"}, [])
+    assert [(m.leg, m.edges) for m in cut["b"].incoming] == [(1, ())]
+
+
+def test_a_fetched_constant_is_taken_at_home() -> None:
+    nodes = [node.Node("c", "Const", attrs={"dtype": dtypes.int32, "value": 7})]
+    cut = cut_of(nodes, {"c": "b"}, [Edge("c")])
+    assert cut["a"].fetches == (Edge("c"),)
+    assert "b" not in cut
