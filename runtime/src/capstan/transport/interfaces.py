@@ -46,6 +46,18 @@ class StepOptions:
     timeout_ms: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The answer to `connect`: how to open one link of `plane`.
+
+    `address` is what the plane needs beside the host that the ClusterSpec names: the port of `tcp`.
+    """
+
+    plane: str
+    address: str
+    token: bytes
+
+
 class MasterApi(Protocol):
     """Sessions over a cluster. Thread-safe; `run_step` and `create_session` block."""
 

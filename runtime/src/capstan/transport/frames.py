@@ -1,0 +1,324 @@
+"""The bytes of a frame, whatever carries them. No I/O here.
+
+    header   32 bytes   magic u16, kind u16, step u64, subject u32, rows u32, table bytes u32,
+                        payload bytes u64
+    table               one row per value: place u32, dtype u16, rank u16, bytes u64, then each
+                        dimension as u64
+    payload             the values, each at a multiple of 64 from the start of the payload
+
+All numbers are little-endian, dtypes are TensorFlow's (framework/types.proto), and arrays are in C
+order in the byte order of the header. Strings are packed as TensorFlow packs them: all lengths as
+varints, then all bytes. Whatever a peer sends, reading it ends in a frame or in an error: lengths
+are checked against limits and against one another before memory is taken for them.
+"""
+
+import functools
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import dtypes
+from capstan.transport import api
+
+Array = np.ndarray[Any, Any]
+Signature = list[tuple[np.dtype[Any], tuple[int, ...]]]
+
+HEADER: Final = struct.Struct("<HHQIIIQ")
+MAGIC: Final = 0xC4F7
+ALIGNMENT: Final = 64
+MAX_TABLE_BYTES: Final = 1 << 20
+MAX_MESSAGE_BYTES: Final = (1 << 31) - 1
+"""The largest payload unless a server is told otherwise: what gRPC can carry as well."""
+
+_ROW = struct.Struct("<IHHQ")
+_MAX_RANK = 64  # NumPy's own
+_KINDS = {int(kind): kind for kind in api.Kind}
+_ZEROS = bytes(ALIGNMENT)
+
+# Copying a value of this size costs less than one more buffer in a gathering write.
+_COPIED_BYTES = 4096
+
+# Layouts remembered by an encoder: more than the messages of a step, less than a leak.
+_REMEMBERED = 256
+
+
+class Header(NamedTuple):
+    """The first 32 bytes, checked. A tuple: a frozen dataclass takes a microsecond to make."""
+
+    kind: api.Kind
+    step: int
+    subject: int
+    rows: int
+    table_bytes: int
+    payload_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Where one value lies in the payload, and what it is."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int
+    size: int
+
+
+def read_header(data: bytes | bytearray | memoryview, at: int, max_message_bytes: int) -> Header:
+    """Read the header at offset `at`.
+
+    Raises:
+        DataLossError: this is no frame.
+        ResourceExhaustedError: the frame is larger than allowed.
+    """
+    magic, kind, step, subject, rows, table_bytes, payload_bytes = HEADER.unpack_from(data, at)
+    if magic != MAGIC or kind not in _KINDS:
+        raise _broken(f"it starts with {magic:#06x} {kind:#06x}; is the peer a Capstan task?")
+    if table_bytes > MAX_TABLE_BYTES or payload_bytes > max_message_bytes:
+        raise _too_large(table_bytes, payload_bytes, max_message_bytes)
+    if rows * _ROW.size > table_bytes or (payload_bytes and not rows):
+        raise _broken(f"{rows} rows do not account for {table_bytes} + {payload_bytes} bytes")
+    return Header(_KINDS[kind], step, subject, rows, table_bytes, payload_bytes)
+
+
+def read_table(header: Header, table: bytes) -> tuple[Row, ...]:
+    """Read the rows, and check that they describe the payload that the header announces.
+
+    Raises:
+        DataLossError: they do not.
+    """
+    rows: list[Row] = []
+    at = offset = end = 0
+    try:
+        for place in range(header.rows):
+            found, code, rank, size = _ROW.unpack_from(table, at)
+            if found != place or rank > _MAX_RANK:
+                raise _broken(f"row {place} says it is row {found} of rank {rank}")
+            shape = struct.unpack_from(f"<{rank}Q", table, at + _ROW.size)
+            at += _ROW.size + 8 * rank
+            row = Row(_numpy_dtype(code), shape, offset, size)
+            _check_size(row)
+            rows.append(row)
+            end = offset + size
+            offset = _aligned(end)
+    except struct.error:
+        raise _broken(f"its table of {len(table)} bytes ends in mid-row") from None
+    if at != len(table) or end != header.payload_bytes:
+        raise _broken(
+            f"its rows take {at} + {end} bytes, its header says "
+            f"{len(table)} + {header.payload_bytes}"
+        )
+    return tuple(rows)
+
+
+def read_values(rows: Sequence[Row], payload: memoryview) -> tuple[Array, ...]:
+    """View the values in `payload`; strings are copied out of it.
+
+    Raises:
+        DataLossError: strings that do not fill their bytes, or a shape that NumPy cannot hold.
+    """
+    try:
+        return tuple(
+            _unpack_strings(row, payload[row.offset : row.offset + row.size].tobytes())
+            if row.dtype.hasobject
+            else np.ndarray(row.shape, row.dtype, payload, row.offset)
+            for row in rows
+        )
+    except (ValueError, OverflowError) as error:
+        raise _broken(f"NumPy cannot hold a value of it: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What is the same in all frames whose values have the same dtypes and shapes."""
+
+    signature: Signature
+    table: bytes
+    sizes: tuple[int, ...]
+    pads: tuple[bytes, ...]
+    payload_bytes: int
+
+
+class Encoder:
+    """Turns frames into buffers. Not thread-safe: one per link, used under the lock of its sender.
+
+    Remembers the layout of the last frame of each kind and subject: in a training loop it is that
+    of the next one.
+    """
+
+    def __init__(self, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
+        self._limit = max_message_bytes
+        self._layouts: dict[tuple[int, int], _Layout] = {}
+
+    def encode(self, frame: api.Frame) -> list[bytes | memoryview]:
+        """Return the buffers to send, in order. Large values are not copied.
+
+        Raises:
+            InvalidArgumentError: a value that frames cannot carry.
+            ResourceExhaustedError: more than `max_message_bytes`, or too many values.
+        """
+        values = frame.values
+        if not values:
+            return [HEADER.pack(MAGIC, frame.kind, frame.step, frame.subject, 0, 0, 0)]
+        layout, strings = self._layout(frame)
+        header = HEADER.pack(
+            MAGIC,
+            frame.kind,
+            frame.step,
+            frame.subject,
+            len(values),
+            len(layout.table),
+            layout.payload_bytes,
+        )
+        parts: list[bytes | memoryview] = []
+        copied = [header, layout.table]
+        for place, value in enumerate(values):
+            if place in strings:
+                copied.append(strings[place])
+            elif layout.sizes[place] <= _COPIED_BYTES:
+                copied.append(value.tobytes())
+            else:
+                parts.append(b"".join(copied))
+                parts.append(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+                copied = []
+            copied.append(layout.pads[place])
+        if last := b"".join(copied):
+            parts.append(last)
+        return parts
+
+    def _layout(self, frame: api.Frame) -> tuple[_Layout, dict[int, bytes]]:
+        key = (frame.kind, frame.subject)
+        signature = [(value.dtype, value.shape) for value in frame.values]
+        known = self._layouts.get(key)
+        if known is not None and known.signature == signature:
+            return known, {}
+        strings = {
+            place: _pack_strings(frame.values[place])
+            for place, (dtype, _) in enumerate(signature)
+            if dtype.hasobject
+        }
+        layout = _plan(signature, strings, self._limit)
+        if not strings:
+            if len(self._layouts) >= _REMEMBERED:
+                del self._layouts[next(iter(self._layouts))]
+            self._layouts[key] = layout
+        return layout, strings
+
+
+def _plan(signature: Signature, strings: dict[int, bytes], limit: int) -> _Layout:
+    table: list[bytes] = []
+    sizes: list[int] = []
+    pads: list[bytes] = []
+    offset = end = 0
+    for place, (dtype, shape) in enumerate(signature):
+        size = len(strings[place]) if place in strings else math.prod(shape) * dtype.itemsize
+        table.append(_ROW.pack(place, _code(dtype), len(shape), size))
+        table.append(struct.pack(f"<{len(shape)}Q", *shape))
+        end = offset + size
+        offset = _aligned(end)
+        sizes.append(size)
+        pads.append(_ZEROS[: offset - end])
+    pads[-1] = b""
+    rows = b"".join(table)
+    if len(rows) > MAX_TABLE_BYTES or end > limit:
+        raise _too_large(len(rows), end, limit)
+    return _Layout(signature, rows, tuple(sizes), tuple(pads), end)
+
+
+def _check_size(row: Row) -> None:
+    count = math.prod(row.shape)
+    if row.dtype.hasobject:
+        if count > row.size:  # every string has a length of at least one byte
+            raise _broken(f"{count} strings do not fit in {row.size} bytes")
+    elif count * row.dtype.itemsize != row.size:
+        raise _broken(f"{row.size} bytes are not {list(row.shape)} of {row.dtype}")
+
+
+def _pack_strings(array: Array) -> bytes:
+    items = array.ravel().tolist()
+    for item in items:
+        if not isinstance(item, bytes):
+            raise errors.InvalidArgumentError(
+                None, None, f"A string tensor holds {item!r}; its elements must be bytes"
+            )
+    return b"".join([*(_varint(len(item)) for item in items), *items])
+
+
+def _unpack_strings(row: Row, data: bytes) -> Array:
+    lengths: list[int] = []
+    at = 0
+    for _ in range(math.prod(row.shape)):
+        length, at = _read_varint(data, at)
+        lengths.append(length)
+    if at + sum(lengths) != len(data):
+        raise _broken(f"strings of {at} + {sum(lengths)} bytes do not fill {len(data)} bytes")
+    array = np.empty(len(lengths), object)
+    for place, length in enumerate(lengths):
+        array[place] = data[at : at + length]
+        at += length
+    return array.reshape(row.shape)
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    number = 0
+    for place, byte in enumerate(data[at : at + 5]):
+        number |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return number, at + place + 1
+    raise _broken("the length of a string is not a varint of 32 bits")
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+@functools.cache
+def _code(dtype: np.dtype[Any]) -> int:
+    if not dtype.isnative:
+        raise errors.InvalidArgumentError(
+            None, None, f"A tensor has byte order {dtype.byteorder!r}; use dtype.newbyteorder('=')"
+        )
+    if dtype.hasobject:
+        return dtypes.string.as_datatype_enum
+    try:
+        return dtypes.as_dtype(dtype).as_datatype_enum
+    except TypeError as error:
+        raise errors.InvalidArgumentError(None, None, str(error)) from None
+
+
+@functools.cache
+def _numpy_dtype(code: int) -> np.dtype[Any]:
+    try:
+        dtype = dtypes.as_dtype(code)
+    except TypeError:
+        raise _broken(f"no tensor has dtype {code}") from None
+    if dtype.is_ref_dtype or not dtype.is_numpy_compatible:
+        raise _broken(f"a {dtype.name} does not travel")
+    return np.dtype(dtype.as_numpy_dtype)
+
+
+def _broken(why: str) -> errors.DataLossError:
+    return errors.DataLossError(None, None, f"A frame cannot be read: {why}")
+
+
+def _too_large(table: int, payload: int, limit: int) -> errors.ResourceExhaustedError:
+    return errors.ResourceExhaustedError(
+        None,
+        None,
+        f"A frame has a table of {table} bytes and a payload of {payload}; the limits are "
+        f"{MAX_TABLE_BYTES} and {limit}. Split the tensors (a partitioned variable), or raise "
+        "max_message_bytes on every task",
+    )

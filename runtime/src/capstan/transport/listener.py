@@ -1,0 +1,200 @@
+"""Where links of the socket plane begin: a port that lets in who holds a token, and who dials it.
+
+The token comes out of `Connect` on the control plane, and is good for one connection. It is the
+first frame on the connection (HELLO), and the listener answers with another one, so that a dialler
+knows at once whether it was let in.
+"""
+
+import contextlib
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from capstan import errors
+from capstan.transport import api, frames, interfaces, sockets, stream
+
+PLANE: Final = "tcp"
+"""The name of this plane in `Connect`."""
+
+_HELLO_S: Final = 10.0
+# A stranger must not make us take memory.
+_HELLO_BYTES: Final = 256
+_TOKEN_BYTES: Final = 32
+_RETRY_S: Final = 0.01
+# Tokens given out and not used yet. Beyond this the oldest is void: its dialler died in between.
+_MAX_TOKENS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who is at the other end of an accepted link: the task's name, as it told `Connect`."""
+
+    task: str
+
+
+Handle = Callable[[api.Link, Hello], None]
+
+
+class Listener:
+    """Accepts the links of one task. Thread-safe."""
+
+    def __init__(
+        self,
+        host: str,
+        incarnation: int,
+        handle: Handle,
+        max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
+    ) -> None:
+        """Listen on a port of `host` that the system chooses, and serve until `close`.
+
+        `handle` is called for every link, in a daemon thread of its own; the link is closed when it
+        returns. It may let UnavailableError pass: so a link ends.
+
+        Raises:
+            UnavailableError: `host` has no address here.
+        """
+        self._incarnation = incarnation
+        self._handle = handle
+        self._limit = max_message_bytes
+        self._lock = threading.Lock()
+        self._tokens: dict[bytes, Hello] = {}
+        self._links: set[stream.StreamLink] = set()
+        self._ended = threading.Event()
+        self._socket = sockets.listen(host)
+        self._address: tuple[str, int] = self._socket.getsockname()[:2]
+        self._thread = threading.Thread(target=self._accept, name="capstan-listener", daemon=True)
+        self._thread.start()
+
+    def connect(self, task: str, incarnation: int, planes: tuple[str, ...]) -> interfaces.Offer:
+        """Answer `Connect`: tell `task` where to dial and with which token.
+
+        `incarnation` is the one that `task` expects here; 0 if it does not care.
+
+        Raises:
+            AbortedError: `task` means another incarnation of this task.
+            UnimplementedError: it speaks none of our planes.
+            UnavailableError: the listener is closed.
+        """
+        if incarnation not in (0, self._incarnation):
+            raise errors.AbortedError(
+                None,
+                None,
+                f"{task} expects incarnation {incarnation} of a task that is incarnation "
+                f"{self._incarnation}: it was restarted. Make a new session",
+            )
+        if PLANE not in planes:
+            raise errors.UnimplementedError(
+                None, None, f"{task} offers {', '.join(planes) or 'nothing'}, this task {PLANE}"
+            )
+        token = secrets.token_bytes(_TOKEN_BYTES)
+        with self._lock:
+            if self._ended.is_set():
+                raise errors.UnavailableError(None, None, "This task is shutting down")
+            while len(self._tokens) >= _MAX_TOKENS:
+                del self._tokens[next(iter(self._tokens))]
+            self._tokens[token] = Hello(task)
+        return interfaces.Offer(PLANE, str(self._address[1]), token)
+
+    def close(self) -> None:
+        """Stop listening and close every link. Does not wait for handlers. Idempotent."""
+        with self._lock:
+            self._ended.set()
+            self._tokens.clear()
+            links = tuple(self._links)
+        with contextlib.suppress(OSError):  # wakes `accept`, unless an earlier close did
+            socket.create_connection(self._address, timeout=_HELLO_S).close()
+        self._thread.join()
+        for link in links:
+            link.close()
+
+    def _accept(self) -> None:
+        with self._socket:
+            while not self._ended.is_set():
+                try:
+                    sock, _ = self._socket.accept()
+                except OSError:
+                    # The dialler is gone already, or this process is out of descriptors, of which
+                    # links that end give some back.
+                    self._ended.wait(_RETRY_S)
+                    continue
+                if self._ended.is_set():
+                    sock.close()
+                    return
+                threading.Thread(
+                    target=self._serve, args=(sock,), name="capstan-link", daemon=True
+                ).start()
+
+    def _serve(self, sock: socket.socket) -> None:
+        admitted = self._admit(sock)
+        if admitted is None:
+            sock.close()
+            return
+        link, hello = admitted
+        try:
+            link.send(api.Frame(api.Kind.HELLO, 0, 0))
+            self._handle(link, hello)
+        except errors.UnavailableError:
+            pass
+        finally:
+            link.close()
+            with self._lock:
+                self._links.discard(link)
+
+    def _admit(self, sock: socket.socket) -> tuple[stream.StreamLink, Hello] | None:
+        """Read the token; None when it is not good, or what came is none."""
+        try:
+            door = stream.StreamLink(sock, "a dialler", _HELLO_BYTES)
+            frame = door.recv(time.monotonic() + _HELLO_S)
+            if frame.kind is not api.Kind.HELLO or len(frame.values) != 1 or door.pending():
+                return None
+            with self._lock:
+                hello = self._tokens.pop(frame.values[0].tobytes(), None)
+                if hello is None or self._ended.is_set():
+                    return None
+                link = stream.StreamLink(sock, hello.task, self._limit)
+                self._links.add(link)
+                return link, hello
+        except (errors.OpError, OSError):
+            return None
+
+
+def connect(
+    host: str,
+    offer: interfaces.Offer,
+    task: str,
+    deadline: float | None = None,
+    max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
+) -> stream.StreamLink:
+    """Open a link to the listener that made `offer`; `host` is resolved now.
+
+    Raises:
+        UnavailableError: it cannot be reached before `deadline` (at most ten seconds from now), or
+            does not know the token.
+    """
+    latest = time.monotonic() + _HELLO_S
+    deadline = latest if deadline is None else min(deadline, latest)
+    try:
+        sock = socket.create_connection(
+            (host, int(offer.address)), timeout=max(0.001, deadline - time.monotonic())
+        )
+    except OSError as error:
+        raise errors.UnavailableError(
+            None, None, f"Cannot connect to {task} at {host}:{offer.address}: {error}"
+        ) from None
+    link = None
+    try:
+        link = stream.StreamLink(sock, task, max_message_bytes)
+        link.send(api.Frame(api.Kind.HELLO, 0, 0, (np.frombuffer(offer.token, np.uint8),)))
+        link.recv(deadline)
+    except (errors.OpError, OSError) as error:
+        sock.close()
+        raise errors.UnavailableError(
+            None, None, f"{task} at {host}:{offer.address} did not let us in: {error}"
+        ) from None
+    return link

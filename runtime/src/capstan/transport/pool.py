@@ -1,0 +1,76 @@
+"""Links kept between steps, so that a step does not pay for a handshake."""
+
+import select
+import threading
+
+from capstan import errors
+from capstan.transport import api
+
+
+class Pool(api.Links):
+    """`api.Links` over any dialler. Thread-safe; dialling holds no lock."""
+
+    def __init__(self, dialer: api.Dialer) -> None:
+        self._dialer = dialer
+        self._lock = threading.Lock()
+        self._idle: dict[tuple[str, int], list[api.Link]] = {}
+        self._closed = False
+
+    def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
+        """Return an idle link or a new one, as `api.Links.take`.
+
+        Raises:
+            UnavailableError: `task` cannot be reached before `deadline`, or the pool is closed.
+            AbortedError: `task` was restarted.
+        """
+        while (link := self._idle_link(task, incarnation)) is not None:
+            if _is_quiet(link):
+                return link
+            link.close()
+        return self._dialer.dial(task, incarnation, deadline)
+
+    def give_back(self, task: str, incarnation: int, link: api.Link) -> None:
+        """Keep `link` for the next step. Links to other incarnations of `task` are closed: they are
+        dead.
+        """
+        with self._lock:
+            dead = [
+                old
+                for name, number in list(self._idle)
+                if name == task and incarnation and number not in (0, incarnation)
+                for old in self._idle.pop((name, number))
+            ]
+            if self._closed:
+                dead.append(link)
+            else:
+                self._idle.setdefault((task, incarnation), []).append(link)
+        for old in dead:
+            old.close()
+
+    def close(self) -> None:
+        """Close every idle link, and each one that is given back later. Idempotent."""
+        with self._lock:
+            self._closed = True
+            links = [link for idle in self._idle.values() for link in idle]
+            self._idle.clear()
+        for link in links:
+            link.close()
+
+    def _idle_link(self, task: str, incarnation: int) -> api.Link | None:
+        with self._lock:
+            if self._closed:
+                raise errors.UnavailableError(
+                    None, None, f"No link to {task}: this task is shutting down"
+                )
+            idle = self._idle.get((task, incarnation))
+            return idle.pop() if idle else None
+
+
+def _is_quiet(link: api.Link) -> bool:
+    """Say whether nothing is on its way: an idle peer that has something to say is gone."""
+    descriptor = link.fileno()
+    if descriptor < 0 or link.pending():
+        return False
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return not poll.poll(0)

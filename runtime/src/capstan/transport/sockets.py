@@ -1,0 +1,85 @@
+"""What the operating system is told about a link's socket, and what it is asked.
+
+A dead host must be noticed in about ten seconds, a slow process never: a task that computes, is
+stopped by a debugger or waits for a core is alive. Keepalive finds the dead host while nothing is
+under way, TCP_USER_TIMEOUT while sent bytes wait for their acknowledgement. But Linux also counts
+the time in which the peer acknowledges everything and just does not read (tcp(7); seen: it ends the
+connection of a stopped process). So a blocked sender takes that limit off while this is so, and
+counts unanswered probes itself.
+
+Only Linux has all of these; elsewhere a dead host is found by keepalive alone.
+"""
+
+import contextlib
+import ipaddress
+import socket
+import sys
+from typing import Final
+
+from capstan import errors
+
+DEAD_AFTER_S: Final = 10
+
+_LINUX = sys.platform == "linux"
+# struct tcp_info in linux/tcp.h: unanswered probes, and segments sent but not acknowledged.
+_TCP_INFO_BYTES: Final = 28
+_PROBES_AT: Final = 3
+_UNACKED_AT: Final = slice(24, 28)
+_DEAD_PROBES: Final = 5
+
+
+def prepare(sock: socket.socket) -> None:
+    """Set the options of a link on a connected socket, and make it non-blocking."""
+    sock.setblocking(False)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if not _LINUX:
+        return
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, DEAD_AFTER_S)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    limit_silence(sock, on=True)
+    if ipaddress.ip_address(sock.getpeername()[0].partition("%")[0]).is_loopback:
+        # bbr, some hosts' default, paces what never leaves the machine: half the throughput.
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+
+
+def limit_silence(sock: socket.socket, *, on: bool) -> None:
+    """Let the kernel end the connection when the peer's host is silent for ten seconds, or not."""
+    if _LINUX:
+        millis = DEAD_AFTER_S * 1000 if on else 0
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, millis)
+
+
+def is_only_slow(sock: socket.socket) -> bool:
+    """Say of a socket that cannot send whether the peer has confirmed everything but does not read.
+
+    Raises:
+        UnavailableError: the peer does not even answer the kernel's probes any more.
+    """
+    if not _LINUX:
+        return False
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    if int.from_bytes(info[_UNACKED_AT], sys.byteorder):
+        return False
+    if info[_PROBES_AT] >= _DEAD_PROBES:
+        raise errors.UnavailableError(None, None, "The host of the peer does not answer any more")
+    return True
+
+
+def listen(host: str) -> socket.socket:
+    """Listen on a port of `host` that the system chooses.
+
+    Raises:
+        UnavailableError: the name has no address here.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=128)
+    except OSError as error:
+        raise errors.UnavailableError(
+            None, None, f"Cannot listen for other tasks on {host!r}: {error}"
+        ) from None
