@@ -1,8 +1,9 @@
-"""What an op is: its row in the registry. Name, arguments, attributes, shape and gradient stand together.
+"""What an op is: its row in the registry. Name, arguments, attributes, shape and gradient stand
+together.
 
 A row says everything that can be known of an op without running it; how it runs is the business of
-`kernels`. The rows live in `framework.ops`, one file per family, and are read by the graph builder, the
-gradient, shape inference and the placer alike.
+`kernels`. The rows live in `framework.ops`, one file per family, and are read by the graph
+builder, the gradient, shape inference and the placer alike.
 """
 
 import re
@@ -54,8 +55,9 @@ class Argument:
 class ShapeContext:
     """What a shape rule may look at.
 
-    `inputs` are the static shapes (`None`: rank unknown; a `None` dimension: size unknown); `attrs` has
-    every attribute, defaults filled in; `constants` the values of inputs that are known already.
+    `inputs` are the static shapes (`None`: rank unknown; a `None` dimension: size unknown);
+    `attrs` has every attribute, defaults filled in; `constants` the values of inputs that are
+    known already.
     """
 
     inputs: Sequence[shapes.Shape]
@@ -82,7 +84,8 @@ class OpDef:
     `shape(ctx)` gives one shape per output and raises ValueError with TensorFlow's words.
     `gradient(op, grads, raw)` gives one tensor or None per input; `grads` holds a tensor or None
     per output and `raw.Sum(...)` makes any op by name. No gradient rule: asking for one is a
-    LookupError; `not_differentiable` rows end the search instead, as TensorFlow's NotDifferentiable.
+    LookupError; `not_differentiable` rows end the search instead, as TensorFlow's
+    NotDifferentiable.
 
     A `stateful` op is never folded, merged with its like, or removed for having constant inputs.
     """

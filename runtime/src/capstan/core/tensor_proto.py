@@ -1,0 +1,172 @@
+"""Arrays as TensorProto and back (framework/tensor.proto).
+
+Strings travel as `string_val` when written and are read from `tensor_content` as well, which is how
+TensorFlow's clients send them.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes, shapes, varint
+
+Array = np.ndarray[Any, Any]
+
+MAX_BYTES = 1 << 31
+"""No message holds more (the limit of protocol buffers), so neither may what a short one claims."""
+
+_FIELDS = {
+    dtypes.float32: "float_val",
+    dtypes.float64: "double_val",
+    dtypes.int32: "int_val",
+    dtypes.int16: "int_val",
+    dtypes.int8: "int_val",
+    dtypes.uint8: "int_val",
+    dtypes.uint16: "int_val",
+    dtypes.int64: "int64_val",
+    dtypes.uint32: "uint32_val",
+    dtypes.uint64: "uint64_val",
+    dtypes.bool_: "bool_val",
+    dtypes.float16: "half_val",
+    dtypes.bfloat16: "half_val",
+    dtypes.complex64: "scomplex_val",
+    dtypes.complex128: "dcomplex_val",
+    dtypes.string: "string_val",
+}
+
+
+def make(array: Any) -> Any:
+    """Return the TensorProto of an array; of strings, an object array of `bytes`.
+
+    Raises:
+        TypeError: the array has no dtype of TensorFlow's.
+    """
+    from tensorboard.compat.proto import tensor_pb2, tensor_shape_pb2
+
+    array = np.asarray(array)
+    dtype = dtypes.as_dtype(array.dtype)
+    proto = tensor_pb2.TensorProto(
+        dtype=dtype.as_datatype_enum,
+        tensor_shape=tensor_shape_pb2.TensorShapeProto(
+            dim=[tensor_shape_pb2.TensorShapeProto.Dim(size=size) for size in array.shape]
+        ),
+    )
+    if dtype is dtypes.string:
+        proto.string_val.extend(_bytes(item) for item in array.reshape(-1).tolist())
+    elif array.size == 1:
+        getattr(proto, _FIELDS[dtype]).extend(_numbers(array.reshape(-1), dtype))
+    else:
+        proto.tensor_content = np.ascontiguousarray(array).astype(_little(array.dtype)).tobytes()
+    return proto
+
+
+def ndarray(proto: Any) -> Array:
+    """Return the array that a TensorProto holds; strings as an object array of `bytes`.
+
+    When there are fewer values than elements, the last one is repeated; without any it is zero.
+
+    Raises:
+        TypeError: a dtype without values, such as `resource`.
+        ValueError: the content does not fit the shape, or the shape is not known or absurd.
+    """
+    dtype = dtypes.as_dtype(proto.dtype)
+    if dtype not in _FIELDS:
+        raise TypeError(f"a tensor of {dtype.name} cannot be read from a TensorProto")
+    shape = shapes.to_shape(proto.tensor_shape)
+    count = shapes.num_elements(shape)
+    if shape is None or count is None:
+        raise ValueError(f"a TensorProto must have a full shape, but has {shapes.show(shape)}")
+    if count * dtype.size > MAX_BYTES:
+        raise ValueError(
+            f"a tensor of shape {shapes.show(shape)} and type {dtype.name} is too large"
+        )
+    if dtype is dtypes.string:
+        flat = _strings(proto, count)
+    elif proto.tensor_content:
+        flat = _content(proto.tensor_content, dtype, count)
+    else:
+        flat = _filled(_values(getattr(proto, _FIELDS[dtype]), dtype), count)
+    return flat.reshape([size or 0 for size in shape])
+
+
+def _little(dtype: Any) -> Any:
+    return dtype if dtype.kind == "V" else dtype.newbyteorder("<")
+
+
+def _bytes(item: Any) -> bytes:
+    return item.encode() if isinstance(item, str) else bytes(item)
+
+
+def _numbers(flat: Array, dtype: dtypes.DType) -> list[Any]:
+    if dtype in (dtypes.float16, dtypes.bfloat16):
+        return flat.view(np.uint16).tolist()
+    if dtype.is_complex:
+        return flat.view(flat.real.dtype).tolist()
+    return flat.tolist()
+
+
+def _content(content: bytes, dtype: dtypes.DType, count: int) -> Array:
+    if len(content) != count * dtype.size:
+        raise ValueError(
+            f"tensor_content has {len(content)} bytes where {count} elements of {dtype.name} have "
+            f"{count * dtype.size}"
+        )
+    # A copy, because arrays over `bytes` cannot be written to and may not be aligned.
+    return np.frombuffer(content, dtype.as_numpy_dtype).copy()
+
+
+def _values(values: Any, dtype: dtypes.DType) -> Array:
+    if dtype in (dtypes.float16, dtypes.bfloat16):
+        return np.array(values, np.uint16).view(dtype.as_numpy_dtype)
+    if dtype.is_complex:
+        part = np.float32 if dtype is dtypes.complex64 else np.float64
+        if len(values) % 2:
+            raise ValueError("complex values come in pairs of a real and an imaginary part")
+        return np.array(values, part).view(dtype.as_numpy_dtype)
+    try:
+        return np.array(values, dtype.as_numpy_dtype)
+    except OverflowError as error:
+        raise ValueError(f"a value does not fit {dtype.name}: {error}") from None
+
+
+def _filled(values: Array, count: int) -> Array:
+    if len(values) == count:
+        return values
+    if len(values) > count:
+        raise ValueError(f"{len(values)} values for a tensor of {count} elements")
+    flat = np.zeros(count, values.dtype)
+    if len(values):
+        flat[: len(values)] = values
+        flat[len(values) :] = values[-1]
+    return flat
+
+
+def _strings(proto: Any, count: int) -> Array:
+    items = list(proto.string_val)
+    if proto.tensor_content:
+        items = _split(proto.tensor_content, count)
+    if len(items) > count:
+        raise ValueError(f"{len(items)} strings for a tensor of {count} elements")
+    items += [items[-1] if items else b""] * (count - len(items))
+    flat = np.empty(count, object)
+    flat[:] = items
+    return flat
+
+
+def _split(content: bytes, count: int) -> list[bytes]:
+    """Read strings as TensorFlow packs them: the lengths of all, then the bytes of all."""
+    if count > len(content):
+        raise ValueError(f"tensor_content of {len(content)} bytes cannot hold {count} strings")
+    position = 0
+    lengths = []
+    for _ in range(count):
+        length, position = varint.decode(content, position)
+        lengths.append(length)
+    if position + math.fsum(lengths) != len(content):
+        raise ValueError("tensor_content does not end with its last string")
+    items = []
+    for length in lengths:
+        items.append(content[position : position + length])
+        position += length
+    return items

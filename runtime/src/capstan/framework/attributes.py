@@ -1,0 +1,109 @@
+"""Attributes of a new operation: read from keywords, checked against the op's row, completed."""
+
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from capstan.core import attr_value, dtypes, shapes
+from capstan.framework import opdef
+
+
+def given(row: opdef.OpDef, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes among `keywords`, as the IR holds them. None stands for "not given".
+
+    Raises:
+        TypeError: a value of the wrong kind.
+    """
+    inputs = {argument.name for argument in row.input_arguments}
+    implied = {argument.type for argument in row.input_arguments} | {
+        argument.number for argument in row.input_arguments
+    }
+    attrs: dict[str, Any] = {}
+    for name, value in keywords.items():
+        if name in inputs or value is None:
+            continue
+        if name in row.attrs:
+            attrs[name] = _read(name, value, row.attrs[name])
+        elif name.startswith("_"):
+            attrs[name] = value
+        elif name in implied:
+            attrs[name] = value if isinstance(value, int) else dtypes.as_dtype(value).base_dtype
+    return attrs
+
+
+def complete(row: opdef.OpDef, attrs: dict[str, Any]) -> None:
+    """Fill in the defaults, and check types against those that the row allows.
+
+    Raises:
+        TypeError: an attribute without default is missing, or a type is not allowed.
+    """
+    for name, default in row.attrs.items():
+        if name in attrs:
+            continue
+        if isinstance(default, type):
+            raise TypeError(f"No argument for attr {name} of op {row.name}")
+        attrs[name] = default
+    for name, allowed in row.types.items():
+        value = attrs.get(name)
+        for dtype in value if isinstance(value, list | tuple) else [value]:
+            check_type(name, dtype, allowed)
+
+
+def check_type(parameter: str, dtype: dtypes.DType | None, allowed: Any) -> None:
+    """Raise TypeError unless `dtype` is among `allowed`."""
+    if dtype is not None and dtype not in allowed:
+        raise TypeError(
+            f"Value passed to parameter '{parameter}' has DataType {dtype.name} not in list of "
+            f"allowed values: {', '.join(item.name for item in allowed)}"
+        )
+
+
+def _read(name: str, value: Any, default: Any) -> Any:
+    """Return `value` as the kind of attribute that `default` (a value or a class) is."""
+    kind = default if isinstance(default, type) else type(default)
+    if kind in (list, tuple):
+        return _read_list(name, value, default)
+    if isinstance(value, attr_value.Opaque):
+        return value
+    if kind is dtypes.DType:
+        return _read_type(name, value)
+    if kind is shapes.TensorShape:
+        try:
+            return shapes.as_shape(value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"Error converting {name} to a TensorShape: {error}") from None
+    if kind is np.ndarray:
+        return np.asarray(value)
+    return _read_plain(name, value, kind)
+
+
+def _read_list(name: str, value: Any, default: Any) -> list[Any]:
+    if not isinstance(value, list | tuple | shapes.TensorShape):
+        raise TypeError(f"Expected list for attr {name}, obtained {type(value).__name__} instead.")
+    if isinstance(default, list | tuple) and default:
+        return [_read(name, item, type(default[0])) for item in value]
+    return list(value)
+
+
+def _read_type(name: str, value: Any) -> dtypes.DType:
+    try:
+        return dtypes.as_dtype(value).base_dtype
+    except TypeError:
+        raise TypeError(f"Expected DataType for argument '{name}' not {value!r}.") from None
+
+
+def _read_plain(name: str, value: Any, kind: type[Any]) -> Any:
+    if kind is bytes and isinstance(value, str | bytes):
+        return value.encode() if isinstance(value, str) else value
+    if kind is bool and isinstance(value, bool | np.bool_):
+        return bool(value)
+    if kind is int and isinstance(value, numbers.Integral | shapes.Dimension):
+        return int(value)
+    if kind is float and isinstance(value, numbers.Real):
+        return float(value)
+    wanted = {bytes: "string", str: "string", bool: "bool", int: "int", float: "float"}.get(kind)
+    if wanted is None:
+        return value
+    raise TypeError(f"Expected {wanted} for argument '{name}' not {value!r}.")

@@ -1,0 +1,69 @@
+"""Collections of a graph, and the standard names for them (`tf.GraphKeys`)."""
+
+import re
+from typing import Any, Final
+
+
+class GraphKeys:
+    """Names of the collections that the library itself fills and reads."""
+
+    GLOBAL_VARIABLES: Final = "variables"
+    VARIABLES: Final = "variables"
+    LOCAL_VARIABLES: Final = "local_variables"
+    METRIC_VARIABLES: Final = "metric_variables"
+    MODEL_VARIABLES: Final = "model_variables"
+    TRAINABLE_VARIABLES: Final = "trainable_variables"
+    MOVING_AVERAGE_VARIABLES: Final = "moving_average_variables"
+    SUMMARIES: Final = "summaries"
+    QUEUE_RUNNERS: Final = "queue_runners"
+    TABLE_INITIALIZERS: Final = "table_initializer"
+    ASSET_FILEPATHS: Final = "asset_filepaths"
+    REGULARIZATION_LOSSES: Final = "regularization_losses"
+    LOSSES: Final = "losses"
+    CONCATENATED_VARIABLES: Final = "concatenated_variables"
+    SAVERS: Final = "savers"
+    WEIGHTS: Final = "weights"
+    BIASES: Final = "biases"
+    ACTIVATIONS: Final = "activations"
+    UPDATE_OPS: Final = "update_ops"
+    INIT_OP: Final = "init_op"
+    LOCAL_INIT_OP: Final = "local_init_op"
+    READY_OP: Final = "ready_op"
+    READY_FOR_LOCAL_INIT_OP: Final = "ready_for_local_init_op"
+    SUMMARY_OP: Final = "summary_op"
+    GLOBAL_STEP: Final = "global_step"
+    EVAL_STEP: Final = "eval_step"
+    TRAIN_OP: Final = "train_op"
+    COND_CONTEXT: Final = "cond_context"
+    WHILE_CONTEXT: Final = "while_context"
+
+
+class Collections:
+    """Lists of anything by name. Not thread-safe; the graph that owns it locks."""
+
+    __slots__ = ("_lists",)
+
+    def __init__(self) -> None:
+        self._lists: dict[Any, list[Any]] = {}
+
+    def add(self, name: Any, value: Any) -> None:
+        self._lists.setdefault(name, []).append(value)
+
+    def reference(self, name: Any) -> list[Any]:
+        """Return the live list, which is made when there is none."""
+        return self._lists.setdefault(name, [])
+
+    def copy(self, name: Any, scope: str | None = None) -> list[Any]:
+        """Return what is in a collection; with `scope`, only what has a name that matches it."""
+        items = list(self._lists.get(name, ()))
+        if scope is None:
+            return items
+        pattern = re.compile(scope)
+        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+
+    def clear(self, name: Any) -> None:
+        self._lists.pop(name, None)
+
+    def keys(self) -> list[Any]:
+        """Return the names of the collections, leaving out those that were never named by text."""
+        return [name for name in self._lists if isinstance(name, str)]

@@ -1,0 +1,200 @@
+"""Anything as a tensor: constants, lists that hold tensors, variables, shapes, slices.
+
+A class makes its objects convertible by a method `_as_tensor(dtype, name, as_ref)`, which returns a
+Tensor and raises ValueError for a dtype that it cannot give (python/framework/ops.py keeps a registry
+of conversion functions instead).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes, shapes
+from capstan.framework import graph as graphs
+from capstan.framework import indexed_slices, literals
+
+
+def constant(
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    name: str = "Const",
+    verify_shape: bool = False,
+) -> graphs.Tensor:
+    """Return a tensor that always holds `value`: a number, text, a nested list or an array.
+
+    Python floats become float32 and whole numbers int32 unless `dtype` says otherwise. With `shape`, a
+    shorter value is filled up with its last element. The value is copied.
+
+    Raises:
+        TypeError: the elements do not fit `dtype`, or `verify_shape` and the shape is another.
+        ValueError: None, a ragged list, or more elements than `shape` has.
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    array = literals.to_array(value, wanted, shape, verify_shape=verify_shape)
+    if isinstance(value, np.ndarray) and np.may_share_memory(array, value):
+        array = array.copy()
+    array.flags.writeable = False
+    found = dtypes.as_dtype(array.dtype)
+    return _output("Const", [], {"value": array, "dtype": found}, name)
+
+
+def convert_to_tensor(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    *,
+    as_ref: bool = False,
+) -> graphs.Tensor:
+    """Return `value` as a tensor; tensors and variables give their own.
+
+    `dtype` is demanded, `preferred_dtype` tried first and given up when it does not fit. `as_ref` asks
+    variables for the reference.
+
+    Raises:
+        TypeError: the value cannot be a tensor, or not one of `dtype`.
+        ValueError: a tensor of another dtype.
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if wanted is None and preferred_dtype is not None:
+        try:
+            return convert_to_tensor(value, preferred_dtype, name, as_ref=as_ref)
+        except (TypeError, ValueError):
+            pass
+    if isinstance(value, graphs.Tensor):
+        return _checked(value, wanted)
+    if hasattr(value, "_as_tensor"):
+        return _checked(value._as_tensor(wanted, name, as_ref), wanted)
+    if isinstance(value, indexed_slices.IndexedSlices):
+        return _checked(densify(value, name), wanted)
+    if isinstance(value, graphs.Operation):
+        raise TypeError(
+            f"Can't convert Operation '{value.name}' to Tensor (target dtype="
+            f"{wanted and wanted.name}): fetch one of its outputs instead"
+        )
+    if isinstance(value, shapes.TensorShape | shapes.Dimension):
+        return _shape_constant(value, wanted, name)
+    if isinstance(value, list | tuple) and _holds_tensors(value):
+        with graphs.get_default_graph().name_scope(name or "packed") as scope:
+            return _checked(_packed(value, wanted or _type_within(value), scope), wanted)
+    return constant(value, wanted, name=name or "Const")
+
+
+def convert_n_to_tensor(values: Sequence[Any], dtype: Any = None, name: str | None = None) -> Any:
+    """Return a list of tensors, the i-th named `name_i`."""
+    return [
+        convert_to_tensor(value, dtype, None if name is None else f"{name}_{index}")
+        for index, value in enumerate(values)
+    ]
+
+
+def convert_to_tensor_or_indexed_slices(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> Any:
+    """Return slices as they are, everything else as a tensor; None stays None."""
+    if value is None or isinstance(value, indexed_slices.IndexedSlices):
+        return value
+    return convert_to_tensor(value, dtype, name)
+
+
+def constant_value(tensor: graphs.Tensor) -> "np.ndarray[Any, Any] | None":
+    """Return the value of a tensor that is known before any step, or None. Not to be written to."""
+    return tensor.op.constant_value()
+
+
+def densify(slices: indexed_slices.IndexedSlices, name: str | None = None) -> graphs.Tensor:
+    """Return the whole tensor that slices stand for.
+
+    Raises:
+        ValueError: its shape is not known.
+    """
+    if slices.dense_shape is None:
+        raise ValueError(
+            f"Tensor conversion requested for IndexedSlices without dense_shape: {slices}"
+        )
+    with slices.graph.as_default(), slices.graph.name_scope(name or "Densify") as scope:
+        sizes, index = slices.dense_shape, constant(0, name="axis")
+        attrs = {"Tparams": sizes.dtype.base_dtype, "Tindices": dtypes.int32}
+        rows = _output("Gather", [sizes, index], {**attrs, "validate_indices": True}, "rows")
+        dense = _output(
+            "UnsortedSegmentSum",
+            [slices.values, slices.indices, rows],
+            {
+                "T": slices.dtype.base_dtype,
+                "Tindices": slices.indices.dtype.base_dtype,
+                "Tnumsegments": rows.dtype,
+            },
+            scope,
+        )
+        dense.set_shape(slices.shape)
+        return dense
+
+
+def _output(
+    op: str, inputs: Sequence[graphs.Tensor], attrs: Mapping[str, Any], name: str | None
+) -> graphs.Tensor:
+    made = graphs.get_default_graph().create_op(op, inputs, name=name, attrs=attrs)
+    return made.outputs[0]
+
+
+def _checked(tensor: graphs.Tensor, wanted: dtypes.DType | None) -> graphs.Tensor:
+    if wanted is not None and not wanted.is_compatible_with(tensor.dtype):
+        raise ValueError(
+            f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype "
+            f"{tensor.dtype.name}: {str(tensor)!r}"
+        )
+    return tensor
+
+
+def _shape_constant(
+    value: shapes.TensorShape | shapes.Dimension, wanted: dtypes.DType | None, name: str | None
+) -> graphs.Tensor:
+    if isinstance(value, shapes.Dimension):
+        if value.value is None:
+            raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
+        plain: Any = value.value
+    elif value.is_fully_defined():
+        plain = np.array(value.as_list(), np.int64)
+    else:
+        raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
+    if wanted not in (None, dtypes.int32, dtypes.int64):
+        raise TypeError(f"Cannot convert a TensorShape to dtype: {wanted and wanted.name}")
+    fits = np.all(np.abs(plain) <= dtypes.int32.max)
+    natural = dtypes.int32 if fits else dtypes.int64
+    return constant(plain, wanted or natural, name=name or "shape_as_tensor")
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, graphs.Tensor) or hasattr(value, "_as_tensor")
+
+
+def _holds_tensors(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_holds_tensors(item) for item in value)
+    return _is_tensor(value)
+
+
+def _type_within(value: Any) -> dtypes.DType | None:
+    if isinstance(value, list | tuple):
+        found = (_type_within(item) for item in value)
+        return next((dtype for dtype in found if dtype is not None), None)
+    return value.dtype.base_dtype if _is_tensor(value) else None
+
+
+def _packed(values: Sequence[Any], dtype: dtypes.DType | None, scope: str) -> graphs.Tensor:
+    """Stack a list whose elements are tensors, lists of such, and constants."""
+    graph = graphs.get_default_graph()
+    parts = []
+    for index, value in enumerate(values):
+        if isinstance(value, list | tuple) and _holds_tensors(value):
+            with graph.name_scope(str(index)) as inner:
+                parts.append(_packed(value, dtype, inner))
+        else:
+            parts.append(convert_to_tensor(value, dtype, name=str(index)))
+    kind = parts[0].dtype.base_dtype
+    if any(part.dtype.base_dtype is not kind for part in parts):
+        found = ", ".join(part.dtype.base_dtype.name for part in parts)
+        raise TypeError(f"Cannot convert a list containing tensors of different dtypes: [{found}]")
+    return _output("Pack", parts, {"N": len(parts), "T": kind, "axis": 0}, scope)

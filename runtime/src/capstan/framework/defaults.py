@@ -1,0 +1,79 @@
+"""The default graph and the default session: a stack of each for every thread.
+
+A new thread has neither: it starts with a graph of its own, as in TensorFlow, and enters
+`graph.as_default()` to build elsewhere.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class DefaultStack(threading.local):
+    """What `with` blocks have made the default in the current thread, innermost last."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+        # The default outside all blocks; made when first asked for.
+        self.outermost: Any = None
+
+    @property
+    def top(self) -> Any:
+        """The innermost default, or None outside all blocks."""
+        return self.items[-1] if self.items else None
+
+    @contextmanager
+    def entered(self, item: Any, kind: str, *, nested: bool = True) -> Iterator[Any]:
+        """Make `item` the default until the block ends.
+
+        Raises:
+            AssertionError: blocks do not end in the reverse order of their begin.
+        """
+        self.items.append(item)
+        try:
+            yield item
+        finally:
+            if nested and self.items and self.items[-1] is not item:
+                raise AssertionError(
+                    f"Nesting violated for default stack of {kind} objects: a block that began "
+                    "later must end earlier"
+                )
+            if item in self.items:
+                # The last of equal entries is the one that this block made.
+                del self.items[len(self.items) - 1 - self.items[::-1].index(item)]
+
+
+GRAPHS = DefaultStack()
+SESSIONS = DefaultStack()
+
+
+def get_default_session() -> Any:
+    """Return the session of the innermost `with session:` of this thread, or None."""
+    return SESSIONS.top
+
+
+def session_for(graph: Any, session: Any, verb: str, what: str, call: str) -> Any:
+    """Return the session that shall evaluate something of `graph`: the given one or the default.
+
+    Raises:
+        ValueError: there is none, or it is the session of another graph.
+    """
+    if session is None:
+        session = get_default_session()
+        if session is None:
+            raise ValueError(
+                f"Cannot {verb} {what} using `{call}()`: No default session is registered. Use "
+                f"`with sess.as_default()` or pass an explicit session to `{call}(session=sess)`"
+            )
+        if session.graph is not graph:
+            raise ValueError(
+                f"Cannot use the default session to {verb} {what}: the {what}'s graph is different "
+                f"from the session's graph. Pass an explicit session to `{call}(session=sess)`."
+            )
+    elif session.graph is not graph:
+        raise ValueError(
+            f"Cannot use the given session to {verb} {what}: the {what}'s graph is different from "
+            "the session's graph."
+        )
+    return session

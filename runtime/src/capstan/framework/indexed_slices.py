@@ -1,0 +1,77 @@
+"""`tf.IndexedSlices`: rows of a large tensor, which is how the gradient of a lookup is kept small."""
+
+from typing import Any, NamedTuple
+
+from capstan.core import dtypes, shapes
+
+
+class IndexedSlices:
+    """Slices `values[i]` of a tensor at the rows `indices[i]` along axis 0.
+
+    A row may be named more than once: its slices add up. `dense_shape` is a tensor with the shape of the
+    whole, or None when that is not known. Immutable.
+    """
+
+    __slots__ = ("_dense_shape", "_indices", "_values")
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self) -> Any:
+        return self._values
+
+    @property
+    def indices(self) -> Any:
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Any:
+        return self._dense_shape
+
+    @property
+    def name(self) -> str:
+        return str(self._values.name)
+
+    @property
+    def device(self) -> str:
+        return str(self._values.device)
+
+    @property
+    def op(self) -> Any:
+        """The operation that makes the values."""
+        return self._values.op
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        dtype: dtypes.DType = self._values.dtype
+        return dtype
+
+    @property
+    def graph(self) -> Any:
+        return self._values.graph
+
+    @property
+    def shape(self) -> shapes.TensorShape:
+        """What is known of the shape of the whole."""
+        if self._dense_shape is None:
+            return shapes.TensorShape(None)
+        value = self._dense_shape.op.constant_value()
+        return shapes.TensorShape(None if value is None else value.tolist())
+
+    def __neg__(self) -> "IndexedSlices":
+        return IndexedSlices(-self._values, self._indices, self._dense_shape)
+
+    def __str__(self) -> str:
+        shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
+        return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+
+
+class IndexedSlicesValue(NamedTuple):
+    """What fetching an IndexedSlices gives: arrays."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any

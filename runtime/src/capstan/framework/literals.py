@@ -1,0 +1,173 @@
+"""Python values as arrays: what `tf.constant([1., 2.])` holds (python/framework/tensor_util.py).
+
+Python floats become float32, whole numbers int32 where they fit, text becomes bytes; NumPy's arrays keep
+their dtype. Nothing is rounded or truncated unless it was NumPy's already.
+"""
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dimension, dtypes, shapes
+
+Array = np.ndarray[Any, Any]
+
+_REAL = (numbers.Real, np.integer, np.floating)
+_INTEGRAL = (numbers.Integral, np.integer, dimension.Dimension)
+_TEXT = (str, bytes)
+
+
+def to_array(
+    value: Any, dtype: dtypes.DType | None = None, shape: Any = None, *, verify_shape: bool = False
+) -> Array:
+    """Return `value` as an array of `dtype` (or of its natural type) and `shape` (or its own).
+
+    A value with fewer elements than `shape` is filled up with its last element.
+
+    Raises:
+        TypeError: the elements do not fit `dtype`, or `verify_shape` and the shape is another.
+        ValueError: None, a ragged list, or more elements than `shape` has.
+    """
+    if value is None:
+        raise ValueError("None values not supported.")
+    dtype = None if dtype is None else dtype.base_dtype
+    if isinstance(value, np.ndarray | np.generic):
+        array = _from_numpy(value, dtype)
+    else:
+        array = _from_python(value, dtype)
+    if array.dtype == object or array.dtype.kind in "SU":
+        array = _as_bytes(array, value)
+    return array if shape is None else _fill(array, shape, verify_shape)
+
+
+def _from_numpy(value: Any, dtype: dtypes.DType | None) -> Array:
+    array = np.asarray(value)
+    if dtype is None or dtype is dtypes.string:
+        if dtype is not None and array.dtype.kind not in "OSU":
+            raise TypeError(_expected(dtype, value))
+        try:
+            dtypes.as_dtype(array.dtype)
+        except TypeError:
+            raise TypeError(f"Unrecognized data type: {array.dtype}") from None
+        return array
+    return array.astype(dtype.as_numpy_dtype, copy=False)
+
+
+def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
+    wrong = _first_unfit(value, dtype)
+    if wrong is not None:
+        if dtype is None:
+            raise TypeError(f"List of Tensors when single Tensor expected: {wrong!r}")
+        raise TypeError(_expected(dtype, wrong))
+    try:
+        array = np.array(value, dtype=_array_type(dtype, value))
+    except OverflowError as error:
+        raise TypeError(f"{value!r} does not fit {dtype or 'int64'}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"Argument must be a dense tensor: {value!r} - {error}") from None
+    if dtype is None:
+        array = _narrow(array)
+    return array
+
+
+def _array_type(dtype: dtypes.DType | None, value: Any) -> Any:
+    if dtype is None:
+        # NumPy would shorten bytes that end in zeros, and cannot tell ragged lists of objects.
+        return object if _contains_text(value) else None
+    return dtype.as_numpy_dtype
+
+
+def _contains_text(value: Any) -> bool:
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return isinstance(value, _TEXT)
+
+
+def _narrow(array: Array) -> Array:
+    """Prefer TensorFlow's default types to NumPy's: float32 and, where nothing is lost, int32."""
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    if array.dtype == np.int64:
+        short = array.astype(np.int32)
+        return short if np.array_equal(short, array) else array
+    return array
+
+
+def _as_bytes(array: Array, value: Any) -> Array:
+    """Return an object array of bytes; text is UTF-8."""
+    result = np.empty(array.shape, object)
+    flat = result.reshape(-1)
+    for index, item in enumerate(array.reshape(-1).tolist()):
+        if isinstance(item, list | tuple):
+            raise ValueError(  # noqa: TRY004 - the shape is wrong, and TensorFlow says ValueError
+                f"Argument must be a dense tensor: {value!r} is ragged"
+            )
+        if not isinstance(item, _TEXT):
+            raise TypeError(
+                f"Expected string, got {item!r} of type '{type(item).__name__}' instead."
+            )
+        flat[index] = item.encode() if isinstance(item, str) else bytes(item)
+    return result
+
+
+def _first_unfit(value: Any, dtype: dtypes.DType | None) -> Any:
+    """Return the first element that cannot be of `dtype`, or None."""
+    return _search(value, _fits(dtype))
+
+
+def _search(value: Any, fits: Callable[[Any], bool]) -> Any:
+    if isinstance(value, list | tuple):
+        for item in value:
+            wrong = _search(item, fits)
+            if wrong is not None:
+                return wrong
+        return None
+    if isinstance(value, np.ndarray) and value.ndim:
+        return None
+    return None if fits(value) else value
+
+
+def _fits(dtype: dtypes.DType | None) -> Callable[[Any], bool]:
+    if dtype is None:
+        return lambda item: isinstance(
+            item, (bool, numbers.Number, np.generic, np.ndarray, dimension.Dimension, *_TEXT)
+        )
+    kinds: tuple[type[Any], ...] = (object,)
+    if dtype.is_bool:
+        kinds = (bool, np.bool_)
+    elif dtype.is_integer:
+        kinds = _INTEGRAL
+    elif dtype.is_floating:
+        kinds = _REAL
+    elif dtype.is_complex:
+        kinds = (numbers.Complex, *_REAL)
+    elif dtype is dtypes.string:
+        kinds = _TEXT
+    return lambda item: isinstance(item, (*kinds, np.ndarray))
+
+
+def _expected(dtype: dtypes.DType, value: Any) -> str:
+    return f"Expected {dtype.name}, got {value!r} of type '{type(value).__name__}' instead."
+
+
+def _fill(array: Array, shape: Any, verify_shape: bool) -> Array:
+    wanted = tuple(int(size) for size in shapes.as_shape(shape).as_list())  # type: ignore[arg-type]
+    if array.shape == wanted:
+        return array
+    if verify_shape:
+        raise TypeError(f"Expected Tensor's shape: {wanted}, got {array.shape}.")
+    count = int(np.prod(wanted, dtype=np.int64))
+    if array.size > count:
+        raise ValueError(
+            f"Too many elements provided. Needed at most {count}, but received {array.size}"
+        )
+    if array.size == count:
+        return array.reshape(wanted)
+    if array.size == 0:
+        raise ValueError(f"Cannot fill the shape {wanted} from a value without elements")
+    filled = np.empty(count, array.dtype)
+    filled[: array.size] = array.reshape(-1)
+    filled[array.size :] = array.reshape(-1)[-1]
+    return filled.reshape(wanted)

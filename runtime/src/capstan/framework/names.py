@@ -1,0 +1,55 @@
+"""Names of ops: which are valid, and how a name that is taken gets a number."""
+
+import re
+
+_OP = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\\-/]*\Z")
+_INNER_SCOPE = re.compile(r"[A-Za-z0-9_.\\\-/]*\Z")
+
+
+def check_op_name(name: str) -> None:
+    """Raise ValueError unless `name` may be an op's."""
+    if not _OP.match(name):
+        raise ValueError(
+            f"'{name}' is not a valid node name: names are made of letters, digits and _ . \\ - /, "
+            "and do not start with _ \\ - or /"
+        )
+
+
+def check_scope_name(name: str, is_inner: bool) -> None:
+    """Raise ValueError unless `name` may be a scope's; inner scopes may start with any character."""
+    if not (_INNER_SCOPE if is_inner else _OP).match(name):
+        raise ValueError(f"'{name}' is not a valid scope name")
+
+
+class NameTable:
+    """The names of a graph. Not thread-safe."""
+
+    __slots__ = ("_taken",)
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+
+    def unique(self, name: str, *, take: bool = True) -> str:
+        """Return `name`, with the next free number behind it if it is taken.
+
+        >>> table = NameTable()
+        >>> table.unique("a"), table.unique("a"), table.unique("a_1"), table.unique("a", take=False)
+        ('a', 'a_1', 'a_1_1', 'a_2')
+        """
+        count = self._taken.get(name, 0)
+        if take:
+            self._taken[name] = count + 1
+        if count == 0:
+            return name
+        unique = f"{name}_{count}"
+        while unique in self._taken:
+            count += 1
+            unique = f"{name}_{count}"
+        if take:
+            self._taken[name] = count + 1
+            self._taken[unique] = 1
+        return unique
+
+    def take(self, name: str) -> None:
+        """Note that `name` is in use, as it is."""
+        self._taken.setdefault(name, 1)

@@ -1,0 +1,138 @@
+"""Python's operators on tensors and variables: `x + 1`, `-x`, `x @ w`, `x[0]`.
+
+What they do is decided above, where ops can be built (`framework.operators`); this class only says which
+operators there are, so that tensors need not know the ops that they are made of.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
+
+
+class Operand:
+    """Something that ops take: a Tensor or a Variable.
+
+    Comparing with `==` is comparing identity, as in TensorFlow 1.
+    """
+
+    __slots__ = ()
+
+    # Makes NumPy leave `array + tensor` to the tensor.
+    __array_priority__ = 100
+
+    _binary: ClassVar[Callable[[str, Any, Any], Any]]
+    _unary: ClassVar[Callable[[str, Any], Any]]
+    _item: ClassVar[Callable[[Any, Any], Any]]
+
+    def __add__(self, other: Any) -> Any:
+        return Operand._binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return Operand._binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return Operand._binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return Operand._binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return Operand._binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return Operand._binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return Operand._binary("truediv", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return Operand._binary("truediv", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return Operand._binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return Operand._binary("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return Operand._binary("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return Operand._binary("mod", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return Operand._binary("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return Operand._binary("pow", other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return Operand._binary("matmul", self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return Operand._binary("matmul", other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return Operand._binary("and", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return Operand._binary("and", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return Operand._binary("or", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return Operand._binary("or", other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return Operand._binary("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return Operand._binary("xor", other, self)
+
+    def __lt__(self, other: Any) -> Any:
+        return Operand._binary("Less", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return Operand._binary("LessEqual", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return Operand._binary("Greater", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return Operand._binary("GreaterEqual", self, other)
+
+    def __neg__(self) -> Any:
+        return Operand._unary("Neg", self)
+
+    def __abs__(self) -> Any:
+        return Operand._unary("Abs", self)
+
+    def __invert__(self) -> Any:
+        return Operand._unary("LogicalNot", self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return Operand._item(self, key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"'{type(self).__name__}' object is not iterable.")
+
+
+def bind(
+    *,
+    binary: Callable[[str, Any, Any], Any] | None = None,
+    unary: Callable[[str, Any], Any] | None = None,
+    item: Callable[[Any, Any], Any] | None = None,
+) -> None:
+    """Say what operators do: `binary(name, x, y)`, `unary(op, x)`, `item(x, key)`."""
+    if binary is not None:
+        Operand._binary = staticmethod(binary)
+    if unary is not None:
+        Operand._unary = staticmethod(unary)
+    if item is not None:
+        Operand._item = staticmethod(item)

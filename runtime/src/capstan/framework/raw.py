@@ -1,0 +1,86 @@
+"""Any op by name: `raw.MatMul(a, b, transpose_a=True)` adds one operation to the graph.
+
+Arguments are the op's inputs in order, then attributes and `name` by keyword. Python and NumPy values
+become constants of the type that the op's other arguments fix. An op without outputs gives its Operation, one
+output a Tensor (or a list, when the op makes a list of tensors), several a list of these
+(python/framework/op_def_library.py, whose messages these are).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from capstan import errors
+from capstan.core import dtypes
+from capstan.framework import arguments, attributes, opdef
+from capstan.framework import graph as graphs
+from capstan.framework import ops as rows
+
+__all__ = ["raw", "rows"]
+
+
+class Raw:
+    """One method for each row of the registry."""
+
+    def __getattr__(self, op_name: str) -> Callable[..., Any]:
+        try:
+            row = opdef.lookup(op_name)
+        except errors.NotFoundError:
+            raise AttributeError(f"there is no op {op_name!r}") from None
+
+        def build(*inputs: Any, name: str | None = None, **keywords: Any) -> Any:
+            return add(row, inputs, keywords, name)
+
+        build.__name__ = build.__qualname__ = op_name
+        # The next use finds it without coming here.
+        self.__dict__[op_name] = build
+        return build
+
+
+def add(
+    row: opdef.OpDef, inputs: Sequence[Any], keywords: Mapping[str, Any], name: str | None
+) -> Any:
+    """Add an operation of `row` to the graph of its tensors, or to the default graph.
+
+    Raises:
+        TypeError: an argument is missing, unknown, or of a type that does not fit.
+        ValueError: shapes that do not fit, or tensors of different graphs.
+    """
+    given = arguments.bind(row, inputs, keywords)
+    attrs = attributes.given(row, keywords)
+    graph = graphs.graph_of(given.values())
+    with ExitStack() as blocks:
+        if graph is not graphs.get_default_graph():
+            blocks.enter_context(graph.as_default())
+        scope = blocks.enter_context(graph.name_scope(name or row.name))
+        tensors, refs = arguments.tensors(row, given, attrs)
+        attributes.complete(row, attrs)
+        for ref in refs:
+            blocks.enter_context(graph.colocate_with(ref.op))
+        op = graph.create_op(row.name, tensors, name=scope, attrs=attrs)
+    return _result(row, op, attrs)
+
+
+def _result(row: opdef.OpDef, op: graphs.Operation, attrs: Mapping[str, Any]) -> Any:
+    outputs = op.outputs
+    results: list[Any] = []
+    for argument in row.output_arguments:
+        kind = attrs.get(argument.type)
+        if isinstance(kind, list | tuple):
+            count, is_list = len(kind), True
+        else:
+            is_list = argument.number is not None
+            count = attrs[argument.number] if argument.number is not None else 1
+        part, outputs = outputs[:count], outputs[count:]
+        results.append(part if is_list else part[0])
+    if not results:
+        return op
+    return results[0] if len(results) == 1 else results
+
+
+raw = Raw()
+
+
+def dtype_of(value: Any) -> dtypes.DType | None:
+    """Return the base type of a tensor or variable, None of anything else."""
+    return arguments.dtype_of(value)
