@@ -43,15 +43,16 @@ class Kernel:
     """One row of the table.
 
     `make(node)` returns `function(*inputs)`, which gives None (no output), one value, or a tuple of
-    values (several outputs). A value is a `numpy.ndarray` or a NumPy scalar; strings are object arrays
-    of `bytes`. A reference argument arrives as a `resources.variable.Variable`, and so does the
-    output of a reference. The function must be thread-safe and must not write to its inputs.
+    values (several outputs). A value is a `numpy.ndarray` or a NumPy scalar; strings are object
+    arrays of `bytes`. A reference argument arrives as a `resources.variable.Variable`, and so does
+    the output of a reference. The function must be thread-safe and must not write to its inputs.
 
     With `out=True` the function also takes one preallocated array per output, by position after the
     inputs, writes its results there and returns them; it is called so when the shapes are known.
     `alias=True`: output 0 may share the memory of input 0 (views and identities).
     `emit(inputs)` gives an expression over the input names in place of a call.
-    `types` maps a type attribute to the dtypes that this row serves; what is not named is not looked at.
+    `types` maps a type attribute to the dtypes that this row serves; what is not named is not
+    looked at.
     """
 
     op: str

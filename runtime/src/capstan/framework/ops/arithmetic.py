@@ -1,0 +1,122 @@
+"""Rows of elementwise arithmetic on two operands, with broadcasting; and AddN."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.core import dtypes
+from capstan.framework.opdef import GradientRule, OpDef, define
+from capstan.framework.ops import rules, typesets
+from capstan.framework.ops.unbroadcast import summed
+
+_INPUTS = ("x: T", "y: T")
+_OUTPUTS = ("z: T",)
+
+
+def _binary(
+    name: str,
+    gradient: GradientRule | None,
+    types: tuple[dtypes.DType, ...] = typesets.NUMERIC,
+) -> None:
+    define(
+        OpDef(
+            name,
+            _INPUTS,
+            _OUTPUTS,
+            shape=rules.broadcast,
+            gradient=gradient,
+            types={"T": types},
+        )
+    )
+
+
+def _add(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,) = grads
+    return summed(op, (grad, grad), raw)
+
+
+def _sub(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,) = grads
+    return summed(op, (grad, raw.Neg(grad)), raw)
+
+
+def _mul(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,), (x, y) = grads, op.inputs
+    return summed(op, (raw.Mul(grad, y), raw.Mul(x, grad)), raw)
+
+
+def _division(name: str) -> GradientRule:
+    """d(x/y) = dx/y - dy (x/y)/y, with the division that the op itself is."""
+
+    def gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+        (grad,), (x, y) = grads, op.inputs
+        divide = getattr(raw, name)
+        by_y = raw.Mul(grad, divide(divide(raw.Neg(x), y), y))
+        return summed(op, (divide(grad, y), by_y), raw)
+
+    return gradient
+
+
+def _floor_mod(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,), (x, y) = grads, op.inputs
+    return summed(op, (grad, raw.Mul(grad, raw.Neg(raw.FloorDiv(x, y)))), raw)
+
+
+def _no_slope(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return None, None
+
+
+def _chosen_by(comparison: str) -> GradientRule:
+    """The whole gradient goes to the operand that was chosen, to x when they are equal."""
+
+    def gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+        (grad,), (x, y) = grads, op.inputs
+        is_x = getattr(raw, comparison)(x, y)
+        zero = raw.ZerosLike(grad)
+        return summed(op, (raw.SelectV2(is_x, grad, zero), raw.SelectV2(is_x, zero, grad)), raw)
+
+    return gradient
+
+
+def _pow(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,), (x, y), z = grads, op.inputs, op.outputs[0]
+    by_x = raw.Mul(grad, raw.Mul(y, raw.Pow(x, raw.Sub(y, 1))))
+    # Where x <= 0 the power is not differentiable by y: TensorFlow calls the slope 0 there.
+    one, zero = raw.OnesLike(x), raw.ZerosLike(x)
+    positive = raw.Greater(x, 0)
+    log_x = raw.SelectV2(positive, raw.Log(raw.SelectV2(positive, x, one)), zero)
+    return summed(op, (by_x, raw.Mul(grad, raw.Mul(z, log_x))), raw)
+
+
+def _squared_difference(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,), (x, y) = grads, op.inputs
+    by_x = raw.Mul(raw.Mul(grad, 2), raw.Sub(x, y))
+    return summed(op, (by_x, raw.Neg(by_x)), raw)
+
+
+def _add_n(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return list(grads) * len(op.inputs)
+
+
+_binary("Add", _add, (*typesets.NUMERIC, dtypes.string))
+_binary("AddV2", _add)
+_binary("Sub", _sub)
+_binary("Mul", _mul)
+_binary("RealDiv", _division("RealDiv"), typesets.FLOATING)
+_binary("Div", _division("Div"))
+_binary("DivNoNan", _division("DivNoNan"), typesets.FLOATING)
+_binary("FloorDiv", _no_slope)
+_binary("FloorMod", _floor_mod)
+_binary("Maximum", _chosen_by("GreaterEqual"))
+_binary("Minimum", _chosen_by("LessEqual"))
+_binary("Pow", _pow, typesets.SIGNED)
+_binary("SquaredDifference", _squared_difference, typesets.SIGNED)
+define(
+    OpDef(
+        "AddN",
+        ("inputs: N * T",),
+        ("sum: T",),
+        shape=rules.merged,
+        gradient=_add_n,
+        types={"T": typesets.NUMERIC},
+    )
+)

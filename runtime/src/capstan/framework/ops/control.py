@@ -1,0 +1,58 @@
+"""Rows of ops that hold a graph together: placeholders, identities, barriers, assertions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.core import dtypes, shapes
+from capstan.framework.opdef import OpDef, define
+from capstan.framework.ops import rules
+
+
+def _passed_on(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return grads
+
+
+define(OpDef("NoOp", shape=rules.nothing, stateful=True, not_differentiable=True))
+define(
+    OpDef(
+        "Placeholder",
+        outputs=("output: dtype",),
+        attrs={"dtype": dtypes.DType, "shape": shapes.TensorShape(None)},
+        shape=rules.from_attribute,
+        stateful=True,
+        not_differentiable=True,
+    )
+)
+define(
+    # Not stateful in TensorFlow, whose constant folding knows it by name: it must not be folded
+    # where it might be fed.
+    OpDef(
+        "PlaceholderWithDefault",
+        ("input: dtype",),
+        ("output: dtype",),
+        attrs={"shape": shapes.TensorShape},
+        shape=rules.from_attribute,
+        gradient=_passed_on,
+        stateful=True,
+    )
+)
+define(OpDef("Identity", ("input: T",), ("output: T",), shape=rules.unchanged, gradient=_passed_on))
+define(
+    OpDef(
+        "StopGradient",
+        ("input: T",),
+        ("output: T",),
+        shape=rules.unchanged,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "Assert",
+        ("condition: bool", "data: T"),
+        attrs={"T": list, "summarize": 3},
+        shape=rules.nothing,
+        stateful=True,
+        not_differentiable=True,
+    )
+)

@@ -1,0 +1,54 @@
+"""Rows of ops that make tensors from shapes and bounds."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.core import dtypes
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules, typesets
+
+
+def _fill(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,) = grads
+    return None, raw.Sum(grad, raw.Range(0, raw.Rank(grad), 1))
+
+
+def _range_shape(ctx: ShapeContext) -> rules.Shapes:
+    values = [ctx.constant(index) for index in range(3)]
+    if any(value is None for value in values):
+        return ((None,),)
+    start, limit, delta = (value.item() for value in values if value is not None)
+    if delta == 0:
+        raise ValueError("Requires delta != 0")
+    if delta > 0 and start > limit:
+        raise ValueError(f"Requires start <= limit when delta > 0: {start}/{limit}")
+    if delta < 0 and start < limit:
+        raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
+    return ((math.ceil((limit - start) / delta),),)
+
+
+define(
+    OpDef(
+        "Fill",
+        ("dims: index_type", "value: T"),
+        ("output: T",),
+        attrs={"index_type": dtypes.int32},
+        shape=rules.from_value,
+        gradient=_fill,
+        types={"index_type": typesets.INDEX},
+    )
+)
+for _name in ("ZerosLike", "OnesLike"):
+    define(OpDef(_name, ("x: T",), ("y: T",), shape=rules.unchanged, not_differentiable=True))
+define(
+    OpDef(
+        "Range",
+        ("start: Tidx", "limit: Tidx", "delta: Tidx"),
+        ("output: Tidx",),
+        attrs={"Tidx": dtypes.int32},
+        shape=_range_shape,
+        not_differentiable=True,
+        types={"Tidx": (*typesets.FLOATING, *typesets.INDEX)},
+    )
+)

@@ -1,0 +1,215 @@
+"""Rows that pick rows of tensors by index, and put them back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes, shapes
+from capstan.framework import indexed_slices
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules, typesets
+
+
+def _gather_shape(ctx: ShapeContext) -> rules.Shapes:
+    params, indices = shapes.with_rank_at_least(ctx.inputs[0], 1), ctx.inputs[1]
+    return (shapes.concatenate(indices, None if params is None else params[1:]),)
+
+
+def _gather_v2_shape(ctx: ShapeContext) -> rules.Shapes:
+    params, indices = shapes.with_rank_at_least(ctx.inputs[0], 1), ctx.inputs[1]
+    axis = ctx.constant(2)
+    if ctx.attrs["batch_dims"]:
+        raise ValueError(f"batch_dims must be 0, not {ctx.attrs['batch_dims']}")
+    if params is None or indices is None:
+        return (None,)
+    if axis is None:
+        return (shapes.unknown(len(params) - 1 + len(indices)),)
+    at = shapes.axis_index(int(axis), len(params))
+    return ((*params[:at], *indices, *params[at + 1 :]),)
+
+
+def _gather(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return _rows(op, grads[0], raw), None
+
+
+def _rows(op: Any, grad: Any, raw: Any) -> Any:
+    """The gradient of a lookup along axis 0: as many rows as were looked up."""
+    params, indices = op.inputs[:2]
+    sizes = raw.Shape(params)
+    inner = raw.Slice(sizes, [1], [-1])
+    values = raw.Reshape(grad, raw.ConcatV2([np.array([-1], np.int32), inner], 0))
+    return indexed_slices.IndexedSlices(values, raw.Reshape(indices, [-1]), sizes)
+
+
+def _gather_v2(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,), (params, indices, axis) = grads, op.inputs
+    known = rules.known_value(axis)
+    rank = params.shape.ndims
+    if known is not None and (int(known) == 0 or (rank is not None and int(known) == -rank)):
+        return _rows(op, grad, raw), None, None
+    # Bring the gathered axes to the front, sum there, and put the axis back.
+    axis = raw.Cast(axis, DstT=dtypes.int32)
+    rank, count = raw.Rank(params), raw.Rank(indices)
+    axis = raw.FloorMod(axis, rank)
+    one, zero = np.int32(1), np.int32(0)
+    gathered = raw.Range(axis, raw.Add(axis, count), one)
+    outer = raw.Range(zero, axis, one)
+    inner = raw.Range(raw.Add(axis, count), raw.Rank(grad), one)
+    front = raw.Transpose(grad, raw.ConcatV2([gathered, outer, inner], 0))
+    rest = raw.Slice(raw.Shape(front), raw.Reshape(count, [1]), [-1])
+    flat = raw.Reshape(front, raw.ConcatV2([np.array([-1], np.int32), rest], 0))
+    size = raw.GatherV2(raw.Shape(params), axis, 0)
+    summed = raw.UnsortedSegmentSum(flat, raw.Reshape(indices, [-1]), size)
+    back = raw.ConcatV2(
+        [
+            raw.Range(one, raw.Add(axis, one), one),
+            np.array([0], np.int32),
+            raw.Range(raw.Add(axis, one), rank, one),
+        ],
+        0,
+    )
+    return raw.Transpose(summed, back), None, None
+
+
+def _segment_sum_shape(ctx: ShapeContext) -> rules.Shapes:
+    data, ids, count = ctx.inputs[0], ctx.inputs[1], ctx.constant(2)
+    if data is None or ids is None:
+        return (None,)
+    shapes.merge(data[: len(ids)], ids)
+    return ((None if count is None else int(count), *data[len(ids) :]),)
+
+
+def _segment_sum(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    # Rows with a negative id were dropped.
+    ids = op.inputs[1]
+    zero = raw.ZerosLike(ids)
+    rows = raw.GatherV2(grads[0], raw.Maximum(ids, zero), 0)
+    is_kept = raw.GreaterEqual(ids, zero)
+    trailing = raw.OnesLike(raw.Slice(raw.Shape(rows), raw.Reshape(raw.Rank(ids), [1]), [-1]))
+    is_kept = raw.Reshape(is_kept, raw.ConcatV2([raw.Shape(ids), trailing], 0))
+    return raw.SelectV2(is_kept, rows, raw.ZerosLike(rows)), None, None
+
+
+def _stitch_shape(ctx: ShapeContext) -> rules.Shapes:
+    count = ctx.attrs["N"]
+    rest: shapes.Shape = None
+    for ids, data in zip(ctx.inputs[:count], ctx.inputs[count:], strict=True):
+        if ids is not None and data is not None:
+            shapes.merge(ids, data[: len(ids)])
+            rest = shapes.merge(rest, data[len(ids) :])
+    known = [ctx.constant(index) for index in range(count)]
+    if rest is None:
+        return (None,)
+    if any(value is None for value in known):
+        return ((None, *rest),)
+    largest = max(
+        (int(value.max()) for value in known if value is not None and value.size), default=-1
+    )
+    return ((largest + 1, *rest),)
+
+
+def _stitch(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    count = op.get_attr("N")
+    parts = [raw.GatherV2(grads[0], ids, 0) for ids in op.inputs[:count]]
+    return [None] * count + parts
+
+
+def _permutation_shape(ctx: ShapeContext) -> rules.Shapes:
+    return (rules.with_rank(ctx.inputs[0], 1),)
+
+
+def _one_hot_shape(ctx: ShapeContext) -> rules.Shapes:
+    indices, depth = ctx.inputs[0], ctx.constant(1)
+    if indices is None:
+        return (None,)
+    axis = ctx.attrs["axis"]
+    at = len(indices) if axis == -1 else shapes.axis_index(axis, len(indices) + 1)
+    if depth is not None and depth < 0:
+        raise ValueError(f"depth must be non-negative, got: {int(depth)}")
+    return ((*indices[:at], None if depth is None else int(depth), *indices[at:]),)
+
+
+def _unique_shape(ctx: ShapeContext) -> rules.Shapes:
+    return ((None,), rules.with_rank(ctx.inputs[0], 1))
+
+
+define(
+    OpDef(
+        "Gather",
+        ("params: Tparams", "indices: Tindices"),
+        ("output: Tparams",),
+        attrs={"validate_indices": True},
+        shape=_gather_shape,
+        gradient=_gather,
+        types={"Tindices": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "GatherV2",
+        ("params: Tparams", "indices: Tindices", "axis: Taxis"),
+        ("output: Tparams",),
+        attrs={"batch_dims": 0, "Taxis": dtypes.int32},
+        shape=_gather_v2_shape,
+        gradient=_gather_v2,
+        types={"Tindices": typesets.INDEX, "Taxis": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "UnsortedSegmentSum",
+        ("data: T", "segment_ids: Tindices", "num_segments: Tnumsegments"),
+        ("output: T",),
+        attrs={"Tnumsegments": dtypes.int32},
+        shape=_segment_sum_shape,
+        gradient=_segment_sum,
+        types={
+            "T": typesets.NUMERIC,
+            "Tindices": typesets.INDEX,
+            "Tnumsegments": typesets.INDEX,
+        },
+    )
+)
+define(
+    OpDef(
+        "DynamicStitch",
+        ("indices: N * int32", "data: N * T"),
+        ("merged: T",),
+        shape=_stitch_shape,
+        gradient=_stitch,
+    )
+)
+define(
+    OpDef(
+        "InvertPermutation",
+        ("x: T",),
+        ("y: T",),
+        attrs={"T": dtypes.int32},
+        shape=_permutation_shape,
+        not_differentiable=True,
+        types={"T": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "OneHot",
+        ("indices: TI", "depth: int32", "on_value: T", "off_value: T"),
+        ("output: T",),
+        attrs={"axis": -1, "TI": dtypes.int64},
+        shape=_one_hot_shape,
+        not_differentiable=True,
+        types={"TI": (dtypes.uint8, *typesets.INDEX)},
+    )
+)
+define(
+    OpDef(
+        "Unique",
+        ("x: T",),
+        ("y: T", "idx: out_idx"),
+        attrs={"out_idx": dtypes.int32},
+        shape=_unique_shape,
+        not_differentiable=True,
+        types={"T": (*typesets.NUMERIC, dtypes.bool_, dtypes.string), "out_idx": typesets.INDEX},
+    )
+)

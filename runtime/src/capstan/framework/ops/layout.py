@@ -1,0 +1,276 @@
+"""Rows that join, cut, repeat and permute tensors along axes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes, shapes
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules, typesets
+
+
+def _transpose_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape, order = ctx.inputs[0], ctx.constant(1)
+    if shape is None:
+        return (rules.shape_in(ctx, 1) if order is None else shapes.unknown(order.size),)
+    if order is None:
+        return (shapes.unknown(len(shape)),)
+    axes = [shapes.axis_index(axis, len(shape)) for axis in order.ravel().tolist()]
+    if sorted(axes) != list(range(len(shape))):
+        raise ValueError(f"perm {order.tolist()} is not a permutation of {len(shape)} axes")
+    return (tuple(shape[axis] for axis in axes),)
+
+
+def _transpose(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return raw.Transpose(grads[0], raw.InvertPermutation(op.inputs[1])), None
+
+
+def _concat_shape(ctx: ShapeContext) -> rules.Shapes:
+    *parts, _ = ctx.inputs
+    axis = ctx.constant(len(parts))
+    rank = next((len(part) for part in parts if part is not None), None)
+    if rank is None:
+        return (None,)
+    if axis is None:
+        return (shapes.unknown(rank),)
+    at = shapes.axis_index(int(axis), rank)
+    total: int | None = 0
+    known: shapes.Shape = shapes.unknown(rank)
+    for part in parts:
+        full = rules.with_rank(part, rank)
+        size = full[at]
+        total = None if total is None or size is None else total + size
+        known = shapes.merge(known, (*full[:at], None, *full[at + 1 :]))
+    sizes = rules.with_rank(known, rank)
+    return ((*sizes[:at], total, *sizes[at + 1 :]),)
+
+
+def _concat(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,), (*parts, axis) = grads, op.inputs
+    sizes = [raw.Shape(part) for part in parts]
+    offsets = raw.ConcatOffset(raw.Cast(axis, DstT=dtypes.int32), sizes)
+    pieces = [raw.Slice(grad, at, size) for at, size in zip(offsets, sizes, strict=True)]
+    return [*pieces, None]
+
+
+def _concat_offset_shape(ctx: ShapeContext) -> rules.Shapes:
+    return tuple(ctx.inputs[1:])
+
+
+def _pack_shape(ctx: ShapeContext) -> rules.Shapes:
+    known: shapes.Shape = None
+    for part in ctx.inputs:
+        known = shapes.merge(known, part)
+    if known is None:
+        return (None,)
+    at = shapes.axis_index(ctx.attrs["axis"], len(known) + 1)
+    return ((*known[:at], len(ctx.inputs), *known[at:]),)
+
+
+def _pack(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    count, axis = op.get_attr("N"), op.get_attr("axis")
+    return raw.Unpack(grads[0], num=count, axis=axis)
+
+
+def _unpack_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape, count = ctx.inputs[0], ctx.attrs["num"]
+    if shape is None:
+        return (None,) * count
+    at = shapes.axis_index(ctx.attrs["axis"], len(shape))
+    if shape[at] not in (None, count):
+        raise ValueError(f"Dimension must be {count} but is {shape[at]}")
+    return (shape[:at] + shape[at + 1 :],) * count
+
+
+def _all_given(op: Any, grads: Sequence[Any], raw: Any) -> list[Any]:
+    return [
+        raw.ZerosLike(output) if grad is None else grad
+        for output, grad in zip(op.outputs, grads, strict=True)
+    ]
+
+
+def _unpack(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.Pack(_all_given(op, grads, raw), axis=op.get_attr("axis")),)
+
+
+def _split_shape(ctx: ShapeContext) -> rules.Shapes:
+    axis, shape, count = ctx.constant(0), ctx.inputs[1], ctx.attrs["num_split"]
+    if shape is None or axis is None:
+        return (shapes.unknown(shapes.rank(shape)),) * count
+    at = shapes.axis_index(int(axis), len(shape))
+    size = shape[at]
+    if size is not None and size % count:
+        raise ValueError(
+            f"Dimension size must be evenly divisible by {count} but is {size}: "
+            f"number of ways to split should evenly divide the split dimension"
+        )
+    part = None if size is None else size // count
+    return ((*shape[:at], part, *shape[at + 1 :]),) * count
+
+
+def _split(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return None, raw.ConcatV2(_all_given(op, grads, raw), op.inputs[0])
+
+
+def _split_v_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape, sizes, axis = ctx.inputs[0], ctx.constant(1), ctx.constant(2)
+    count = ctx.attrs["num_split"]
+    if shape is None or axis is None:
+        return (shapes.unknown(shapes.rank(shape)),) * count
+    at = shapes.axis_index(int(axis), len(shape))
+    parts = [-1] * count if sizes is None else sizes.ravel().tolist()
+    whole, given = shape[at], sum(part for part in parts if part >= 0)
+    if whole is not None and parts.count(-1) == 1:
+        parts = [whole - given if part < 0 else part for part in parts]
+    elif whole is not None and -1 not in parts and given != whole:
+        raise ValueError(f"Sum of output sizes must match the size {whole}, got {given}")
+    return tuple((*shape[:at], None if part < 0 else part, *shape[at + 1 :]) for part in parts)
+
+
+def _split_v(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return raw.ConcatV2(_all_given(op, grads, raw), op.inputs[2]), None, None
+
+
+def _tile_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape, repeats = ctx.inputs[0], ctx.constant(1)
+    if shape is None:
+        return (rules.shape_in(ctx, 1) if repeats is None else shapes.unknown(repeats.size),)
+    if repeats is None:
+        return (shapes.unknown(len(shape)),)
+    if repeats.size != len(shape):
+        raise ValueError(f"Shape must be rank {repeats.size} but is rank {len(shape)}")
+    return (
+        tuple(
+            0 if count == 0 else None if size is None else size * count
+            for size, count in zip(shape, repeats.ravel().tolist(), strict=True)
+        ),
+    )
+
+
+def _tile(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    # Every axis becomes (repeats, size); the sum over all repeats is left.
+    (grad,), (x, repeats) = grads, op.inputs
+    sizes = raw.Shape(x, out_type=repeats.dtype.base_dtype)
+    pairs = raw.Reshape(raw.Transpose(raw.Pack([repeats, sizes]), [1, 0]), [-1])
+    axes = raw.Range(np.int32(0), raw.Size(pairs), np.int32(2))
+    return raw.Sum(raw.Reshape(grad, pairs), axes), None
+
+
+def _pad_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape, margins = ctx.inputs[0], ctx.constant(1)
+    if shape is None or margins is None:
+        known = ctx.inputs[1]
+        rank = known[0] if shape is None and known else shapes.rank(shape)
+        return (shapes.unknown(rank),)
+    pairs = margins.reshape(-1, 2).tolist()
+    if len(pairs) != len(shape):
+        raise ValueError(f"Shape must be rank {len(pairs)} but is rank {len(shape)}")
+    return (
+        tuple(
+            None if size is None else before + size + behind
+            for size, (before, behind) in zip(shape, pairs, strict=True)
+        ),
+    )
+
+
+def _pad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    x, margins = op.inputs
+    before, _ = raw.Unpack(margins, num=2, axis=1)
+    return raw.Slice(grads[0], before, raw.Shape(x, out_type=margins.dtype.base_dtype)), None
+
+
+define(
+    OpDef(
+        "Transpose",
+        ("x: T", "perm: Tperm"),
+        ("y: T",),
+        attrs={"Tperm": dtypes.int32},
+        shape=_transpose_shape,
+        gradient=_transpose,
+        types={"Tperm": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "ConcatV2",
+        ("values: N * T", "axis: Tidx"),
+        ("output: T",),
+        attrs={"Tidx": dtypes.int32},
+        shape=_concat_shape,
+        gradient=_concat,
+        types={"Tidx": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "ConcatOffset",
+        ("concat_dim: int32", "shape: N * int32"),
+        ("offset: N * int32",),
+        shape=_concat_offset_shape,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "Pack",
+        ("values: N * T",),
+        ("output: T",),
+        attrs={"axis": 0},
+        shape=_pack_shape,
+        gradient=_pack,
+    )
+)
+define(
+    OpDef(
+        "Unpack",
+        ("value: T",),
+        ("output: num * T",),
+        attrs={"num": int, "axis": 0},
+        shape=_unpack_shape,
+        gradient=_unpack,
+    )
+)
+define(
+    OpDef(
+        "Split",
+        ("split_dim: int32", "value: T"),
+        ("output: num_split * T",),
+        attrs={"num_split": int},
+        shape=_split_shape,
+        gradient=_split,
+    )
+)
+define(
+    OpDef(
+        "SplitV",
+        ("value: T", "size_splits: Tlen", "split_dim: int32"),
+        ("output: num_split * T",),
+        attrs={"num_split": int, "Tlen": dtypes.int64},
+        shape=_split_v_shape,
+        gradient=_split_v,
+        types={"Tlen": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "Tile",
+        ("input: T", "multiples: Tmultiples"),
+        ("output: T",),
+        attrs={"Tmultiples": dtypes.int32},
+        shape=_tile_shape,
+        gradient=_tile,
+        types={"Tmultiples": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "Pad",
+        ("input: T", "paddings: Tpaddings"),
+        ("output: T",),
+        attrs={"Tpaddings": dtypes.int32},
+        shape=_pad_shape,
+        gradient=_pad,
+        types={"T": typesets.NUMERIC, "Tpaddings": typesets.INDEX},
+    )
+)

@@ -1,0 +1,193 @@
+"""Rows of reductions, arg-reductions and running sums."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes, shapes
+from capstan.framework.opdef import GradientRule, OpDef, ShapeContext, define
+from capstan.framework.ops import rules, typesets
+
+
+def _reduced(ctx: ShapeContext) -> rules.Shapes:
+    shape, axes, keep = ctx.inputs[0], ctx.constant(1), ctx.attrs["keep_dims"]
+    if shape is None:
+        return (None,)
+    if axes is None:
+        return ((None,) * len(shape) if keep else None,)
+    gone = {_axis(axis, len(shape)) for axis in axes.ravel().tolist()}
+    if keep:
+        return (tuple(1 if axis in gone else size for axis, size in enumerate(shape)),)
+    return (tuple(size for axis, size in enumerate(shape) if axis not in gone),)
+
+
+def _axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions")
+    return axis % rank
+
+
+def _arg_reduced(ctx: ShapeContext) -> rules.Shapes:
+    shape, axis = ctx.inputs[0], ctx.constant(1)
+    if shape is None:
+        return (None,)
+    if axis is None:
+        return ((None,) * (len(shape) - 1),)
+    gone = shapes.axis_index(int(axis), len(shape))
+    return (shape[:gone] + shape[gone + 1 :],)
+
+
+def _expanded(op: Any, value: Any, raw: Any) -> Any:
+    """Put the axes that `op` removed back into `value`, with size 1."""
+    x, axes = op.inputs
+    shape = x.shape.internal
+    known = rules.known_value(axes)
+    if op.get_attr("keep_dims"):
+        return value
+    if shape is None or known is None:
+        return raw.Reshape(value, _kept_sizes(x, axes, raw))
+    gone = {axis % len(shape) for axis in known.ravel().tolist()}
+    if not gone or len(gone) == len(shape):
+        return value
+    kept = [1 if axis in gone else size for axis, size in enumerate(shape)]
+    if kept.count(None) > 1 or 0 in kept:
+        return raw.Reshape(value, _kept_sizes(x, axes, raw))
+    return raw.Reshape(value, [-1 if size is None else size for size in kept])
+
+
+def _kept_sizes(x: Any, axes: Any, raw: Any) -> Any:
+    """The sizes of `x` with 1 at the reduced axes, computed in the step."""
+    axes = raw.Cast(axes, DstT=dtypes.int32)
+    rank = raw.Rank(x)
+    every = raw.Range(np.int32(0), rank, np.int32(1))
+    axes = raw.Reshape(raw.FloorMod(raw.Add(axes, rank), rank), [-1])
+    return raw.DynamicStitch([every, axes], [raw.Shape(x), raw.OnesLike(axes)])
+
+
+def _sum(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    x = op.inputs[0]
+    return raw.BroadcastTo(_expanded(op, grads[0], raw), raw.Shape(x)), None
+
+
+def _mean(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    # Dividing before repeating touches each element of the small tensor once.
+    x, y = op.inputs[0], op.outputs[0]
+    count = _count(x.shape.internal, y.shape.internal)
+    if count is None:
+        sizes = [raw.Prod(raw.Shape(tensor), [0]) for tensor in (x, y)]
+        count = raw.FloorDiv(sizes[0], raw.Maximum(sizes[1], 1))
+        count = raw.Cast(count, DstT=x.dtype.base_dtype)
+    grad = raw.RealDiv(grads[0], count)
+    return raw.BroadcastTo(_expanded(op, grad, raw), raw.Shape(x)), None
+
+
+def _count(whole: shapes.Shape, reduced: shapes.Shape) -> int | None:
+    if whole is None or reduced is None:
+        return None
+    before, after = shapes.num_elements(whole), shapes.num_elements(reduced)
+    return None if before is None or after is None else before // max(after, 1)
+
+
+def _extremum(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    """Elements that are equal to the extremum share its gradient evenly."""
+    x = op.inputs[0]
+    y, grad = (_expanded(op, value, raw) for value in (op.outputs[0], grads[0]))
+    chosen = raw.Cast(raw.Equal(x, y), DstT=grad.dtype.base_dtype)
+    share = raw.Sum(chosen, op.inputs[1], keep_dims=True)
+    return raw.Mul(raw.RealDiv(chosen, share), grad), None
+
+
+def _prod(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    """Each element's slope is the product of all others, which holds at zeros as well.
+
+    The reduced axes are brought to the front and flattened; then the others are those before
+    (an exclusive running product) and those behind (the same from the end).
+    """
+    x, axes = op.inputs
+    grad = raw.BroadcastTo(_expanded(op, grads[0], raw), raw.Shape(x))
+    rank = raw.Rank(x)
+    every = raw.Range(np.int32(0), rank, np.int32(1))
+    axes = raw.Reshape(raw.Cast(axes, DstT=dtypes.int32), [-1])
+    axes = raw.FloorMod(raw.Add(axes, rank), rank)
+    is_reduced = raw.DynamicStitch([every, axes], [raw.ZerosLike(every), raw.OnesLike(axes)])
+    kept = raw.Reshape(raw.Where(raw.Equal(is_reduced, 0)), [-1])
+    order = raw.ConcatV2([axes, raw.Cast(kept, DstT=dtypes.int32)], 0)
+    front = raw.Transpose(x, order)
+    count = raw.Prod(raw.GatherV2(raw.Shape(x), axes, 0), [0], keep_dims=True)
+    rest = raw.Prod(raw.GatherV2(raw.Shape(x), raw.Cast(kept, DstT=dtypes.int32), 0), [0],
+                    keep_dims=True)  # fmt: skip
+    flat = raw.Reshape(front, raw.ConcatV2([count, rest], 0))
+    before = raw.Cumprod(flat, 0, exclusive=True)
+    behind = raw.Cumprod(flat, 0, exclusive=True, reverse=True)
+    others = raw.Reshape(raw.Mul(before, behind), raw.Shape(front))
+    return raw.Mul(grad, raw.Transpose(others, raw.InvertPermutation(order))), None
+
+
+def _cumsum(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    exclusive, reverse = op.get_attr("exclusive"), op.get_attr("reverse")
+    grad = raw.Cumsum(grads[0], op.inputs[1], exclusive=exclusive, reverse=not reverse)
+    return grad, None
+
+
+def _cumprod(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    # As TensorFlow's: not defined where x is 0.
+    exclusive, reverse = op.get_attr("exclusive"), op.get_attr("reverse")
+    weighted = raw.Mul(op.outputs[0], grads[0])
+    total = raw.Cumsum(weighted, op.inputs[1], exclusive=exclusive, reverse=not reverse)
+    return raw.RealDiv(total, op.inputs[0]), None
+
+
+def _reduction(
+    name: str, gradient: GradientRule | None, types: tuple[dtypes.DType, ...] = typesets.NUMERIC
+) -> None:
+    is_logical = types == (dtypes.bool_,)
+    define(
+        OpDef(
+            name,
+            ("input: bool" if is_logical else "input: T", "reduction_indices: Tidx"),
+            ("output: bool" if is_logical else "output: T",),
+            attrs={"keep_dims": False, "Tidx": dtypes.int32},
+            shape=_reduced,
+            gradient=gradient,
+            not_differentiable=gradient is None,
+            types={"Tidx": typesets.INDEX} | ({} if is_logical else {"T": types}),
+        )
+    )
+
+
+_reduction("Sum", _sum)
+_reduction("Mean", _mean)
+_reduction("Prod", _prod)
+_reduction("Max", _extremum)
+_reduction("Min", _extremum)
+_reduction("All", None, (dtypes.bool_,))
+_reduction("Any", None, (dtypes.bool_,))
+for _name in ("ArgMax", "ArgMin"):
+    define(
+        OpDef(
+            _name,
+            ("input: T", "dimension: Tidx"),
+            ("output: output_type",),
+            attrs={"Tidx": dtypes.int32, "output_type": dtypes.int64},
+            shape=_arg_reduced,
+            not_differentiable=True,
+            types={
+                "T": (*typesets.NUMERIC, dtypes.bool_),
+                "Tidx": typesets.INDEX,
+                "output_type": typesets.INDEX,
+            },
+        )
+    )
+for _name, _gradient in (("Cumsum", _cumsum), ("Cumprod", _cumprod)):
+    define(
+        OpDef(
+            _name,
+            ("x: T", "axis: Tidx"),
+            ("out: T",),
+            attrs={"exclusive": False, "reverse": False, "Tidx": dtypes.int32},
+            shape=rules.unchanged,
+            gradient=_gradient,
+            types={"T": typesets.NUMERIC, "Tidx": typesets.INDEX},
+        )
+    )

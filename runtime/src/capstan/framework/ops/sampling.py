@@ -1,0 +1,31 @@
+"""Rows of random ops. Their streams depend on the graph's and the op's seed (`seed`, `seed2`)."""
+
+from capstan.core import dtypes
+from capstan.framework.opdef import OpDef, define
+from capstan.framework.ops import rules, typesets
+
+for _name in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
+    define(
+        OpDef(
+            _name,
+            ("shape: T",),
+            ("output: dtype",),
+            attrs={"dtype": dtypes.DType, "seed": 0, "seed2": 0, "T": dtypes.int32},
+            shape=rules.from_value,
+            not_differentiable=True,
+            stateful=True,
+            types={"dtype": typesets.FLOATING, "T": typesets.INDEX},
+        )
+    )
+define(
+    OpDef(
+        "RandomUniformInt",
+        ("shape: T", "minval: Tout", "maxval: Tout"),
+        ("output: Tout",),
+        attrs={"seed": 0, "seed2": 0, "T": dtypes.int32},
+        shape=rules.from_value,
+        not_differentiable=True,
+        stateful=True,
+        types={"Tout": typesets.INDEX, "T": typesets.INDEX},
+    )
+)

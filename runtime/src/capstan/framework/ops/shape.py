@@ -1,0 +1,182 @@
+"""Rows about shapes themselves, and of ops that give the same elements another shape."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.core import dtypes, shapes
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules, typesets
+
+
+def _shape_shape(ctx: ShapeContext) -> rules.Shapes:
+    return ((shapes.rank(ctx.inputs[0]),),)
+
+
+def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
+    source, wanted = ctx.inputs[0], rules.shape_in(ctx, 1)
+    value = ctx.constant(1)
+    if value is None or wanted is None:
+        return (wanted,)
+    if wanted.count(None) > 1:
+        raise ValueError(f"Only one input size may be -1, not {value.tolist()}")
+    count = shapes.num_elements(source)
+    if count is None:
+        return (wanted,)
+    rest = shapes.num_elements([size for size in wanted if size is not None]) or 0
+    missing = None in wanted
+    if (count != rest) if not missing else (rest == 0 or count % rest != 0):
+        if missing and rest == 0 and count == 0:
+            return (tuple(0 if size is None else size for size in wanted),)
+        raise ValueError(
+            f"Cannot reshape a tensor with {count} elements to shape {shapes.show(wanted)} "
+            f"({rest} elements)"
+        )
+    return (tuple(count // rest if size is None else size for size in wanted),)
+
+
+def _reshape(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return like_input(op, grads[0], raw), None
+
+
+def like_input(op: Any, grad: Any, raw: Any) -> Any:
+    """Give the gradient the shape of input 0."""
+    shape = op.inputs[0].shape.internal
+    if shape is None or shape.count(None) > 1 or (None in shape and 0 in shape):
+        return raw.Reshape(grad, raw.Shape(op.inputs[0]))
+    return raw.Reshape(grad, [-1 if size is None else size for size in shape])
+
+
+def _expand_dims_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape, axis = ctx.inputs[0], ctx.constant(1)
+    if shape is None:
+        return (None,)
+    if axis is None:
+        return (shapes.unknown(len(shape) + 1),)
+    at = shapes.axis_index(int(axis.reshape(())), len(shape) + 1)
+    return ((*shape[:at], 1, *shape[at:]),)
+
+
+def _expand_dims(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return like_input(op, grads[0], raw), None
+
+
+def _squeeze_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape, axes = ctx.inputs[0], ctx.attrs["squeeze_dims"]
+    if shape is None:
+        return (None,)
+    if not axes:
+        return (None if None in shape else tuple(size for size in shape if size != 1),)
+    gone = {shapes.axis_index(axis, len(shape)) for axis in axes}
+    for axis in gone:
+        if shape[axis] not in (None, 1):
+            raise ValueError(
+                f"Can not squeeze dim[{axis}], expected a dimension of 1, got {shape[axis]}"
+            )
+    return (tuple(size for axis, size in enumerate(shape) if axis not in gone),)
+
+
+def _squeeze(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (like_input(op, grads[0], raw),)
+
+
+def _broadcast_to_shape(ctx: ShapeContext) -> rules.Shapes:
+    wanted = rules.shape_in(ctx, 1)
+    if ctx.constant(1) is not None and ctx.inputs[0] is not None:
+        if shapes.broadcast(ctx.inputs[0], wanted) != wanted:
+            raise ValueError(
+                f"Incompatible shapes: {shapes.show(ctx.inputs[0])} vs. {shapes.show(wanted)}"
+            )
+    return (wanted,)
+
+
+def _broadcast_to(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,), (x, target) = grads, op.inputs
+    if x.shape.internal == ():
+        return raw.Sum(grad, raw.Range(0, raw.Rank(grad), 1)), None
+    axes, _ = raw.BroadcastGradientArgs(raw.Shape(x, out_type=target.dtype.base_dtype), target)
+    return raw.Reshape(raw.Sum(grad, axes), raw.Shape(x)), None
+
+
+def _gradient_args_shape(ctx: ShapeContext) -> rules.Shapes:
+    return ((None,), (None,))
+
+
+define(
+    OpDef(
+        "Shape",
+        ("input: T",),
+        ("output: out_type",),
+        attrs={"out_type": dtypes.int32},
+        shape=_shape_shape,
+        not_differentiable=True,
+        types={"out_type": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "Size",
+        ("input: T",),
+        ("output: out_type",),
+        attrs={"out_type": dtypes.int32},
+        shape=rules.scalar,
+        not_differentiable=True,
+        types={"out_type": typesets.INDEX},
+    )
+)
+define(
+    OpDef("Rank", ("input: T",), ("output: int32",), shape=rules.scalar, not_differentiable=True)
+)
+define(
+    OpDef(
+        "Reshape",
+        ("tensor: T", "shape: Tshape"),
+        ("output: T",),
+        attrs={"Tshape": dtypes.int32},
+        shape=_reshape_shape,
+        gradient=_reshape,
+        types={"Tshape": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "ExpandDims",
+        ("input: T", "dim: Tdim"),
+        ("output: T",),
+        attrs={"Tdim": dtypes.int32},
+        shape=_expand_dims_shape,
+        gradient=_expand_dims,
+        types={"Tdim": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "Squeeze",
+        ("input: T",),
+        ("output: T",),
+        attrs={"squeeze_dims": ()},
+        shape=_squeeze_shape,
+        gradient=_squeeze,
+    )
+)
+define(
+    OpDef(
+        "BroadcastTo",
+        ("input: T", "shape: Tidx"),
+        ("output: T",),
+        attrs={"Tidx": dtypes.int32},
+        shape=_broadcast_to_shape,
+        gradient=_broadcast_to,
+        types={"Tidx": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "BroadcastGradientArgs",
+        ("s0: T", "s1: T"),
+        ("r0: T", "r1: T"),
+        attrs={"T": dtypes.int32},
+        shape=_gradient_args_shape,
+        not_differentiable=True,
+        types={"T": typesets.INDEX},
+    )
+)

@@ -1,0 +1,110 @@
+"""Rows of Slice and StridedSlice."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.core import dtypes, shapes
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules, strides, typesets
+
+_MASKS = {
+    "begin_mask": 0,
+    "end_mask": 0,
+    "ellipsis_mask": 0,
+    "new_axis_mask": 0,
+    "shrink_axis_mask": 0,
+}
+
+
+def _slice_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape, begin, size = ctx.inputs[0], ctx.constant(1), ctx.constant(2)
+    if shape is None:
+        return (rules.shape_in(ctx, 1 if size is None else 2),)
+    if size is None:
+        return (shapes.unknown(len(shape)),)
+    if size.size != len(shape):
+        raise ValueError(f"Shape must be rank {size.size} but is rank {len(shape)}")
+    starts = [None] * len(shape) if begin is None else begin.ravel().tolist()
+    return (
+        tuple(_sliced(*axis) for axis in zip(shape, starts, size.ravel().tolist(), strict=True)),
+    )
+
+
+def _sliced(whole: int | None, start: int | None, size: int) -> int | None:
+    if size >= 0:
+        if whole is not None and start is not None and start + size > whole:
+            raise ValueError(
+                f"Expected size in [0, {whole - start}], but got {size}: "
+                f"the slice starts at {start} of {whole}"
+            )
+        return size
+    return None if whole is None or start is None else whole - start
+
+
+def _slice(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,), (x, begin, _) = grads, op.inputs
+    index = begin.dtype.base_dtype
+    behind = raw.Sub(
+        raw.Sub(raw.Shape(x, out_type=index), raw.Shape(op.outputs[0], out_type=index)), begin
+    )
+    return raw.Pad(grad, raw.Pack([begin, behind], axis=1)), None, None
+
+
+def _strided_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape = ctx.inputs[0]
+    values = [ctx.constant(index) for index in (1, 2, 3)]
+    if shape is None or any(value is None for value in values):
+        return (None,)
+    bounds = [value.ravel().tolist() for value in values if value is not None]
+    return (strides.Spec.parse(*bounds, ctx.attrs).shape(shape),)
+
+
+def _strided(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    x, begin, end, steps = op.inputs
+    masks = {name: op.get_attr(name) for name in _MASKS}
+    sizes = raw.Shape(x, out_type=begin.dtype.base_dtype)
+    return raw.StridedSliceGrad(sizes, begin, end, steps, grads[0], **masks), None, None, None
+
+
+def _strided_grad_shape(ctx: ShapeContext) -> rules.Shapes:
+    return (rules.shape_in(ctx, 0),)
+
+
+def _strided_grad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    _, begin, end, steps, _ = op.inputs
+    masks = {name: op.get_attr(name) for name in _MASKS}
+    return None, None, None, None, raw.StridedSlice(grads[0], begin, end, steps, **masks)
+
+
+define(
+    OpDef(
+        "Slice",
+        ("input: T", "begin: Index", "size: Index"),
+        ("output: T",),
+        shape=_slice_shape,
+        gradient=_slice,
+        types={"Index": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "StridedSlice",
+        ("input: T", "begin: Index", "end: Index", "strides: Index"),
+        ("output: T",),
+        attrs=_MASKS,
+        shape=_strided_shape,
+        gradient=_strided,
+        types={"Index": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "StridedSliceGrad",
+        ("shape: Index", "begin: Index", "end: Index", "strides: Index", "dy: T"),
+        ("output: T",),
+        attrs=_MASKS,
+        shape=_strided_grad_shape,
+        gradient=_strided_grad,
+        types={"T": (*typesets.NUMERIC, dtypes.bool_), "Index": typesets.INDEX},
+    )
+)

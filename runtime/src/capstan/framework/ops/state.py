@@ -1,0 +1,82 @@
+"""Rows of reference variables and of the ops that change them."""
+
+from capstan.core import dtypes, shapes
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules, typesets
+
+
+def _assign_shape(ctx: ShapeContext) -> rules.Shapes:
+    ref, value = ctx.inputs
+    if not ctx.attrs["validate_shape"]:
+        return (value,)
+    return (shapes.merge(ref, value),)
+
+
+def _scatter_shape(ctx: ShapeContext) -> rules.Shapes:
+    ref, indices, updates = ctx.inputs
+    if ref is not None and indices is not None:
+        shapes.with_rank_at_least(ref, 1)
+        shapes.merge(updates, indices + ref[1:])
+    return (ref,)
+
+
+define(
+    OpDef(
+        "VariableV2",
+        outputs=("ref: Ref(dtype)",),
+        attrs={
+            "dtype": dtypes.DType,
+            "shape": shapes.TensorShape,
+            "container": b"",
+            "shared_name": b"",
+        },
+        shape=rules.from_attribute,
+        not_differentiable=True,
+        stateful=True,
+    )
+)
+define(
+    OpDef(
+        "IsVariableInitialized",
+        ("ref: Ref(dtype)",),
+        ("is_initialized: bool",),
+        shape=rules.scalar,
+        not_differentiable=True,
+        stateful=True,
+    )
+)
+define(
+    OpDef(
+        "Assign",
+        ("ref: Ref(T)", "value: T"),
+        ("output_ref: Ref(T)",),
+        attrs={"validate_shape": True, "use_locking": True},
+        shape=_assign_shape,
+        stateful=True,
+    )
+)
+for _name in ("AssignAdd", "AssignSub"):
+    define(
+        OpDef(
+            _name,
+            ("ref: Ref(T)", "value: T"),
+            ("output_ref: Ref(T)",),
+            attrs={"use_locking": False},
+            shape=rules.merged,
+            stateful=True,
+            types={"T": typesets.NUMERIC},
+        )
+    )
+for _name in ("ScatterAdd", "ScatterSub", "ScatterUpdate"):
+    define(
+        OpDef(
+            _name,
+            ("ref: Ref(T)", "indices: Tindices", "updates: T"),
+            ("output_ref: Ref(T)",),
+            attrs={"use_locking": _name == "ScatterUpdate"},
+            shape=_scatter_shape,
+            stateful=True,
+            types={"Tindices": typesets.INDEX}
+            | ({} if _name == "ScatterUpdate" else {"T": typesets.NUMERIC}),
+        )
+    )

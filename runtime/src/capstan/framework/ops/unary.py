@@ -1,0 +1,152 @@
+"""Rows of elementwise functions of one operand, and Cast."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.core import dtypes
+from capstan.framework.opdef import GradientRule, OpDef, define
+from capstan.framework.ops import rules, typesets
+
+
+def _unary(
+    name: str,
+    gradient: GradientRule | None,
+    types: tuple[dtypes.DType, ...] = typesets.FLOATING,
+    *,
+    is_flat: bool = False,
+) -> None:
+    define(
+        OpDef(
+            name,
+            ("x: T",),
+            ("y: T",),
+            shape=rules.unchanged,
+            gradient=gradient,
+            not_differentiable=is_flat,
+            types={"T": types},
+        )
+    )
+
+
+def _neg(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.Neg(grads[0]),)
+
+
+def _abs(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.Mul(grads[0], raw.Sign(op.inputs[0])),)
+
+
+def _zero(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.ZerosLike(op.inputs[0]),)
+
+
+def _square(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.Mul(grads[0], raw.Mul(op.inputs[0], 2)),)
+
+
+def _sqrt(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.RealDiv(raw.Mul(grads[0], 0.5), op.outputs[0]),)
+
+
+def _rsqrt(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    y = op.outputs[0]
+    return (raw.Mul(raw.Mul(grads[0], -0.5), raw.Mul(raw.Square(y), y)),)
+
+
+def _exp(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.Mul(grads[0], op.outputs[0]),)
+
+
+def _log(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.RealDiv(grads[0], op.inputs[0]),)
+
+
+def _log1p(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.RealDiv(grads[0], raw.Add(op.inputs[0], 1)),)
+
+
+def _tanh(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.TanhGrad(op.outputs[0], grads[0]),)
+
+
+def _sigmoid(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.SigmoidGrad(op.outputs[0], grads[0]),)
+
+
+def _reciprocal(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return (raw.Mul(raw.Neg(grads[0]), raw.Square(op.outputs[0])),)
+
+
+def _tanh_grad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,), (y, dy) = grads, op.inputs
+    return raw.Mul(raw.Mul(grad, -2), raw.Mul(dy, y)), raw.TanhGrad(y, grad)
+
+
+def _sigmoid_grad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    (grad,), (y, dy) = grads, op.inputs
+    slope = raw.Sub(1, raw.Mul(y, 2))
+    return raw.Mul(raw.Mul(grad, dy), slope), raw.SigmoidGrad(y, grad)
+
+
+def _cast(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    source, target = op.get_attr("SrcT"), op.get_attr("DstT")
+    if not (source.is_floating and target.is_floating):
+        return (None,)
+    return (raw.Cast(grads[0], DstT=source),)
+
+
+_unary("Neg", _neg, typesets.SIGNED)
+_unary("Abs", _abs, typesets.SIGNED)
+_unary("Sign", _zero, typesets.SIGNED)
+_unary("Square", _square, typesets.SIGNED)
+_unary("Sqrt", _sqrt)
+_unary("Rsqrt", _rsqrt)
+_unary("Exp", _exp)
+_unary("Log", _log)
+_unary("Log1p", _log1p)
+_unary("Tanh", _tanh)
+_unary("Sigmoid", _sigmoid)
+_unary("Reciprocal", _reciprocal)
+_unary("Inv", _reciprocal)
+_unary("Floor", None, is_flat=True)
+_unary("Ceil", None, is_flat=True)
+_unary("Round", None, typesets.SIGNED, is_flat=True)
+
+for _name, _gradient in (("TanhGrad", _tanh_grad), ("SigmoidGrad", _sigmoid_grad)):
+    define(
+        OpDef(
+            _name,
+            ("y: T", "dy: T"),
+            ("z: T",),
+            shape=rules.merged,
+            gradient=_gradient,
+            types={"T": typesets.FLOATING},
+        )
+    )
+
+for _name in ("IsFinite", "IsInf", "IsNan"):
+    define(
+        OpDef(
+            _name,
+            ("x: T",),
+            ("y: bool",),
+            shape=rules.unchanged,
+            not_differentiable=True,
+            types={"T": typesets.FLOATING},
+        )
+    )
+
+define(
+    OpDef(
+        "Cast",
+        ("x: SrcT",),
+        ("y: DstT",),
+        attrs={"DstT": dtypes.DType, "Truncate": False},
+        shape=rules.unchanged,
+        gradient=_cast,
+        types={
+            "SrcT": (*typesets.NUMERIC, dtypes.bool_, dtypes.bfloat16),
+            "DstT": (*typesets.NUMERIC, dtypes.bool_, dtypes.bfloat16),
+        },
+    )
+)

@@ -1,0 +1,111 @@
+"""Kernels of arithmetic on two operands: NumPy's ufuncs themselves wherever they do what TensorFlow's do."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, show
+
+Array = np.ndarray[Any, Any]
+
+_STRING = {"T": frozenset({dtypes.string})}
+
+
+def constantly(function: Function) -> Any:
+    """A maker for a kernel that needs to know nothing of its node."""
+
+    def make(node: NodeContext) -> Function:
+        return function
+
+    return make
+
+
+def _concatenate(x: Array, y: Array) -> Array:
+    # NumPy gives the bare object when both are scalars.
+    return np.asarray(np.add(x, y), object)
+
+
+def _integer(function: Function) -> Function:
+    """Fail on a division by zero, which for floats is just infinite."""
+
+    def divide(x: Array, y: Array, out: Array | None = None) -> Any:
+        try:
+            with np.errstate(divide="raise"):
+                return function(x, y, out)
+        except FloatingPointError:
+            raise invalid("Integer division by zero") from None
+
+    return divide
+
+
+def _truncated(x: Array, y: Array, out: Array | None = None) -> Any:
+    """Divide integers towards zero, as C does."""
+    return np.floor_divide(np.subtract(x, np.fmod(x, y)), y, out)
+
+
+def _division(real: Function, integer: Function) -> Any:
+    checked = _integer(integer)
+
+    def make(node: NodeContext) -> Function:
+        return real if node.output_dtypes[0].is_floating else checked
+
+    return make
+
+
+def _div_no_nan(x: Array, y: Array, out: Array | None = None) -> Any:
+    is_zero = np.equal(y, 0)
+    quotient = np.true_divide(x, y, out)
+    if not is_zero.any():
+        return quotient
+    quotient = np.asarray(quotient)
+    np.copyto(quotient, 0, where=is_zero)
+    return quotient
+
+
+def _squared_difference(x: Array, y: Array, out: Array | None = None) -> Any:
+    difference = np.subtract(x, y, out)
+    return np.multiply(difference, difference, out)
+
+
+def _add_n(node: NodeContext) -> Function:
+    count = node.attrs["N"]
+
+    def add_n(*arrays: Array) -> Any:
+        first, *others = arrays[:count]
+        out = arrays[count] if len(arrays) > count else None
+        for index, other in enumerate(others, 1):
+            if other.shape != first.shape:
+                raise invalid(
+                    "Inputs to operation AddN must have the same size and shape.  "
+                    f"Input 0: {show(first.shape)} != input {index}: {show(other.shape)}"
+                )
+        if not others:
+            return np.positive(first, out)
+        total = np.add(first, others[0], out)
+        for other in others[1:]:
+            total = np.add(total, other, out)
+        return total
+
+    return add_n
+
+
+register(Kernel("Add", constantly(_concatenate), types=_STRING))
+for _op, _function in (
+    ("Add", np.add),
+    ("AddV2", np.add),
+    ("Sub", np.subtract),
+    ("Mul", np.multiply),
+    ("RealDiv", np.true_divide),
+    ("DivNoNan", _div_no_nan),
+    ("Maximum", np.maximum),
+    ("Minimum", np.minimum),
+    ("Pow", np.power),
+    ("SquaredDifference", _squared_difference),
+):
+    register(Kernel(_op, constantly(_function), out=True))
+register(Kernel("Div", _division(np.true_divide, _truncated), out=True))
+register(Kernel("FloorDiv", _division(np.floor_divide, np.floor_divide), out=True))
+register(Kernel("FloorMod", _division(np.remainder, np.remainder), out=True))
+register(Kernel("AddN", _add_n, out=True))

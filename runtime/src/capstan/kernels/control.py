@@ -1,0 +1,84 @@
+"""Kernels of ops that hold a graph together: placeholders, identities, barriers, assertions."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+Array = np.ndarray[Any, Any]
+
+_CPP_NAMES = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
+
+
+def _placeholder(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0]
+    message = (
+        f"You must feed a value for placeholder tensor '{node.name}' with dtype "
+        f"{_CPP_NAMES.get(dtype, dtype.name)}"
+    )
+    shape = node.output_shapes[0]
+    if shape:
+        sizes = ",".join("?" if size is None else str(size) for size in shape)
+        message += f" and shape [{sizes}]"
+
+    def placeholder() -> Array:
+        raise invalid(message)
+
+    return placeholder
+
+
+def _nothing() -> None:
+    return None
+
+
+def _same(x: Array) -> Array:
+    return x
+
+
+def _assert(node: NodeContext) -> Function:
+    limit = node.attrs["summarize"]
+
+    def check(condition: Array, *data: Array) -> None:
+        if not condition:
+            told = " ".join(f"[{summary(item, limit)}]" for item in data)
+            raise invalid(f"assertion failed: {told}")
+
+    return check
+
+
+def summary(value: Array, limit: int) -> str:
+    """The first `limit` elements, as Tensor::SummarizeValue writes them; all when it is negative.
+
+    >>> summary(np.array([[1, 2], [3, 4]]), 3), summary(np.array(b"x = ", object), 3)
+    ('[1 2][3]...', 'x = ')
+    """
+    array = np.asarray(value)
+    flat = array.ravel().tolist()
+    shown = flat if limit < 0 else flat[:limit]
+    words = [_word(item) for item in shown]
+    if array.ndim > 1 and array.size:
+        width = array.shape[-1]
+        rows = [words[at : at + width] for at in range(0, len(words), width)]
+        text = "".join(f"[{' '.join(row)}]" for row in rows)
+    else:
+        text = " ".join(words)
+    return text if len(shown) == len(flat) else text + "..."
+
+
+def _word(item: object) -> str:
+    if isinstance(item, bytes):
+        return item.decode("utf-8", "backslashreplace")
+    if isinstance(item, bool):
+        return str(int(item))
+    return f"{item:g}" if isinstance(item, float) else str(item)
+
+
+register(Kernel("NoOp", constantly(_nothing), emit=lambda inputs: "None"))
+register(Kernel("Placeholder", _placeholder))
+for _op in ("Identity", "PlaceholderWithDefault", "StopGradient"):
+    register(Kernel(_op, constantly(_same), alias=True, emit=lambda inputs: inputs[0]))
+register(Kernel("Assert", _assert))

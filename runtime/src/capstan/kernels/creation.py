@@ -1,0 +1,74 @@
+"""Kernels of ops that make tensors from shapes and bounds."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+Array = np.ndarray[Any, Any]
+
+
+def _fill(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def fill(dims: Array, value: Array, out: Array | None = None) -> Array:
+        if out is None:
+            return np.full(sizes_in(dims), value, dtype)
+        out.fill(value)
+        return out
+
+    return fill
+
+
+def sizes_in(dims: Array) -> tuple[int, ...]:
+    """Read a shape from a vector.
+
+    Raises:
+        InvalidArgumentError: a negative size.
+    """
+    sizes = tuple(dims.ravel().tolist())
+    for size in sizes:
+        if size < 0:
+            raise invalid(f"Dimension {size} must be >= 0")
+    return sizes
+
+
+def _like(value: int) -> Any:
+    def make(node: NodeContext) -> Function:
+        dtype = node.output_dtypes[0]
+        content: Any = (b"" if value == 0 else b"1") if dtype is dtypes.string else value
+
+        def like(x: Array, out: Array | None = None) -> Array:
+            if out is None:
+                return np.full(x.shape, content, dtype.as_numpy_dtype)
+            out.fill(content)
+            return out
+
+        return like
+
+    return make
+
+
+def _range(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def make_range(start: Array, limit: Array, delta: Array) -> Array:
+        first, last, step = start.item(), limit.item(), delta.item()
+        if step == 0:
+            raise invalid(f"Requires delta != 0: {step}")
+        if step > 0 and first > last:
+            raise invalid(f"Requires start <= limit when delta > 0: {first}/{last}")
+        if step < 0 and first < last:
+            raise invalid(f"Requires start >= limit when delta < 0: {first}/{last}")
+        return np.arange(first, last, step, dtype)
+
+    return make_range
+
+
+register(Kernel("Fill", _fill, out=True))
+register(Kernel("ZerosLike", _like(0), out=True))
+register(Kernel("OnesLike", _like(1), out=True))
+register(Kernel("Range", _range))

@@ -1,0 +1,130 @@
+"""Kernels that pick rows of tensors by index, and put them back."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.kernels import rows
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, show
+
+Array = np.ndarray[Any, Any]
+
+
+def _gather(params: Array, indices: Array, out: Array | None = None) -> Any:
+    return _take(params, indices, 0, out)
+
+
+def _gather_v2(params: Array, indices: Array, axis: Array, out: Array | None = None) -> Any:
+    return _take(params, indices, int(axis.item()), out)
+
+
+def _take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
+    if not -params.ndim <= axis < params.ndim:
+        raise invalid(f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {axis}")
+    rows.check(indices, params.shape[axis])
+    if not params.size:
+        # NumPy takes nothing from an empty axis, not even no rows.
+        at = axis % params.ndim
+        shape = (*params.shape[:at], *indices.shape, *params.shape[at + 1 :])
+        return np.empty(shape, params.dtype) if out is None else out
+    # Out of range cannot happen any more; in this mode NumPy needs no second buffer.
+    found = np.take(params, indices, axis, out, "clip")
+    return found if isinstance(found, np.ndarray | np.generic) else np.array(found, object)
+
+
+def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None) -> Array:
+    segments = int(count.item())
+    if data.shape[: ids.ndim] != ids.shape:
+        raise invalid(
+            f"data.shape = {show(data.shape)} does not start with segment_ids.shape = "
+            f"{show(ids.shape)}"
+        )
+    if out is None:
+        out = np.empty((segments, *data.shape[ids.ndim :]), data.dtype)
+    out.fill(0)
+    flat, values = ids.reshape(-1), data.reshape(-1, *out.shape[1:])
+    is_kept = flat >= 0
+    if not is_kept.all():
+        flat, values = flat[is_kept], values[is_kept]
+    rows.check(flat, segments, "segment_ids")
+    rows.accumulate(out, flat, values, np.add)
+    return out
+
+
+def _stitch(node: NodeContext) -> Function:
+    count = node.attrs["N"]
+
+    def stitch(*arrays: Array) -> Array:
+        ids, parts = arrays[:count], arrays[count : 2 * count]
+        rest = parts[0].shape[ids[0].ndim :]
+        for index, (where, part) in enumerate(zip(ids, parts, strict=True)):
+            if part.shape != (*where.shape, *rest):
+                raise invalid(
+                    f"data[{index}].shape = {show(part.shape)} does not start with "
+                    f"indices[{index}].shape = {show(where.shape)} and end with {show(rest)}"
+                )
+        size = max((int(where.max()) + 1 for where in ids if where.size), default=0)
+        result = np.zeros((size, *rest), parts[0].dtype)
+        for where, part in zip(ids, parts, strict=True):
+            rows.check(where, size)
+            result[where] = part
+        return result
+
+    return stitch
+
+
+def _invert_permutation(order: Array) -> Array:
+    inverse = np.full(len(order), -1, order.dtype)
+    rows.check(order, len(order), "x")
+    inverse[order] = np.arange(len(order))
+    if (inverse < 0).any():
+        raise invalid(f"{order.tolist()} is no permutation: a number is duplicated in the input.")
+    return inverse
+
+
+def _one_hot(node: NodeContext) -> Function:
+    axis = node.attrs["axis"]
+
+    def one_hot(
+        indices: Array, depth: Array, on: Array, off: Array, out: Array | None = None
+    ) -> Array:
+        count = int(depth.item())
+        if count < 0:
+            raise invalid(f"depth must be non-negative, got: {count}")
+        at = indices.ndim if axis == -1 else axis
+        classes = np.arange(count).reshape(count, *(1,) * (indices.ndim - at))
+        is_on = np.equal(indices.reshape(*indices.shape[:at], 1, *indices.shape[at:]), classes)
+        if out is None:
+            return np.where(is_on, on, off)
+        np.copyto(out, off)
+        np.copyto(out, on, where=is_on)
+        return out
+
+    return one_hot
+
+
+def _unique(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[1].as_numpy_dtype
+
+    def unique(x: Array) -> tuple[Array, Array]:
+        if x.ndim != 1:
+            raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
+        values, first, place = np.unique(x, return_index=True, return_inverse=True)
+        # NumPy sorts by value, TensorFlow by first appearance.
+        order = np.argsort(first)
+        rank = np.empty(len(order), dtype)
+        rank[order] = np.arange(len(order))
+        return values[order], rank[place]
+
+    return unique
+
+
+register(Kernel("Gather", constantly(_gather), out=True))
+register(Kernel("GatherV2", constantly(_gather_v2), out=True))
+register(Kernel("UnsortedSegmentSum", constantly(_segment_sum), out=True))
+register(Kernel("DynamicStitch", _stitch))
+register(Kernel("InvertPermutation", constantly(_invert_permutation)))
+register(Kernel("OneHot", _one_hot, out=True))
+register(Kernel("Unique", _unique))

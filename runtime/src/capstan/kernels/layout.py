@@ -1,0 +1,200 @@
+"""Kernels that join, cut, repeat and permute tensors along axes.
+
+Only Transpose gives a view. Parts of a tensor are copied out: a view would keep the whole, and may
+share the memory of a variable.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, show
+
+Array = np.ndarray[Any, Any]
+
+
+def _transpose(x: Array, order: Array) -> Array:
+    try:
+        return x.transpose(order.tolist())
+    except ValueError:
+        raise invalid(
+            f"transpose expects a permutation of {x.ndim} axes, but got {order.tolist()}"
+        ) from None
+
+
+def _concat(node: NodeContext) -> Function:
+    count = node.attrs["N"]
+
+    def concat(*arrays: Array) -> Array:
+        parts, axis = arrays[:count], int(arrays[count].item())
+        out = arrays[count + 1] if len(arrays) > count + 1 else None
+        try:
+            return np.concatenate(parts, axis, out)
+        except (ValueError, np.exceptions.AxisError):
+            raise _not_joined(parts, axis) from None
+
+    return concat
+
+
+def _not_joined(parts: Sequence[Array], axis: int) -> Exception:
+    first = parts[0]
+    if not -first.ndim <= axis < first.ndim:
+        return invalid(
+            "ConcatOp : Expected concatenating dimensions in the range "
+            f"[{-first.ndim}, {first.ndim}), but got {axis}"
+        )
+    at = axis % first.ndim
+    rest = (*first.shape[:at], *first.shape[at + 1 :])
+    for index, part in enumerate(parts):
+        if part.ndim != first.ndim or (*part.shape[:at], *part.shape[at + 1 :]) != rest:
+            return invalid(
+                "ConcatOp : Dimensions of inputs should match: "
+                f"shape[0] = {show(first.shape)} vs. shape[{index}] = {show(part.shape)}"
+            )
+    return invalid(f"ConcatOp : cannot join along axis {axis}")
+
+
+def _concat_offset(axis: Array, *sizes: Array) -> Any:
+    at, start = int(axis.item()), 0
+    offsets = []
+    for size in sizes:
+        offset = np.zeros(len(size), np.int32)
+        offset[at] = start
+        start += int(size[at])
+        offsets.append(offset)
+    return offsets[0] if len(offsets) == 1 else tuple(offsets)
+
+
+def _pack(node: NodeContext) -> Function:
+    count, axis = node.attrs["N"], node.attrs["axis"]
+
+    def pack(*arrays: Array) -> Array:
+        parts = arrays[:count]
+        first = parts[0]
+        at = axis % (first.ndim + 1)
+        if len(arrays) > count:
+            result = arrays[count]
+        else:
+            result = np.empty((*first.shape[:at], count, *first.shape[at:]), first.dtype)
+        before = (slice(None),) * at
+        for index, part in enumerate(parts):
+            if part.shape != first.shape:
+                raise invalid(
+                    f"Shapes of all inputs must match: values[0].shape = {show(first.shape)} != "
+                    f"values[{index}].shape = {show(part.shape)}"
+                )
+            result[(*before, index, ...)] = part
+        return result
+
+    return pack
+
+
+def _unpack(node: NodeContext) -> Function:
+    count, axis = node.attrs["num"], node.attrs["axis"]
+
+    def unpack(x: Array, *outs: Array) -> Any:
+        if x.shape[axis] != count:
+            raise invalid(f"Input shape axis {axis} must equal {count}, got shape {show(x.shape)}")
+        before = (slice(None),) * (axis % x.ndim)
+        return _copied([x[(*before, index, ...)] for index in range(count)], outs)
+
+    return unpack
+
+
+def _copied(views: Sequence[Array], outs: Sequence[Array]) -> Any:
+    if outs:
+        for out, view in zip(outs, views, strict=True):
+            np.copyto(out, view)
+    results = outs or tuple(view.copy() for view in views)
+    return results[0] if len(results) == 1 else results
+
+
+def _split(node: NodeContext) -> Function:
+    count = node.attrs["num_split"]
+
+    def split(axis: Array, x: Array, *outs: Array) -> Any:
+        at = int(axis.item()) % x.ndim
+        if x.shape[at] % count:
+            raise invalid(
+                "Number of ways to split should evenly divide the split dimension, but got "
+                f"split_dim {at} (size = {x.shape[at]}) and num_split {count}"
+            )
+        return _copied(_cut(x, at, [x.shape[at] // count] * count), outs)
+
+    return split
+
+
+def _split_v(x: Array, sizes: Array, axis: Array, *outs: Array) -> Any:
+    at, lengths = int(axis.item()) % x.ndim, sizes.tolist()
+    given = sum(length for length in lengths if length >= 0)
+    lengths = [x.shape[at] - given if length == -1 else length for length in lengths]
+    if sum(lengths) != x.shape[at] or min(lengths, default=0) < 0:
+        raise invalid(
+            "Determined shape must either match input shape along split_dim exactly if fully "
+            f"specified, or be less than the size of the input along split_dim if not fully "
+            f"specified.  Got: {given}"
+        )
+    return _copied(_cut(x, at, lengths), outs)
+
+
+def _cut(x: Array, axis: int, lengths: Sequence[int]) -> list[Array]:
+    before, start, views = (slice(None),) * axis, 0, []
+    for length in lengths:
+        views.append(x[(*before, slice(start, start + length))])
+        start += length
+    return views
+
+
+def _tile(x: Array, repeats: Array, out: Array | None = None) -> Array:
+    counts = repeats.tolist()
+    if len(counts) != x.ndim:
+        raise invalid(
+            f"Expected multiples argument to be a vector of length {x.ndim} but got length "
+            f"{len(counts)}"
+        )
+    if min(counts, default=0) < 0:
+        raise invalid(
+            f"Expected multiples[{counts.index(min(counts))}] >= 0, but got {min(counts)}"
+        )
+    if out is None:
+        out = np.empty([size * count for size, count in zip(x.shape, counts, strict=True)], x.dtype)
+    # With an axis of repeats before each axis, repeating is broadcasting.
+    pairs = list(zip(counts, x.shape, strict=True))
+    np.copyto(
+        out.reshape([length for pair in pairs for length in pair]),
+        x.reshape([length for _, size in pairs for length in (1, size)]),
+    )
+    return out
+
+
+def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
+    pairs = margins.tolist()
+    if len(pairs) != x.ndim:
+        raise invalid(
+            "The first dimension of paddings must be the rank of inputs"
+            f"{show(margins.shape)} {show(x.shape)}"
+        )
+    if any(before < 0 or behind < 0 for before, behind in pairs):
+        raise invalid(f"Paddings must be non-negative: {pairs}")
+    sizes = [sum(pair) + size for pair, size in zip(pairs, x.shape, strict=True)]
+    out = np.empty(sizes, x.dtype) if out is None else out
+    if math.prod(out.shape) != x.size:
+        out.fill(0)
+    inside = (slice(pair[0], pair[0] + size) for pair, size in zip(pairs, x.shape, strict=True))
+    out[(*inside, ...)] = x
+    return out
+
+
+register(Kernel("Transpose", constantly(_transpose), alias=True))
+register(Kernel("ConcatV2", _concat, out=True))
+register(Kernel("ConcatOffset", constantly(_concat_offset)))
+register(Kernel("Pack", _pack, out=True))
+register(Kernel("Unpack", _unpack, out=True))
+register(Kernel("Split", _split, out=True))
+register(Kernel("SplitV", constantly(_split_v), out=True))
+register(Kernel("Tile", constantly(_tile), out=True))
+register(Kernel("Pad", constantly(_pad), out=True))

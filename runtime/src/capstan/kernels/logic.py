@@ -1,0 +1,61 @@
+"""Kernels of comparisons, logic, and choosing by a condition."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Kernel, register
+from capstan.kernels.rejection import invalid, show
+
+Array = np.ndarray[Any, Any]
+
+
+def _select(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
+    """Choose elements, or whole rows where the condition is a vector."""
+    if x.shape != y.shape:
+        raise invalid(
+            f"Inputs must have the same size and shape, but are {show(x.shape)} and {show(y.shape)}"
+        )
+    if condition.ndim == 1 and x.ndim > 1:
+        if len(condition) != len(x):
+            raise invalid(
+                f"Number of batches of 'then' must match size of 'cond', but saw: {len(x)} vs. "
+                f"{len(condition)}"
+            )
+        condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
+    elif condition.ndim and condition.shape != x.shape:
+        raise invalid(
+            f"'cond' must have the shape of 'then', but they are {show(condition.shape)} and "
+            f"{show(x.shape)}"
+        )
+    return _select_v2(condition, x, y, out)
+
+
+def _select_v2(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
+    if out is None:
+        return np.where(condition, x, y)
+    np.copyto(out, y)
+    np.copyto(out, x, where=condition)
+    return out
+
+
+def _where(condition: Array) -> Array:
+    return np.argwhere(condition).astype(np.int64, copy=False)
+
+
+for _op, _function in (
+    ("Equal", np.equal),
+    ("NotEqual", np.not_equal),
+    ("Less", np.less),
+    ("LessEqual", np.less_equal),
+    ("Greater", np.greater),
+    ("GreaterEqual", np.greater_equal),
+    ("LogicalAnd", np.logical_and),
+    ("LogicalOr", np.logical_or),
+    ("LogicalNot", np.logical_not),
+    ("Select", _select),
+    ("SelectV2", _select_v2),
+):
+    register(Kernel(_op, constantly(_function), out=True))
+register(Kernel("Where", constantly(_where)))

@@ -1,0 +1,218 @@
+"""Kernels of neural network ops, and MatMul."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, show
+
+Array = np.ndarray[Any, Any]
+
+
+def _matmul(node: NodeContext) -> Function:
+    turn_a, turn_b = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
+
+    def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
+        if a.ndim != 2 or b.ndim != 2:
+            number, wrong = (0, a) if a.ndim != 2 else (1, b)
+            raise invalid(f"In[{number}] is not a matrix. Instead it has shape {show(wrong.shape)}")
+        try:
+            return np.matmul(a.T if turn_a else a, b.T if turn_b else b, out)
+        except ValueError:
+            raise invalid(
+                f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
+            ) from None
+
+    if not turn_a and not turn_b and all(_is_known(shape) for shape in node.input_shapes):
+        return np.matmul
+    return matmul
+
+
+def _is_known(shape: tuple[int | None, ...] | None) -> bool:
+    return shape is not None and None not in shape
+
+
+def _bias_axis(node: NodeContext) -> int:
+    return 1 if node.attrs["data_format"] in (b"NCHW", "NCHW") else -1
+
+
+def _bias_add(node: NodeContext) -> Function:
+    axis = _bias_axis(node)
+    if axis == -1 and all(_is_known(shape) for shape in node.input_shapes):
+        return np.add
+
+    def bias_add(value: Array, bias: Array, out: Array | None = None) -> Any:
+        if value.ndim < 2:
+            raise invalid(f"Input tensor must be at least 2D: {show(value.shape)}")
+        if bias.shape != (value.shape[axis],):
+            raise invalid(
+                "Must provide as many biases as the last dimension of the input tensor: "
+                f"{show(bias.shape)} vs. {show(value.shape)}"
+            )
+        if axis == 1:
+            bias = bias.reshape(-1, *(1,) * (value.ndim - 2))
+        return np.add(value, bias, out)
+
+    return bias_add
+
+
+def _bias_add_grad(node: NodeContext) -> Function:
+    axis, dtype = _bias_axis(node), node.output_dtypes[0].as_numpy_dtype
+
+    def bias_add_grad(grad: Array, out: Array | None = None) -> Any:
+        kept = axis % grad.ndim
+        axes = tuple(other for other in range(grad.ndim) if other != kept)
+        return np.add.reduce(grad, axes, dtype, out)
+
+    return bias_add_grad
+
+
+def _relu(node: NodeContext) -> Function:
+    # A scalar of the right type saves NumPy the conversion in every call.
+    zero = node.output_dtypes[0].as_numpy_dtype(0)
+
+    def relu(x: Array, out: Array | None = None) -> Any:
+        return np.maximum(x, zero, out)
+
+    return relu
+
+
+def _relu_grad(node: NodeContext) -> Function:
+    zero = node.output_dtypes[0].as_numpy_dtype(0)
+
+    def relu_grad(grad: Array, features: Array, out: Array | None = None) -> Array:
+        if grad.shape != features.shape:
+            raise invalid(
+                "Inputs to ReluGrad must have the same size and shape, but are "
+                f"{show(grad.shape)} and {show(features.shape)}"
+            )
+        out = np.empty_like(grad) if out is None else out
+        np.greater(features, zero, out)
+        return np.multiply(out, grad, out)
+
+    return relu_grad
+
+
+def _shifted(logits: Array, out: Array | None) -> Array:
+    """Take each row's largest logit away: nothing overflows, and no result changes."""
+    largest = np.maximum.reduce(logits, -1, None, None, True, -np.inf)
+    out = np.empty_like(logits) if out is None else out
+    return np.subtract(logits, largest, out)
+
+
+def _softmax(logits: Array, out: Array | None = None) -> Array:
+    out = _shifted(logits, out)
+    np.exp(out, out)
+    return np.divide(out, np.add.reduce(out, -1, None, None, True), out)
+
+
+def _log_softmax(logits: Array, out: Array | None = None) -> Array:
+    out = _shifted(logits, out)
+    total = np.add.reduce(np.exp(out), -1, None, None, True)
+    return np.subtract(out, np.log(total), out)
+
+
+def _dense_loss(
+    logits: Array, labels: Array, loss: Array | None = None, slope: Array | None = None
+) -> tuple[Any, Array]:
+    """Losses by row, and their slopes softmax(logits) - labels."""
+    if logits.shape != labels.shape:
+        raise invalid(
+            f"logits and labels must be same size: logits_size={show(logits.shape)} "
+            f"labels_size={show(labels.shape)}"
+        )
+    slope = _shifted(logits, slope)
+    weighted = np.multiply(slope, labels)
+    np.exp(slope, slope)
+    total = np.add.reduce(slope, -1, None, None, True)
+    np.divide(slope, total, slope)
+    np.subtract(slope, labels, slope)
+    np.log(total, total)
+    np.subtract(np.multiply(labels, total), weighted, weighted)
+    return np.add.reduce(weighted, -1, None, loss), slope
+
+
+def _sparse_loss(
+    logits: Array, labels: Array, loss: Array | None = None, slope: Array | None = None
+) -> tuple[Any, Array]:
+    """Losses by row, and their slopes softmax(logits) - one_hot(labels)."""
+    if labels.shape != logits.shape[:1]:
+        raise invalid(
+            f"logits and labels must have the same first dimension, got logits shape "
+            f"{show(logits.shape)} and labels shape {show(labels.shape)}"
+        )
+    rows, classes = logits.shape
+    # Read as unsigned, a negative label is too large as well.
+    unsigned = np.uint32 if labels.itemsize == 4 else np.uint64
+    if rows and np.maximum.reduce(labels.view(unsigned)) >= classes:
+        raise _outside(labels, classes)
+    slope = _shifted(logits, slope)
+    at = (np.arange(rows), labels)
+    chosen = slope[at]
+    np.exp(slope, slope)
+    total = np.add.reduce(slope, -1)
+    np.divide(slope, total[:, None], slope)
+    slope[at] -= 1
+    np.log(total, total)
+    return np.subtract(total, chosen, loss), slope
+
+
+def _outside(labels: Array, classes: int) -> Exception:
+    wrong = next(label for label in labels.tolist() if not 0 <= label < classes)
+    return invalid(
+        f"Received a label value of {wrong} which is outside the valid range of [0, {classes}).  "
+        f"Label values: {' '.join(map(str, labels.tolist()))}"
+    )
+
+
+def _l2_loss(x: Array) -> Any:
+    flat = x.reshape(-1)
+    return np.dot(flat, flat) * x.dtype.type(0.5)
+
+
+def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContext], Function]:
+    """A row counts when fewer than k classes are above its target; ties count for the target."""
+
+    def make(node: NodeContext) -> Function:
+        fixed = read(node)
+
+        def in_top_k(predictions: Array, targets: Array, k: Array | None = None) -> Array:
+            limit = fixed if k is None else int(k.item())
+            rows, classes = predictions.shape
+            if targets.shape != (rows,):
+                raise invalid(
+                    f"First dimension of predictions {rows} must match length of targets "
+                    f"{targets.size}"
+                )
+            is_class = (targets >= 0) & (targets < classes)
+            if not classes:
+                return np.zeros(rows, bool)
+            chosen = predictions[np.arange(rows), np.where(is_class, targets, 0)]
+            above = np.add.reduce(predictions > chosen[:, None], 1, np.int64)
+            is_sure = np.isfinite(predictions).all(1)
+            result: Array = is_class & is_sure & (above < limit)
+            return result
+
+        return in_top_k
+
+    return make
+
+
+for _op, _make in (
+    ("MatMul", _matmul),
+    ("BiasAdd", _bias_add),
+    ("BiasAddGrad", _bias_add_grad),
+    ("Relu", _relu),
+    ("ReluGrad", _relu_grad),
+    ("Softmax", constantly(_softmax)),
+    ("LogSoftmax", constantly(_log_softmax)),
+    ("SoftmaxCrossEntropyWithLogits", constantly(_dense_loss)),
+    ("SparseSoftmaxCrossEntropyWithLogits", constantly(_sparse_loss)),
+):
+    register(Kernel(_op, _make, out=True))
+register(Kernel("L2Loss", constantly(_l2_loss)))
+register(Kernel("InTopK", _in_top_k(lambda node: int(node.attrs["k"]))))
+register(Kernel("InTopKV2", _in_top_k(lambda node: None)))

@@ -1,0 +1,133 @@
+"""Kernels of reductions, arg-reductions and running sums."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+
+Array = np.ndarray[Any, Any]
+
+
+def _axes(node: NodeContext) -> Callable[[Array], tuple[int, ...]]:
+    """How to read the axes: once, when they are known before the step."""
+    known = node.constants.get(1)
+    if known is None:
+        return _read_axes
+    axes = _read_axes(known)
+    return lambda _: axes
+
+
+def _read_axes(axes: Array) -> tuple[int, ...]:
+    return tuple(axes.ravel().tolist())
+
+
+def _reduction(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        # NumPy would widen small integers.
+        dtype = node.output_dtypes[0].as_numpy_dtype
+        keep, axes_in, reduce = bool(node.attrs["keep_dims"]), _axes(node), ufunc.reduce
+
+        def run(x: Array, axes: Array, out: Array | None = None) -> Any:
+            return reduce(x, axes_in(axes), dtype, out, keep)
+
+        return run
+
+    return make
+
+
+def _extremum(ufunc: np.ufunc, bound: str) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        dtype = node.output_dtypes[0]
+        # What an empty reduction gives.
+        start: Any = getattr(dtype, bound)
+        if dtype.is_floating:
+            start = np.inf if bound == "max" else -np.inf
+        keep, axes_in, reduce = bool(node.attrs["keep_dims"]), _axes(node), ufunc.reduce
+
+        def run(x: Array, axes: Array, out: Array | None = None) -> Any:
+            return reduce(x, axes_in(axes), None, out, keep, start)
+
+        return run
+
+    return make
+
+
+def _mean(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0]
+    numpy_type = dtype.as_numpy_dtype
+    divide: Function = np.true_divide if dtype.is_floating else _whole
+    keep, axes_in, reduce = bool(node.attrs["keep_dims"]), _axes(node), np.add.reduce
+
+    def mean(x: Array, axes: Array, out: Array | None = None) -> Any:
+        # What is summed up is divided in place: it is a new array, or a scalar.
+        total = reduce(x, axes_in(axes), numpy_type, out, keep)
+        count = x.size // total.size if total.size else 1
+        return divide(total, count, out)
+
+    return mean
+
+
+def _whole(total: Array, count: int, out: Array | None = None) -> Any:
+    """Divide integers towards zero; the mean of nothing is 0."""
+    count = max(count, 1)
+    return np.floor_divide(total - np.fmod(total, count), count, out)
+
+
+def _arg(method: str) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        dtype = node.output_dtypes[0].as_numpy_dtype
+
+        def run(x: Array, axis: Array, out: Array | None = None) -> Any:
+            found = getattr(x, method)(int(axis.item()))
+            if out is None:
+                return found.astype(dtype, copy=False)
+            np.copyto(out, found, casting="unsafe")
+            return out
+
+        return run
+
+    return make
+
+
+def _running(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
+    start = ufunc.identity
+
+    def make(node: NodeContext) -> Function:
+        dtype = node.output_dtypes[0].as_numpy_dtype
+        exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
+
+        def run(x: Array, axis: Array) -> Array:
+            forward = np.moveaxis(x, int(axis.item()), 0)
+            if reverse:
+                forward = forward[::-1]
+            result = np.empty_like(x)
+            target = np.moveaxis(result, int(axis.item()), 0)
+            if reverse:
+                target = target[::-1]
+            if exclusive:
+                target[:1] = start
+                forward, target = forward[:-1], target[1:]
+            ufunc.accumulate(forward, 0, dtype, target)
+            return result
+
+        return run
+
+    return make
+
+
+for _op, _make in (
+    ("Sum", _reduction(np.add)),
+    ("Mean", _mean),
+    ("Prod", _reduction(np.multiply)),
+    ("Max", _extremum(np.maximum, "min")),
+    ("Min", _extremum(np.minimum, "max")),
+    ("All", _reduction(np.logical_and)),
+    ("Any", _reduction(np.logical_or)),
+    ("ArgMax", _arg("argmax")),
+    ("ArgMin", _arg("argmin")),
+):
+    register(Kernel(_op, _make, out=True))
+register(Kernel("Cumsum", _running(np.add)))
+register(Kernel("Cumprod", _running(np.multiply)))

@@ -1,0 +1,98 @@
+"""Kernels of random ops.
+
+Each kernel, that is each node in each session, draws from a stream of its own: NumPy's counter-based Philox,
+keyed with the node's two seeds, or with fresh entropy when both are 0. The same seeds give the same
+numbers in every run; TensorFlow's own numbers are not reproduced. Streams are safe to share between
+steps, but then the order in which steps draw decides who gets what.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.kernels.creation import sizes_in
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+Array = np.ndarray[Any, Any]
+Draw = Callable[[Array], None]
+
+_MASK = (1 << 64) - 1
+_BOUND = 2.0
+"""A truncated normal keeps what lies within so many standard deviations."""
+
+
+def _generator(node: NodeContext) -> np.random.Generator:
+    seeds = (int(node.attrs["seed"]) & _MASK, int(node.attrs["seed2"]) & _MASK)
+    if seeds == (0, 0):
+        return np.random.Generator(np.random.Philox())
+    return np.random.Generator(np.random.Philox(key=seeds))
+
+
+def _uniform(generator: np.random.Generator) -> Draw:
+    def draw(out: Array) -> None:
+        generator.random(dtype=out.dtype, out=out)
+
+    return draw
+
+
+def _normal(generator: np.random.Generator) -> Draw:
+    def draw(out: Array) -> None:
+        generator.standard_normal(dtype=out.dtype, out=out)
+
+    return draw
+
+
+def _truncated(generator: np.random.Generator) -> Draw:
+    def draw(out: Array) -> None:
+        generator.standard_normal(dtype=out.dtype, out=out)
+        flat = out.reshape(-1)
+        wrong = np.flatnonzero(np.abs(flat) > _BOUND)
+        while wrong.size:
+            again = generator.standard_normal(wrong.size, out.dtype)
+            flat[wrong] = again
+            wrong = wrong[np.abs(again) > _BOUND]
+
+    return draw
+
+
+def _sampler(kind: Callable[[np.random.Generator], Draw]) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        draw = kind(_generator(node))
+        dtype = np.dtype(node.output_dtypes[0].as_numpy_dtype)
+        # NumPy draws no halves.
+        drawn = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
+
+        def sample(sizes: Array, out: Array | None = None) -> Array:
+            if out is None or drawn is not dtype or not out.flags.c_contiguous:
+                fresh = np.empty(sizes_in(sizes), drawn)
+                draw(fresh)
+                if out is None:
+                    return fresh.astype(dtype, copy=False)
+                np.copyto(out, fresh, casting="same_kind")
+                return out
+            draw(out)
+            return out
+
+        return sample
+
+    return make
+
+
+def _integers(node: NodeContext) -> Function:
+    generator, dtype = _generator(node), node.output_dtypes[0].as_numpy_dtype
+
+    def sample(sizes: Array, low: Array, high: Array) -> Array:
+        first, last = low.item(), high.item()
+        if first >= last:
+            raise invalid(f"Need minval < maxval, got {first} >= {last}")
+        return np.asarray(generator.integers(first, last, sizes_in(sizes), dtype))
+
+    return sample
+
+
+register(Kernel("RandomUniform", _sampler(_uniform), out=True))
+register(Kernel("RandomStandardNormal", _sampler(_normal), out=True))
+register(Kernel("TruncatedNormal", _sampler(_truncated), out=True))
+register(Kernel("RandomUniformInt", _integers))

@@ -1,0 +1,121 @@
+"""Kernels about shapes themselves, and of ops that give the same elements another shape."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.framework.ops import unbroadcast
+from capstan.kernels.creation import sizes_in
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, show
+
+Array = np.ndarray[Any, Any]
+
+
+def _shape(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def shape(x: Array) -> Array:
+        return np.array(x.shape, dtype)
+
+    return shape
+
+
+def _size(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def size(x: Array) -> Any:
+        return dtype(x.size)
+
+    return size
+
+
+def _rank(node: NodeContext) -> Function:
+    def rank(x: Array) -> Any:
+        return np.int32(x.ndim)
+
+    return rank
+
+
+def _reshape(node: NodeContext) -> Function:
+    known = node.constants.get(1)
+    fixed = None if known is None else tuple(known.ravel().tolist())
+
+    def reshape(x: Array, sizes: Array) -> Array:
+        wanted = tuple(sizes.ravel().tolist()) if fixed is None else fixed
+        try:
+            return x.reshape(wanted)
+        except ValueError:
+            raise _not_reshaped(x, wanted) from None
+
+    return reshape
+
+
+def _not_reshaped(x: Array, sizes: Sequence[int]) -> Exception:
+    count = int(np.prod([size for size in sizes if size >= 0], dtype=np.int64))
+    if sizes.count(-1) > 1:
+        return invalid(f"Only one input size may be -1, not both {show(sizes)}")
+    if -1 in sizes:
+        return invalid(
+            f"Input to reshape is a tensor with {x.size} values, but the requested shape requires "
+            f"a multiple of {count}"
+        )
+    return invalid(
+        f"Input to reshape is a tensor with {x.size} values, but the requested shape has {count}"
+    )
+
+
+def _expand_dims(x: Array, axis: Array) -> Array:
+    at = int(axis.item())
+    if not -x.ndim - 1 <= at <= x.ndim:
+        raise invalid(f"Tried to expand dim index {at} for tensor with {x.ndim} dimensions.")
+    at %= x.ndim + 1
+    return x.reshape(*x.shape[:at], 1, *x.shape[at:])
+
+
+def _squeeze(node: NodeContext) -> Function:
+    axes = tuple(node.attrs["squeeze_dims"])
+
+    def squeeze(x: Array) -> Array:
+        gone = {axis % x.ndim for axis in axes}
+        for axis in gone:
+            if x.shape[axis] != 1:
+                raise invalid(
+                    f"Can not squeeze dim[{axis}], expected a dimension of 1, got {x.shape[axis]}"
+                )
+        return x.reshape(
+            [size for axis, size in enumerate(x.shape) if (axis not in gone if axes else size != 1)]
+        )
+
+    return squeeze
+
+
+def _broadcast_to(x: Array, sizes: Array, out: Array | None = None) -> Array:
+    out = np.empty(sizes_in(sizes), x.dtype) if out is None else out
+    try:
+        np.copyto(out, x)
+    except ValueError:
+        raise invalid(f"Incompatible shapes: {show(x.shape)} vs. {show(out.shape)}") from None
+    return out
+
+
+def _gradient_args(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def gradient_args(x: Array, y: Array) -> tuple[Array, Array]:
+        axes = unbroadcast.repeated_axes(tuple(x.tolist()), tuple(y.tolist()))
+        one, other = axes or ([], [])
+        return np.array(one, dtype), np.array(other, dtype)
+
+    return gradient_args
+
+
+register(Kernel("Shape", _shape))
+register(Kernel("Size", _size))
+register(Kernel("Rank", _rank))
+register(Kernel("Reshape", _reshape, alias=True))
+register(Kernel("ExpandDims", lambda node: _expand_dims, alias=True))
+register(Kernel("Squeeze", _squeeze, alias=True))
+register(Kernel("BroadcastTo", lambda node: _broadcast_to, out=True))
+register(Kernel("BroadcastGradientArgs", _gradient_args))

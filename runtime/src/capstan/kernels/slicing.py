@@ -1,0 +1,92 @@
+"""Kernels of Slice and StridedSlice: views, by NumPy's basic indexing."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.framework.ops import strides
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.creation import sizes_in
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+Array = np.ndarray[Any, Any]
+
+
+def _slice(x: Array, begin: Array, size: Array) -> Array:
+    starts, lengths = begin.tolist(), size.tolist()
+    if not len(starts) == len(lengths) == x.ndim:
+        raise invalid(
+            f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}, but got "
+            f"{len(starts)} and {len(lengths)}"
+        )
+    index = []
+    for axis, (start, length, whole) in enumerate(zip(starts, lengths, x.shape, strict=True)):
+        stop = whole if length == -1 else start + length
+        if not 0 <= start <= whole:
+            raise invalid(f"Expected begin[{axis}] in [0, {whole}], but got {start}")
+        if not start <= stop <= whole:
+            raise invalid(f"Expected size[{axis}] in [0, {whole - start}], but got {length}")
+        index.append(slice(start, stop))
+    return x[(*index, ...)]
+
+
+def _strided_slice(node: NodeContext) -> Function:
+    index_of = _index_reader(node)
+
+    def strided_slice(x: Array, begin: Array, end: Array, steps: Array) -> Array:
+        try:
+            return x[index_of(begin, end, steps)]
+        except IndexError as fault:
+            raise _outside(fault) from None
+
+    return strided_slice
+
+
+def _strided_slice_grad(node: NodeContext) -> Function:
+    index_of = _index_reader(node)
+
+    def strided_slice_grad(
+        sizes: Array, begin: Array, end: Array, steps: Array, dy: Array, out: Array | None = None
+    ) -> Array:
+        out = np.empty(sizes_in(sizes), dy.dtype) if out is None else out
+        out.fill(0)
+        try:
+            out[index_of(begin, end, steps)] = dy
+        except IndexError as fault:
+            raise _outside(fault) from None
+        return out
+
+    return strided_slice_grad
+
+
+def _index_reader(node: NodeContext) -> Any:
+    """How to read the index: once, when it is known before the step."""
+    attrs, known = node.attrs, [node.constants.get(index) for index in (1, 2, 3)]
+
+    def read(begin: Array, end: Array, steps: Array) -> tuple[Any, ...]:
+        try:
+            spec = strides.Spec.parse(begin.tolist(), end.tolist(), steps.tolist(), attrs)
+        except ValueError as fault:
+            raise invalid(str(fault)) from None
+        # Behind an ellipsis a single element is an array as well, not a bare object.
+        return spec.items if ... in spec.items else (*spec.items, ...)
+
+    begin, end, steps = known
+    if begin is None or end is None or steps is None:
+        return read
+    index = read(begin, end, steps)
+    return lambda begin, end, steps: index
+
+
+def _outside(fault: IndexError) -> Exception:
+    words = str(fault).split()
+    if words[:1] == ["index"] and "axis" in words:
+        axis = words[words.index("axis") + 1]
+        return invalid(f"slice index {words[1]} of dimension {axis} out of bounds.")
+    return invalid(f"Index out of range: {fault}")
+
+
+register(Kernel("Slice", constantly(_slice), alias=True))
+register(Kernel("StridedSlice", _strided_slice, alias=True))
+register(Kernel("StridedSliceGrad", _strided_slice_grad, out=True))

@@ -1,0 +1,97 @@
+"""Kernels of reference variables and of the ops that change them, under the variable's lock.
+
+`use_locking` asks for nothing here: every change is made under the lock.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.kernels import rows
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, show
+from capstan.resources import variable
+
+Array = np.ndarray[Any, Any]
+
+
+def _variable(node: NodeContext) -> Function:
+    container, shared = _text(node.attrs["container"]), _text(node.attrs["shared_name"])
+    cell = node.resources.variable(container, shared or node.name, node.output_dtypes[0])
+    return lambda: cell
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _is_initialized(cell: variable.Variable) -> Any:
+    return np.bool_(cell.array is not None)
+
+
+def _assign(node: NodeContext) -> Function:
+    validate = bool(node.attrs["validate_shape"])
+
+    def assign(cell: variable.Variable, value: Array) -> variable.Variable:
+        cell.assign(value, validate_shape=validate)
+        return cell
+
+    return assign
+
+
+def _update(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
+    def update(cell: variable.Variable, value: Array) -> variable.Variable:
+        with cell.lock:
+            array = cell.read()
+            if array.shape != value.shape:
+                raise invalid(
+                    "Parameters and update must be the same size, but have shapes "
+                    f"{show(array.shape)} and {show(value.shape)}"
+                )
+            ufunc(array, value, array)
+        return cell
+
+    return constantly(update)  # type: ignore[no-any-return]
+
+
+def _scatter(change: Callable[[Array, Array, Array], None]) -> Callable[[NodeContext], Function]:
+    def scatter(cell: variable.Variable, indices: Array, updates: Array) -> variable.Variable:
+        with cell.lock:
+            array = cell.read()
+            if not array.ndim:
+                raise invalid("params must be at least 1-D, got shape []")
+            if updates.shape != (*indices.shape, *array.shape[1:]):
+                raise invalid(
+                    "Must have updates.shape = indices.shape + params.shape[1:], got "
+                    f"updates.shape {show(updates.shape)}, indices.shape {show(indices.shape)}, "
+                    f"params.shape {show(array.shape)}"
+                )
+            rows.check(indices, len(array))
+            change(array, indices, updates)
+        return cell
+
+    return constantly(scatter)  # type: ignore[no-any-return]
+
+
+def _add(table: Array, indices: Array, values: Array) -> None:
+    rows.accumulate(table, indices, values, np.add)
+
+
+def _subtract(table: Array, indices: Array, values: Array) -> None:
+    rows.accumulate(table, indices, values, np.subtract)
+
+
+def _replace(table: Array, indices: Array, values: Array) -> None:
+    table[indices] = values
+
+
+register(Kernel("VariableV2", _variable))
+register(Kernel("IsVariableInitialized", constantly(_is_initialized)))
+register(Kernel("Assign", _assign))
+register(Kernel("AssignAdd", _update(np.add)))
+register(Kernel("AssignSub", _update(np.subtract)))
+register(Kernel("ScatterAdd", _scatter(_add)))
+register(Kernel("ScatterSub", _scatter(_subtract)))
+register(Kernel("ScatterUpdate", _scatter(_replace)))

@@ -1,0 +1,171 @@
+"""Kernels of the optimizers' updates (core/kernels/training_ops.cc): one pass over memory, under the lock.
+
+The formulas are several NumPy calls each. Over a block that stays in the cache they cost one pass over
+the memory of variable, slots and gradient; the intermediate values live in scratch space that the
+kernel keeps. Locks are taken in the order of the op's arguments, the variable first.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.kernels import rows
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, show
+from capstan.resources import variable
+
+Array = np.ndarray[Any, Any]
+Cell = variable.Variable
+
+BLOCK = 1 << 14
+"""Elements of a block: five arrays of 64 KiB fit a second-level cache. A guess, near a flat optimum."""
+
+
+class _Blocks:
+    """Cuts arrays of one shape into flat blocks, with scratch space. Used under the variable's lock only."""
+
+    __slots__ = ("_scratch",)
+
+    def __init__(self, node: NodeContext, scratch: int) -> None:
+        dtype = node.input_dtypes[0].as_numpy_dtype
+        self._scratch = [np.empty(0, dtype) for _ in range(scratch)]
+
+    def of(self, *arrays: Array) -> Iterator[tuple[Array, ...]]:
+        """Yield the same block of every array, then of the scratch space."""
+        size = arrays[0].size
+        flat = [array.reshape(-1) for array in arrays]
+        if self._scratch[0].size < min(size, BLOCK):
+            self._scratch = [np.empty(min(size, BLOCK), old.dtype) for old in self._scratch]
+        for start in range(0, size, BLOCK):
+            stop = min(start + BLOCK, size)
+            blocks = flat if stop - start == size else [array[start:stop] for array in flat]
+            yield (*blocks, *(space[: stop - start] for space in self._scratch))
+
+
+def _same_shape(names: Sequence[str], *arrays: Array) -> None:
+    for name, array in zip(names[1:], arrays[1:], strict=True):
+        if array.shape != arrays[0].shape:
+            raise invalid(
+                f"{names[0]} and {name} do not have the same shape"
+                f"{show(arrays[0].shape)} {show(array.shape)}"
+            )
+
+
+def _distinct(*cells: Cell) -> None:
+    """One cell in two roles would be locked twice, and could mean nothing."""
+    if len({id(cell) for cell in cells}) < len(cells):
+        raise invalid(f"Variable {cells[0].name!r} cannot be its own slot")
+
+
+def _gradient_descent(node: NodeContext) -> Function:
+    blocks = _Blocks(node, 1)
+
+    def apply(var: Cell, rate: Array, grad: Array) -> Cell:
+        with var.lock:
+            value = var.read()
+            _same_shape(("var", "delta"), value, grad)
+            for part, slope, step in blocks.of(value, grad):
+                np.multiply(slope, rate, step)
+                np.subtract(part, step, part)
+        return var
+
+    return apply
+
+
+def _momentum(node: NodeContext) -> Function:
+    blocks, nesterov = _Blocks(node, 2), bool(node.attrs["use_nesterov"])
+
+    def apply(var: Cell, accum: Cell, rate: Array, grad: Array, momentum: Array) -> Cell:
+        _distinct(var, accum)
+        with var.lock, accum.lock:
+            value, speed = var.read(), accum.read()
+            _same_shape(("var", "accum", "grad"), value, speed, grad)
+            for part, velocity, slope, step, look_ahead in blocks.of(value, speed, grad):
+                np.multiply(velocity, momentum, velocity)
+                np.add(velocity, slope, velocity)
+                if nesterov:
+                    np.multiply(velocity, momentum, look_ahead)
+                    np.add(look_ahead, slope, look_ahead)
+                    np.multiply(look_ahead, rate, step)
+                else:
+                    np.multiply(velocity, rate, step)
+                np.subtract(part, step, part)
+        return var
+
+    return apply
+
+
+def _sparse_momentum(node: NodeContext) -> Function:
+    nesterov = bool(node.attrs["use_nesterov"])
+
+    def apply(  # noqa: PLR0913 - the op's arguments
+        var: Cell, accum: Cell, rate: Array, grad: Array, indices: Array, momentum: Array
+    ) -> Cell:
+        _distinct(var, accum)
+        with var.lock, accum.lock:
+            value, speed = var.read(), accum.read()
+            _same_shape(("var", "accum"), value, speed)
+            if grad.shape != (*indices.shape, *value.shape[1:]):
+                raise invalid(
+                    f"grad must be the same size as indices in the first dimension: "
+                    f"{show(grad.shape)} {show(indices.shape)}"
+                )
+            rows.check(indices, len(value))
+            for index, slope in _rounds(indices, grad):
+                velocity = speed[index] * momentum + slope
+                speed[index] = velocity
+                value[index] -= (velocity * momentum + slope if nesterov else velocity) * rate
+        return var
+
+    return apply
+
+
+def _rounds(indices: Array, grad: Array) -> Iterator[tuple[Array, Array]]:
+    """All rows at once; or one after the other when a row is named twice, as TensorFlow does."""
+    if len(np.unique(indices)) == len(indices):
+        yield indices, grad
+        return
+    for at in range(len(indices)):
+        yield indices[at : at + 1], grad[at : at + 1]
+
+
+def _adam(node: NodeContext) -> Function:
+    blocks, nesterov = _Blocks(node, 2), bool(node.attrs["use_nesterov"])
+
+    def apply(var: Cell, m: Cell, v: Cell, *arguments: Array) -> Cell:
+        *numbers, grad = arguments
+        power1, power2, rate, beta1, beta2, epsilon = (float(number) for number in numbers)
+        alpha = rate * (1.0 - power2) ** 0.5 / (1.0 - power1)
+        _distinct(var, m, v)
+        with var.lock, m.lock, v.lock:
+            value, first, second = var.read(), m.read(), v.read()
+            _same_shape(("var", "m", "v", "grad"), value, first, second, grad)
+            for part, mean, power, slope, step, size in blocks.of(value, first, second, grad):
+                np.subtract(slope, mean, step)
+                np.multiply(step, 1.0 - beta1, step)
+                np.add(mean, step, mean)
+                np.multiply(slope, slope, step)
+                np.subtract(step, power, step)
+                np.multiply(step, 1.0 - beta2, step)
+                np.add(power, step, power)
+                if nesterov:
+                    np.multiply(slope, 1.0 - beta1, step)
+                    np.multiply(mean, beta1, size)
+                    np.add(step, size, step)
+                    np.multiply(step, alpha, step)
+                else:
+                    np.multiply(mean, alpha, step)
+                np.sqrt(power, size)
+                np.add(size, epsilon, size)
+                np.divide(step, size, step)
+                np.subtract(part, step, part)
+        return var
+
+    return apply
+
+
+register(Kernel("ApplyGradientDescent", _gradient_descent))
+register(Kernel("ApplyMomentum", _momentum))
+register(Kernel("SparseApplyMomentum", _sparse_momentum))
+register(Kernel("ApplyAdam", _adam))

@@ -1,0 +1,81 @@
+"""Kernels of elementwise functions of one operand, and Cast."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+
+Array = np.ndarray[Any, Any]
+
+_INTEGER = {"T": frozenset({dtypes.int32, dtypes.int64})}
+
+
+def _rsqrt(x: Array, out: Array | None = None) -> Any:
+    return np.reciprocal(np.sqrt(x, out), out)
+
+
+def _sigmoid(x: Array, out: Array | None = None) -> Array:
+    # exp overflows to infinity for very negative x, which gives the right 0.
+    out = np.empty_like(x) if out is None else out
+    np.negative(x, out)
+    np.exp(out, out)
+    np.add(out, 1, out)
+    return np.reciprocal(out, out)
+
+
+def _tanh_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
+    out = np.empty_like(y) if out is None else out
+    np.multiply(y, y, out)
+    np.subtract(1, out, out)
+    return np.multiply(out, dy, out)
+
+
+def _sigmoid_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
+    out = np.empty_like(y) if out is None else out
+    np.subtract(1, y, out)
+    np.multiply(out, y, out)
+    return np.multiply(out, dy, out)
+
+
+def _cast(node: NodeContext) -> Function:
+    target = node.output_dtypes[0].as_numpy_dtype
+
+    def cast(x: Array, out: Array | None = None) -> Any:
+        if out is None:
+            return x.astype(target)
+        np.copyto(out, x, casting="unsafe")
+        return out
+
+    return cast
+
+
+for _op, _function in (
+    ("Neg", np.negative),
+    ("Abs", np.absolute),
+    ("Sign", np.sign),
+    ("Square", np.square),
+    ("Sqrt", np.sqrt),
+    ("Rsqrt", _rsqrt),
+    ("Exp", np.exp),
+    ("Log", np.log),
+    ("Log1p", np.log1p),
+    ("Tanh", np.tanh),
+    ("Sigmoid", _sigmoid),
+    ("Reciprocal", np.reciprocal),
+    ("Inv", np.reciprocal),
+    ("Floor", np.floor),
+    ("Ceil", np.ceil),
+    ("TanhGrad", _tanh_grad),
+    ("SigmoidGrad", _sigmoid_grad),
+    ("IsFinite", np.isfinite),
+    ("IsInf", np.isinf),
+    ("IsNan", np.isnan),
+):
+    register(Kernel(_op, constantly(_function), out=True))
+# NumPy would round integers to floats.
+register(Kernel("Round", constantly(np.positive), types=_INTEGER, out=True))
+register(Kernel("Round", constantly(np.rint), out=True))
+register(Kernel("Cast", _cast, out=True))
