@@ -13,6 +13,10 @@ from capstan_operator.reconcile.actions import Announce
 
 PROGRESS_SECONDS = 5.0
 
+_TOLD_AS_NEWS = frozenset(
+    {TaskState.PENDING, TaskState.BACK_OFF, TaskState.CREATE_FAILED, TaskState.FAILED}
+)
+
 
 class Lines:
     """A `local.run.Listener` that prints. Every line is flushed; BrokenPipeError comes through."""
@@ -43,9 +47,10 @@ class Lines:
 
     def show(self, snapshot: Snapshot) -> None:
         for row in snapshot.status.tasks:
-            if self._shown.get(row.name) != (row.state, row.attempt):
-                self._shown[row.name] = (row.state, row.attempt)
+            now = (row.state, row.attempt)
+            if self._shown.get(row.name) != now and row.state not in _TOLD_AS_NEWS:
                 self._print(_transition(row, snapshot.rows[row.name]))
+            self._shown[row.name] = now
         progress = summary.progress_line(snapshot.status)
         if progress != self._progress and time.monotonic() >= self._next_progress:
             self._progress = progress

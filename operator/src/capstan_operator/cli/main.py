@@ -5,6 +5,8 @@ was started; 128 + n ended by signal n (130: Ctrl-C).
 """
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 from capstan_operator import errors
 from capstan_operator.cli import run
 
+FAILED = 1
 USAGE_ERROR = 2
 
 
@@ -19,12 +22,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; return the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        return run.run(options.job, options.port, as_json=options.output == "json")
+        status = run.run(options.job, options.port, as_json=options.output == "json")
+        sys.stdout.flush()
     except errors.Invalid as invalid:
         print(f"capstanctl: {options.job}: nothing was started", file=sys.stderr)
         for fault in invalid.faults:
-            print(f"  {fault}", file=sys.stderr)
+            print(f"  {fault}" if fault.path else f"  it {fault}", file=sys.stderr)
         return USAGE_ERROR
+    except BrokenPipeError:
+        # Nobody reads any more; Python would complain about it once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except OSError as fault:
+        print(f"capstanctl: {options.job}: all was stopped: {fault}", file=sys.stderr)
+        return FAILED
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -42,8 +54,9 @@ def _parser() -> argparse.ArgumentParser:
         ),
         epilog=(
             "State is kept in .capstan/JOB of the current directory: status.json, "
-            "TASK.ATTEMPT.log, checkpoints. The folder of JOB.yaml is the tasks' working directory. "
-            "Exit status: 0 succeeded, 1 failed, 2 wrong input and nothing started, 130 Ctrl-C."
+            "TASK.ATTEMPT.log, checkpoints. The tasks' working directory is the folder of "
+            "JOB.yaml. Exit status: 0 succeeded, 1 failed, 2 wrong input and nothing was "
+            "started, 130 Ctrl-C."
         ),
     )
     run_parser.add_argument("job", type=Path, metavar="JOB.yaml", help="the TrainingJob")

@@ -49,9 +49,9 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as fault:
-        raise Invalid((Fault("", f"cannot read the file: {fault.strerror}"),)) from fault
+        raise Invalid((Fault("", f"cannot be read: {fault.strerror}"),)) from fault
     except UnicodeDecodeError as fault:
-        raise Invalid((Fault("", "is not a text file in UTF-8, as YAML must be"),)) from fault
+        raise Invalid((Fault("", "is not text in UTF-8, as YAML must be"),)) from fault
 
 
 def _base(job: TrainingJob, port: int | None) -> ports.Base | None:

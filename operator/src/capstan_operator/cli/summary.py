@@ -3,9 +3,7 @@
 from datetime import datetime
 
 from capstan_operator.api.status import Phase, Progress, Status, TaskState, TaskStatus
-
-_WORDS = 160
-"""How many characters of a task's last words are shown while the job runs."""
+from capstan_operator.reconcile.policies import failure
 
 
 def last_line(name: str, status: Status) -> str:
@@ -34,18 +32,22 @@ def progress_line(status: Status) -> str:
 
 
 def reason(row: TaskStatus, now: datetime) -> str:
-    """Say why a task is as it is, when that is not what it ought to be; else nothing."""
-    failed = row.exit_code not in (None, 0) or row.reason
-    parts: list[str] = []
-    if failed and row.state is not TaskState.STOPPED:
-        parts.append(row.reason if row.exit_code is None else f"exit code {row.exit_code}")
-        if row.message and row.state is not TaskState.RUNNING:
-            parts.append(row.message.splitlines()[-1][:_WORDS])
-    text = ": ".join(filter(None, parts))
-    if row.retry_at is None or row.state not in (TaskState.BACK_OFF, TaskState.CREATE_FAILED):
-        return text
-    wait = max((row.retry_at - now).total_seconds(), 0.0)
-    return f"again in {wait:.0f} s; {text}" if text else f"again in {wait:.0f} s"
+    """Say what is amiss with a task, or was with its last attempt; else nothing."""
+    ended = row.reason if row.exit_code is None else f"exit code {row.exit_code}"
+    match row.state:
+        case TaskState.BACK_OFF | TaskState.CREATE_FAILED:
+            wait = max(((row.retry_at or now) - now).total_seconds(), 0.0)
+            return ": ".join(filter(None, [f"again in {wait:.0f} s", ended, _words(row)]))
+        case TaskState.FAILED:
+            return ": ".join(filter(None, [ended, _words(row)]))
+        case TaskState.PENDING | TaskState.STARTING | TaskState.RUNNING if row.attempt > 1:
+            return f"attempt {row.attempt - 1}: {ended}" if ended else ""
+        case _:
+            return ""
+
+
+def _words(row: TaskStatus) -> str:
+    return failure.last_words(row.message)
 
 
 def _metrics(progress: Progress) -> list[str]:

@@ -102,7 +102,7 @@ def claim(path: Path) -> Folder:
         lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as fault:
         raise _refusal(
-            f"cannot keep the state of the job in {path}: {fault.strerror}; "
+            f"cannot keep its state in {path}: {fault.strerror}; "
             "run capstanctl in a directory where you may write"
         ) from fault
     try:
@@ -111,8 +111,8 @@ def claim(path: Path) -> Folder:
         holder = os.read(lock, 20).decode(errors="replace").strip()
         os.close(lock)
         raise _refusal(
-            f"{path} is in use: another capstanctl (process {holder}) runs this job, or its "
-            "tasks are still ending; wait for it or stop it, or run this one in another directory"
+            f"is run by another capstanctl (process {holder}), or tasks of that are still ending, "
+            f"as the lock in {path} says; wait, or stop it, or run this one in another directory"
         ) from None
     with contextlib.suppress(OSError):
         os.ftruncate(lock, 0)

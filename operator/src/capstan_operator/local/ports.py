@@ -21,9 +21,9 @@ _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _EPHEMERAL_ELSEWHERE = range(32768, 65536)
 """Covers what macOS (49152-65535) and Linux (32768-60999) use when not configured."""
 
-_UNPRIVILEGED = range(1024, 65536)
 _QUIET = range(10000, 65536)
-"""Below 10000 live the servers that people start by hand: taken only when nothing else is left."""
+_CROWDED = range(1024, 10000)
+"""Where the servers live that people start by hand: taken only when nothing else is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def choose(
     if len(chosen) < len(tasks):
         raise _refusal(
             "",
-            f"the job needs {len(tasks)} ports, and only {len(chosen)} of {HOST} are free; "
+            f"needs {len(tasks)} ports of {HOST}, of which only {len(chosen)} are free; "
             "end what listens there",
         )
     return chosen
@@ -100,8 +100,8 @@ def _candidates(seed: str, ephemeral: range) -> Iterator[int]:
     start = zlib.crc32(seed.encode()) % max(len(quiet), 1)
     yield from quiet[start:]
     yield from quiet[:start]
-    yield from (port for port in _UNPRIVILEGED if port not in quiet and port not in ephemeral)
-    yield from ephemeral
+    yield from (port for port in _CROWDED if port not in ephemeral)
+    yield from (port for port in ephemeral if port >= _CROWDED.start)
 
 
 def _refusal(path: str, message: str) -> errors.Invalid:

@@ -119,9 +119,9 @@ class LocalRun:
                 self._folder.write_status(json.dumps(api_status.render(decided.status), indent=1))
                 self._status = decided.status
             effects = [self._act(action) for action in decided.actions]
+            listener.show(self._snapshot())
             for news in decided.news:
                 listener.tell(news)
-            listener.show(self._snapshot())
             if not any(effects):
                 return decided.again_at
 

@@ -12,6 +12,7 @@ from capstan_operator.local.folder import Folder
 from capstan_operator.local.process import Command, Process
 from capstan_operator.reconcile.actions import StartTask, StopTask
 from capstan_operator.reconcile.observe import Observed, TaskPhase, TaskView
+from capstan_operator.reconcile.policies import failure
 
 _TELLING = (ReplicaType.CHIEF, ReplicaType.WORKER, ReplicaType.EVALUATOR, ReplicaType.PS)
 """Whose report of a metric is believed, first come first."""
@@ -152,6 +153,7 @@ class Tasks:
             phase=TaskPhase.FAILED if life.process.exit.code else TaskPhase.SUCCEEDED,
             ready=False,
             exit_code=life.process.exit.code,
+            reason="" if life.process.pid else failure.CREATE_FAILED,
             message=self._last_words(life, life.process.exit),
             finished_at=life.finished_at,
         )

@@ -1,0 +1,150 @@
+"""Kill tasks of a job that runs on this machine, and see them come back.
+
+    python chaos.py .capstan/digits/status.json --kill worker-1@5000 --kill ps-0@10000
+
+One after the other: wait until the whole job runs and its global step is reached, SIGKILL the task,
+wait until it is back and training goes on. The status file of `capstanctl run` is all that it looks
+at; there a task's `uid` begins with the process id of its trainer.
+
+Exit status: 0 every task was killed and came back, 1 the job ended before that.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+AFTER_A_QUARTER_AND_A_HALF = ("worker-1@5000", "ps-0@10000")
+"""Of the 20 000 steps that train.py takes by default."""
+
+LOOK_SECONDS = 0.1
+
+Status = dict[str, Any]
+
+
+class GoneError(Exception):
+    """The job is over, or nobody waits for us any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Kill `task` when the global step has reached `step`."""
+
+    task: str
+    step: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Kill":
+        task, _, step = text.partition("@")
+        if not (task and step.isdecimal()):
+            raise argparse.ArgumentTypeError(f"{text!r} is not TASK@STEP, such as worker-1@5000")
+        return cls(task, int(step))
+
+
+class Watch:
+    """The status of the run that is going on, not of one that ended before this program began."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._began = time.time()
+        self._parent = os.getppid()
+
+    def until(self, condition: Callable[[Status], bool]) -> Status:
+        """Return the first status that meets the condition.
+
+        Raises GoneError when the job ends first, or the process that started this one.
+        """
+        while True:
+            status = self._read()
+            if status is not None and condition(status):
+                return status
+            if status is not None and status["phase"] in ("Succeeded", "Failed"):
+                raise GoneError(f"the job has {status['phase'].lower()}")
+            if os.getppid() != self._parent:
+                raise GoneError("whoever started this is gone")
+            threading.Event().wait(LOOK_SECONDS)
+
+    def _read(self) -> Status | None:
+        try:
+            if self._path.stat().st_mtime < self._began:
+                return None
+            status: Status = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return status
+
+
+def row(status: Status, task: str) -> Status:
+    """Return the row of a task; an empty one when the job has no such task."""
+    rows: list[Status] = status.get("tasks", [])
+    return next((row for row in rows if row["name"] == task), {})
+
+
+def strike(watch: Watch, kill: Kill) -> None:
+    """Kill once, and return when the task is back and the job trains again."""
+    status = watch.until(
+        lambda status: status["phase"] == "Running" and step_of(status) >= kill.step
+    )
+    before = row(status, kill.task)
+    if not before:
+        raise GoneError(f"the job has no task {kill.task}")
+    pid = int(before["uid"].partition(".")[0])
+    say(f"step {step_of(status)}: SIGKILL to {kill.task}, process {pid}")
+    os.kill(pid, signal.SIGKILL)
+    status = watch.until(lambda status: is_back(status, kill.task, before))
+    after = row(status, kill.task)
+    say(f"step {step_of(status)}: {kill.task} is back as attempt {after['attempt']}")
+
+
+def is_back(status: Status, task: str, before: Status) -> bool:
+    """Say whether the task runs anew and somebody has reported a step since."""
+    now = row(status, task)
+    if status["phase"] != "Running" or now["attempt"] <= before["attempt"]:
+        return False
+    if "step" in before and "step" not in now:
+        return False
+    started, reported = now["startedAt"], status["progress"]["updatedAt"]
+    return datetime.fromisoformat(reported) > datetime.fromisoformat(started)
+
+
+def step_of(status: Status) -> int:
+    return int(status.get("progress", {}).get("step", 0))
+
+
+def say(words: str) -> None:
+    print(f"chaos: {words}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Kill tasks of a running job, in this order.")
+    parser.add_argument("status", type=Path, help=".capstan/JOB/status.json of the job")
+    parser.add_argument(
+        "--kill",
+        action="append",
+        type=Kill.parse,
+        metavar="TASK@STEP",
+        help=f"whom to kill, and when (default: {', then '.join(AFTER_A_QUARTER_AND_A_HALF)})",
+    )
+    options = parser.parse_args()
+    # A shell lets what it runs in the background ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    watch = Watch(options.status)
+    try:
+        for kill in options.kill or map(Kill.parse, AFTER_A_QUARTER_AND_A_HALF):
+            strike(watch, kill)
+    except GoneError as gone:
+        say(str(gone))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

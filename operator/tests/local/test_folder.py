@@ -1,0 +1,87 @@
+"""The folder of a job belongs to one run at a time, and keeps what must be kept."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from capstan_operator.errors import Invalid
+from capstan_operator.local import folder
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".capstan" / "digits"
+
+
+def test_a_folder_is_claimed_once(path: Path) -> None:
+    first = folder.claim(path)
+    with pytest.raises(Invalid, match=rf"another capstanctl \(process {os.getpid()}\)"):
+        folder.claim(path)
+    first.close()
+    folder.claim(path).close()
+
+
+def test_a_place_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Invalid, match=r"cannot keep its state in .*: Not a directory"):
+        folder.claim(tmp_path / "file" / "digits")
+
+
+@pytest.fixture
+def claimed(path: Path) -> folder.Folder:
+    claimed = folder.claim(path)
+    claimed.close()
+    return claimed
+
+
+def test_a_status_is_replaced_and_never_half_written(claimed: folder.Folder) -> None:
+    assert claimed.read_status() is None
+    claimed.write_status("one")
+    with claimed.status.open() as reader:
+        claimed.write_status("two")
+        assert reader.read() == "one"
+    assert claimed.read_status() == "two"
+
+
+def test_beginning_removes_the_last_run_but_no_checkpoint(claimed: folder.Folder) -> None:
+    claimed.begin()
+    kept = claimed.checkpoints / "model.ckpt-7.index"
+    gone = (claimed.status, claimed.log("ps-0", 3), claimed.progress("worker-0"))
+    for file in (kept, *gone):
+        file.touch()
+    claimed.begin()
+    assert kept.exists()
+    assert not any(file.exists() for file in gone)
+
+
+def test_checkpoints_set_aside_are_kept(claimed: folder.Folder) -> None:
+    claimed.begin()
+    (claimed.checkpoints / "checkpoint").write_text("7")
+    aside = claimed.set_checkpoints_aside("yesterday")
+    claimed.begin()
+    assert (aside / "checkpoint").read_text() == "7"
+    assert list(claimed.checkpoints.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "log, words",
+    [
+        (b"", ""),
+        (b"\n \n", ""),
+        (b"Traceback:\nValueError: no\n\n", "ValueError: no"),
+        (b"no end of line", "no end of line"),
+        (b"\x1b[31mred\x1b[0m\n", "[31mred[0m"),
+        (b"caf\xc3\xa9 \xff\n", "café �"),
+        (b"long\n" + b"x" * 9000, "x" * 4096),
+    ],
+)
+def test_last_words_are_the_last_line_that_says_something(
+    claimed: folder.Folder, log: bytes, words: str
+) -> None:
+    claimed.log("ps-0", 1).write_bytes(log)
+    assert claimed.last_words("ps-0", 1) == words
+
+
+def test_a_log_that_does_not_exist_has_no_last_words(claimed: folder.Folder) -> None:
+    assert claimed.last_words("ps-0", 9) == ""

@@ -1,0 +1,77 @@
+"""Ports of tasks are free, distinct and out of the way of the kernel's own choices."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capstan_operator.api.names import TaskName
+from capstan_operator.errors import Invalid
+from capstan_operator.local import ports
+
+TASKS = tuple(map(TaskName.parse, ("ps-0", "worker-0", "worker-1")))
+EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port on which somebody listens."""
+    with socket.socket() as listener:
+        listener.bind((ports.HOST, next(iter(ports.choose("taken", TASKS[:1]).values()))))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def test_chosen_ports_are_distinct_and_free() -> None:
+    chosen = ports.choose("digits", TASKS)
+    assert tuple(chosen) == TASKS
+    assert len(set(chosen.values())) == len(TASKS)
+    assert all(map(ports.is_free, chosen.values()))
+
+
+def test_a_port_in_use_is_not_chosen(taken: int) -> None:
+    assert taken not in ports.choose("taken", TASKS).values()
+
+
+def test_jobs_that_start_together_try_different_ports() -> None:
+    assert not set(ports.choose("a", TASKS).values()) & set(ports.choose("b", TASKS).values())
+
+
+@pytest.mark.skipif(not EPHEMERAL.exists(), reason="only Linux says which ports are ephemeral")
+def test_chosen_ports_are_none_that_the_kernel_hands_out() -> None:
+    low, high = map(int, EPHEMERAL.read_text().split())
+    assert not [port for port in ports.choose("x", TASKS).values() if low <= port <= high]
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(1, 65535), st.integers(1, 65535), st.text(max_size=9))
+def test_every_port_is_tried_once_and_ephemeral_ones_last(a: int, b: int, seed: str) -> None:
+    ephemeral = range(min(a, b), max(a, b) + 1)
+    tried = list(ports._candidates(seed, ephemeral))
+    assert len(tried) == len(set(tried))
+    assert set(range(1024, 65536)) <= set(tried)
+    outside = [port not in ephemeral for port in tried]
+    assert outside == sorted(outside, reverse=True)
+
+
+def test_a_base_gives_consecutive_ports() -> None:
+    first = next(iter(ports.choose("base", TASKS[:1]).values()))
+    chosen = ports.choose("", TASKS, ports.Base(first, "--port"))
+    assert list(chosen.values()) == [first, first + 1, first + 2]
+
+
+def test_a_base_in_use_is_refused_by_its_flag(taken: int) -> None:
+    with pytest.raises(Invalid) as refused:
+        ports.choose("", TASKS, ports.Base(taken, f"--port {taken}"))
+    (fault,) = refused.value.faults
+    assert fault.path == f"--port {taken}"
+    assert f"{taken} (ps-0)" in fault.message
+
+
+@pytest.mark.parametrize("first", [-1, 0, 65534, 70000])
+def test_a_base_that_leads_out_of_range_is_refused(first: int) -> None:
+    with pytest.raises(Invalid, match="not all between 1 and 65535"):
+        ports.choose("", TASKS, ports.Base(first, "--port"))

@@ -1,0 +1,89 @@
+"""Whatever a task writes as its progress, what can be used is used and the rest does no harm."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from capstan_operator.local import progress
+
+NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
+
+
+def report(step: int, second: int, **metrics: float) -> progress.Report:
+    return progress.Report(step, None, metrics, NOON.replace(second=second))
+
+
+def test_a_report_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "progress.json"
+    file.write_text(
+        '{"step": 12, "stepsPerSecond": 3, "metrics": {"accuracy": 0.5, "loss": 2},'
+        ' "updatedAt": "2026-11-02T12:00:00Z"}'
+    )
+    assert progress.read(file) == progress.Report(12, 3.0, {"accuracy": 0.5, "loss": 2.0}, NOON)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", "{}", '{"step": "1"}', '{"step": true}', '{"step": -1}', "[" * 9999],
+)
+def test_a_file_without_a_step_is_no_report(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "progress.json"
+    file.write_text(text)
+    assert progress.read(file) is None
+    assert progress.read(tmp_path / "none") is None
+
+
+def test_what_is_no_number_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "progress.json"
+    file.write_text(
+        '{"step": 1, "stepsPerSecond": "fast", "updatedAt": "now",'
+        ' "metrics": {"a": NaN, "b": Infinity, "c": "1", "d": true, "e": 1e3, "f": [1]}}'
+    )
+    read = progress.read(file)
+    assert read is not None
+    assert (read.steps_per_second, read.metrics) == (None, {"e": 1000.0})
+    assert read.updated_at.timestamp() == pytest.approx(file.stat().st_mtime)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+FIELDS = st.sampled_from(["step", "stepsPerSecond", "metrics", "updatedAt"])
+
+
+@settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    st.dictionaries(FIELDS, JSON)
+    | st.builds(lambda rest: {"step": 1, **rest}, st.dictionaries(FIELDS, JSON))
+)
+def test_no_document_is_an_error(tmp_path: Path, document: dict[str, object]) -> None:
+    file = tmp_path / "progress.json"
+    file.write_text(json.dumps(document))
+    read = progress.read(file)
+    if read is not None:
+        assert progress.of_job([read, read]) == progress.of_job([read])
+
+
+def test_a_job_without_reports_has_no_progress() -> None:
+    assert progress.of_job([]) is None
+
+
+def test_a_job_is_where_the_latest_report_says() -> None:
+    job = progress.of_job([report(2000, 1), report(1800, 5), report(1700, 3)])
+    assert job is not None
+    assert (job.step, job.updated_at) == (1800, NOON.replace(second=5))
+
+
+def test_metrics_are_of_the_first_task_that_has_them_in_its_order() -> None:
+    job = progress.of_job([report(1, 1, b=1, a=2), report(2, 2, c=3, a=9)])
+    assert job is not None
+    assert list(job.metrics.items()) == [("b", 1), ("a", 2), ("c", 3)]
