@@ -1,4 +1,4 @@
-"""Kernels of arithmetic on two operands: NumPy's ufuncs themselves wherever they do what TensorFlow's do."""
+"""Kernels of arithmetic on two operands: NumPy's ufuncs wherever they do what TensorFlow does."""
 
 from typing import Any
 

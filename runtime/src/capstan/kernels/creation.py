@@ -54,6 +54,7 @@ def _like(value: int) -> Any:
 
 def _range(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
+    arange: Function = np.arange
 
     def make_range(start: Array, limit: Array, delta: Array) -> Array:
         first, last, step = start.item(), limit.item(), delta.item()
@@ -63,7 +64,8 @@ def _range(node: NodeContext) -> Function:
             raise invalid(f"Requires start <= limit when delta > 0: {first}/{last}")
         if step < 0 and first < last:
             raise invalid(f"Requires start >= limit when delta < 0: {first}/{last}")
-        return np.arange(first, last, step, dtype)
+        numbers: Array = arange(first, last, step, dtype)
+        return numbers
 
     return make_range
 

@@ -30,7 +30,7 @@ def _take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
         shape = (*params.shape[:at], *indices.shape, *params.shape[at + 1 :])
         return np.empty(shape, params.dtype) if out is None else out
     # Out of range cannot happen any more; in this mode NumPy needs no second buffer.
-    found = np.take(params, indices, axis, out, "clip")
+    found: Any = np.take(params, indices, axis, out, "clip")
     return found if isinstance(found, np.ndarray | np.generic) else np.array(found, object)
 
 

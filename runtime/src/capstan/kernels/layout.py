@@ -76,11 +76,12 @@ def _pack(node: NodeContext) -> Function:
         parts = arrays[:count]
         first = parts[0]
         at = axis % (first.ndim + 1)
+        result: Array
         if len(arrays) > count:
             result = arrays[count]
         else:
             result = np.empty((*first.shape[:at], count, *first.shape[at:]), first.dtype)
-        before = (slice(None),) * at
+        before: tuple[Any, ...] = (slice(None),) * at
         for index, part in enumerate(parts):
             if part.shape != first.shape:
                 raise invalid(
@@ -184,7 +185,9 @@ def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
     out = np.empty(sizes, x.dtype) if out is None else out
     if math.prod(out.shape) != x.size:
         out.fill(0)
-    inside = (slice(pair[0], pair[0] + size) for pair, size in zip(pairs, x.shape, strict=True))
+    inside: list[Any] = [
+        slice(before, before + size) for (before, _), size in zip(pairs, x.shape, strict=True)
+    ]
     out[(*inside, ...)] = x
     return out
 

@@ -11,6 +11,10 @@ from capstan.kernels.rejection import invalid, show
 
 Array = np.ndarray[Any, Any]
 
+# The stubs of NumPy know these by keyword only, which costs time in every call.
+_SUM: Function = np.add.reduce
+_MAX: Function = np.maximum.reduce
+
 
 def _matmul(node: NodeContext) -> Function:
     turn_a, turn_b = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
@@ -65,7 +69,7 @@ def _bias_add_grad(node: NodeContext) -> Function:
     def bias_add_grad(grad: Array, out: Array | None = None) -> Any:
         kept = axis % grad.ndim
         axes = tuple(other for other in range(grad.ndim) if other != kept)
-        return np.add.reduce(grad, axes, dtype, out)
+        return _SUM(grad, axes, dtype, out)
 
     return bias_add_grad
 
@@ -98,7 +102,7 @@ def _relu_grad(node: NodeContext) -> Function:
 
 def _shifted(logits: Array, out: Array | None) -> Array:
     """Take each row's largest logit away: nothing overflows, and no result changes."""
-    largest = np.maximum.reduce(logits, -1, None, None, True, -np.inf)
+    largest = _MAX(logits, -1, None, None, True, -np.inf)
     out = np.empty_like(logits) if out is None else out
     return np.subtract(logits, largest, out)
 
@@ -106,12 +110,12 @@ def _shifted(logits: Array, out: Array | None) -> Array:
 def _softmax(logits: Array, out: Array | None = None) -> Array:
     out = _shifted(logits, out)
     np.exp(out, out)
-    return np.divide(out, np.add.reduce(out, -1, None, None, True), out)
+    return np.divide(out, _SUM(out, -1, None, None, True), out)
 
 
 def _log_softmax(logits: Array, out: Array | None = None) -> Array:
     out = _shifted(logits, out)
-    total = np.add.reduce(np.exp(out), -1, None, None, True)
+    total = _SUM(np.exp(out), -1, None, None, True)
     return np.subtract(out, np.log(total), out)
 
 
@@ -127,12 +131,12 @@ def _dense_loss(
     slope = _shifted(logits, slope)
     weighted = np.multiply(slope, labels)
     np.exp(slope, slope)
-    total = np.add.reduce(slope, -1, None, None, True)
+    total = _SUM(slope, -1, None, None, True)
     np.divide(slope, total, slope)
     np.subtract(slope, labels, slope)
     np.log(total, total)
     np.subtract(np.multiply(labels, total), weighted, weighted)
-    return np.add.reduce(weighted, -1, None, loss), slope
+    return _SUM(weighted, -1, None, loss), slope
 
 
 def _sparse_loss(
@@ -147,13 +151,13 @@ def _sparse_loss(
     rows, classes = logits.shape
     # Read as unsigned, a negative label is too large as well.
     unsigned = np.uint32 if labels.itemsize == 4 else np.uint64
-    if rows and np.maximum.reduce(labels.view(unsigned)) >= classes:
+    if rows and _MAX(labels.view(unsigned)) >= classes:
         raise _outside(labels, classes)
     slope = _shifted(logits, slope)
     at = (np.arange(rows), labels)
     chosen = slope[at]
     np.exp(slope, slope)
-    total = np.add.reduce(slope, -1)
+    total = _SUM(slope, -1)
     np.divide(slope, total[:, None], slope)
     slope[at] -= 1
     np.log(total, total)
@@ -191,7 +195,7 @@ def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContex
             if not classes:
                 return np.zeros(rows, bool)
             chosen = predictions[np.arange(rows), np.where(is_class, targets, 0)]
-            above = np.add.reduce(predictions > chosen[:, None], 1, np.int64)
+            above = _SUM(predictions > chosen[:, None], 1, np.int64)
             is_sure = np.isfinite(predictions).all(1)
             result: Array = is_class & is_sure & (above < limit)
             return result

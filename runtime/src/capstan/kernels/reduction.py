@@ -27,7 +27,8 @@ def _reduction(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
         # NumPy would widen small integers.
         dtype = node.output_dtypes[0].as_numpy_dtype
-        keep, axes_in, reduce = bool(node.attrs["keep_dims"]), _axes(node), ufunc.reduce
+        keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
+        reduce: Function = ufunc.reduce
 
         def run(x: Array, axes: Array, out: Array | None = None) -> Any:
             return reduce(x, axes_in(axes), dtype, out, keep)
@@ -44,7 +45,8 @@ def _extremum(ufunc: np.ufunc, bound: str) -> Callable[[NodeContext], Function]:
         start: Any = getattr(dtype, bound)
         if dtype.is_floating:
             start = np.inf if bound == "max" else -np.inf
-        keep, axes_in, reduce = bool(node.attrs["keep_dims"]), _axes(node), ufunc.reduce
+        keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
+        reduce: Function = ufunc.reduce
 
         def run(x: Array, axes: Array, out: Array | None = None) -> Any:
             return reduce(x, axes_in(axes), None, out, keep, start)
@@ -58,7 +60,8 @@ def _mean(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0]
     numpy_type = dtype.as_numpy_dtype
     divide: Function = np.true_divide if dtype.is_floating else _whole
-    keep, axes_in, reduce = bool(node.attrs["keep_dims"]), _axes(node), np.add.reduce
+    keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
+    reduce: Function = np.add.reduce
 
     def mean(x: Array, axes: Array, out: Array | None = None) -> Any:
         # What is summed up is divided in place: it is a new array, or a scalar.

@@ -1,4 +1,4 @@
-"""What kernels say of values that they cannot work with: InvalidArgumentError, in TensorFlow's words."""
+"""What kernels say of values that they cannot use: InvalidArgumentError, in TensorFlow's words."""
 
 from collections.abc import Sequence
 

@@ -1,9 +1,9 @@
 """Kernels of random ops.
 
-Each kernel, that is each node in each session, draws from a stream of its own: NumPy's counter-based Philox,
-keyed with the node's two seeds, or with fresh entropy when both are 0. The same seeds give the same
-numbers in every run; TensorFlow's own numbers are not reproduced. Streams are safe to share between
-steps, but then the order in which steps draw decides who gets what.
+Each kernel, that is each node in each session, draws from a stream of its own: NumPy's
+counter-based Philox, keyed with the node's two seeds, or with fresh entropy when both are 0. Equal
+seeds give the same numbers in every run; TensorFlow's own numbers are not reproduced. Streams are
+safe to share between steps, but then the order in which steps draw decides who gets what.
 """
 
 from collections.abc import Callable

@@ -20,7 +20,7 @@ def _slice(x: Array, begin: Array, size: Array) -> Array:
             f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}, but got "
             f"{len(starts)} and {len(lengths)}"
         )
-    index = []
+    index: list[Any] = []
     for axis, (start, length, whole) in enumerate(zip(starts, lengths, x.shape, strict=True)):
         stop = whole if length == -1 else start + length
         if not 0 <= start <= whole:
@@ -36,9 +36,10 @@ def _strided_slice(node: NodeContext) -> Function:
 
     def strided_slice(x: Array, begin: Array, end: Array, steps: Array) -> Array:
         try:
-            return x[index_of(begin, end, steps)]
+            view: Array = x[index_of(begin, end, steps)]
         except IndexError as fault:
             raise _outside(fault) from None
+        return view
 
     return strided_slice
 

@@ -1,8 +1,8 @@
-"""Kernels of the optimizers' updates (core/kernels/training_ops.cc): one pass over memory, under the lock.
+"""Kernels of the optimizers' updates (core/kernels/training_ops.cc): one pass, under the lock.
 
-The formulas are several NumPy calls each. Over a block that stays in the cache they cost one pass over
-the memory of variable, slots and gradient; the intermediate values live in scratch space that the
-kernel keeps. Locks are taken in the order of the op's arguments, the variable first.
+The formulas are several NumPy calls each. Over a block that stays in the cache they cost one pass
+over the memory of variable, slots and gradient; the intermediate values live in scratch space that
+the kernel keeps. Locks are taken in the order of the op's arguments, the variable first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ Array = np.ndarray[Any, Any]
 Cell = variable.Variable
 
 BLOCK = 1 << 14
-"""Elements of a block: five arrays of 64 KiB fit a second-level cache. A guess, near a flat optimum."""
+"""Elements of a block: arrays of 64 KiB, a few of which fit a second-level cache. A guess."""
 
 
 class _Blocks:
-    """Cuts arrays of one shape into flat blocks, with scratch space. Used under the variable's lock only."""
+    """Cuts arrays of one shape into flat blocks, with scratch space. For use under the lock."""
 
     __slots__ = ("_scratch",)
 
@@ -99,7 +99,7 @@ def _momentum(node: NodeContext) -> Function:
 def _sparse_momentum(node: NodeContext) -> Function:
     nesterov = bool(node.attrs["use_nesterov"])
 
-    def apply(  # noqa: PLR0913 - the op's arguments
+    def apply(
         var: Cell, accum: Cell, rate: Array, grad: Array, indices: Array, momentum: Array
     ) -> Cell:
         _distinct(var, accum)

@@ -70,11 +70,13 @@ def _pack_shape(ctx: ShapeContext) -> rules.Shapes:
 
 def _pack(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     count, axis = op.get_attr("N"), op.get_attr("axis")
-    return raw.Unpack(grads[0], num=count, axis=axis)
+    parts: list[Any] = raw.Unpack(grads[0], num=count, axis=axis)
+    return parts
 
 
 def _unpack_shape(ctx: ShapeContext) -> rules.Shapes:
-    shape, count = ctx.inputs[0], ctx.attrs["num"]
+    shape = ctx.inputs[0]
+    count: int = ctx.attrs["num"]
     if shape is None:
         return (None,) * count
     at = shapes.axis_index(ctx.attrs["axis"], len(shape))
@@ -95,7 +97,8 @@ def _unpack(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
 
 
 def _split_shape(ctx: ShapeContext) -> rules.Shapes:
-    axis, shape, count = ctx.constant(0), ctx.inputs[1], ctx.attrs["num_split"]
+    axis, shape = ctx.constant(0), ctx.inputs[1]
+    count: int = ctx.attrs["num_split"]
     if shape is None or axis is None:
         return (shapes.unknown(shapes.rank(shape)),) * count
     at = shapes.axis_index(int(axis), len(shape))
@@ -115,7 +118,7 @@ def _split(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
 
 def _split_v_shape(ctx: ShapeContext) -> rules.Shapes:
     shape, sizes, axis = ctx.inputs[0], ctx.constant(1), ctx.constant(2)
-    count = ctx.attrs["num_split"]
+    count: int = ctx.attrs["num_split"]
     if shape is None or axis is None:
         return (shapes.unknown(shapes.rank(shape)),) * count
     at = shapes.axis_index(int(axis), len(shape))

@@ -22,7 +22,7 @@ def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
     count = shapes.num_elements(source)
     if count is None:
         return (wanted,)
-    rest = shapes.num_elements([size for size in wanted if size is not None]) or 0
+    rest = shapes.num_elements(tuple(size for size in wanted if size is not None)) or 0
     missing = None in wanted
     if (count != rest) if not missing else (rest == 0 or count % rest != 0):
         if missing and rest == 0 and count == 0:
@@ -81,11 +81,14 @@ def _squeeze(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
 
 def _broadcast_to_shape(ctx: ShapeContext) -> rules.Shapes:
     wanted = rules.shape_in(ctx, 1)
-    if ctx.constant(1) is not None and ctx.inputs[0] is not None:
-        if shapes.broadcast(ctx.inputs[0], wanted) != wanted:
-            raise ValueError(
-                f"Incompatible shapes: {shapes.show(ctx.inputs[0])} vs. {shapes.show(wanted)}"
-            )
+    if (
+        ctx.constant(1) is not None
+        and ctx.inputs[0] is not None
+        and shapes.broadcast(ctx.inputs[0], wanted) != wanted
+    ):
+        raise ValueError(
+            f"Incompatible shapes: {shapes.show(ctx.inputs[0])} vs. {shapes.show(wanted)}"
+        )
     return (wanted,)
 
 

@@ -52,11 +52,11 @@ def _slice(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
 
 def _strided_shape(ctx: ShapeContext) -> rules.Shapes:
     shape = ctx.inputs[0]
-    values = [ctx.constant(index) for index in (1, 2, 3)]
-    if shape is None or any(value is None for value in values):
+    begin, end, steps = (ctx.constant(index) for index in (1, 2, 3))
+    if shape is None or begin is None or end is None or steps is None:
         return (None,)
-    bounds = [value.ravel().tolist() for value in values if value is not None]
-    return (strides.Spec.parse(*bounds, ctx.attrs).shape(shape),)
+    spec = strides.Spec.parse(begin.tolist(), end.tolist(), steps.tolist(), ctx.attrs)
+    return (spec.shape(shape),)
 
 
 def _strided(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:

@@ -1,7 +1,7 @@
 """Python's slices as StridedSlice spells them: three vectors and five bit masks.
 
-The semantics are those of TensorFlow's util/strided_slice_op.cc, which are NumPy's basic indexing. Rows and
-kernels read the spelling through `Spec`; nobody else looks at the bits.
+The semantics are those of TensorFlow's util/strided_slice_op.cc, which are NumPy's basic indexing.
+Rows and kernels read the spelling through `Spec`; nobody else looks at the bits.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ Item = slice | int | EllipsisType | None
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One basic index: slices, integers (which remove an axis), None (which adds one), an ellipsis."""
+    """One basic index: slices, integers (they remove an axis), None (adds one), an ellipsis."""
 
     items: tuple[Item, ...]
 

@@ -73,7 +73,7 @@ define(
             "grad: T",
             "indices: Tindices",
             "momentum: T",
-        ),  # fmt: skip
+        ),
         ("out: Ref(T)",),
         attrs={"use_locking": False, "use_nesterov": False},
         shape=_sparse_momentum_shape,
@@ -95,7 +95,7 @@ define(
             "beta2: T",
             "epsilon: T",
             "grad: T",
-        ),  # fmt: skip
+        ),
         ("out: Ref(T)",),
         attrs={"use_locking": False, "use_nesterov": False},
         shape=_adam_shape,

@@ -10,8 +10,8 @@ def summed(op: Any, grads: Sequence[Any], raw: Any) -> list[Any]:
     """Bring one gradient per operand of a two-operand op to the shape of its operand.
 
     The axes are found here when the static shapes decide them, else in the step
-    (BroadcastGradientArgs), where they become constants once the feeds' shapes are known. A gradient
-    of None stays None.
+    (BroadcastGradientArgs), where they become constants once the feeds' shapes are known. A
+    gradient of None stays None.
     """
     x, y = op.inputs[0], op.inputs[1]
     static = repeated_axes(x.shape.internal, y.shape.internal)
