@@ -169,6 +169,11 @@ class Operation:
         return self._device
 
     @property
+    def creation_index(self) -> int:
+        """1 for the first operation of the graph, and so on."""
+        return self._id
+
+    @property
     def node(self) -> node.Node:
         """The operation as the rest of the runtime sees it."""
         if self._node is None:

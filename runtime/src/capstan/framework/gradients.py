@@ -1,0 +1,211 @@
+"""`tf.gradients`: one reverse pass over the graph, an op's rule at a time (python/ops/gradients_impl.py).
+
+Operations are older than those that read them, so the order of creation, backwards, is an order in which
+every gradient of an output is complete when its operation is reached.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from capstan.core import dtypes
+from capstan.framework import convert, grouping, indexed_slices, opdef
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+_TRAINABLE = frozenset(
+    {
+        dtypes.float16,
+        dtypes.bfloat16,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.complex64,
+        dtypes.complex128,
+    }
+)
+
+
+class AggregationMethod:
+    """How gradients that meet are added. All give the same sums here."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+) -> list[Any]:
+    """Return the derivative of the sum of all `ys` by each of `xs`: a Tensor, IndexedSlices or None.
+
+    None says that no y depends on that x. `grad_ys` weighs the ys (default: ones of their shapes).
+    What comes before `stop_gradients` counts as constant. `colocate_gradients_with_ops` places
+    each gradient with the operation that it belongs to; `gate_gradients` makes all gradients of
+    one operation available at once.
+
+    Raises:
+        LookupError: an operation on the way has no gradient.
+        TypeError: a y or a gradient of a type that cannot be derived.
+        ValueError: `grad_ys` does not match `ys`, or graphs are mixed.
+    """
+    if aggregation_method not in (None, 0, 1, 2):
+        raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
+    ys, xs = _as_list(ys), _as_list(xs)
+    given = _as_list(grad_ys) if grad_ys is not None else [None] * len(ys)
+    if len(given) != len(ys):
+        raise ValueError(f"Passed {len(given)} grad_ys for {len(ys)} ys")
+    graph = graphs.graph_of([*ys, *xs, *(g for g in given if g is not None)])
+    with graph.as_default(), graph.name_scope(name):
+        targets = [convert.convert_to_tensor(y, name="y") for y in ys]
+        sources = [convert.convert_to_tensor(x, name="x", as_ref=True) for x in xs]
+        stopped = {
+            convert.convert_to_tensor(t, name="stop_gradients", as_ref=True).op
+            for t in _as_list(stop_gradients or [])
+        }
+        reverse = _Reverse(graph, colocate_gradients_with_ops, gate_gradients)
+        for index, (y, seed) in enumerate(zip(targets, given, strict=True)):
+            reverse.receive(y, _seed(y, seed, index))
+        reverse.run(_between(sources, targets, stopped))
+        return [reverse.total(x) for x in sources]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _seed(y: graphs.Tensor, given: Any, index: int) -> Any:
+    """Return the gradient to start from at `y`."""
+    kind = y.dtype.base_dtype
+    if given is None:
+        if kind.is_complex:
+            raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {kind!r})")
+        if y.shape.ndims == 0:
+            return convert.constant(1, kind, name=f"grad_ys_{index}")
+        return raw.Fill(raw.Shape(y), convert.constant(1, kind, name=f"grad_ys_{index}"))
+    seed = convert.convert_to_tensor_or_indexed_slices(given, kind, f"grad_y_{index}")
+    if not (seed.dtype.is_floating or seed.dtype.is_integer or seed.dtype.is_complex):
+        raise TypeError(
+            f"Gradient type {seed.dtype.name} generated for tensor {y} with type {kind.name} must "
+            "be a number"
+        )
+    return seed
+
+
+def _between(
+    sources: Sequence[graphs.Tensor],
+    targets: Sequence[graphs.Tensor],
+    stopped: set[graphs.Operation],
+) -> list[graphs.Operation]:
+    """Return the operations on paths from sources to targets, the youngest first."""
+    downstream: set[graphs.Operation] = set()
+    reached = list(sources)
+    while reached:
+        for consumer in reached.pop().consumers():
+            if consumer not in downstream and consumer not in stopped:
+                downstream.add(consumer)
+                reached += consumer.values()
+    found: set[graphs.Operation] = set()
+    todo = [y.op for y in targets]
+    while todo:
+        op = todo.pop()
+        if op in downstream and op not in found:
+            found.add(op)
+            todo += [tensor.op for tensor in op.inputs]
+    return sorted(found, key=lambda op: op.creation_index, reverse=True)
+
+
+class _Reverse:
+    """The gradients found so far: several for a tensor that is read several times."""
+
+    def __init__(self, graph: graphs.Graph, colocate: bool, gate: bool) -> None:
+        self._graph = graph
+        self._colocate = colocate
+        self._gate = gate
+        self._parts: dict[graphs.Tensor, list[Any]] = {}
+
+    def receive(self, tensor: graphs.Tensor, gradient: Any) -> None:
+        """Note a gradient that reached `tensor`."""
+        self._parts.setdefault(tensor, []).append(gradient)
+
+    def total(self, tensor: graphs.Tensor) -> Any:
+        """Return the sum of what reached `tensor`, or None."""
+        parts = self._parts.get(tensor)
+        if not parts:
+            return None
+        if len(parts) > 1:
+            # Where the first of them is computed: a variable's parts must not all travel to it.
+            with self._graph.colocate_with(parts[0].op, ignore_existing=True):
+                self._parts[tensor] = parts = [_sum(parts)]
+        return parts[0]
+
+    def run(self, ops: Iterable[graphs.Operation]) -> None:
+        """Carry gradients from outputs to inputs; `ops` come after all that read them."""
+        for op in ops:
+            outputs = [self.total(tensor) for tensor in op.outputs]
+            if all(gradient is None for gradient in outputs):
+                continue
+            row = opdef.lookup(op.type) if opdef.is_defined(op.type) else None
+            if row is not None and row.not_differentiable:
+                continue
+            if row is None or row.gradient is None:
+                raise LookupError(
+                    f"No gradient defined for operation '{op.name}' (op type: {op.type})"
+                )
+            for tensor, gradient in zip(op.inputs, self._apply(row, op, outputs), strict=True):
+                if gradient is not None and tensor.dtype.base_dtype in _TRAINABLE:
+                    _check_shape(op, tensor, gradient)
+                    self.receive(tensor, gradient)
+
+    def _apply(self, row: opdef.OpDef, op: graphs.Operation, outputs: Sequence[Any]) -> list[Any]:
+        assert row.gradient is not None
+        with ExitStack() as blocks:
+            blocks.enter_context(self._graph.name_scope(f"{op.name}_grad"))
+            if self._colocate:
+                blocks.enter_context(self._graph.colocate_with(op))
+            found = list(row.gradient(op, outputs, raw))
+            if len(found) != len(op.inputs):
+                raise ValueError(
+                    f"Num gradients {len(found)} generated for op {op.node_def} do not match num "
+                    f"inputs {len(op.inputs)}"
+                )
+            if self._gate and sum(gradient is not None for gradient in found) > 1:
+                found = grouping.tuple_of(found)
+            return found
+
+
+def _check_shape(op: graphs.Operation, tensor: graphs.Tensor, gradient: Any) -> None:
+    """Give a gradient the static shape of what it is the gradient of."""
+    if isinstance(gradient, indexed_slices.IndexedSlices):
+        return
+    try:
+        gradient.set_shape(tensor.shape)
+    except ValueError:
+        raise ValueError(
+            "Incompatible shapes between op input and calculated input gradient.  Forward "
+            f"operation: {op.name}.  Input: {tensor.name}. Original input shape: {tensor.shape}.  "
+            f"Calculated input gradient shape: {gradient.shape}"
+        ) from None
+
+
+def _sum(parts: Sequence[Any]) -> Any:
+    if all(isinstance(part, indexed_slices.IndexedSlices) for part in parts):
+        return indexed_slices.IndexedSlices(
+            raw.ConcatV2([part.values for part in parts], 0),
+            raw.ConcatV2(_same_type([part.indices for part in parts]), 0),
+            parts[0].dense_shape,
+        )
+    return raw.AddN([convert.convert_to_tensor(part) for part in parts])
+
+
+def _same_type(indices: Sequence[graphs.Tensor]) -> list[Any]:
+    if len({tensor.dtype.base_dtype for tensor in indices}) == 1:
+        return list(indices)
+    return [raw.Cast(tensor, DstT=dtypes.int64) for tensor in indices]

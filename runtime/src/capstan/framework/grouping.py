@@ -1,0 +1,87 @@
+"""Operations that only wait: `tf.group`, `tf.tuple`, `tf.no_op`."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from capstan.framework import graph as graphs
+from capstan.framework import indexed_slices
+from capstan.framework.raw import raw
+
+
+def no_op(name: str | None = None) -> graphs.Operation:
+    """Return an operation that does nothing, but can wait for others."""
+    op: graphs.Operation = raw.NoOp(name=name)
+    return op
+
+
+def group(*inputs: Any, name: str | None = None) -> graphs.Operation:
+    """Return an operation that has run when all of `inputs` have.
+
+    Inputs on several devices are first gathered device by device, so that each device tells the others
+    once.
+
+    Raises:
+        TypeError: an input is no operation, tensor or variable.
+    """
+    elements = [_operation(item) for item in inputs if item is not None]
+    graph = graphs.graph_of(elements)
+    by_device: dict[str, list[graphs.Operation]] = {}
+    for op in elements:
+        by_device.setdefault(op.device, []).append(op)
+    with graph.as_default():
+        if len(by_device) <= 1:
+            return _waiting(graph, elements, next(iter(by_device), ""), name)
+        with graph.name_scope(name or "group_deps") as scope:
+            gathered = [
+                _waiting(graph, by_device[device], device, None) for device in sorted(by_device)
+            ]
+            with graph.control_dependencies(gathered):
+                return no_op(scope)
+
+
+def tuple_of(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Iterable[Any] | None = None
+) -> list[Any]:
+    """Return tensors of the same values that become available only when all of them are.
+
+    None and IndexedSlices stay what they are in the list.
+
+    Raises:
+        ValueError: no tensor among `tensors`.
+    """
+    with graphs.graph_of(t for t in tensors if t is not None).name_scope(name or "tuple"):
+        waited = [_operation(t) for t in tensors if t is not None]
+        if not waited:
+            raise ValueError("Must have at least one Tensor")
+        gate = group(*waited, *(control_inputs or ()))
+        return [None if t is None else _gated(t, gate) for t in tensors]
+
+
+def _gated(value: Any, gate: graphs.Operation) -> Any:
+    if isinstance(value, indexed_slices.IndexedSlices):
+        return indexed_slices.IndexedSlices(
+            _gated(value.values, gate), value.indices, value.dense_shape
+        )
+    with gate.graph.control_dependencies([gate]), gate.graph.colocate_with(value.op):
+        return raw.Identity(value, name="control_dependency")
+
+
+def _operation(item: Any) -> graphs.Operation:
+    if isinstance(item, indexed_slices.IndexedSlices):
+        item = item.values
+    found = item if isinstance(item, graphs.Operation) else getattr(item, "op", None)
+    if not isinstance(found, graphs.Operation):
+        raise TypeError(
+            f"Expected tf.group() expected Tensor objects not {type(item).__name__}: {item!r}"
+        )
+    return found
+
+
+def _waiting(
+    graph: graphs.Graph, ops: Sequence[graphs.Operation], device: str, name: str | None
+) -> graphs.Operation:
+    with graph.control_dependencies(ops):
+        if not device:
+            return no_op(name)
+        with graph.device(device):
+            return no_op(name)

@@ -1,0 +1,85 @@
+"""What Python's operators do to tensors: `x + 1` adds an operation named `add`.
+
+The other operand becomes a constant of the tensor's type; types are never mixed silently
+(python/ops/math_ops.py).
+"""
+
+from typing import Any
+
+from capstan.core import dtypes
+from capstan.framework import arguments, convert, operand
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+_OPS = {
+    "add": "Add",
+    "sub": "Sub",
+    "mul": "Mul",
+    "floordiv": "FloorDiv",
+    "mod": "FloorMod",
+    "pow": "Pow",
+    "matmul": "MatMul",
+    "and": "LogicalAnd",
+    "or": "LogicalOr",
+}
+
+_QUOTIENT_TYPES = {
+    dtypes.int8: dtypes.float32,
+    dtypes.int16: dtypes.float32,
+    dtypes.uint8: dtypes.float32,
+    dtypes.uint16: dtypes.float32,
+    dtypes.int32: dtypes.float64,
+    dtypes.int64: dtypes.float64,
+    dtypes.uint32: dtypes.float64,
+    dtypes.uint64: dtypes.float64,
+}
+
+
+def binary(name: str, x: Any, y: Any) -> Any:
+    """Add the operation of a Python operator; `name` is the operator's, or an op's for comparisons.
+
+    Raises:
+        TypeError: operands of different types, or of one that the op does not take.
+    """
+    if name[0].isupper():
+        return getattr(raw, name)(x, y)
+    graph = graphs.graph_of((x, y))
+    with graph.as_default(), graph.name_scope(name) as scope:
+        x, y = _as_operands(x, y)
+        if name == "truediv":
+            return true_divide(x, y, scope)
+        if name == "xor":
+            both = raw.LogicalAnd(x, y)
+            return raw.LogicalAnd(raw.LogicalOr(x, y), raw.LogicalNot(both), name=scope)
+        return getattr(raw, _OPS[name])(x, y, name=scope)
+
+
+def true_divide(x: Any, y: Any, name: str | None) -> Any:
+    """Divide two tensors; whole numbers become floats first, as Python's `/` does.
+
+    Raises:
+        TypeError: tensors of different types.
+    """
+    if x.dtype.base_dtype is not y.dtype.base_dtype:
+        raise TypeError(
+            f"x and y must have the same dtype, got {x.dtype.base_dtype!r} != "
+            f"{y.dtype.base_dtype!r}"
+        )
+    quotient = _QUOTIENT_TYPES.get(x.dtype.base_dtype)
+    if quotient is not None:
+        x, y = raw.Cast(x, DstT=quotient), raw.Cast(y, DstT=quotient)
+    return raw.RealDiv(x, y, name=name)
+
+
+def unary(op: str, x: Any) -> Any:
+    return getattr(raw, op)(x)
+
+
+def _as_operands(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return both as tensors; what is none yet takes the type of the other."""
+    mine, theirs = arguments.dtype_of(x), arguments.dtype_of(y)
+    x = convert.convert_to_tensor(x, theirs if mine is None else None, "x")
+    return x, convert.convert_to_tensor(y, mine if theirs is None else None, "y")
+
+
+operand.bind(binary=binary, unary=unary)
