@@ -63,7 +63,8 @@ def _fault(error: ErrorDetails) -> Fault:
         case "extra_forbidden":
             message = "is no field" + _did_you_mean(str(where[-1]), _fields_beside(where))
         case "invalid_key":
-            message = "is no field: names of fields are text"
+            where = where[:-1]
+            message = f"{_shown(given)} is no field: names of fields are text"
         case "literal_error" | "enum":
             message = f"must be {_alternatives(context['expected'])}, not {_shown(given)}"
         case "greater_than_equal":

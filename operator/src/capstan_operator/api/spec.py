@@ -22,6 +22,7 @@ DEFAULT_TERMINATION_GRACE_SECONDS = 30
 """Kubernetes' own default of a pod's `terminationGracePeriodSeconds`."""
 
 Count = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX)]
+Replicas = Annotated[int, Field(strict=True, ge=0, le=4096)]
 WholeSeconds = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX)]
 PositiveSeconds = Annotated[int, Field(strict=True, ge=1, le=INT32_MAX)]
 Seconds = Annotated[float, Field(strict=True, ge=0, le=INT32_MAX, allow_inf_nan=False)]
@@ -115,7 +116,7 @@ class PodTemplate(PodModel):
 class ReplicaSpec(Model):
     """The tasks of one replica type."""
 
-    replicas: Count = 1
+    replicas: Replicas = 1
     restart_policy: RestartPolicy = RestartPolicy.ON_FAILURE
     on_failure: OnFailure = OnFailure.RESTART_TASK
     template: PodTemplate
@@ -172,7 +173,7 @@ class Spec(Model):
 class Metadata(Model):
     """Kubernetes' own, as far as a TrainingJob on its own has it."""
 
-    name: Text
+    name: StrictStr
     namespace: Text = "default"
     uid: Uid = Uid("")
     """Identity of the job over its whole life. Empty until whoever runs the job gives it one."""

@@ -9,8 +9,9 @@ JSON names are the camelCase of the attributes'. Unset fields are left out.
 """
 
 import enum
+import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
     AwareDatetime,
@@ -155,8 +156,14 @@ class Status(Model):
 
 
 def render(status: Status) -> dict[str, Any]:
-    """Turn a status into what JSON and Kubernetes hold: camelCase, times as RFC 3339 text."""
-    return status.model_dump(mode="json", by_alias=True, exclude_none=True)
+    """Turn a status into what JSON and Kubernetes hold: camelCase, times as RFC 3339 text.
+
+    Metrics that are not finite become the texts "NaN", "Infinity" and "-Infinity", as JSON has no
+    such numbers; `load` reads them.
+    """
+    # Through text, because pydantic lets NaN stand in a dump to Python values.
+    document = json.loads(status.model_dump_json(by_alias=True, exclude_none=True))
+    return cast(dict[str, Any], document)
 
 
 def load(document: Mapping[str, Any]) -> Status:

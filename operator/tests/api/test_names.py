@@ -1,0 +1,37 @@
+"""Names that others rely on."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capstan_operator.api import names
+from capstan_operator.api.names import ReplicaType, TaskName
+
+
+@given(st.sampled_from(ReplicaType), st.integers(0, 10**9))
+def test_a_task_name_is_read_as_it_was_written(kind: ReplicaType, index: int) -> None:
+    name = TaskName(kind, index)
+    assert TaskName.parse(str(name)) == name
+    assert re.fullmatch(names.DNS_LABEL, str(name))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "worker",
+        "worker-",
+        "worker-01",
+        "worker--1",
+        "Worker-1",
+        "master-0",
+        " ps-0",
+        "ps-0\n",
+        "ps-٣",
+    ],
+)
+def test_what_is_no_task_name_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no task name: write <type>-<index> with the type one of"):
+        TaskName.parse(text)

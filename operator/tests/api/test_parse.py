@@ -1,0 +1,442 @@
+"""A TrainingJob from text: right ones with their defaults, wrong ones with all their faults."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capstan_operator.api import names
+from capstan_operator.api.names import ReplicaType
+from capstan_operator.api.parse import parse
+from capstan_operator.api.spec import OnFailure, RestartPolicy, SuccessPolicy, TrainingJob
+from capstan_operator.errors import Invalid
+
+DIGITS = """
+apiVersion: capstan.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: digits}
+spec:
+  replicaSpecs:
+    ps:
+      template: &template
+        spec:
+          containers:
+          - {name: trainer, image: "capstan/digits:dev", command: [python, train.py]}
+    worker:
+      replicas: 2
+      template: *template
+"""
+
+
+def faults(text: str) -> list[str]:
+    with pytest.raises(Invalid) as caught:
+        parse(text)
+    return [str(fault) for fault in caught.value.faults]
+
+
+def changed(*path: str | int, to: object) -> str:
+    """The job of `DIGITS` with one field set; `DELETE` deletes it."""
+    document = json.loads(json.dumps(yaml.safe_load(DIGITS)))  # without shared parts
+    place: Any = document
+    for part in path[:-1]:
+        place = place[part] if isinstance(part, int) else place.setdefault(part, {})
+    if to is DELETE:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = to
+    return str(yaml.safe_dump(document))
+
+
+DELETE = object()
+WORKER = ("spec", "replicaSpecs", "worker")
+CONTAINER = (*WORKER, "template", "spec", "containers", 0)
+
+
+def test_a_job_gets_the_defaults_of_the_api() -> None:
+    job = parse(DIGITS)
+    assert (job.metadata.name, job.metadata.namespace, job.metadata.uid) == (
+        "digits",
+        "default",
+        "",
+    )
+    ps, run = job.replica(ReplicaType.PS), job.spec.run_policy
+    assert (ps.replicas, ps.restart_policy, ps.on_failure) == (
+        1,
+        RestartPolicy.ON_FAILURE,
+        OnFailure.RESTART_TASK,
+    )
+    assert (run.backoff_limit, run.infrastructure_backoff_limit) == (6, 100)
+    assert (run.active_deadline_seconds, run.ps_grace_period_seconds) == (None, 30)
+    assert run.restart_backoff.model_dump() == {
+        "initial_seconds": 5,
+        "factor": 2,
+        "max_seconds": 300,
+        "reset_after_seconds": 600,
+    }
+    assert job.spec.success_policy is SuccessPolicy.DEFAULT
+    assert job.spec.cluster.port is None
+    assert ps.template.spec.termination_grace_period_seconds == 30
+    assert [str(task) for task in job.tasks()] == ["ps-0", "worker-0", "worker-1"]
+
+
+def test_tasks_stand_in_table_order_however_they_were_written() -> None:
+    text = changed(
+        "spec", "replicaSpecs", "chief", to=yaml.safe_load(DIGITS)["spec"]["replicaSpecs"]["ps"]
+    )
+    assert [str(task) for task in parse(text).tasks()] == [
+        "chief-0",
+        "ps-0",
+        "worker-0",
+        "worker-1",
+    ]
+    assert {kind for kind, _ in parse(text).spec.replica_specs.items()} == {"chief", "ps", "worker"}
+
+
+def test_a_pod_template_belongs_to_its_user() -> None:
+    text = changed(*CONTAINER, "resources", to={"limits": {"nvidia.com/gpu": 1}})
+    container = parse(text).replica(ReplicaType.WORKER).template.trainer
+    assert container.model_extra == {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    text = changed(*WORKER, "template", "spec", "fromTheFuture", to=[1])
+    spec = parse(text).replica(ReplicaType.WORKER).template.spec
+    assert spec.model_extra == {"fromTheFuture": [1]}
+
+
+def test_the_trainer_is_the_container_of_that_name_or_the_only_one() -> None:
+    assert parse(DIGITS).replica(ReplicaType.PS).template.trainer.command == ("python", "train.py")
+    text = changed(
+        *WORKER, "template", "spec", "containers", to=[{"name": "log"}, {"name": "trainer"}]
+    )
+    template = parse(text).replica(ReplicaType.WORKER).template
+    assert (template.trainer.name, template.trainer_index) == ("trainer", 1)
+    text = changed(*CONTAINER, "name", to="other")
+    assert parse(text).replica(ReplicaType.WORKER).template.trainer.name == "other"
+
+
+def test_an_unset_field_may_be_written_as_null() -> None:
+    text = changed("spec", "runPolicy", to={"activeDeadlineSeconds": None, "backoffLimit": None})
+    assert parse(text) == parse(DIGITS)
+
+
+def test_variables_may_come_from_elsewhere() -> None:
+    env = [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": {"fieldRef": {}}}]
+    container = (
+        parse(changed(*CONTAINER, "env", to=env)).replica(ReplicaType.WORKER).template.trainer
+    )
+    assert [(one.name, one.value) for one in container.env] == [("A", "1"), ("B", None)]
+
+
+def test_a_job_takes_an_identity_without_other_change() -> None:
+    job = parse(DIGITS)
+    named = job.with_uid(names.Uid("u"))
+    assert named.metadata.uid == "u"
+    assert named.with_uid(names.Uid("")) == job
+
+
+NAME = "spec.replicaSpecs.worker"
+
+
+@pytest.mark.parametrize(
+    "path, value, fault",
+    [
+        (("metadata", "name"), DELETE, "metadata.name: is required"),
+        (("metadata", "name"), 7, "metadata.name: must be text, not 7; put it in quotes"),
+        (("metadata", "namespace"), "", "metadata.namespace: must not be empty"),
+        (("metadata", "nmae"), "x", "metadata.nmae: is no field; did you mean name?"),
+        (
+            ("metadata", "labels"),
+            {"a": 1},
+            "metadata.labels.a: must be text, not 1; put it in quotes",
+        ),
+        (("spec", "replicaSpecs"), DELETE, "spec.replicaSpecs: is required"),
+        (("spec", "replicaSpecs"), None, "spec.replicaSpecs: is required"),
+        (("spec", "replicaSpecs"), [], "spec.replicaSpecs: must be a mapping, not a list"),
+        (
+            ("spec", "workers"),
+            {},
+            "spec.workers: is no field; there are replicaSpecs, cluster, successPolicy, runPolicy",
+        ),
+        (
+            ("spec", "replicaSpecs", "workers"),
+            {},
+            "spec.replicaSpecs.workers: is no field; did you mean worker?",
+        ),
+        ((*WORKER, "replicas"), -1, f"{NAME}.replicas: must be at least 0, not -1"),
+        ((*WORKER, "replicas"), 4097, f"{NAME}.replicas: must be at most 4096, not 4097"),
+        ((*WORKER, "replicas"), "2", f"{NAME}.replicas: must be a whole number, not '2'"),
+        ((*WORKER, "replicas"), 1.5, f"{NAME}.replicas: must be a whole number, not 1.5"),
+        ((*WORKER, "replicas"), True, f"{NAME}.replicas: must be a whole number, not true"),
+        (
+            (*WORKER, "restartpolicy"),
+            "Never",
+            f"{NAME}.restartpolicy: is no field; did you mean restartPolicy?",
+        ),
+        (
+            (*WORKER, "restart_policy"),
+            "Never",
+            f"{NAME}.restart_policy: is no field; did you mean restartPolicy?",
+        ),
+        (
+            (*WORKER, "restartPolicy"),
+            "onfailure",
+            f"{NAME}.restartPolicy: must be Always, OnFailure, Never or ExitCode, not 'onfailure'",
+        ),
+        (
+            (*WORKER, "onFailure"),
+            7,
+            f"{NAME}.onFailure: must be RestartTask, RestartJob, FailJob or Ignore, not 7",
+        ),
+        ((*WORKER, "template"), DELETE, f"{NAME}.template: is required"),
+        (
+            (*WORKER, "template", "spec", "containers"),
+            [],
+            f"{NAME}.template.spec.containers: must not be empty",
+        ),
+        ((*CONTAINER, "name"), DELETE, f"{NAME}.template.spec.containers[0].name: is required"),
+        (
+            (*CONTAINER, "command"),
+            "python train.py",
+            f"{NAME}.template.spec.containers[0].command: must be a list, not 'python train.py';"
+            " write [python, train.py]",
+        ),
+        (
+            (*CONTAINER, "args"),
+            ["--port", 80],
+            f"{NAME}.template.spec.containers[0].args[1]: must be text, not 80; put it in quotes",
+        ),
+        (
+            (*CONTAINER, "env"),
+            [{"name": "DEBUG", "value": True}],
+            f"{NAME}.template.spec.containers[0].env[0].value: must be text, not true;"
+            " put it in quotes",
+        ),
+        (("spec", "cluster"), {"port": 0}, "spec.cluster.port: must be at least 1, not 0"),
+        (
+            ("spec", "cluster"),
+            {"port": 65536},
+            "spec.cluster.port: must be at most 65535, not 65536",
+        ),
+        (
+            ("spec", "successPolicy"),
+            "Any",
+            "spec.successPolicy: must be Default or AllWorkers, not 'Any'",
+        ),
+        (
+            ("spec", "runPolicy"),
+            {"backoffLimit": -1},
+            "spec.runPolicy.backoffLimit: must be at least 0, not -1",
+        ),
+        (
+            ("spec", "runPolicy"),
+            {"activeDeadlineSeconds": 0},
+            "spec.runPolicy.activeDeadlineSeconds: must be at least 1, not 0",
+        ),
+        (
+            ("spec", "runPolicy"),
+            {"restartBackoff": {"factor": 0.5}},
+            "spec.runPolicy.restartBackoff.factor: must be at least 1, not 0.5",
+        ),
+        (
+            ("spec", "runPolicy"),
+            {"restartBackoff": {"maxSeconds": float("inf")}},
+            "spec.runPolicy.restartBackoff.maxSeconds: must be a finite number, not inf",
+        ),
+        (("apiVersion",), "v1", "apiVersion: must be capstan.dev/v1alpha1, not 'v1'"),
+        (
+            ("apiVersion",),
+            DELETE,
+            "apiVersion: is required; write `apiVersion: capstan.dev/v1alpha1`",
+        ),
+        (("kind",), None, "kind: is required; write `kind: TrainingJob`"),
+        (("kind",), "trainingjob", "kind: must be TrainingJob, not 'trainingjob'"),
+        (("status",), {}, "status: is no field; there are apiVersion, kind, metadata, spec"),
+    ],
+)
+def test_one_wrong_field_is_one_fault_that_names_it(
+    path: tuple[str | int, ...], value: object, fault: str
+) -> None:
+    assert faults(changed(*path, to=value)) == [fault]
+
+
+MANY_FAULTS = """
+apiVersion: capstan.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: Digits}
+spec:
+  suspend: true
+  successPolicy: Any
+  replicaSpecs:
+    ps:
+      replicas: two
+      template: {spec: {containers: [{name: a, command: python}, {name: b}]}}
+    chief:
+      replicas: 2
+      restartpolicy: Never
+      template: {spec: {containers: [{image: x}]}}
+    evaluator: {replicas: 3, template: {spec: {containers: [{name: a}, {name: a}]}}}
+  runPolicy: {backoffLimit: -1, restartBackoff: {initialSeconds: 400}}
+"""
+
+
+def test_all_faults_of_a_file_are_told_at_once() -> None:
+    found = faults(MANY_FAULTS)
+    assert sorted(fault.split(": ")[0] for fault in found) == sorted(
+        [
+            "metadata.name",
+            "spec.suspend",
+            "spec.successPolicy",
+            "spec.replicaSpecs.ps.replicas",
+            "spec.replicaSpecs.ps.template.spec.containers[0].command",
+            "spec.replicaSpecs.ps.template.spec.containers",
+            "spec.replicaSpecs.chief.replicas",
+            "spec.replicaSpecs.chief.restartpolicy",
+            "spec.replicaSpecs.chief.template.spec.containers[0].name",
+            "spec.replicaSpecs.evaluator.replicas",
+            "spec.replicaSpecs.evaluator.template.spec.containers",
+            "spec.replicaSpecs.evaluator.template.spec.containers",
+            "spec.runPolicy.backoffLimit",
+            "spec.runPolicy.restartBackoff",
+        ]
+    )
+
+
+def test_a_key_given_twice_is_a_fault_and_not_the_last_one() -> None:
+    text = DIGITS + "    chief: {template: *template}\n    chief: {template: *template}\n"
+    assert faults(text) == [
+        "spec.replicaSpecs.chief: is given twice, on line 15 and on line 16; keep one"
+    ]
+
+
+def test_of_another_kind_only_that_is_told() -> None:
+    text = "apiVersion: v1\nkind: Pod\nmetadata: {name: A}\nspec: {containers: 7}\n"
+    assert faults(text) == [
+        "apiVersion: must be capstan.dev/v1alpha1, not 'v1'",
+        "kind: must be TrainingJob, not 'Pod'",
+    ]
+
+
+BEGINS = "a TrainingJob begins with `apiVersion:` and `kind:`"
+
+
+@pytest.mark.parametrize(
+    "text, fault",
+    [
+        ("", f"is empty; {BEGINS}"),
+        ("# nothing\n", f"is empty; {BEGINS}"),
+        ("- a", f"is no mapping; {BEGINS}"),
+        ("hello", f"is no mapping; {BEGINS}"),
+        (
+            "a: 1\n---\nb: 1",
+            "is no YAML that can be read on line 2, column 1: expected a single document",
+        ),
+        (
+            "a:\n  - [b\n",
+            "is no YAML that can be read on line 3, column 1: while parsing a flow sequence",
+        ),
+        (
+            "a: b: c",
+            "is no YAML that can be read on line 1, column 5: mapping values are not allowed",
+        ),
+        ("a: \x07", "is no YAML: unacceptable character"),
+        (
+            "a: !!python/object:os.system x",
+            "is no YAML that can be read on line 1, column 4: could not",
+        ),
+        (
+            "a: 2026-13-45",
+            "has a value that YAML cannot convert (month must be in 1..12); put it in quotes",
+        ),
+        ("a: &a [*a]", "a[0]: contains itself, through the alias on line 1"),
+        ("[" * 5000, "is nested too deeply"),
+    ],
+)
+def test_what_is_no_yaml_is_told_with_its_place(text: str, fault: str) -> None:
+    (found,) = faults(text)
+    assert found.startswith(fault)
+
+
+def test_names_of_fields_that_are_no_text_are_faults() -> None:
+    text = DIGITS + "7: 2\ntrue: 1\n"
+    assert sorted(faults(text)) == [
+        "7 is no field: names of fields are text",
+        "true is no field: names of fields are text",
+    ]
+    text = changed("spec", "runPolicy", to={7: 1})
+    assert faults(text) == ["spec.runPolicy: 7 is no field: names of fields are text"]
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+keys = st.text(max_size=6) | st.sampled_from(
+    [
+        "apiVersion",
+        "kind",
+        "metadata",
+        "name",
+        "spec",
+        "replicaSpecs",
+        "worker",
+        "replicas",
+        "template",
+        "containers",
+        "command",
+        "env",
+        "runPolicy",
+        "restartBackoff",
+        "maxSeconds",
+    ]
+)
+documents = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def answer(text: str) -> TrainingJob | list[str]:
+    """What `parse` says, of the two things that it promises."""
+    try:
+        return parse(text)
+    except Invalid as invalid:
+        return [str(fault) for fault in invalid.faults]
+
+
+@given(st.text(max_size=60) | documents.map(json.dumps) | documents.map(yaml.safe_dump))
+def test_any_text_is_a_job_or_says_what_is_wrong(text: str) -> None:
+    assert answer(text)
+
+
+@given(st.data())
+def test_any_wrong_value_anywhere_is_a_fault_and_never_an_accident(data: st.DataObject) -> None:
+    document = yaml.safe_load(DIGITS)
+    places = [(document, key) for key in document]
+    for place, key in places:
+        inner = place[key]
+        entries = (
+            inner.items()
+            if isinstance(inner, dict)
+            else enumerate(inner)
+            if isinstance(inner, list)
+            else ()
+        )
+        places += [(inner, name) for name, _ in entries]
+    place, key = data.draw(st.sampled_from(places))
+    place[key] = data.draw(documents)
+    assert answer(yaml.safe_dump(document))
+
+
+legal_names = st.from_regex(r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?", fullmatch=True)
+
+
+@given(legal_names, st.integers(1, 4096))
+def test_every_name_that_a_legal_job_gives_is_a_dns_label(name: str, workers: int) -> None:
+    document = yaml.safe_load(DIGITS)
+    document["metadata"]["name"] = name
+    document["spec"]["replicaSpecs"]["worker"]["replicas"] = workers
+    job: TrainingJob = parse(yaml.safe_dump(document))
+    for task in job.tasks():
+        pod = f"{job.metadata.name}-{task}"
+        assert len(pod) <= 63
+        assert re.fullmatch(names.DNS_LABEL, pod)

@@ -1,0 +1,137 @@
+"""The rules that span fields: both columns of the table."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from capstan_operator.api import rules
+from capstan_operator.api.parse import parse
+from capstan_operator.errors import Fault, Invalid
+
+LABEL = "must be a DNS label: lowercase letters, digits and '-', beginning with a letter and ending"
+LONG = "is too long: the longest name of a task, <name>-<type>-<index>, has at most 63 characters"
+NOBODY = "a job needs a chief or at least one worker: nobody would train"
+TRAINER = "of several containers one must be named trainer: its end is the end of the task"
+CONTAINERS = "spec.replicaSpecs.worker.template.spec.containers"
+
+
+def job(name: str = "digits", run: object = None, containers: object = None, **counts: int) -> str:
+    inside = containers or [{"name": "trainer"}]
+    replicas = {
+        kind: {"replicas": count, "template": {"spec": {"containers": inside}}}
+        for kind, count in counts.items()
+    }
+    return yaml.safe_dump(
+        {
+            "apiVersion": "capstan.dev/v1alpha1",
+            "kind": "TrainingJob",
+            "metadata": {"name": name},
+            "spec": {"replicaSpecs": replicas, "runPolicy": run or {}},
+        }
+    )
+
+
+def named(*containers: str) -> list[dict[str, str]]:
+    return [{"name": name} for name in containers]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        job(worker=1),
+        job(chief=1),
+        job(chief=1, worker=0),
+        job(ps=3, worker=5, evaluator=1, chief=1),
+        job(name="a", worker=1),
+        job(name="a-1", worker=1),
+        job(name="x" * 54, worker=10),
+        job(name="x" * 53, worker=11),
+        job(name="x" * 51, worker=1, evaluator=1),
+        job(name="x" * 55, chief=1, worker=0),
+        job(worker=1, containers=named("only")),
+        job(worker=1, containers=named("log", "trainer")),
+        job(worker=1, run={"restartBackoff": {"initialSeconds": 300}}),
+        job(worker=1, run={"restartBackoff": {"initialSeconds": 7, "maxSeconds": 7}}),
+        job(worker=1, run={"restartBackoff": {"maxSeconds": 5}}),
+    ],
+)
+def test_these_keep_all_rules(text: str) -> None:
+    parse(text)
+
+
+@pytest.mark.parametrize(
+    "text, path, message",
+    [
+        *(
+            (job(name=name, worker=1), "metadata.name", LABEL)
+            for name in ("Digits", "1st", "a_b", "a.b", "-a", "a-", "a\n", "ä")
+        ),
+        (job(name="x" * 55, worker=10), "metadata.name", LONG),
+        (job(name="x" * 54, worker=11), "metadata.name", LONG),
+        (job(name="x" * 52, worker=1, evaluator=1), "metadata.name", LONG),
+        (job(), "spec.replicaSpecs", NOBODY),
+        (job(ps=2), "spec.replicaSpecs", NOBODY),
+        (job(ps=1, worker=0, chief=0), "spec.replicaSpecs", NOBODY),
+        (job(evaluator=1), "spec.replicaSpecs", NOBODY),
+        (job(chief=2), "spec.replicaSpecs.chief.replicas", "a job has at most one chief"),
+        (
+            job(worker=1, evaluator=2),
+            "spec.replicaSpecs.evaluator.replicas",
+            "a job has at most one evaluator",
+        ),
+        (job(worker=1, containers=named("a", "b")), CONTAINERS, TRAINER),
+        (
+            job(worker=1, containers=named("trainer", "trainer")),
+            CONTAINERS,
+            "containers must have different names",
+        ),
+        (
+            job(worker=1, run={"restartBackoff": {"initialSeconds": 301}}),
+            "spec.runPolicy.restartBackoff",
+            "initialSeconds must not be more than maxSeconds",
+        ),
+        (
+            job(worker=1, run={"restartBackoff": {"maxSeconds": 4}}),
+            "spec.runPolicy.restartBackoff",
+            "initialSeconds must not be more than maxSeconds",
+        ),
+    ],
+)
+def test_each_rule_is_broken_by_one_thing_only(text: str, path: str, message: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        parse(text)
+    (fault,) = caught.value.faults
+    assert fault.path == path
+    assert fault.message.startswith(message)
+
+
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: f"{rule.path}: {rule.message[:20]}")
+@pytest.mark.parametrize("wrong", ["text", [], [7], True, 1.5])
+def test_a_rule_holds_where_the_schema_has_spoken(rule: rules.Rule, wrong: Any) -> None:
+    replica = {"replicas": wrong, "template": {"spec": {"containers": wrong}}}
+    for document in (
+        {"metadata": wrong, "spec": wrong},
+        {"metadata": {"name": wrong}, "spec": {"replicaSpecs": wrong, "runPolicy": wrong}},
+        {"spec": {"runPolicy": {"restartBackoff": wrong}}},
+        {"spec": {"runPolicy": {"restartBackoff": {"initialSeconds": wrong}}}},
+        {"spec": {"replicaSpecs": {"worker": replica, "chief": wrong, "evaluator": replica}}},
+    ):
+        assert rule.holds(document)
+
+
+def test_all_rules_have_both_columns_and_different_places_or_words() -> None:
+    told = [(rule.path, rule.message) for rule in rules.RULES]
+    assert len(set(told)) == len(told)
+    for rule in rules.RULES:
+        assert rule.cel.startswith(("self.", "!has(self.", "(has(self.", "size(self."))
+        assert rule.cel.count("(") == rule.cel.count(")")
+        fields = re.findall(r"self\.(metadata\.name|spec\.[A-Za-z.]+)", rule.cel)
+        assert any(field.startswith(rule.path.split(".")[0]) for field in fields)
+
+
+def test_a_fault_is_told_as_path_and_message() -> None:
+    assert str(Fault("--port", "is in use")) == "--port: is in use"
+    assert str(Fault("", "is empty")) == "is empty"
+    assert str(Invalid((Fault("a", "x"), Fault("b", "y")))) == "a: x; b: y"

@@ -1,0 +1,538 @@
+"""What a job does when something happens to it: scenarios, told on a small world."""
+
+import dataclasses
+from datetime import timedelta
+
+import pytest
+from reconcile.world import START, World, make_job, task, view
+
+from capstan_operator.api.names import ReplicaType, Uid
+from capstan_operator.api.status import Phase, Progress, Status
+from capstan_operator.reconcile.actions import NewsType, Plan, StartTask, StopTask
+from capstan_operator.reconcile.observe import Observed, TaskPhase
+from capstan_operator.reconcile.plan import plan
+
+QUICK = {"restartBackoff": {"initialSeconds": 1}}
+
+
+def running(**kwargs: object) -> World:
+    return World(make_job(run=QUICK, **kwargs)).settle()
+
+
+def reasons(world: World) -> list[str]:
+    return [news.reason for news in world.news]
+
+
+def test_a_new_job_starts_every_task_once() -> None:
+    world = World(make_job(chief=1, ps=2, workers=2, evaluator=1))
+    first = world.tick()
+    names = ["chief-0", "ps-0", "ps-1", "worker-0", "worker-1", "evaluator-0"]
+    assert first.actions == tuple(StartTask(task(name), 1, 1) for name in names)
+    assert first.status is not None
+    assert (first.status.phase, first.status.start_time) == (Phase.PENDING, START)
+    world.settle()
+    assert world.states() == dict.fromkeys(names, "Running")
+    assert world.started == len(names)
+    assert world.status.phase is Phase.RUNNING
+    assert [(one.type, one.message) for one in world.news] == [
+        (NewsType.NORMAL, "6 tasks run, epoch 1")
+    ]
+
+
+def test_a_start_that_was_not_seen_is_asked_for_again() -> None:
+    world = World(make_job(ps=0, workers=1))
+    first = world.tick(effects=1)
+    assert world.tick(effects=0) == dataclasses.replace(first, status=None)
+
+
+def test_a_job_is_running_when_every_task_is_ready() -> None:
+    world = World(make_job())
+    world.tick()
+    world.change("worker-1", ready=False).settle()
+    assert (world.status.phase, world.states()["worker-1"]) == (Phase.STARTING, "Starting")
+    world.change("worker-1", phase=TaskPhase.PENDING).settle()
+    assert world.states()["worker-1"] == "Pending"
+    assert reasons(world) == []
+    (ready,) = world.status.conditions
+    assert (ready.status, ready.reason, ready.message) == (
+        "False",
+        "Starting",
+        "waiting for worker-1",
+    )
+    world.wait(3).change("worker-1", phase=TaskPhase.RUNNING, ready=True).settle()
+    (ready,) = world.status.conditions
+    assert (ready.status, ready.last_transition_time) == ("True", START + timedelta(seconds=3))
+    assert world.status.last_transition_time == START + timedelta(seconds=3)
+
+
+def test_a_worker_that_failed_comes_back_alone_after_its_wait() -> None:
+    world = running()
+    world.wait(10).fail("worker-1", code=1, words="ValueError: boom\n").settle()
+    row = world.row("worker-1")
+    assert (row.state.value, row.attempt, row.uid) == ("BackOff", 2, None)
+    assert (row.exit_code, row.message) == (1, "ValueError: boom\n")
+    assert row.finished_at == START + timedelta(seconds=10)
+    assert row.retry_at == world.again_at
+    assert world.status.phase is Phase.DEGRADED
+    assert world.status.epoch == 1
+    assert world.started == 3
+    before = world.news[-1].message
+    assert before.startswith("worker-1 attempt 1: exit code 1: ValueError: boom; attempt 2 in ")
+    assert before.endswith(" s (restart 1 of 6)")
+    world.wait_for_retry()
+    assert world.done[-2:] == [
+        StopTask(task("worker-1"), Uid("worker-1#3"), 30, "another attempt takes its place"),
+        StartTask(task("worker-1"), 2, 1),
+    ]
+    assert world.states() == dict.fromkeys(["ps-0", "worker-0", "worker-1"], "Running")
+    assert world.status.restarts.application == 1
+    assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 1
+    assert reasons(world) == ["Running", "Restarting", "Running"]
+    assert world.again_at is None
+
+
+def test_what_has_ended_stays_to_be_read_until_its_next_attempt_is_due() -> None:
+    world = running().fail("worker-1").settle()
+    assert world.life("worker-1").has_ended
+    assert world.again_at is not None
+    world.now = world.again_at - timedelta(microseconds=1)
+    world.settle()
+    assert world.life("worker-1").has_ended
+    world.wait_for_retry()
+    assert world.life("worker-1").attempt == 2
+
+
+def test_a_lost_ps_advances_the_epoch_and_the_workers_stay() -> None:
+    world = running()
+    workers = [world.life("worker-0"), world.life("worker-1")]
+    world.fail("ps-0", code=137).settle()
+    assert world.status.epoch == 2
+    assert world.status.phase is Phase.DEGRADED
+    world.wait_for_retry()
+    assert world.done[-1] == StartTask(task("ps-0"), 2, 2)
+    assert [world.life("worker-0"), world.life("worker-1")] == workers
+    assert world.status.epoch == 2
+    world.vanish("ps-0").settle()
+    assert world.status.epoch == 3
+
+
+def test_several_ps_lost_at_once_are_one_epoch() -> None:
+    world = running(ps=2).fail("ps-0").fail("ps-1").settle()
+    assert world.status.epoch == 2
+    assert world.status.restarts.application == 2
+
+
+def test_a_ps_that_never_ran_lost_nothing() -> None:
+    world = World(make_job(run=QUICK))
+    world.tick()
+    world.fail("ps-0", None, reason="CreateFailed", words="exec: no such file").settle()
+    row = world.row("ps-0")
+    assert (row.state.value, row.attempt, world.status.epoch) == ("CreateFailed", 2, 1)
+    assert world.status.restarts.application == world.status.restarts.infrastructure == 0
+    assert world.news[-1].message.endswith(" s")
+    world.wait_for_retry()
+    assert world.states()["ps-0"] == "Running"
+
+
+@pytest.mark.parametrize("disturb", ["delete", "vanish"])
+def test_whoever_goes_unasked_is_the_machines_fault_once(disturb: str) -> None:
+    world = running()
+    getattr(world, disturb)("worker-1").settle()
+    restarts = world.status.restarts
+    assert (restarts.application, restarts.infrastructure) == (0, 1)
+    assert world.news[-1].message.endswith("(infrastructure restart 1 of 100)")
+    world.wait_for_retry()
+    assert world.row("worker-1").attempt == 2
+    assert world.status.restarts == restarts
+
+
+def test_exit_0_after_somebody_asked_for_it_does_not_end_the_job() -> None:
+    world = running()
+    world.delete("worker-0").tick()
+    assert world.states()["worker-0"] == "Stopping"
+    world.succeed("worker-0")
+    world.tick()
+    assert world.status.phase is Phase.DEGRADED
+    assert world.status.restarts.infrastructure == 1
+
+
+def test_a_task_that_is_done_is_remembered_when_it_is_gone() -> None:
+    world = running().succeed("worker-1").settle()
+    world.vanish("worker-1").settle()
+    assert world.states()["worker-1"] == "Succeeded"
+    assert world.status.phase is Phase.RUNNING
+    assert world.started == 3
+
+
+def test_a_stale_life_is_stopped_and_counts_for_nothing() -> None:
+    world = running()
+    old = view("worker-1", attempt=7, uid=Uid("old"))
+    other = view("worker-1", uid=Uid("other"))
+    world.lives |= {"old": old, "other": other}
+    decided = world.tick()
+    assert {one.uid for one in decided.actions if isinstance(one, StopTask)} == {"old", "other"}
+    world.change("worker-1", phase=TaskPhase.FAILED, exit_code=1)
+    world.settle()
+    assert world.status.restarts.application == 0
+    assert world.states()["worker-1"] == "Running"
+
+
+def test_a_task_that_the_job_does_not_have_is_stopped() -> None:
+    world = running()
+    world.lives[Uid("w7")] = view("worker-7", uid=Uid("w7"))
+    world.lives[Uid("e0")] = view("evaluator-0", uid=Uid("e0"))
+    assert world.tick().actions == (
+        StopTask(task("evaluator-0"), Uid("e0"), 30, "the job has no such task"),
+        StopTask(task("worker-7"), Uid("w7"), 30, "the job has no such task"),
+    )
+    assert world.tick().actions == ()
+
+
+def test_the_waits_of_a_task_grow_and_start_anew_after_health() -> None:
+    world = running()
+    waits = []
+    for healthy in (0, 0, 0, 600):
+        world.wait(healthy).fail("worker-1").settle()
+        assert world.again_at is not None
+        waits.append((world.again_at - world.now).total_seconds())
+        world.wait_for_retry()
+    assert [round(wait / full) for wait, full in zip(waits, (1, 2, 4, 1), strict=True)] == [1] * 4
+    assert world.row("worker-1").failures_in_a_row == 1
+
+
+def test_the_budget_is_the_number_of_restarts_and_the_job_says_what_broke_it() -> None:
+    world = World(make_job(run=QUICK | {"backoffLimit": 1})).settle()
+    world.fail("worker-1", words="first\n").settle().wait_for_retry()
+    world.fail("ps-0", 3, words="a\nOSError: disk is full\n").settle()
+    status = world.status
+    assert status.phase is Phase.FAILED
+    assert status.failure == "ps-0 attempt 1: exit code 3: OSError: disk is full"
+    assert status.restarts.application == 1
+    assert status.epoch == 1
+    (ready, failed) = status.conditions
+    assert (ready.type, ready.status) == ("ClusterReady", "False")
+    assert (failed.type, failed.status, failed.reason) == ("Failed", "True", "BackoffLimitExceeded")
+    assert (
+        failed.message
+        == f"{status.failure} (spec.runPolicy.backoffLimit allows 1 restarts, no more)"
+    )
+    assert (world.news[-1].type, world.news[-1].reason) == (NewsType.WARNING, "Failed")
+    assert world.states() == {"ps-0": "Failed", "worker-0": "Stopped", "worker-1": "Stopped"}
+    assert world.row("ps-0").exit_code == 3
+    assert status.completion_time == START + (world.now - START)
+    assert world.again_at is None
+
+
+def test_every_task_waits_on_its_own() -> None:
+    world = running().fail("worker-1").settle()
+    first = world.again_at
+    world.wait(0.1).fail("worker-0").settle()
+    assert world.again_at == first
+    world.wait_for_retry()
+    assert world.states() == {"ps-0": "Running", "worker-0": "BackOff", "worker-1": "Running"}
+
+
+def test_the_whole_job_restarts_together_for_one_charge() -> None:
+    world = running(each={"ps": {"onFailure": "RestartJob"}})
+    world.succeed("worker-1").settle()
+    world.fail("ps-0", words="no room").settle()
+    assert world.status.restarts.application == 1
+    assert world.status.epoch == 2
+    assert {row.attempt for row in world.status.tasks} == {2}
+    assert world.states() == dict.fromkeys(["ps-0", "worker-0", "worker-1"], "BackOff")
+    assert world.status.phase is Phase.RESTARTING
+    assert (world.row("worker-0").reason, world.row("worker-0").message) == (
+        "JobRestarted",
+        "because of ps-0",
+    )
+    assert world.row("ps-0").message == "no room"
+    assert {row.retry_at for row in world.status.tasks} == {world.again_at}
+    assert not [life for life in world.lives.values() if not life.has_ended]
+    assert world.news[-1].reason == "RestartingJob"
+    world.wait_for_retry()
+    assert world.states() == dict.fromkeys(["ps-0", "worker-0", "worker-1"], "Running")
+    starts = [one for one in world.done if isinstance(one, StartTask)]
+    assert [(one.attempt, one.epoch) for one in starts[-3:]] == [(2, 2)] * 3
+    assert [row.failures_in_a_row for row in world.status.tasks] == [1, 0, 0]
+
+
+def test_failures_beside_a_restart_of_the_job_are_its_consequences() -> None:
+    world = running(each={"ps": {"onFailure": "RestartJob"}})
+    world.wait(2).fail("ps-0", 1).fail("worker-0", 2).fail("worker-1", 3).settle()
+    assert world.status.restarts.application == 1
+    assert {row.attempt for row in world.status.tasks} == {2}
+
+
+def test_the_first_of_several_failures_restarts_the_job() -> None:
+    world = running(ps=2, each={"ps": {"onFailure": "RestartJob"}})
+    world.wait(2).fail("ps-1", 4).wait(1).fail("ps-0", 3).settle()
+    assert world.row("ps-1").exit_code == 4
+    assert world.news[-1].message.startswith("ps-1 attempt 1: exit code 4; the whole job restarts")
+
+
+def test_a_task_that_was_waiting_anyway_keeps_its_attempt_when_the_job_restarts() -> None:
+    world = running(each={"ps": {"onFailure": "RestartJob"}})
+    for _ in range(3):
+        world.fail("worker-1").settle().wait_for_retry()
+    world.fail("worker-1").settle()
+    late = world.row("worker-1").retry_at
+    world.fail("ps-0").settle()
+    assert world.row("worker-1").attempt == 5
+    assert world.row("worker-1").retry_at == late
+    assert world.row("worker-0").attempt == 2
+
+
+def test_what_ends_the_job_is_not_masked_by_what_restarts_a_task() -> None:
+    world = running(each={"ps": {"onFailure": "RestartJob"}, "worker": {"restartPolicy": "Never"}})
+    world.fail("ps-0", 1).wait(1).fail("worker-1", 2).settle()
+    assert world.status.failure == "worker-1 attempt 1: exit code 2"
+    assert world.status.restarts.application == 0
+    assert world.states() == {"ps-0": "Failed", "worker-0": "Stopped", "worker-1": "Failed"}
+
+
+def test_the_first_of_several_fatal_failures_is_the_reason() -> None:
+    world = running(each={"worker": {"onFailure": "FailJob"}})
+    world.wait(5).fail("worker-1", 4).wait(1).fail("worker-0", 5).settle()
+    assert world.status.failure == "worker-1 attempt 1: exit code 4"
+
+
+def test_an_ignored_task_stays_failed_and_the_job_goes_on() -> None:
+    world = running(each={"worker": {"onFailure": "Ignore"}}, chief=1)
+    world.fail("worker-1", 7).settle()
+    assert world.states()["worker-1"] == "Failed"
+    assert world.row("worker-1").exit_code == 7
+    assert world.status.phase is Phase.RUNNING
+    assert world.status.restarts.application == 0
+    assert world.status.replica_statuses[ReplicaType.WORKER].failed == 1
+    assert world.news[-1].message == (
+        "worker-1 attempt 1: exit code 7; ignored, as spec.replicaSpecs.worker.onFailure says"
+    )
+    world.vanish("worker-1").settle()
+    assert world.states()["worker-1"] == "Failed"
+    world.succeed("chief-0").settle()
+    assert world.status.phase is Phase.SUCCEEDED
+    assert world.states()["worker-1"] == "Failed"
+
+
+def test_an_ignored_ps_is_no_new_epoch() -> None:
+    world = running(each={"ps": {"onFailure": "Ignore"}}).fail("ps-0").settle()
+    assert world.status.epoch == 1
+
+
+def test_a_ps_that_exits_0_is_done_unless_it_always_runs() -> None:
+    world = running().succeed("ps-0").settle()
+    assert (world.states()["ps-0"], world.status.epoch) == ("Succeeded", 1)
+    world = running(each={"ps": {"restartPolicy": "Always"}}).succeed("ps-0").settle()
+    assert (world.states()["ps-0"], world.status.epoch) == ("BackOff", 2)
+    assert world.status.restarts.application == 1
+    assert world.row("ps-0").reason == "Completed"
+
+
+def test_success_stops_everybody_and_gives_the_ps_its_own_time() -> None:
+    slow = {
+        "template": {"spec": {"containers": [{"name": "t"}], "terminationGracePeriodSeconds": 7}}
+    }
+    job = make_job(run={"psGracePeriodSeconds": 99}, each={"worker": slow, "ps": slow}, evaluator=1)
+    world = World(job).settle().wait(60)
+    decided = world.succeed("worker-0").tick()
+    assert decided.actions == (
+        StopTask(task("ps-0"), Uid("ps-0#1"), 99, "the job is over"),
+        StopTask(task("worker-1"), Uid("worker-1#3"), 7, "the job is over"),
+        StopTask(task("evaluator-0"), Uid("evaluator-0#4"), 30, "the job is over"),
+    )
+    assert world.states() == {
+        "ps-0": "Stopping",
+        "worker-0": "Succeeded",
+        "worker-1": "Stopping",
+        "evaluator-0": "Stopping",
+    }
+    world.wait(4).settle()
+    assert world.states() == {
+        "ps-0": "Stopped",
+        "worker-0": "Succeeded",
+        "worker-1": "Stopped",
+        "evaluator-0": "Stopped",
+    }
+    assert world.status.phase is Phase.SUCCEEDED
+    assert world.status.completion_time == START + timedelta(seconds=60)
+    assert world.status.failure is None
+    (_, done) = world.status.conditions
+    assert (done.type, done.status, done.message) == ("Succeeded", "True", "worker-0 succeeded")
+    assert reasons(world) == ["Running", "Succeeded"]
+    assert world.life("worker-0").has_ended
+
+
+def test_outside_the_end_a_ps_is_stopped_like_any_task() -> None:
+    job = make_job(
+        run=QUICK | {"psGracePeriodSeconds": 99}, each={"worker": {"onFailure": "RestartJob"}}
+    )
+    world = World(job).settle()
+    decided = world.fail("worker-1").tick()
+    stops = {
+        str(one.task): one.grace_seconds for one in decided.actions if isinstance(one, StopTask)
+    }
+    assert stops == {"ps-0": 30, "worker-0": 30}
+
+
+def test_success_wins_over_a_failure_seen_with_it() -> None:
+    world = World(make_job(run={"backoffLimit": 0})).settle()
+    world.fail("ps-0", 1, words="gone").succeed("worker-0").settle()
+    assert world.status.phase is Phase.SUCCEEDED
+    assert world.states() == {"ps-0": "Failed", "worker-0": "Succeeded", "worker-1": "Stopped"}
+    assert world.row("ps-0").exit_code == 1
+    assert world.status.restarts.application == 0
+
+
+def test_a_job_that_is_over_stays_so_whatever_happens() -> None:
+    world = running().succeed("worker-0")
+    world.tick()
+    world.fail("ps-0", 1)
+    world.settle()
+    assert world.status.phase is Phase.SUCCEEDED
+    assert world.states()["ps-0"] == "Stopped"
+    assert world.row("ps-0").exit_code == 1
+    world.lives[Uid("late")] = view("worker-1", uid=Uid("late"))
+    assert world.tick().actions == (StopTask(task("worker-1"), Uid("late"), 30, "the job is over"),)
+    world.settle()
+    assert world.states()["worker-1"] == "Stopped"
+    assert world.status.restarts.application == 0
+
+
+def test_who_ends_well_by_itself_after_the_end_has_succeeded() -> None:
+    world = running().succeed("worker-0")
+    world.tick(effects=1)
+    world.wait(1).succeed("worker-1").settle()
+    assert world.states()["worker-1"] == "Succeeded"
+    assert world.row("worker-1").finished_at == START + timedelta(seconds=1)
+
+
+def test_who_ends_with_the_job_keeps_how_it_ended() -> None:
+    world = running().succeed("worker-0")
+    world.tick()
+    world.wait(2).change("ps-0", phase=TaskPhase.FAILED, exit_code=143, message="bye")
+    world.tick()
+    row = world.row("ps-0")
+    assert (row.state.value, row.exit_code, row.message) == ("Stopped", 143, "bye")
+    assert row.finished_at == START + timedelta(seconds=2)
+    world.wait(5)
+    assert world.decide().status is None
+
+
+def test_a_waiting_task_is_stopped_when_the_job_ends() -> None:
+    world = running().fail("worker-1").settle().succeed("worker-0").settle()
+    assert world.states()["worker-1"] == "Stopped"
+    assert world.row("worker-1").retry_at is None
+    assert world.again_at is None
+    assert world.wait(1000).decide() == Plan()
+
+
+def test_a_deadline_ends_the_job_and_is_waited_for() -> None:
+    world = World(make_job(run=QUICK | {"activeDeadlineSeconds": 60})).settle()
+    assert world.again_at == START + timedelta(seconds=60)
+    world.wait(10).fail("worker-1").settle()
+    assert world.again_at == world.row("worker-1").retry_at
+    world.wait_for_retry().wait(48).settle()
+    assert world.status.phase is Phase.RUNNING
+    world.wait_for_retry()
+    assert world.status.phase is Phase.FAILED
+    assert world.status.failure == "not done after 60 s"
+    assert world.status.conditions[1].reason == "DeadlineExceeded"
+    assert world.status.conditions[1].message == (
+        "not done after 60 s (spec.runPolicy.activeDeadlineSeconds)"
+    )
+    assert not world.lives
+
+
+def test_success_at_the_deadline_is_success() -> None:
+    world = World(make_job(run={"activeDeadlineSeconds": 60})).settle()
+    world.wait(60).succeed("worker-0").settle()
+    assert world.status.phase is Phase.SUCCEEDED
+
+
+def test_the_deadline_counts_from_the_first_pass_over_all_crashes() -> None:
+    job = make_job(run={"activeDeadlineSeconds": 60})
+    first = plan(job, Status(), Observed(), START)
+    assert first.status is not None
+    later = plan(job, first.status, Observed(), START + timedelta(seconds=60))
+    assert later.status is not None
+    assert later.status.phase is Phase.FAILED
+
+
+def test_progress_and_steps_are_passed_on_and_kept() -> None:
+    world = running()
+    world.progress = Progress(step=40, steps_per_second=8.5, metrics={"loss": float("nan"), "a": 1})
+    world.change("worker-1", step=39).settle()
+    assert world.status.progress is not None
+    assert (world.status.progress.step, list(world.status.progress.metrics)) == (40, ["loss", "a"])
+    assert world.row("worker-1").step == 39
+    world.progress = None
+    world.change("worker-1", step=None).settle()
+    assert world.status.progress.step == 40
+    assert world.row("worker-1").step == 39
+
+
+def test_the_last_progress_may_arrive_after_the_end() -> None:
+    world = running().succeed("worker-0").settle()
+    world.progress = Progress(step=100)
+    world.settle()
+    assert world.status.progress == Progress(step=100)
+
+
+def test_a_status_that_is_as_it_was_is_not_written() -> None:
+    world = running()
+    written = world.writes
+    world.wait(1000).settle().settle()
+    assert world.writes == written
+
+
+def test_the_table_keeps_the_order_of_the_job_and_the_end_of_long_messages() -> None:
+    world = running(chief=1, evaluator=1).fail("worker-1", words="x" * 5000 + "end").settle()
+    names = [str(row.name) for row in world.status.tasks]
+    assert names == ["chief-0", "ps-0", "worker-0", "worker-1", "evaluator-0"]
+    assert world.row("worker-1").message == "x" * 1021 + "end"
+
+
+def test_the_counts_of_a_type_are_those_of_its_rows() -> None:
+    world = running(workers=4, chief=1).succeed("worker-0").fail("worker-1")
+    world.change("worker-2", ready=False).settle()
+    counts = world.status.replica_statuses[ReplicaType.WORKER]
+    assert counts.model_dump() == {
+        "desired": 4,
+        "pending": 1,
+        "running": 2,
+        "ready": 1,
+        "succeeded": 1,
+        "failed": 0,
+        "restarts": 1,
+    }
+    assert set(world.status.replica_statuses) == {
+        ReplicaType.CHIEF,
+        ReplicaType.PS,
+        ReplicaType.WORKER,
+    }
+
+
+def test_a_large_job_names_the_first_it_waits_for() -> None:
+    world = World(make_job(workers=12))
+    world.tick()
+    for index in range(12):
+        world.change(f"worker-{index}", ready=False)
+    world.settle()
+    assert world.status.conditions[0].message == (
+        "waiting for worker-0, worker-1, worker-2, worker-3, worker-4, worker-5, worker-6, worker-7"
+        " and 4 more"
+    )
+
+
+def test_a_replacement_waits_until_the_name_is_free() -> None:
+    world = running(each={"ps": {"onFailure": "RestartJob"}}).fail("ps-0")
+    world.tick()
+    assert world.life("worker-0").deleting
+    assert world.again_at is not None
+    world.now = world.again_at
+    for _ in range(3):
+        started = [one.task for one in world.tick().actions if isinstance(one, StartTask)]
+        assert task("worker-0") not in started
+    assert world.life("ps-0").attempt == 2
+    world.vanish("worker-0").settle()
+    assert world.life("worker-0").attempt == 2
