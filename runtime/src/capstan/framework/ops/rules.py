@@ -73,8 +73,6 @@ def with_rank(shape: shapes.Shape, count: int) -> tuple[int | None, ...]:
 
 
 def known_value(tensor: Any) -> np.ndarray[Any, Any] | None:
-    """The value of a graph tensor when a gradient may rely on it: that of a constant."""
-    if tensor.op.type != "Const":
-        return None
-    value: np.ndarray[Any, Any] = tensor.op.get_attr("value")
+    """The value of a graph tensor that is known while the graph is built, or None."""
+    value: np.ndarray[Any, Any] | None = tensor.op.constant_value()
     return value

@@ -1,0 +1,130 @@
+"""Evaluates tensors of a graph node by node, straight from rows and kernels: no session, no compiler.
+
+On the way it holds every op to its row: the value of each output has the dtype that the row declares and
+a shape that fits what the shape rule said.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import capstan.kernels  # noqa: F401 - fills the table
+from capstan.core import dtypes, shapes
+from capstan.framework import opdef
+from capstan.kernels import registry
+from capstan.resources import containers, variable
+
+
+class Interpreter:
+    """One task's state and kernels; `run` is one step. `with_buffers` calls kernels by their `out=` form."""
+
+    def __init__(self, *, with_buffers: bool = False) -> None:
+        self.resources = containers.ResourceManager()
+        self.with_buffers = with_buffers
+        self._functions: dict[Any, tuple[registry.Kernel, registry.Function]] = {}
+
+    def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+        """Evaluate a tensor or operation, or a list of them."""
+        known = {
+            tensor: np.asarray(value, tensor.dtype.as_numpy_dtype)
+            for tensor, value in (feeds or {}).items()
+        }
+        with np.errstate(all="ignore"):
+            if isinstance(fetches, list | tuple):
+                return [self._fetch(item, known) for item in fetches]
+            return self._fetch(fetches, known)
+
+    def _fetch(self, item: Any, known: dict[Any, Any]) -> Any:
+        if not hasattr(item, "op"):
+            return self._operation(item, known)
+        value = self._value(item, known)
+        return value.read().copy() if isinstance(value, variable.Variable) else value
+
+    def _value(self, tensor: Any, known: dict[Any, Any]) -> Any:
+        if tensor not in known:
+            self._operation(tensor.op, known)
+        return known[tensor]
+
+    def _operation(self, op: Any, known: dict[Any, Any]) -> None:
+        if op in known:
+            return
+        for before in op.control_inputs:
+            self._operation(before, known)
+        inputs = [self._value(tensor, known) for tensor in op.inputs]
+        known[op] = True
+        if op.type == "Const":
+            known[op.outputs[0]] = op.get_attr("value")
+            return
+        known.update(zip(op.outputs, self._call(op, inputs), strict=True))
+
+    def _call(self, op: Any, inputs: Sequence[Any]) -> Sequence[Any]:
+        row = opdef.lookup(op.type)
+        declared = opdef.expand(row.input_arguments, op.node.attrs)
+        arguments = [
+            value.read() if isinstance(value, variable.Variable) and not is_ref else value
+            for value, (_, is_ref) in zip(inputs, declared, strict=True)
+        ]
+        kernel, function = self._functions.get(op) or self._make(op, declared)
+        buffers = _buffers(op) if kernel.out and self.with_buffers else ()
+        before = [_copy(argument) for argument in arguments]
+        result = function(*arguments, *buffers)
+        for argument, copy in zip(arguments, before, strict=True):
+            if isinstance(argument, np.ndarray):
+                np.testing.assert_array_equal(argument, copy, f"{op.type} wrote to its input")
+        results = result if isinstance(result, tuple) else () if result is None else (result,)
+        assert len(results) == len(op.outputs), f"{op.type} gave {len(results)} values"
+        for tensor, value, buffer in zip(op.outputs, results, buffers or results, strict=True):
+            assert value is buffer, f"{op.type} did not return its buffer"
+            _check(op, tensor, value)
+        return results
+
+    def _make(self, op: Any, declared: Any) -> tuple[registry.Kernel, registry.Function]:
+        kernel = registry.require(op.type, "CPU", op.node.attrs, op.name)
+        constants = {
+            index: tensor.op.get_attr("value")
+            for index, tensor in enumerate(op.inputs)
+            if tensor.op.type == "Const"
+        }
+        context = registry.NodeContext(
+            name=op.name,
+            op=op.type,
+            device="/device:CPU:0",
+            attrs=op.node.attrs,
+            input_dtypes=[dtype for dtype, _ in declared],
+            input_shapes=[tensor.shape.internal for tensor in op.inputs],
+            output_dtypes=[tensor.dtype.base_dtype for tensor in op.outputs],
+            output_shapes=[tensor.shape.internal for tensor in op.outputs],
+            resources=self.resources,
+            constants=constants,
+        )
+        self._functions[op] = kernel, kernel.make(context)
+        return self._functions[op]
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else None
+
+
+def _buffers(op: Any) -> tuple[Any, ...]:
+    """Memory for the outputs, full of rubbish; nothing when a shape is not known."""
+    plannable = all(
+        shapes.is_fully_defined(tensor.shape.internal) and tensor.dtype is not dtypes.string
+        for tensor in op.outputs
+    )
+    if not plannable:
+        return ()
+    buffers = [np.empty(tensor.shape.internal, tensor.dtype.as_numpy_dtype) for tensor in op.outputs]
+    for buffer in buffers:
+        buffer.fill(np.nan if buffer.dtype.kind == "f" else 1)
+    return tuple(buffers)
+
+
+def _check(op: Any, tensor: Any, value: Any) -> None:
+    if isinstance(value, variable.Variable):
+        return
+    assert isinstance(value, np.ndarray | np.generic), f"{op.type} gave {type(value)}"
+    assert dtypes.as_dtype(value.dtype) is tensor.dtype.base_dtype, f"{op.type} gave {value.dtype}"
+    assert shapes.is_compatible(tensor.shape.internal, value.shape), (
+        f"{op.type} gave {value.shape}, not {tensor.shape}"
+    )
