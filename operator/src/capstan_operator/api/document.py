@@ -22,9 +22,7 @@ def read(text: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
             raise _no_mapping(node)
-        faults = tuple(_node_faults(node, "", ()))
-        if any(fault.message.startswith(ENDLESS) for fault in faults):
-            raise Invalid(faults)
+        faults = tuple(_Walk().faults(node, ""))
         return loader.construct_document(node), faults
     except yaml.MarkedYAMLError as error:
         raise Invalid((Fault("", _syntax(error)),)) from error
@@ -38,27 +36,39 @@ def read(text: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
         raise Invalid((Fault("", message),)) from error
 
 
-ENDLESS = "contains itself"
+class _Walk:
+    """One walk over the nodes, each once: aliases make few lines stand for very many values."""
 
+    def __init__(self) -> None:
+        self._inside: list[yaml.Node] = []
+        self._seen: set[int] = set()
 
-def _node_faults(node: yaml.Node, path: str, inside: tuple[yaml.Node, ...]) -> Iterator[Fault]:
-    if any(node is outer for outer in inside):
-        yield Fault(path, f"{ENDLESS}, through the alias on line {_line(inside[-1])}")
-        return
-    inside = (*inside, node)
-    if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield from _node_faults(item, f"{path}[{index}]", inside)
-    if isinstance(node, yaml.MappingNode):
-        first: dict[object, int] = {}
+    def faults(self, node: yaml.Node, path: str) -> Iterator[Fault]:
+        """Yield the keys that are given twice. Raises errors.Invalid for an endless document."""
+        if any(node is outer for outer in self._inside):
+            raise Invalid((Fault(path, f"contains itself (line {_line(node)})"),))
+        if id(node) in self._seen:
+            return
+        self._seen.add(id(node))
+        self._inside.append(node)
+        if isinstance(node, yaml.SequenceNode):
+            for index, item in enumerate(node.value):
+                yield from self.faults(item, f"{path}[{index}]")
+        if isinstance(node, yaml.MappingNode):
+            yield from self._of_mapping(node, path)
+        self._inside.pop()
+
+    def _of_mapping(self, node: yaml.MappingNode, path: str) -> Iterator[Fault]:
+        first: dict[str, int] = {}
         for key, value in node.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else ""
-            here = f"{path}.{name}" if path else str(name)
-            if isinstance(key, yaml.ScalarNode) and name in first:
+            name = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
+            here = f"{path}.{name}" if path else name
+            if name in first:
                 lines = f"on line {first[name]} and on line {_line(key)}"
                 yield Fault(here, f"is given twice, {lines}; keep one")
-            first.setdefault(name, _line(key))
-            yield from _node_faults(value, here, inside)
+            elif name:
+                first[name] = _line(key)
+            yield from self.faults(value, here)
 
 
 def _line(node: yaml.Node) -> int:
