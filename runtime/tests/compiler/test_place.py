@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from capstan import errors
-from capstan.core import dtypes, node
+from capstan.core import dtypes, node, shapes
 from capstan.framework import ops  # noqa: F401 - fills the registry
 from capstan.placement import place
 
@@ -17,7 +17,8 @@ GPU = "/job:worker/replica:0/task:1/device:GPU:0"
 
 
 def variable(name: str, device: str = "") -> node.Node:
-    return node.Node(name, "VariableV2", device=device, attrs={"dtype": dtypes.float32})
+    attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([])}
+    return node.Node(name, "VariableV2", device=device, attrs=attrs)
 
 
 def make(op: str, name: str, *inputs: str, device: str = "", **attrs: Any) -> node.Node:
@@ -27,7 +28,7 @@ def make(op: str, name: str, *inputs: str, device: str = "", **attrs: Any) -> no
         tuple(Edge(source) for source in inputs),
         (),
         device,
-        {"T": dtypes.float32, **attrs},
+        {"T": dtypes.float32, "dtype": dtypes.float32, **attrs},
     )
 
 

@@ -61,16 +61,16 @@ class Session:
     """A connection to a master, for one graph. Thread-safe, `__enter__` apart."""
 
     def __init__(
-        self, target: str = "", graph: graphs.Graph | None = None, config: Any = None
+        self, target: Any = "", graph: graphs.Graph | None = None, config: Any = None
     ) -> None:
-        if not isinstance(target, str | bytes):
+        if not isinstance(target, str):
             raise TypeError(
                 f"target must be a string, but got {type(target)}. "
                 'Did you do "Session(config)" instead of "Session(config=config)"?'
             )
         if config is not None and not hasattr(config, "allow_soft_placement"):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        self._target = target.decode() if isinstance(target, bytes) else target
+        self._target = target
         self._graph = graphs.get_default_graph() if graph is None else graph
         settings = None if config is None else settings_of.SessionConfig.from_proto(config)
         self._master, self._settings = targets.find(self._target, settings)
@@ -269,7 +269,7 @@ class InteractiveSession(Session):
     """A session that is the default from the start, for shells."""
 
     def __init__(
-        self, target: str = "", graph: graphs.Graph | None = None, config: Any = None
+        self, target: Any = "", graph: graphs.Graph | None = None, config: Any = None
     ) -> None:
         super().__init__(target, graph, config)
         self._default = self._enter_default()
@@ -303,7 +303,7 @@ def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:
     return key
 
 
-def _present(value: Array) -> Any:
+def _present(value: Any) -> Any:
     """A fetched value as the caller sees it: scalars as NumPy scalars, strings as bytes."""
     if not isinstance(value, np.ndarray):
         return value

@@ -1,9 +1,9 @@
 """The IR: one immutable kind of node, used from the client's graph to the worker's compiler.
 
 A graph is a mapping of names to nodes in insertion order. A pass takes one and returns a new one;
-nothing changes a node. Attributes hold Python values (`DType`, `TensorShape`, `int`, `float`, `bool`,
-`bytes`, `numpy.ndarray`, or lists of these); `core.graph_def` translates them to and from TensorFlow's
-protocol buffers, and keeps the names that start with an underscore as they are.
+nothing changes a node. Attributes hold Python values (`DType`, `TensorShape`, `int`, `float`,
+`bool`, `bytes`, `numpy.ndarray`, or lists of these); `core.graph_def` translates them to and from
+TensorFlow's protocol buffers, and keeps the names that start with an underscore as they are.
 """
 
 from collections.abc import Mapping

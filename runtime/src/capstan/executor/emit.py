@@ -24,11 +24,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from capstan.core import devices, dtypes, node, shapes
-from capstan.executor import state
-from capstan.framework import opdef
+from capstan.core import dtypes, node, shapes
+from capstan.executor import bind, state
 from capstan.graph import infer
-from capstan.kernels import registry
 from capstan.partition import parts
 from capstan.resources import containers
 
@@ -180,27 +178,27 @@ class _Emission:
             self.constants[edge] = item.attrs["value"]
             self.values[edge] = self.out.bind(item.attrs["value"])
             return
-        row = opdef.lookup(item.op)
-        attrs = infer.attributes(item)
-        kind = devices.parse(item.device).device_type or "CPU"
-        kernel = registry.require(item.op, kind, attrs, item.name)
-        outputs = opdef.expand(row.output_arguments, attrs)
-        edges = [node.Edge(item.name, index) for index in range(len(outputs))]
-        function = kernel.make(self._context(item, attrs, row, edges))
+        bound = bind.bind(item, self.part.tensor_shapes, self.constants, self.resources)
+        outputs = bound.outputs
         if not item.inputs and len(outputs) == 1 and outputs[0][1]:
-            name = self.out.bind(function())
+            name = self.out.bind(bound.function())
             self.values[edge], self.cells[edge] = name, name
             self.refs.add(edge)
             return
-        arguments = self._arguments(item, row, attrs)
+        edges = [node.Edge(item.name, index) for index in range(len(outputs))]
         names = [f"t{number}_{index}" for index in range(len(edges))]
-        self._call(item, kernel, function, arguments, edges, names)
+        self._call(item, bound, edges, names)
         for produced, name, (_, is_ref) in zip(edges, names, outputs, strict=True):
             self.values[produced] = name
             if is_ref:
                 self.refs.add(produced)
                 self.cells[produced] = self._cell_of(item)
-        if kernel.alias and item.inputs and item.inputs[0] in self.cells and not outputs[0][1]:
+        if (
+            bound.kernel.alias
+            and item.inputs
+            and item.inputs[0] in self.cells
+            and not outputs[0][1]
+        ):
             self.cells[edge] = self.cells[item.inputs[0]]
         self.shared += [
             name for produced, name in zip(edges, names, strict=True) if self._outlives(produced)
@@ -209,20 +207,20 @@ class _Emission:
     def _call(
         self,
         item: node.Node,
-        kernel: registry.Kernel,
-        function: registry.Function,
-        arguments: list[str],
+        bound: bind.Bound,
         edges: Sequence[node.Edge],
         names: Sequence[str],
     ) -> None:
-        if kernel.emit is not None:
-            call = kernel.emit(arguments)
+        arguments = self._arguments(item, bound)
+        if bound.kernel.emit is not None:
+            call = bound.kernel.emit(arguments)
         else:
-            if kernel.out:
+            if bound.kernel.out:
                 arguments = arguments + self._planned(edges)
-            call = f"{self.out.bind(function)}({', '.join(arguments)})"
+            call = f"{self.out.bind(bound.function)}({', '.join(arguments)})"
         target = f"{', '.join(names)} = " if names else ""
-        self.out.line(f"        {target}{call}  # {item.name}", item.name)
+        # A name comes from a client: it must not end the comment.
+        self.out.line(f"        {target}{call}  # {ascii(item.name)}", item.name)
 
     def _planned(self, edges: Sequence[node.Edge]) -> list[str]:
         """Name a buffer for every output, or none when the shape of one is not known."""
@@ -231,10 +229,9 @@ class _Emission:
             return []
         return [self.out.buffer(shape, dtype) for shape, dtype in facts]
 
-    def _arguments(self, item: node.Node, row: opdef.OpDef, attrs: Mapping[str, Any]) -> list[str]:
-        declared = opdef.expand(row.input_arguments, attrs)
+    def _arguments(self, item: node.Node, bound: bind.Bound) -> list[str]:
         texts: list[str] = []
-        for edge, (_, takes_ref) in zip(item.inputs, declared, strict=True):
+        for edge, (_, takes_ref) in zip(item.inputs, bound.inputs, strict=True):
             text = self.values[edge]
             texts.append(f"{text}.read()" if edge in self.refs and not takes_ref else text)
         return texts
@@ -266,32 +263,6 @@ class _Emission:
         self.out.line("    def fetch():")
         texts = "".join(self._leaving(edge) + ", " for edge in self.part.fetches)
         self.out.line(f"        return ({texts})")
-
-    def _context(
-        self,
-        item: node.Node,
-        attrs: Mapping[str, Any],
-        row: opdef.OpDef,
-        edges: Sequence[node.Edge],
-    ) -> registry.NodeContext:
-        inputs = opdef.expand(row.input_arguments, attrs)
-        outputs = opdef.expand(row.output_arguments, attrs)
-        return registry.NodeContext(
-            name=item.name,
-            op=item.op,
-            device=item.device,
-            attrs=attrs,
-            input_dtypes=[dtype for dtype, _ in inputs],
-            input_shapes=[self.part.tensor_shapes.get(edge) for edge in item.inputs],
-            output_dtypes=[dtype for dtype, _ in outputs],
-            output_shapes=[self.part.tensor_shapes.get(edge) for edge in edges],
-            resources=self.resources,
-            constants={
-                index: self.constants[edge]
-                for index, edge in enumerate(item.inputs)
-                if edge in self.constants
-            },
-        )
 
 
 def _unpack(name: str, count: int) -> list[str]:

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import node
-from capstan.framework import opdef
-from capstan.graph import infer
-from capstan.kernels import registry
+from capstan.executor import bind
 from capstan.resources import containers
 
 Array = np.ndarray[Any, Any]
@@ -20,31 +18,15 @@ def evaluate(item: node.Node, values: Sequence[Array]) -> Sequence[Array] | None
     A node that fails stays in the graph, so that the step that needs it fails as if nothing had
     been tried.
     """
-    attrs = infer.attributes(item)
-    kernel = registry.find(item.op, "CPU", attrs)
-    if kernel is None:
-        return None
-    row = opdef.lookup(item.op)
-    outputs = opdef.expand(row.output_arguments, attrs)
-    context = registry.NodeContext(
-        name=item.name,
-        op=item.op,
-        device="",
-        attrs=attrs,
-        input_dtypes=[dtype for dtype, _ in opdef.expand(row.input_arguments, attrs)],
-        input_shapes=[value.shape for value in values],
-        output_dtypes=[dtype for dtype, _ in outputs],
-        output_shapes=[None] * len(outputs),
-        resources=containers.ResourceManager(),
-        constants=dict(enumerate(values)),
-    )
+    known = {edge: value.shape for edge, value in zip(item.inputs, values, strict=True)}
+    constants = dict(zip(item.inputs, values, strict=True))
     try:
+        bound = bind.bind(item, known, constants, containers.ResourceManager())
         with np.errstate(all="ignore"):
-            result = kernel.make(context)(*values)
-    except Exception:  # noqa: BLE001 - whatever is wrong is wrong in the step too, and is told there
+            found = bind.results(bound.function(*values), bound.outputs)
+    except Exception:  # noqa: BLE001 - what is wrong here is wrong in the step, and is told there
         return None
-    results = result if isinstance(result, tuple) else (result,)
     return [
         np.array(value, dtype=dtype.as_numpy_dtype)
-        for value, (dtype, _) in zip(results, outputs, strict=True)
+        for value, (dtype, _) in zip(found, bound.outputs, strict=True)
     ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core import dtypes, node, shapes
 from capstan.framework import opdef
 
@@ -27,7 +28,7 @@ class Fed:
 
 @dataclass(slots=True)
 class Knowledge:
-    """Facts by tensor. `constants` holds values known before the step; a fed tensor is never one."""
+    """Facts by tensor. `constants` holds what is known before the step, never a feed."""
 
     fed: Mapping[node.Edge, Fed] = field(default_factory=dict)
     tensor_dtypes: dict[node.Edge, dtypes.DType] = field(default_factory=dict)
@@ -44,10 +45,8 @@ class Knowledge:
         """Add the facts about the outputs of `item`, whose producers are known already."""
         if not opdef.is_defined(item.op):
             return
-        row = opdef.lookup(item.op)
-        attrs = attributes(item)
-        outputs = opdef.expand(row.output_arguments, attrs)
-        known = self._shapes(row, item, attrs, len(outputs))
+        _, outputs = arguments(item)
+        known = self._shapes(opdef.lookup(item.op), item, attributes(item), len(outputs))
         for index, ((dtype, is_ref), shape) in enumerate(zip(outputs, known, strict=True)):
             edge = node.Edge(item.name, index)
             if edge in self.fed:
@@ -86,6 +85,37 @@ def attributes(item: node.Node) -> dict[str, Any]:
     filled = {name: value for name, value in row.attrs.items() if not isinstance(value, type)}
     filled.update(item.attrs)
     return filled
+
+
+Tensors = Sequence[tuple[dtypes.DType, bool]]
+"""A dtype, and whether it is a reference, per tensor."""
+
+
+def arguments(item: node.Node) -> tuple[Tensors, Tensors]:
+    """The inputs and outputs that the op of `item` has for its attributes.
+
+    Raises:
+        NotFoundError: the op is not registered.
+        InvalidArgumentError: an attribute is missing or wrong, or the inputs are too few or many.
+    """
+    row = opdef.lookup(item.op)
+    attrs = attributes(item)
+    try:
+        inputs = opdef.expand(row.input_arguments, attrs)
+        outputs = opdef.expand(row.output_arguments, attrs)
+    except (KeyError, TypeError) as fault:
+        raise errors.InvalidArgumentError(
+            None, None, f"NodeDef of '{item.name}' lacks an attr of Op<name={item.op}>: {fault}"
+        ) from None
+    if len(inputs) != len(item.inputs):
+        wanted = ", ".join(dtype.name for dtype, _ in inputs)
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"NodeDef of '{item.name}' has {len(item.inputs)} inputs, but Op<name={item.op}> "
+            f"expects '{wanted}'",
+        )
+    return inputs, outputs
 
 
 def is_static(shape: shapes.Shape) -> bool:

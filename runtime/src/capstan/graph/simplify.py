@@ -80,9 +80,10 @@ def _fold(item: node.Node, known: infer.Knowledge, evaluate: Evaluate) -> node.N
         return None
     if item.op in _SHAPE_OPS:
         shape = known.tensor_shapes.get(item.inputs[0])
-        if not infer.is_static(shape):
+        if shape is None or not infer.is_static(shape):
             return None
-        stand_in = np.broadcast_to(np.zeros((), np.int8), shape or ())
+        sizes = tuple(size or 0 for size in shape)
+        stand_in = np.broadcast_to(np.zeros((), np.int8), sizes)
         values: Sequence[Array] | None = evaluate(item, [stand_in])
     elif all(edge in known.constants for edge in item.inputs):
         values = evaluate(item, [known.constants[edge] for edge in item.inputs])
@@ -90,7 +91,7 @@ def _fold(item: node.Node, known: infer.Knowledge, evaluate: Evaluate) -> node.N
         return None
     if values is None or values[0].nbytes > MAX_FOLDED_BYTES:
         return None
-    dtype = opdef.expand(row.output_arguments, infer.attributes(item))[0][0]
+    ((dtype, _),) = infer.arguments(item)[1]
     return node.Node(
         item.name, "Const", device=item.device, attrs={"dtype": dtype, "value": values[0]}
     )

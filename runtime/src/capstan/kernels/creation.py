@@ -11,6 +11,15 @@ from capstan.kernels.rejection import invalid
 Array = np.ndarray[Any, Any]
 
 
+def _constant(node: NodeContext) -> Function:
+    value = node.attrs["value"]
+    return lambda: value
+
+
+# A compiler binds the value and calls nothing; the row says where a constant can be.
+register(Kernel("Const", _constant))
+
+
 def _fill(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
 

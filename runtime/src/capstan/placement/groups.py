@@ -1,9 +1,8 @@
 """Which nodes must share a device: a union-find over colocation and over reference edges."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from capstan.core import node
-from capstan.framework import opdef
 
 
 class Groups:
@@ -28,20 +27,21 @@ class Groups:
 
 
 def colocated(
-    items: Iterable[node.Node], nodes: Mapping[str, node.Node], is_ref: Callable[[node.Edge], bool]
+    items: Iterable[node.Node],
+    nodes: Mapping[str, node.Node],
+    follows: Callable[[node.Node], Sequence[str]],
 ) -> Groups:
-    """Group `items` by `_class` attributes (`loc:@name`) and by reference edges.
+    """Group `items` by `_class` attributes (`loc:@name`) and with the nodes whose state they change.
 
-    The consumer of a reference goes where the reference is, whatever its own device says.
+    `follows` names these: who changes a variable goes where it is, whatever its own device says.
     """
     groups = Groups()
     for item in items:
         for name in class_names(item):
             if name in nodes:
                 groups.join(item.name, name)
-        for edge in item.inputs:
-            if is_ref(edge) and edge.node in nodes and takes_reference(item, edge):
-                groups.join(item.name, edge.node)
+        for name in follows(item):
+            groups.join(item.name, name)
     return groups
 
 
@@ -50,14 +50,3 @@ def class_names(item: node.Node) -> tuple[str, ...]:
     spellings = item.attrs.get("_class", ())
     texts = [text.decode() if isinstance(text, bytes) else text for text in spellings]
     return tuple(text[5:] for text in texts if text.startswith("loc:@"))
-
-
-def takes_reference(item: node.Node, edge: node.Edge) -> bool:
-    """Say whether `item` uses `edge` as a reference, to change it, and not as a value."""
-    if not opdef.is_defined(item.op):
-        return False
-    row = opdef.lookup(item.op)
-    arguments = opdef.expand(row.input_arguments, item.attrs)
-    return any(
-        is_ref for used, (_, is_ref) in zip(item.inputs, arguments, strict=False) if used == edge
-    )

@@ -54,7 +54,9 @@ class Placer:
     ) -> None:
         """Add the devices, or the faults, of `new` nodes of the graph `nodes` to `placement`."""
         fresh = {item.name: item for item in new}
-        together = groups.colocated(fresh.values(), nodes, lambda edge: is_shared(edge, nodes))
+        together = groups.colocated(
+            fresh.values(), nodes, lambda item: [name for name in holders(item) if name in nodes]
+        )
         members: dict[str, list[node.Node]] = defaultdict(list)
         for item in fresh.values():
             members[together.find(item.name)].append(item)
@@ -78,8 +80,9 @@ class Placer:
     ) -> list[str]:
         """Devices that suit all of `items`, best first; none: the fault is noted."""
         for item in items:
-            if not opdef.is_defined(item.op):
-                fault = errors.NotFoundError(None, None, f"Op type not registered '{item.op}'")
+            try:
+                infer.arguments(item)
+            except errors.OpError as fault:
                 return _refuse(items, fault, placement)
         try:
             spec = _intersection(items, nodes)
@@ -116,16 +119,17 @@ class Placer:
         )
 
 
-def is_shared(edge: node.Edge, nodes: Mapping[str, node.Node]) -> bool:
-    """Say whether `edge` hands out state (a reference or a resource) rather than a value."""
-    item = nodes.get(edge.node)
-    if item is None or not opdef.is_defined(item.op):
-        return False
-    outputs = opdef.expand(opdef.lookup(item.op).output_arguments, infer.attributes(item))
-    if edge.index >= len(outputs):
-        return False
-    dtype, is_ref = outputs[edge.index]
-    return is_ref or dtype == dtypes.resource
+def holders(item: node.Node) -> list[str]:
+    """Names of the nodes whose state `item` changes: the producers of its reference inputs."""
+    try:
+        inputs, _ = infer.arguments(item)
+    except errors.OpError:
+        return []
+    return [
+        edge.node
+        for edge, (dtype, is_ref) in zip(item.inputs, inputs, strict=True)
+        if is_ref or dtype == dtypes.resource
+    ]
 
 
 def _preference(name: str) -> tuple[int, str]:
@@ -139,8 +143,7 @@ def _intersection(items: Sequence[node.Node], nodes: Mapping[str, node.Node]) ->
     owner: dict[str, str] = {}
     names = {item.name for item in items}
     for item in items:
-        follows = any(edge.node in names and is_shared(edge, nodes) for edge in item.inputs)
-        if not item.device or follows:
+        if not item.device or not names.isdisjoint(holders(item)):
             continue
         spec = devices.DeviceSpec.from_string(item.device)
         for key in ("job", "replica", "task", "device_type", "device_index"):
@@ -223,6 +226,6 @@ def _company(
         near = {placement.devices.get(name) for name in consumers.get(item.name, ())}
     if len(near) == 1:
         (device,) = near
-        if device in candidates:
+        if device is not None and device in candidates:
             return device
     return candidates[0]

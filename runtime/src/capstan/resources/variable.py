@@ -1,9 +1,9 @@
 """A variable as a task keeps it: one array, one lock.
 
-The lock guards the array against torn reads and lost updates *between* steps: kernels that change the
-variable hold it, and so does whoever copies the value out of the task. A read inside a step shares
-the memory (TensorFlow's reference variables do the same), so a step that reads and another that
-assigns at the same time race, as they do in TensorFlow without `use_locking`.
+The lock guards the array against torn reads and lost updates *between* steps: kernels that change
+the variable hold it, and so does whoever copies the value out of the task. A read inside a step
+shares the memory (TensorFlow's reference variables do the same), so a step that reads and another
+that assigns at the same time race, as they do in TensorFlow without `use_locking`.
 """
 
 import threading

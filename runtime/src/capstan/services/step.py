@@ -112,7 +112,7 @@ def _run_alone(compiled: program.Program, feeds: Feeds) -> dict[node.Edge, Array
     return fetched
 
 
-def _own(value: Array) -> Array:
+def _own(value: Any) -> Any:
     """A copy that the caller may keep; NumPy scalars cannot change and need none."""
     return value.copy() if isinstance(value, np.ndarray) else value
 

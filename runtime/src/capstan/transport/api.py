@@ -91,7 +91,7 @@ class Links(Protocol):
     def take(self, task: str, incarnation: int, deadline: float | None = None) -> Link:
         """Return an idle link to `task`, or dial one; nobody else has it until it is given back.
 
-        `incarnation` 0 accepts whoever answers. Raises as `Dialer.dial`.
+        Raises as `Dialer.dial`.
         """
 
     def give_back(self, task: str, incarnation: int, link: Link) -> None:

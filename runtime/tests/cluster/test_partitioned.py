@@ -1,0 +1,140 @@
+"""Where a graph runs does not change what it computes."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import clusters
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import capstan as tf
+
+TASKS = ("/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0", "/job:worker/task:1")
+BINARY = ("add", "subtract", "multiply", "maximum")
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    servers = clusters.start(ps=2, worker=2)
+    yield servers["worker:0"].target
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node of a recipe: an op, its inputs among the earlier nodes, its task, what it waits for."""
+
+    op: str
+    inputs: tuple[int, ...]
+    task: str
+    after: tuple[int, ...]
+
+
+@st.composite
+def recipes(draw: st.DrawFn) -> list[Step]:
+    recipe = []
+    for index in range(draw(st.integers(2, 16))):
+        earlier = st.integers(0, index - 1) if index else st.nothing()
+        leaf = index < 2 or draw(st.integers(0, 4)) == 0
+        op = (
+            draw(st.sampled_from(("constant", "feed", "variable")))
+            if leaf
+            else draw(st.sampled_from((*BINARY, "assign_add", "negative", "identity")))
+        )
+        inputs = () if leaf else (draw(earlier), draw(earlier))
+        after = tuple(draw(st.lists(earlier, max_size=2, unique=True))) if index else ()
+        recipe.append(Step(op, inputs, draw(st.sampled_from(TASKS)), after))
+    return recipe
+
+
+def build(recipe: list[Step], placed: bool) -> tuple[list[Any], dict[Any, Any]]:
+    """Build a recipe in the default graph: its values, and what to feed.
+
+    A variable is read before it is changed and never after, so the result does not hang on the order.
+    """
+    values: list[Any] = []
+    feeds: dict[Any, Any] = {}
+    for index, step in enumerate(recipe):
+        with (
+            tf.device(step.task if placed else None),
+            tf.control_dependencies([values[source] for source in step.after]),
+        ):
+            values.append(make(index, step, values, feeds))
+    return values, feeds
+
+
+def make(index: int, step: Step, values: list[Any], feeds: dict[Any, Any]) -> Any:
+    number = np.arange(6.0).reshape(2, 3) + index
+    match step.op:
+        case "constant":
+            return tf.constant(number)
+        case "feed":
+            placeholder = tf.placeholder(tf.float64, [2, 3] if index % 2 else [None, 3])
+            feeds[placeholder] = number
+            return placeholder
+        case "variable":
+            return tf.identity(tf.Variable(number, name=f"v{index}"))
+        case "assign_add":
+            counter = tf.Variable(np.zeros((2, 3)), name=f"v{index}")
+            return tf.identity(tf.assign_add(counter, values[step.inputs[0]]))
+        case "negative" | "identity":
+            return getattr(tf, step.op)(values[step.inputs[0]])
+        case op:
+            return getattr(tf, op)(values[step.inputs[0]], values[step.inputs[1]])
+
+
+def evaluate(recipe: list[Step], target: str) -> list[Any]:
+    with tf.Graph().as_default():
+        values, feeds = build(recipe, placed=bool(target))
+        with tf.Session(target) as session:
+            session.run(tf.global_variables_initializer())
+            first = session.run(values, feeds)
+            return [first, session.run(values[-1], feeds)]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(recipe=recipes())
+def test_a_graph_over_four_tasks_computes_what_it_computes_on_one(
+    target: str, recipe: list[Step]
+) -> None:
+    here, there = evaluate(recipe, ""), evaluate(recipe, target)
+    np.testing.assert_equal(there, here)
+
+
+def test_concurrent_runs_on_one_session_never_see_each_others_buffers(target: str) -> None:
+    with tf.Graph().as_default(), tf.device("/job:worker/task:0"):
+        x = tf.placeholder(tf.float32, [256])
+        with tf.device("/job:ps/task:0"):
+            there = tf.multiply(x, 2.0)
+        result = tf.subtract(tf.add(there, x), 1.0)
+        session = tf.Session(target)
+        wrong: list[Any] = []
+
+        def work(number: int) -> None:
+            fed = np.full(256, number, np.float32)
+            for _ in range(150):
+                once, doubled = session.run([result, there], {x: fed})
+                if not (once == 3 * number - 1).all() or not (doubled == 2 * number).all():
+                    wrong.append((number, once, doubled))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 7)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        session.close()
+    assert wrong == []
+
+
+def test_what_was_fetched_stays_as_it_was(target: str) -> None:
+    for where in ("", target):
+        with tf.Graph().as_default():
+            x = tf.placeholder(tf.float32, [3])
+            double = x * 2.0
+            with tf.Session(where) as session:
+                first = session.run(double, {x: [1, 2, 3]})
+                session.run(double, {x: [7, 8, 9]})
+        np.testing.assert_equal(first, np.array([2, 4, 6], np.float32))
