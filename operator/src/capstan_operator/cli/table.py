@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console, Group, JustifyMethod
 from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
@@ -22,6 +22,16 @@ _STYLES = {
     TaskState.CREATE_FAILED: "red",
     TaskState.FAILED: "bold red",
 }
+
+_COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
+    ("TASK", "left"),
+    ("STATE", "left"),
+    ("ATTEMPT", "right"),
+    ("PID", "right"),
+    ("STEP", "right"),
+    ("STEPS/S", "right"),
+    ("REASON", "left"),
+)
 
 
 class Table:
@@ -57,14 +67,13 @@ class Table:
 
 def draw(job: str, snapshot: Snapshot, now: datetime) -> Group:
     """Return the whole picture: a line for the job, a row for each task."""
+    lines = [_cells(row, snapshot.rows[row.name], now) for row in snapshot.status.tasks]
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    grid.add_column("TASK", no_wrap=True)
-    grid.add_column("STATE", no_wrap=True)
-    for name in ("ATTEMPT", "PID", "STEP", "STEPS/S"):
-        grid.add_column(name, justify="right", no_wrap=True)
-    grid.add_column("REASON", overflow="ellipsis", no_wrap=True)
-    for row in snapshot.status.tasks:
-        grid.add_row(*_cells(row, snapshot.rows[row.name], now))
+    for name, justify in _COLUMNS:
+        # Where it is narrow, the reason is cut: it is in the news, too, and in the log.
+        grid.add_column(name, justify=justify, no_wrap=name != "REASON")
+    for line in lines:
+        grid.add_row(*line)
     return Group(_headline(job, snapshot.status), grid)
 
 
@@ -83,5 +92,5 @@ def _cells(row: TaskStatus, extra: Row, now: datetime) -> list[Text]:
         Text("" if extra.pid is None else str(extra.pid)),
         Text("" if row.step is None else str(row.step)),
         Text("" if rate is None else f"{rate:.1f}"),
-        Text(summary.reason(row, now)),
+        Text(summary.reason(row, now), no_wrap=True, overflow="ellipsis"),
     ]

@@ -1,0 +1,140 @@
+"""A command line or a job that cannot be run is refused before anything has happened."""
+
+import shlex
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from capstan_operator.api.names import TaskName
+from capstan_operator.cli import main
+from capstan_operator.local import folder, ports
+
+JOB = """
+apiVersion: capstan.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: digits}
+spec:
+  replicaSpecs:
+    ps: {template: {spec: {containers: [{name: trainer, command: [sleep, "60"]}]}}}
+    worker: {replicas: 2, template: {spec: {containers: [{name: trainer, command: [sleep, "60"]}]}}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Run in a folder of its own; whatever the test does, no state may appear in it."""
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    assert not list(Path(".capstan").glob("*/status.json")), "something was started"
+
+
+def refused(capsys: pytest.CaptureFixture[str], arguments: str) -> str:
+    """Return what is said about a command line that is refused, one fault a line."""
+    assert main.main(shlex.split(arguments)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    head, *faults = said.err.splitlines()
+    assert head.startswith("capstanctl: ")
+    assert head.endswith(": nothing was started")
+    return "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    "change, faults",
+    [
+        (("apiVersion", "\tapiVersion"), ["it is no YAML that can be read"]),
+        (("TrainingJob", "Job"), ["kind: "]),
+        (("replicas: 2", "replica: 2"), ["spec.replicaSpecs.worker.replica: "]),
+        (("replicas: 2", "replicas: two"), ["spec.replicaSpecs.worker.replicas: "]),
+        (("worker: {replicas: 2", "chief: {replicas: 2"), ["spec.replicaSpecs.chief"]),
+        (("worker: {replicas: 2, ", "evaluator: {"), ["spec.replicaSpecs: "]),
+        (("name: digits", "name: Digits_"), ["metadata.name: "]),
+        (("[sleep", "[slep"), ["ps.template.spec.containers[0].command: there is no executable"]),
+        (("metadata:", "status: {}\nmetaData:"), ["metadata: ", "metaData: ", "status: "]),
+    ],
+)
+def test_every_fault_of_a_job_is_named_by_its_field(
+    capsys: pytest.CaptureFixture[str], change: tuple[str, str], faults: list[str]
+) -> None:
+    Path("job.yaml").write_text(JOB.replace(*change))
+    said = refused(capsys, "run job.yaml")
+    assert [fault for fault in faults if fault not in said] == []
+    assert len(said.splitlines()) >= len(faults)
+
+
+def test_faults_of_commands_and_flags_are_told_together(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("job.yaml").write_text(JOB.replace("[sleep", "[slep"))
+    said = refused(capsys, "run job.yaml --port 65535")
+    assert [line.split(": ")[0].strip() for line in said.splitlines()] == [
+        "spec.replicaSpecs.ps.template.spec.containers[0].command",
+        "spec.replicaSpecs.worker.template.spec.containers[0].command",
+        "--port 65535",
+    ]
+    assert not Path(".capstan").exists()
+
+
+@pytest.mark.parametrize("by", ["--port", "spec.cluster.port"])
+def test_a_port_in_use_is_refused_by_the_name_of_who_asked(
+    capsys: pytest.CaptureFixture[str], by: str
+) -> None:
+    task = TaskName.parse("ps-0")
+    with socket.socket() as listener:
+        listener.bind((ports.HOST, ports.choose("somebody", (task,))[task]))
+        listener.listen()
+        port = listener.getsockname()[1]
+        in_job = "" if by == "--port" else f"  cluster: {{port: {port}}}\n"
+        Path("job.yaml").write_text(JOB + in_job)
+        flag = f" --port {port}" if by == "--port" else ""
+        said = refused(capsys, f"run job.yaml{flag}")
+    assert said.strip().startswith(by)
+    assert f"in use on 127.0.0.1: {port} (ps-0)" in said
+
+
+def test_a_flag_wins_over_the_job(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("job.yaml").write_text(JOB + "  cluster: {port: 2222}\n")
+    assert "--port 65534: 3 tasks need" in refused(capsys, "run job.yaml --port 65534")
+
+
+def test_a_job_that_runs_is_not_run_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("job.yaml").write_text(JOB)
+    other = folder.claim(Path(".capstan/digits"))
+    assert "it is run by another capstanctl" in refused(capsys, "run job.yaml")
+    other.close()
+
+
+def test_a_file_that_cannot_be_read_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "cannot be read: No such file" in refused(capsys, "run none.yaml")
+    assert "cannot be read: Is a directory" in refused(capsys, "run .")
+    Path("job.yaml").write_bytes(b"\xff\xfe\x00")
+    assert "is not text in UTF-8" in refused(capsys, "run job.yaml")
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ("", "the following arguments are required: COMMAND"),
+        ("run", "the following arguments are required: JOB.yaml"),
+        ("run job.yaml --port many", "argument --port: invalid int value: 'many'"),
+        ("run job.yaml -o yaml", "argument -o/--output: invalid choice: 'yaml'"),
+        ("walk job.yaml", "invalid choice: 'walk'"),
+    ],
+)
+def test_a_wrong_command_line_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str], arguments: str, said: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.main(shlex.split(arguments))
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_help_tells_where_things_are_and_how_it_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.main(["run", "--help"])
+    assert ended.value.code == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--port N" in said
+    assert ".capstan/JOB" in said
+    assert "130 Ctrl-C" in said

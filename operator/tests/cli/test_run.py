@@ -1,0 +1,312 @@
+"""`capstanctl run`, as its user runs it: real processes, real signals, and nothing left of them."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from processes import ENVIRONMENT, is_running, wait_until
+
+CAPSTANCTL = (sys.executable, "-m", "capstan_operator", "run", "job/job.yaml")
+SERVE = "import signal; print('serving', flush=True); signal.pause()"
+REPORT = """
+import json, os
+def report(step, **metrics):
+    file = os.environ["CAPSTAN_PROGRESS_FILE"]
+    with open(file + ".new", "w") as draft:
+        json.dump({"step": step, "stepsPerSecond": 10.5, "metrics": metrics}, draft)
+    os.replace(file + ".new", file)
+"""
+TRAIN = REPORT + "report(700, accuracy=0.97249)"
+
+
+class Run:
+    """A folder with a job in it, and one `capstanctl` at a time that runs it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = folder / ".capstan" / "digits"
+        self.process: subprocess.Popen[str] | None = None
+        self.seen: set[int] = set()
+
+    def job(self, policy: str = "{}", **scripts: str) -> None:
+        """Write a job; a script named `ps_1` is that of a ps with one replica."""
+        (self.folder / "job").mkdir(exist_ok=True)
+        specs = {}
+        for name, script in scripts.items():
+            kind, _, count = name.partition("_")
+            (self.folder / "job" / f"{kind}.py").write_text(script)
+            trainer = {"name": "trainer", "command": ["python", f"{kind}.py"]}
+            template = {"spec": {"containers": [trainer]}}
+            specs[kind] = {"replicas": int(count), "template": template}
+        spec = f"{{replicaSpecs: {json.dumps(specs)}, runPolicy: {policy}}}"
+        (self.folder / "job" / "job.yaml").write_text(
+            "apiVersion: capstan.dev/v1alpha1\nkind: TrainingJob\n"
+            f"metadata: {{name: digits}}\nspec: {spec}\n"
+        )
+
+    def start(self, *flags: str, output: int = subprocess.PIPE) -> "Run":
+        self.process = subprocess.Popen(
+            [*CAPSTANCTL, *flags],
+            cwd=self.folder,
+            env=ENVIRONMENT,
+            stdout=output,
+            stderr=subprocess.PIPE if output == subprocess.PIPE else output,
+            text=True,
+            start_new_session=True,
+        )
+        return self
+
+    def end(self) -> tuple[int, str, str]:
+        """Wait for its end; return exit status, standard output, standard error."""
+        assert self.process is not None
+        output, errors = self.process.communicate(timeout=30)
+        return self.process.returncode, output, errors
+
+    def status(self) -> dict[str, Any]:
+        with contextlib.suppress(FileNotFoundError):
+            status: dict[str, Any] = json.loads((self.state / "status.json").read_text())
+            return status
+        return {"phase": "", "tasks": []}
+
+    def task(self, name: str) -> dict[str, Any]:
+        return next((row for row in self.status()["tasks"] if row["name"] == name), {"state": ""})
+
+    def pid(self, name: str) -> int:
+        return int(self.task(name)["uid"].partition(".")[0])
+
+    def log(self, name: str, attempt: int = 1) -> str:
+        file = self.state / f"{name}.{attempt}.log"
+        return file.read_text() if file.exists() else ""
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        """Wait for a condition, and remember every process that was there meanwhile."""
+
+        def holds() -> object:
+            self.remember()
+            return condition()
+
+        wait_until(holds)
+        self.remember()
+
+    def remember(self) -> None:
+        assert self.process is not None
+        with contextlib.suppress(psutil.NoSuchProcess):
+            family = psutil.Process(self.process.pid).children(recursive=True)
+            self.seen |= {one.pid for one in family}
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+        wait_until(lambda: not any(map(is_running, self.seen)), "the end of all processes")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    it = Run(tmp_path)
+    yield it
+    it.close()
+
+
+def test_a_job_that_succeeds_ends_with_what_came_out(run: Run) -> None:
+    run.job(ps_1=SERVE, worker_2=TRAIN)
+    code, output, errors = run.start().end()
+    assert (code, errors) == (0, "")
+    assert output.splitlines()[-1] == "digits: Succeeded  accuracy 0.972  steps 700  restarts 0"
+    assert run.status()["phase"] == "Succeeded"
+    assert run.log("ps-0") == "serving\n"
+
+
+def test_a_job_that_fails_ends_with_the_reason(run: Run) -> None:
+    run.job("{backoffLimit: 0}", ps_1=SERVE, worker_1="raise SystemExit('out of digits')")
+    code, output, _ = run.start().end()
+    assert code == 1
+    last = output.splitlines()[-1]
+    assert last == "digits: Failed  worker-0 attempt 1: exit code 1: out of digits"
+    assert run.status()["failure"] in last
+
+
+def test_ctrl_c_leaves_nothing(run: Run) -> None:
+    run.job(ps_1=SERVE, worker_2=SERVE)
+    run.start().wait(lambda: run.status()["phase"] == "Running")
+    assert run.process is not None
+    assert len(run.seen) == 6
+    run.process.send_signal(signal.SIGINT)
+    code, _, errors = run.end()
+    assert (code, errors) == (130, "digits: interrupted; all its processes have ended\n")
+    assert not any(map(is_running, run.seen))
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_that_end_it_leave_nothing_either(run: Run, number: signal.Signals) -> None:
+    run.job(worker_1=SERVE)
+    run.start().wait(lambda: run.status()["phase"] == "Running")
+    assert run.process is not None
+    run.process.send_signal(number)
+    assert run.end()[0] == 128 + number
+    assert not any(map(is_running, run.seen))
+
+
+@pytest.mark.e2e
+def test_a_second_ctrl_c_kills_who_does_not_stop(run: Run) -> None:
+    deaf = "import signal; signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))\n"
+    run.job(worker_1=deaf + SERVE.replace("signal.pause()", "[signal.pause() for _ in range(99)]"))
+    run.start().wait(lambda: run.log("worker-0"))
+    assert run.process is not None
+    run.process.send_signal(signal.SIGINT)
+    run.wait(lambda: "no" in run.log("worker-0"))
+    run.process.send_signal(signal.SIGINT)
+    assert run.end()[0] == 130
+    assert not any(map(is_running, run.seen))
+
+
+def test_a_killed_capstanctl_leaves_nothing(run: Run) -> None:
+    run.job(ps_1=SERVE, worker_1=SERVE)
+    run.start().wait(lambda: run.status()["phase"] == "Running")
+    assert run.process is not None
+    run.process.kill()
+    wait_until(lambda: not any(map(is_running, run.seen)), "the end of all processes")
+
+
+@pytest.mark.e2e
+def test_a_killed_task_comes_back_under_the_same_address(run: Run) -> None:
+    told = "import os; print(os.environ['TF_CONFIG'], os.environ['CAPSTAN_EPOCH'], flush=True)\n"
+    policy = "{restartBackoff: {initialSeconds: 0.1}}"
+    run.job(policy, ps_1=told + SERVE, worker_2=told + SERVE)
+    run.start().wait(lambda: run.status()["phase"] == "Running")
+    for name, epoch in (("worker-1", "1"), ("ps-0", "2")):
+        run.wait(lambda name=name: "serving" in run.log(name))
+        os.kill(run.pid(name), signal.SIGKILL)
+        run.wait(lambda name=name: "serving" in run.log(name, 2))
+        first, again = run.log(name, 1).split(" 1\n"), run.log(name, 2).split(f" {epoch}\n")
+        assert again == first
+        run.wait(lambda: run.status()["phase"] == "Running")
+    assert run.task("worker-0")["attempt"] == 1
+    assert run.status()["restarts"] == {"application": 2, "infrastructure": 0}
+
+
+@pytest.mark.e2e
+def test_a_killed_guard_is_a_failed_task(run: Run) -> None:
+    run.job("{restartBackoff: {initialSeconds: 0.1}}", worker_1=SERVE)
+    run.start().wait(lambda: run.status()["phase"] == "Running")
+    os.kill(psutil.Process(run.pid("worker-0")).ppid(), signal.SIGKILL)
+    run.wait(lambda: "serving" in run.log("worker-0", 2))
+
+
+@pytest.mark.e2e
+def test_a_task_that_keeps_failing_ends_the_job_when_the_budget_is_used(run: Run) -> None:
+    fail = "import os; raise SystemExit(f'no {os.environ[\"CAPSTAN_ATTEMPT\"]}')"
+    run.job("{backoffLimit: 2, restartBackoff: {initialSeconds: 0.1}}", ps_1=SERVE, worker_1=fail)
+    code, output, _ = run.start().end()
+    assert code == 1
+    assert output.splitlines()[-1].startswith(
+        "digits: Failed  worker-0 attempt 3: exit code 1: no 3"
+    )
+    assert [run.log("worker-0", attempt) for attempt in (1, 2, 3)] == ["no 1\n", "no 2\n", "no 3\n"]
+
+
+@pytest.mark.e2e
+def test_a_task_has_what_the_environment_promises(run: Run) -> None:
+    show = "import json, os; print(json.dumps([os.getcwd(), dict(os.environ)]))"
+    run.job(ps_1=SERVE, worker_1=show)
+    assert run.start("--port", "28400").end()[0] == 0
+    folder, environment = json.loads(run.log("worker-0"))
+    assert folder == str(run.folder / "job")
+    assert json.loads(environment["TF_CONFIG"])["cluster"] == {
+        "ps": ["127.0.0.1:28400"],
+        "worker": ["127.0.0.1:28401"],
+    }
+    assert environment["CAPSTAN_CHECKPOINT_DIR"] == str(run.state / "checkpoints")
+    assert environment["CAPSTAN_PROGRESS_FILE"] == str(run.state / "worker-0.progress.json")
+    assert (environment["CAPSTAN_EPOCH"], environment["CAPSTAN_ATTEMPT"]) == ("1", "1")
+
+
+@pytest.mark.e2e
+def test_checkpoints_outlive_a_failure_and_are_set_aside_after_a_success(run: Run) -> None:
+    count = (
+        "import os, pathlib; file = pathlib.Path(os.environ['CAPSTAN_CHECKPOINT_DIR'], 'n');"
+        "n = int(file.read_text()) + 1 if file.exists() else 1; file.write_text(str(n));"
+        "print(n); raise SystemExit(n % 2)"
+    )
+    run.job("{backoffLimit: 0}", worker_1=count)
+    logs, codes = [], []
+    for _ in range(3):
+        codes.append(run.start().end()[0])
+        logs.append(run.log("worker-0"))
+    assert (codes, logs) == ([1, 0, 1], ["1\n", "2\n", "1\n"])
+    (aside,) = run.state.glob("checkpoints.*")
+    assert (aside / "n").read_text() == "2"
+
+
+@pytest.mark.e2e
+def test_json_is_the_final_status_and_nothing_else(run: Run) -> None:
+    run.job(ps_1=SERVE, worker_1=TRAIN)
+    code, output, errors = run.start("-o", "json").end()
+    assert code == 0
+    assert json.loads(output) == run.status()
+    assert "worker-0: Running" in errors
+
+
+@pytest.mark.e2e
+def test_a_reader_that_goes_away_ends_the_job(run: Run) -> None:
+    run.job(worker_1=SERVE)
+    run.start().wait(lambda: run.status()["phase"] == "Running")
+    assert run.process is not None
+    assert run.process.stdout is not None
+    run.process.stdout.close()
+    os.kill(run.pid("worker-0"), signal.SIGKILL)
+    assert run.process.wait(30) == 128 + signal.SIGPIPE
+    assert run.process.stderr is not None
+    assert run.process.stderr.read() == ""
+    assert not any(map(is_running, run.seen))
+    run.process.stderr.close()
+    run.process = None
+
+
+@pytest.mark.e2e
+def test_on_a_terminal_there_is_a_table(run: Run) -> None:
+    ours, terminal = pty.openpty()
+    run.job(ps_1=SERVE, worker_1=REPORT + "report(700, loss=0.5)\n" + SERVE)
+    run.start(output=terminal)
+    os.close(terminal)
+    said = ""
+
+    def read() -> str:
+        nonlocal said
+        with contextlib.suppress(OSError):  # Linux's way to say that the other end is closed
+            said += os.read(ours, 65536).decode()
+        return re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", said)
+
+    run.wait(lambda: re.search(r"worker-0 +Running +1 +\d+ +700 +10\.5", read()))
+    assert re.search(r"TASK +STATE +ATTEMPT +PID +STEP +STEPS/S +REASON", read())
+    assert re.search(r"ps-0 +Running +1 +\d+", read())
+    assert run.process is not None
+    run.process.send_signal(signal.SIGINT)
+    assert run.process.wait(30) == 130
+    assert "\x1b[?25h" in (read() and said), "the cursor is not shown again"
+    os.close(ours)
+
+
+@pytest.mark.e2e
+def test_two_jobs_run_side_by_side(run: Run, tmp_path: Path) -> None:
+    other = Run(tmp_path / "other")
+    other.folder.mkdir()
+    for one in (run, other):
+        one.job(ps_1=SERVE, worker_1=SERVE)
+        one.start()
+    for one in (run, other):
+        one.wait(lambda one=one: one.status()["phase"] == "Running")
+        assert one.process is not None
+        one.process.send_signal(signal.SIGTERM)
+        assert one.end()[0] == 143
