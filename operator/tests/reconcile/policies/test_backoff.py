@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reconcile.world import START, task
 
@@ -75,6 +75,7 @@ def test_the_spread_is_the_same_after_a_crash_and_different_for_others() -> None
     assert len(set(waits)) == len(waits)
 
 
+@settings(max_examples=10)
 @given(st.lists(st.integers(0, 10**6), min_size=200, max_size=200, unique=True))
 def test_the_spread_is_even(indices: list[int]) -> None:
     policy = RestartBackoff(initial_seconds=100)

@@ -47,10 +47,10 @@ def test_a_restart_is_charged_to_its_budget_or_is_the_end(
 @pytest.mark.parametrize(
     "kind, because",
     [
-        (FailureClass.RETRYABLE, "spec.runPolicy.backoffLimit allows 0 restarts, no more"),
+        (FailureClass.RETRYABLE, "spec.runPolicy.backoffLimit is 0"),
         (
             FailureClass.INFRASTRUCTURE,
-            "spec.runPolicy.infrastructureBackoffLimit allows 0 restarts, no more",
+            "spec.runPolicy.infrastructureBackoffLimit is 0",
         ),
     ],
 )

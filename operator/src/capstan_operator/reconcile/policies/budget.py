@@ -27,4 +27,4 @@ def charge(policy: RunPolicy, restarts: Restarts, failure: Failure) -> Restarts 
 
 
 def _exhausted(field: str, limit: int) -> Fatal:
-    return Fatal("BackoffLimitExceeded", f"spec.runPolicy.{field} allows {limit} restarts, no more")
+    return Fatal("BackoffLimitExceeded", f"spec.runPolicy.{field} is {limit}")
