@@ -220,7 +220,7 @@ class _Emission:
             call = f"{self.out.bind(bound.function)}({', '.join(arguments)})"
         target = f"{', '.join(names)} = " if names else ""
         # A name comes from a client: it must not end the comment.
-        self.out.line(f"        {target}{call}  # {ascii(item.name)}", item.name)
+        self.out.line(f"        {target}{call}  # {item.name!a}", item.name)
 
     def _planned(self, edges: Sequence[node.Edge]) -> list[str]:
         """Name a buffer for every output, or none when the shape of one is not known."""

@@ -31,7 +31,7 @@ def colocated(
     nodes: Mapping[str, node.Node],
     follows: Callable[[node.Node], Sequence[str]],
 ) -> Groups:
-    """Group `items` by `_class` attributes (`loc:@name`) and with the nodes whose state they change.
+    """Group `items` by `_class` attributes (`loc:@name`), and with the state that they change.
 
     `follows` names these: who changes a variable goes where it is, whatever its own device says.
     """

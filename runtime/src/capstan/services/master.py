@@ -110,7 +110,7 @@ class Master:
         session.close()
 
     def reset(self, containers: Sequence[str]) -> None:
-        """Close every session of this master; clear `containers`, or the default one, everywhere."""
+        """Close every session of this master; clear `containers`, or the default one."""
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()

@@ -1,0 +1,110 @@
+"""What is settled before the step: constants folded, twins merged, feeds never."""
+
+import numpy as np
+
+import capstan.kernels  # noqa: F401 - fills the table
+from capstan.core import dtypes, node, shapes
+from capstan.executor import fold
+from capstan.framework import ops  # noqa: F401 - fills the registry
+from capstan.graph import infer, simplify
+
+Edge = node.Edge
+FLOAT = {"T": dtypes.float32}
+
+
+def constant(name: str, value: object, dtype: dtypes.DType = dtypes.float32) -> node.Node:
+    array = np.array(value, dtype.as_numpy_dtype)
+    return node.Node(name, "Const", attrs={"dtype": dtype, "value": array})
+
+
+def placeholder(name: str) -> node.Node:
+    attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape(None)}
+    return node.Node(name, "Placeholder", attrs=attrs)
+
+
+def make(op: str, name: str, *inputs: str, control: tuple[str, ...] = ()) -> node.Node:
+    attrs = {**FLOAT, "out_type": dtypes.int32} if op == "Shape" else FLOAT
+    return node.Node(name, op, tuple(map(Edge, inputs)), control, attrs=attrs)
+
+
+def simplified(
+    *nodes: node.Node, feeds: dict[Edge, infer.Fed] | None = None, keep: tuple[str, ...] = ()
+) -> tuple[dict[str, node.Node], infer.Knowledge]:
+    graph = {item.name: item for item in nodes}
+    return simplify.simplify(graph, feeds or {}, frozenset(keep), fold.evaluate)
+
+
+def test_what_follows_from_constants_is_a_constant() -> None:
+    found, known = simplified(constant("a", 2), constant("b", 3), make("Mul", "c", "a", "b"))
+    assert found["c"].op == "Const"
+    assert found["c"].attrs["value"] == 6
+    assert known.constants[Edge("c")] == 6
+
+
+def test_the_shape_of_a_feed_is_a_constant_when_it_is_known() -> None:
+    for shape, op in (((4, 2), "Const"), (None, "Shape")):
+        feeds = {Edge("x"): infer.Fed(dtypes.float32, shape)}
+        found, _ = simplified(placeholder("x"), make("Shape", "s", "x"), feeds=feeds)
+        assert found["s"].op == op
+    assert feeds
+
+
+def test_a_fed_constant_is_no_constant() -> None:
+    feeds = {Edge("a"): infer.Fed(dtypes.float32, ())}
+    found, known = simplified(constant("a", 2), make("Neg", "b", "a"), feeds=feeds)
+    assert found["b"].op == "Neg"
+    assert Edge("a") not in known.constants
+
+
+def test_a_fed_node_is_nobodys_twin() -> None:
+    feeds = {Edge("one"): infer.Fed(dtypes.float32, ())}
+    found, _ = simplified(
+        placeholder("x"),
+        make("Neg", "one", "x"),
+        make("Neg", "two", "x"),
+        make("Abs", "y", "two"),
+        feeds=feeds,
+    )
+    assert found["y"].inputs == (Edge("two"),)
+
+
+def test_nodes_that_compute_the_same_are_computed_once() -> None:
+    found, _ = simplified(
+        placeholder("x"),
+        make("Neg", "one", "x"),
+        make("Neg", "two", "x"),
+        make("Add", "sum", "one", "two"),
+    )
+    assert "two" not in found
+    assert found["sum"].inputs == (Edge("one"), Edge("one"))
+
+
+def test_what_is_fetched_keeps_its_name() -> None:
+    nodes = (placeholder("x"), make("Neg", "one", "x"), make("Neg", "two", "x"))
+    assert set(simplified(*nodes, keep=("two",))[0]) == {"x", "one", "two"}
+
+
+def test_reads_on_both_sides_of_an_assignment_are_not_the_same() -> None:
+    attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([])}
+    found, _ = simplified(
+        node.Node("v", "VariableV2", attrs=attrs),
+        make("Identity", "before", "v"),
+        make("AssignAdd", "add", "v", "before"),
+        make("Identity", "after", "v", control=("add",)),
+    )
+    assert set(found) == {"v", "before", "add", "after"}
+
+
+def test_random_nodes_are_never_merged_or_folded() -> None:
+    attrs = {"dtype": dtypes.float32, "T": dtypes.int32, "seed": 1, "seed2": 2}
+    size = constant("size", [3], dtypes.int32)
+    draws = [node.Node(name, "RandomUniform", (Edge("size"),), attrs=attrs) for name in "ab"]
+    found, _ = simplified(size, *draws)
+    assert [found[name].op for name in "ab"] == ["RandomUniform", "RandomUniform"]
+
+
+def test_a_node_that_fails_is_left_for_the_step() -> None:
+    found, _ = simplified(
+        constant("a", [1, 2]), constant("b", [1, 2, 3]), make("Add", "c", "a", "b")
+    )
+    assert found["c"].op == "Add"
