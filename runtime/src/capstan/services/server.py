@@ -18,7 +18,7 @@ from capstan.core import cluster as clusters
 from capstan.core import config as settings_of
 from capstan.core import devices
 from capstan.resources import containers
-from capstan.services import master, targets, worker
+from capstan.services import cores, master, targets, worker
 from capstan.transport import listener, pool
 from capstan.transport.grpc import client, server
 
@@ -105,6 +105,8 @@ class Server:
         offered = targets.cpu_devices(self._task, incarnation, self._settings)
         home = worker.Worker(self._task, offered, incarnation, held)
         addresses = self._def.cluster.tasks()
+        usable = cores.usable()
+        cores.limit(cores.threads_for(self._settings, self._task, addresses, usable))
         peers = client.Peers(addresses)
         links = pool.Pool(self._task, addresses, peers.worker)
         steps = worker.StepServer(home, links, peers.worker)
