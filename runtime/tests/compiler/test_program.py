@@ -1,0 +1,160 @@
+"""Compiled parts: buffers of their own, errors that name nodes, copies of what leaves a task."""
+
+import traceback
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan.kernels  # noqa: F401 - fills the table
+from capstan import errors
+from capstan.core import dtypes, node, shapes
+from capstan.executor import program, run
+from capstan.framework import ops  # noqa: F401 - fills the registry
+from capstan.graph import infer
+from capstan.partition import partition, parts
+from capstan.resources import containers
+
+Edge = node.Edge
+HERE = "/job:worker/replica:0/task:0"
+THERE = "/job:ps/replica:0/task:0"
+FLOAT = {"T": dtypes.float32}
+VARIABLE = {"dtype": dtypes.float32, "shape": shapes.TensorShape([2])}
+
+
+def make(op: str, name: str, *inputs: str) -> node.Node:
+    return node.Node(name, op, tuple(map(Edge, inputs)), attrs=FLOAT)
+
+
+def cut(
+    *nodes: node.Node,
+    feeds: dict[str, shapes.Shape],
+    fetches: tuple[str, ...],
+    there: tuple[str, ...] = (),
+) -> dict[str, parts.Part]:
+    fed = {Edge(name): infer.Fed(dtypes.float32, shape) for name, shape in feeds.items()}
+    known = infer.Knowledge(fed)
+    graph = {item.name: item for item in nodes}
+    for item in nodes:
+        known.learn(item)
+    tasks = {name: THERE if name in there else HERE for name in graph}
+    return partition.partition(graph, tasks, list(fed), [Edge(f) for f in fetches], known, HERE)
+
+
+def compiled(part: parts.Part) -> program.Program:
+    return program.Program(part, containers.ResourceManager())
+
+
+def evaluate(made: program.Program, *feeds: Any) -> list[Any]:
+    context = made.take()
+    context.feed([np.asarray(feed, np.float32) for feed in feeds])
+    made.run_segment(context, 0)
+    found = [np.array(value) for value in made.fetch(context)]
+    made.give_back(context)
+    return found
+
+
+@pytest.mark.parametrize("shape", [(2,), None])
+def test_the_same_with_planned_buffers_and_without(shape: shapes.Shape) -> None:
+    (part,) = cut(
+        make("Neg", "y", "x"), make("Add", "z", "y", "x"), feeds={"x": shape}, fetches=("z", "y")
+    ).values()
+    made = compiled(part)
+    assert bool(made.code.buffers) == (shape is not None)
+    assert [found.tolist() for found in evaluate(made, [1, 2])] == [[0, 0], [-1, -2]]
+
+
+def test_a_context_belongs_to_one_step_until_it_is_given_back() -> None:
+    (part,) = cut(make("Neg", "y", "x"), feeds={"x": (2,)}, fetches=("y",)).values()
+    made = compiled(part)
+    first, second = made.take(), made.take()
+    first.feed([np.array([1, 1], np.float32)])
+    second.feed([np.array([2, 2], np.float32)])
+    made.run_segment(first, 0)
+    made.run_segment(second, 0)
+    assert made.fetch(first)[0].tolist() == [-1, -1]
+    made.give_back(first)
+    assert made.take() is first
+
+
+def test_an_error_names_the_node_and_the_traceback_shows_its_line() -> None:
+    (part,) = cut(
+        make("Neg", "fine", "x"),
+        make("Add", "layer/broken", "fine", "y"),
+        feeds={"x": None, "y": None},
+        fetches=("layer/broken",),
+    ).values()
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        evaluate(compiled(part), [1, 2], [1, 2, 3])
+    assert "Incompatible shapes: [2] vs. [3]" in caught.value.message
+    assert caught.value.message.endswith("\n\t [[{{node layer/broken}}]]")
+    shown = "".join(traceback.format_exception(caught.value.__cause__))
+    assert "# 'layer/broken'" in shown
+
+
+def test_an_uninitialised_variable_is_a_failed_precondition() -> None:
+    nodes = (node.Node("v", "VariableV2", attrs=VARIABLE), make("Identity", "v/read", "v"))
+    (part,) = cut(*nodes, feeds={}, fetches=("v/read",)).values()
+    with pytest.raises(errors.FailedPreconditionError, match="uninitialized value v"):
+        evaluate(compiled(part))
+
+
+def test_a_name_cannot_smuggle_code_into_a_segment() -> None:
+    name = "x\n        raise SystemExit('smuggled')"
+    (part,) = cut(
+        placeholder("x"), make("Neg", name, "x"), feeds={"x": (1,)}, fetches=(name,)
+    ).values()
+    assert evaluate(compiled(part), [3])[0] == -3
+
+
+def test_a_variable_that_leaves_its_task_is_a_copy() -> None:
+    nodes = (
+        node.Node("v", "VariableV2", attrs=VARIABLE),
+        make("Identity", "v/read", "v"),
+        make("Neg", "y", "v/read"),
+    )
+    held = containers.ResourceManager()
+    cell = held.variable("", "v", dtypes.float32)
+    cell.assign(np.array([1, 2], np.float32))
+    part = cut(*nodes, feeds={}, fetches=("y",), there=("v", "v/read"))[THERE]
+    made = program.Program(part, held)
+    ((value,),) = made.run_segment(made.take(), 0)
+    assert value.tolist() == [1, 2]
+    assert not np.shares_memory(value, cell.read())
+
+
+def test_two_parts_talk_until_both_are_done() -> None:
+    nodes = (
+        make("Neg", "there", "x"),
+        make("Neg", "here", "there"),
+        make("Add", "back", "here", "there"),
+    )
+    cuts = cut(*nodes, feeds={"x": (1,)}, fetches=("back",), there=("there", "back"))
+    made = {task: compiled(part) for task, part in cuts.items()}
+    runs: dict[str, run.PartRun] = {}
+    ended: list[Any] = []
+
+    def send(message: parts.Message, values: program.Values) -> None:
+        runs[message.destination].arrive(message.number, values)
+
+    def done(fetches: program.Values, error: errors.OpError | None) -> None:
+        ended.append((error, [np.array(value).tolist() for value in fetches]))
+
+    for task, item in made.items():
+        runs[task] = run.PartRun(item, send, done)
+    for task, part in cuts.items():
+        runs[task].start([np.array([5], np.float32) for _ in part.feeds])
+    assert ended == [(None, []), (None, [[0.0]])] or ended == [(None, [[0.0]]), (None, [])]
+
+
+def test_a_part_that_was_failed_from_outside_is_done_once_and_takes_nothing_more() -> None:
+    nodes = (make("Neg", "there", "x"), make("Neg", "here", "there"))
+    cuts = cut(*nodes, feeds={"x": (1,)}, fetches=("here",), there=("there",))
+    ended: list[errors.OpError | None] = []
+    waiting = run.PartRun(
+        compiled(cuts[HERE]), lambda *_: None, lambda _, error: ended.append(error)
+    )
+    waiting.start([])
+    waiting.fail(errors.CancelledError(None, None, "given up"))
+    waiting.arrive(cuts[HERE].incoming[0].number, [np.zeros(1, np.float32)])
+    assert [type(error) for error in ended] == [errors.CancelledError]
