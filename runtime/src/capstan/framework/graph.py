@@ -330,6 +330,9 @@ class Graph(scopes.Scoped):
             return
         groups = set(op._attrs.get("_class", ()))
         for other in self._scopes.colocated:
+            if isinstance(other, bytes):
+                groups.add(other)
+                continue
             groups.update(other.colocation_groups())
             if other.device and not op.device:
                 op._set_device(other.device)

@@ -36,6 +36,7 @@ class Scopes(threading.local):
         self.container = ""
         # A None among the devices hides those before it.
         self.devices: tuple[DeviceFunction | None, ...] = ()
+        # Operations, or groups (`loc:@name`) of operations that do not exist yet.
         self.colocated: tuple[Any, ...] = ()
         self.dependencies: tuple[Dependencies, ...] = ()
 
@@ -157,6 +158,17 @@ class Scoped:
             element = self.as_graph_element(op)
             inner = (*inner, getattr(element, "op", element))
         self._scopes.colocated = inner
+        self._scopes.devices = ()
+        try:
+            yield
+        finally:
+            self._scopes.colocated, self._scopes.devices = outer, outer_devices
+
+    @contextmanager
+    def colocate_with_name(self, name: str) -> Iterator[None]:
+        """Place new operations where the operation `name` will be, which need not exist yet."""
+        outer, outer_devices = self._scopes.colocated, self._scopes.devices
+        self._scopes.colocated = (*outer, b"loc:@" + name.encode())
         self._scopes.devices = ()
         try:
             yield

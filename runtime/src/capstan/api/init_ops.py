@@ -1,0 +1,236 @@
+"""Initializers: callables that make a variable's initial value from its shape (python/ops/init_ops.py)."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.api import random_ops
+from capstan.core import dtypes, shapes
+from capstan.framework import convert
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+# Smaller values are constants of the graph, larger ones are filled in when the step runs.
+_MAX_CONSTANT = 1000
+
+
+class Initializer:
+    """Makes tensors. `partition_info` is accepted for TensorFlow's sake: there are no partitions."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+        raise TypeError(f"{type(self).__name__} does not say how to initialize: override __call__")
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that make an equal initializer."""
+        config = dict(vars(self))
+        if "dtype" in config:
+            config["dtype"] = config["dtype"].name
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Initializer":
+        return cls(**config)
+
+
+class Zeros(Initializer):
+    """All zeros; of strings, all empty."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+        kind = dtypes.as_dtype(dtype or self.dtype)
+        zero = {dtypes.string: b"", dtypes.bool_: False}.get(kind, 0)
+        return _filled(shape, zero, kind, "zeros")
+
+
+class Ones(Initializer):
+    """All ones."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+        kind = dtypes.as_dtype(dtype or self.dtype)
+        return _filled(shape, True if kind.is_bool else 1, kind, "ones")
+
+
+class Constant(Initializer):
+    """A value, or a list of values that is filled up with its last one."""
+
+    def __init__(
+        self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False
+    ) -> None:
+        self.value = value
+        self.dtype = dtypes.as_dtype(dtype)
+        self.verify_shape = verify_shape
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+        return convert.constant(
+            self.value, dtype or self.dtype, shape=shape, verify_shape=self.verify_shape
+        )
+
+
+class RandomUniform(Initializer):
+    """Evenly distributed from `minval` to below `maxval` (default: 1 for floats)."""
+
+    def __init__(
+        self,
+        minval: Any = 0,
+        maxval: Any = None,
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        self.minval = minval
+        self.maxval = maxval
+        self.seed = seed
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+        kind = dtypes.as_dtype(dtype or self.dtype)
+        return random_ops.random_uniform(shape, self.minval, self.maxval, kind, seed=self.seed)
+
+
+class _Normal(Initializer):
+    def __init__(
+        self,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        self.seed = seed
+        self.dtype = _float_type(dtype)
+
+
+class RandomNormal(_Normal):
+    """Normally distributed around `mean`."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+        kind = dtypes.as_dtype(dtype or self.dtype)
+        return random_ops.random_normal(shape, self.mean, self.stddev, kind, seed=self.seed)
+
+
+class TruncatedNormal(_Normal):
+    """Normally distributed, never further from `mean` than two `stddev`."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+        kind = dtypes.as_dtype(dtype or self.dtype)
+        return random_ops.truncated_normal(shape, self.mean, self.stddev, kind, seed=self.seed)
+
+
+class VarianceScaling(Initializer):
+    """Random values whose variance is `scale` divided by the fan: how many values a unit reads or feeds.
+
+    `mode` is "fan_in", "fan_out" or "fan_avg"; `distribution` is "normal" (truncated) or "uniform".
+
+    Raises:
+        ValueError: another mode or distribution, or a scale that is not positive.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "normal",
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        if scale <= 0.0:
+            raise ValueError(f"`scale` must be positive float, but is {scale}")
+        if mode not in {"fan_in", "fan_out", "fan_avg"}:
+            raise ValueError(f"Invalid `mode` argument: {mode}")
+        if distribution not in {"normal", "uniform"}:
+            raise ValueError(f"Invalid `distribution` argument: {distribution}")
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+        self.seed = seed
+        self.dtype = _float_type(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+        kind = dtypes.as_dtype(dtype or self.dtype)
+        fan_in, fan_out = _fans(shapes.as_shape(shape).as_list())
+        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, fan)
+        if self.distribution == "normal":
+            return random_ops.truncated_normal(
+                shape, 0.0, math.sqrt(variance), kind, seed=self.seed
+            )
+        limit = math.sqrt(3.0 * variance)
+        return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
+
+
+class UniformUnitScaling(Initializer):
+    """Uniform values that keep the scale of what goes through a matmul."""
+
+    def __init__(
+        self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.factor = factor
+        self.seed = seed
+        self.dtype = _float_type(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+        kind = dtypes.as_dtype(dtype or self.dtype)
+        sizes = [size or 0 for size in shapes.as_shape(shape).as_list()]
+        limit = math.sqrt(3 / max(1.0, math.prod(sizes[:-1]))) * self.factor
+        return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
+
+
+class GlorotUniform(VarianceScaling):
+    """Glorot's (Xavier's) uniform initializer, the default of `tf.get_variable`."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class GlorotNormal(VarianceScaling):
+    """Glorot's (Xavier's) normal initializer."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "normal", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> graphs.Tensor:
+    full = shapes.as_shape(shape)
+    if (full.num_elements() or 0) < _MAX_CONSTANT:
+        return convert.constant(value, dtype, shape=full, name=name)
+    filled: graphs.Tensor = raw.Fill(full, convert.constant(value, dtype), name=name)
+    return filled
+
+
+def _float_type(dtype: Any) -> dtypes.DType:
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_floating:
+        raise ValueError(f"Expected floating point type, got {kind}.")
+    return kind
+
+
+def _fans(shape: Sequence[int | None]) -> tuple[float, float]:
+    """Return how many inputs and outputs a unit has; the last two axes of a kernel are in and out."""
+    sizes = [size or 0 for size in shape]
+    if len(sizes) < 2:
+        return (float(sizes[0]), float(sizes[0])) if sizes else (1.0, 1.0)
+    receptive = math.prod(sizes[:-2])
+    return float(sizes[-2] * receptive), float(sizes[-1] * receptive)
+
+
+zeros_initializer = Zeros
+ones_initializer = Ones
+constant_initializer = Constant
+random_uniform_initializer = RandomUniform
+random_normal_initializer = RandomNormal
+truncated_normal_initializer = TruncatedNormal
+uniform_unit_scaling_initializer = UniformUnitScaling
+variance_scaling_initializer = VarianceScaling
+glorot_uniform_initializer = GlorotUniform
+glorot_normal_initializer = GlorotNormal

@@ -1,0 +1,178 @@
+"""The variables of a graph that `get_variable` knows by name, and how it makes or finds one."""
+
+import enum
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from capstan.api import init_ops, variables
+from capstan.core import dtypes, shapes
+from capstan.framework import collections, convert
+from capstan.framework import graph as graphs
+
+_KEY = ("__variable_store",)
+
+
+class Reuse(enum.Enum):
+    """`AUTO_REUSE`: make the variable if it does not exist, else return it."""
+
+    AUTO_REUSE = 1
+
+
+AUTO_REUSE = Reuse.AUTO_REUSE
+
+
+class Store:
+    """Variables by full name, and how often each scope was opened. One per graph. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._variables: dict[str, Any] = {}
+        self._origins: dict[str, str] = {}
+        self.lock = threading.RLock()
+        # The scope that the current thread is in; `variable_scope` keeps it.
+        self.current = threading.local()
+        self.opened: dict[str, int] = {}
+
+    def open(self, scope: str) -> None:
+        """Count that a scope was opened."""
+        with self.lock:
+            self.opened[scope] = self.opened.get(scope, 0) + 1
+
+    def close_inner(self, scope: str) -> None:
+        """Forget how often the scopes within were opened: the next opening numbers them anew."""
+        with self.lock:
+            for name in self.opened:
+                if not scope or name.startswith(scope + "/"):
+                    self.opened[name] = 0
+
+    def unused(self, outer: str, prefix: str) -> str:
+        """Return `prefix`, numbered if a scope of that name was opened within `outer`."""
+        name = f"{outer}/{prefix}" if outer else prefix
+        with self.lock:
+            number = 0
+            while self.opened.get(f"{name}_{number}" if number else name, 0):
+                number += 1
+        return f"{prefix}_{number}" if number else prefix
+
+    def get(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = dtypes.float32,
+        initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        reuse: "bool | Reuse | None" = None,
+        trainable: bool = True,
+        collections: Sequence[str] | None = None,
+        caching_device: Any = None,
+        validate_shape: bool = True,
+        constraint: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        """Return the variable called `name`, made or found as `reuse` says.
+
+        Raises:
+            ValueError: it exists and must not, or the other way round; or it has another shape
+                or dtype; or it is new and its shape is not known.
+        """
+        is_value = initializer is not None and not callable(initializer)
+        if shape is not None and is_value:
+            raise ValueError("If initializer is a constant, do not specify shape.")
+        kind, static = dtypes.as_dtype(dtype), shapes.as_shape(shape)
+        with self.lock:
+            if name in self._variables:
+                return self._found(name, kind, static, reuse)
+            if reuse is True:
+                raise ValueError(
+                    f"Variable {name} does not exist, or was not created with tf.get_variable(). "
+                    "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
+                )
+            if not is_value and not static.is_fully_defined():
+                raise ValueError(
+                    f"Shape of a new variable ({name}) must be fully defined, but instead was "
+                    f"{static}."
+                )
+            variable = variables.Variable(
+                _initial_value(name, kind, static, initializer),
+                trainable=trainable,
+                collections=collections,
+                validate_shape=validate_shape,
+                caching_device=caching_device,
+                name=name,
+                dtype=kind.base_dtype,
+                constraint=constraint,
+            )
+            self._variables[name] = variable
+            self._origins[name] = _origin()
+        if regularizer is not None:
+            _regularize(variable, name, regularizer)
+        return variable
+
+    def _found(self, name: str, dtype: dtypes.DType, shape: shapes.TensorShape, reuse: Any) -> Any:
+        found = self._variables[name]
+        if not reuse:
+            raise ValueError(
+                f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
+                "reuse=tf.AUTO_REUSE in VarScope? Originally defined at:\n\n" + self._origins[name]
+            )
+        if not shape.is_compatible_with(found.shape):
+            raise ValueError(
+                f"Trying to share variable {name}, but specified shape {shape} and found shape "
+                f"{found.shape}."
+            )
+        if not dtype.is_compatible_with(found.dtype):
+            raise ValueError(
+                f"Trying to share variable {name}, but specified dtype {dtype.name} and found "
+                f"dtype {found.dtype.name}."
+            )
+        return found
+
+
+def of(graph: graphs.Graph) -> Store:
+    """Return the store of a graph."""
+    # The list is taken by reference: a finalized graph may still look its variables up.
+    held = graph.get_collection_ref(_KEY)
+    if not held:
+        held.append(Store())
+    store: Store = held[0]
+    return store
+
+
+def _initial_value(
+    name: str, dtype: dtypes.DType, shape: shapes.TensorShape, initializer: Any
+) -> Any:
+    if initializer is None:
+        initializer = _default_initializer(name, dtype)
+    if isinstance(initializer, type) and issubclass(initializer, init_ops.Initializer):
+        # A class in place of an instance, as `initializer=tf.zeros_initializer`.
+        initializer = initializer()
+    if not callable(initializer):
+        return convert.convert_to_tensor(initializer, dtype.base_dtype, "initial_value")
+    return lambda: initializer(shape.as_list(), dtype=dtype.base_dtype)
+
+
+def _default_initializer(name: str, dtype: dtypes.DType) -> init_ops.Initializer:
+    if dtype.is_floating:
+        return init_ops.GlorotUniform()
+    if dtype.is_integer or dtype.is_bool:
+        return init_ops.Zeros()
+    raise ValueError(f"An initializer for variable {name} of {dtype.base_dtype} is required")
+
+
+def _regularize(variable: Any, name: str, regularizer: Callable[[Any], Any]) -> None:
+    graph: graphs.Graph = variable.graph
+    with graph.colocate_with(variable.op), graph.name_scope(f"{name}/Regularizer/"):
+        loss = regularizer(variable)
+    if loss is not None:
+        graph.add_to_collection(collections.GraphKeys.REGULARIZATION_LOSSES, loss)
+
+
+def _origin() -> str:
+    """Return the caller's innermost lines, without ours."""
+    ours = __name__.partition(".")[0]
+    theirs = [
+        f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}\n'
+        for frame, line in traceback.walk_stack(None)
+        if frame.f_globals.get("__name__", "").partition(".")[0] != ours
+    ]
+    return "".join(theirs[:3])
