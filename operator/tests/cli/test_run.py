@@ -16,6 +16,8 @@ import psutil
 import pytest
 from processes import ENVIRONMENT, is_running, wait_until
 
+from capstan_operator.local import process
+
 CAPSTANCTL = (sys.executable, "-m", "capstan_operator", "run", "job/job.yaml")
 SERVE = "import signal; print('serving', flush=True); signal.pause()"
 REPORT = """
@@ -167,7 +169,7 @@ def test_a_second_ctrl_c_kills_who_does_not_stop(run: Run) -> None:
     run.process.send_signal(signal.SIGINT)
     run.wait(lambda: "no" in run.log("worker-0"))
     run.process.send_signal(signal.SIGINT)
-    assert run.end()[0] == 130
+    assert run.process.wait(process.ORPHAN_GRACE_SECONDS - 1) == 130
     assert not any(map(is_running, run.seen))
 
 

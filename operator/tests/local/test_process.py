@@ -99,11 +99,21 @@ def test_who_does_not_stop_is_killed(bench: Bench) -> None:
     assert wait_for(started).code == 128 + signal.SIGKILL
 
 
-def test_a_second_stop_shortens_the_grace_and_never_lengthens_it(bench: Bench) -> None:
+def test_a_second_stop_shortens_the_grace(bench: Bench) -> None:
     started = bench.start(IGNORE_SIGTERM)
     wait_until(lambda: "ready" in bench.said())
-    for grace in (1000, 0, 1000):
-        started.stop(grace)
+    started.stop(1000)
+    started.stop(0)
+    assert wait_for(started).code == 128 + signal.SIGKILL
+
+
+def test_a_second_stop_never_lengthens_the_grace(bench: Bench) -> None:
+    deaf = IGNORE_SIGTERM.replace("signal.SIG_IGN", "lambda *_: print('no', flush=True)")
+    started = bench.start(deaf)
+    wait_until(lambda: "ready" in bench.said())
+    started.stop(0.5)
+    wait_until(lambda: "no" in bench.said())
+    started.stop(1000)
     assert wait_for(started).code == 128 + signal.SIGKILL
 
 
@@ -114,14 +124,25 @@ def test_stopping_what_has_ended_is_harmless(bench: Bench) -> None:
     assert started.exit == process.Exit(0)
 
 
-@pytest.mark.parametrize("end", ["", "signal.pause()"], ids=["ended", "stopped"])
-def test_children_end_with_the_task(bench: Bench, end: str) -> None:
-    started = bench.start(WITH_A_CHILD + end)
-    wait_until(lambda: bench.said().strip())
-    started.stop(60)
-    wait_for(started)
+def test_what_a_task_leaves_behind_is_killed(bench: Bench) -> None:
+    started = bench.start(WITH_A_CHILD)
+    assert wait_for(started).code == 0
     child = int(bench.said())
     wait_until(lambda: not is_running(child), "the child's end")
+
+
+def test_a_stop_is_sigterm_to_children_too(bench: Bench) -> None:
+    heir = (
+        "import signal, subprocess, sys; signal.signal(signal.SIGTERM, lambda *_: None);"
+        "child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'],"
+        " preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL));"
+        "print('ready', flush=True); print(child.wait(), flush=True)"
+    )
+    started = bench.start(heir)
+    wait_until(lambda: "ready" in bench.said())
+    started.stop(60)
+    assert wait_for(started).code == 0
+    assert bench.said() == f"ready\n{-signal.SIGTERM}\n"
 
 
 def test_a_command_that_cannot_start_is_an_exit_with_the_reason(bench: Bench) -> None:
