@@ -1,0 +1,131 @@
+"""Planes under test, links over them, and peers in processes of their own."""
+
+import os
+import pathlib
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from typing import Any, Protocol
+
+import pytest
+
+from capstan.transport import api, listener
+
+PEER = pathlib.Path(__file__).with_name("peer.py")
+SOURCES = pathlib.Path(__file__).parents[2] / "src"
+INCARNATION = 41
+PATIENCE_S = 20.0
+
+
+class Peer:
+    """A process at the other end of a link."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(PEER), *arguments],
+            env={**os.environ, "PYTHONPATH": str(SOURCES), "OPENBLAS_NUM_THREADS": "1"},
+        )
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+        if number is signal.SIGKILL:
+            self._process.wait(PATIENCE_S)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait(PATIENCE_S)
+
+
+class Plane(Protocol):
+    """What the suite needs of a data plane."""
+
+    def pair(self) -> tuple[api.Link, api.Link]:
+        """Both ends of a new link, in this process."""
+
+    def peer(self, what: str) -> tuple[api.Link, Peer]:
+        """A link to a process that answers every frame: with its like (echo), or 64 MiB (flood)."""
+
+    def close(self) -> None:
+        """End it all."""
+
+
+class TcpPlane:
+    """The socket plane over loopback."""
+
+    def __init__(self, max_message_bytes: int = 256 << 20) -> None:
+        self._accepted: queue.Queue[api.Link] = queue.Queue()
+        self._closing = threading.Event()
+        self._limit = max_message_bytes
+        self._peers: list[Peer] = []
+        self._links: list[api.Link] = []
+        self.listener = listener.Listener("127.0.0.1", INCARNATION, self._hold, max_message_bytes)
+
+    def offer(self) -> Any:
+        return self.listener.connect("/job:test", INCARNATION, (listener.PLANE,))
+
+    def pair(self) -> tuple[api.Link, api.Link]:
+        near = listener.connect("127.0.0.1", self.offer(), "far", max_message_bytes=self._limit)
+        self._links.append(near)
+        return near, self._accepted.get(timeout=PATIENCE_S)
+
+    def peer(self, what: str) -> tuple[api.Link, Peer]:
+        offer = self.offer()
+        peer = Peer(offer.plane, offer.address, offer.token.hex(), what)
+        self._peers.append(peer)
+        return self._accepted.get(timeout=PATIENCE_S), peer
+
+    def close(self) -> None:
+        self._closing.set()
+        for link in self._links:
+            link.close()
+        self.listener.close()
+        for peer in self._peers:
+            peer.end()
+
+    def _hold(self, link: api.Link, hello: listener.Hello) -> None:
+        self._accepted.put(link)
+        self._closing.wait()
+
+
+PLANES: dict[str, Callable[[], Plane]] = {"tcp": TcpPlane}
+
+
+@pytest.fixture(params=sorted(PLANES))
+def plane(request: pytest.FixtureRequest) -> Iterator[Plane]:
+    made = PLANES[request.param]()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def tcp() -> Iterator[TcpPlane]:
+    made = TcpPlane()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def aside() -> Iterator[futures.Executor]:
+    """Threads for calls that block; the end of the plane wakes those that still do."""
+    threads = futures.ThreadPoolExecutor(4)
+    yield threads
+    threads.shutdown(wait=False)
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], object]], None]:
+    """Wait for a condition; fail if it never comes true."""
+
+    def wait(condition: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        pause = threading.Event()
+        while not condition():
+            assert time.monotonic() < deadline, "it never came true"
+            pause.wait(0.005)
+
+    return wait
