@@ -200,6 +200,32 @@ def test_the_waits_of_a_task_grow_and_start_anew_after_health() -> None:
     assert world.row("worker-1").failures_in_a_row == 1
 
 
+def test_an_attempt_that_never_ran_was_never_healthy() -> None:
+    world = running().fail("worker-1").settle().wait_for_retry()
+    world.change("worker-1", phase=TaskPhase.PENDING, ready=False, started_at=None).settle()
+    world.wait(10_000).fail("worker-1").settle()
+    assert world.row("worker-1").failures_in_a_row == 2
+
+
+def test_a_task_that_starts_again_waits_no_longer() -> None:
+    world = running().fail("worker-1").settle()
+    assert world.again_at is not None
+    world.now = world.again_at
+    world.tick()
+    world.tick()
+    row = world.row("worker-1")
+    assert (row.state.value, row.retry_at) == ("Pending", None)
+
+
+def test_an_end_is_dated_when_it_was_and_not_when_it_was_seen() -> None:
+    world = running().wait(5).fail("worker-1").succeed("ps-0").wait(30).settle()
+    at = START + timedelta(seconds=5)
+    assert (world.row("worker-1").finished_at, world.row("ps-0").finished_at) == (at, at)
+    retry_at = world.row("worker-1").retry_at
+    assert retry_at is not None
+    assert retry_at > world.now
+
+
 def test_the_budget_is_the_number_of_restarts_and_the_job_says_what_broke_it() -> None:
     world = World(make_job(run=QUICK | {"backoffLimit": 1})).settle()
     world.fail("worker-1", words="first\n").settle().wait_for_retry()
@@ -413,6 +439,14 @@ def test_who_ends_with_the_job_keeps_how_it_ended() -> None:
     assert row.finished_at == START + timedelta(seconds=2)
     world.wait(5)
     assert world.decide().status is None
+
+
+def test_who_exits_0_because_the_job_is_over_was_stopped() -> None:
+    world = running().succeed("worker-0")
+    world.tick()
+    world.change("ps-0", phase=TaskPhase.SUCCEEDED, exit_code=0)
+    world.tick()
+    assert (world.states()["ps-0"], world.row("ps-0").exit_code) == ("Stopped", 0)
 
 
 def test_a_waiting_task_is_stopped_when_the_job_ends() -> None:

@@ -134,7 +134,7 @@ def _recognise(row: TaskStatus, view: TaskView) -> TaskStatus:
     return row.model_copy(
         update={
             "uid": view.uid,
-            "started_at": view.started_at or row.started_at,
+            "started_at": view.started_at,
             "step": row.step if view.step is None else view.step,
         }
     )
