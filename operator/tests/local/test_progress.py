@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from capstan_operator.api.names import TaskName
 from capstan_operator.local import progress
 
+PS, WORKER_0, WORKER_1 = map(TaskName.parse, ("ps-0", "worker-0", "worker-1"))
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 
 
@@ -70,20 +72,38 @@ def test_no_document_is_an_error(tmp_path: Path, document: dict[str, object]) ->
     file.write_text(json.dumps(document))
     read = progress.read(file)
     if read is not None:
-        assert progress.of_job([read, read]) == progress.of_job([read])
+        assert progress.of_job({WORKER_0: read}) is not None
 
 
 def test_a_job_without_reports_has_no_progress() -> None:
-    assert progress.of_job([]) is None
+    assert progress.of_job({}) is None
 
 
 def test_a_job_is_where_the_latest_report_says() -> None:
-    job = progress.of_job([report(2000, 1), report(1800, 5), report(1700, 3)])
+    reports = {WORKER_0: report(2000, 1), WORKER_1: report(1800, 5), PS: report(1700, 3)}
+    job = progress.of_job(reports)
     assert job is not None
     assert (job.step, job.updated_at) == (1800, NOON.replace(second=5))
 
 
-def test_metrics_are_of_the_first_task_that_has_them_in_its_order() -> None:
-    job = progress.of_job([report(1, 1, b=1, a=2), report(2, 2, c=3, a=9)])
+@pytest.mark.parametrize(
+    "tasks, teller",
+    [
+        ("worker-1 ps-0 worker-0", "worker-0"),
+        ("ps-0 worker-2 worker-10", "worker-2"),
+        ("worker-0 chief-0", "chief-0"),
+        ("chief-0 evaluator-0 worker-0", "evaluator-0"),
+        ("ps-0", "ps-0"),
+    ],
+)
+def test_metrics_are_of_the_most_telling_task(tasks: str, teller: str) -> None:
+    reports = {TaskName.parse(task): report(1, 1, **{task: 1.0}) for task in tasks.split()}
+    job = progress.of_job(reports)
     assert job is not None
-    assert list(job.metrics.items()) == [("b", 1), ("a", 2), ("c", 3)]
+    assert job.metrics == {teller: 1.0}
+
+
+def test_metrics_keep_their_order_and_are_of_who_has_some() -> None:
+    job = progress.of_job({WORKER_0: report(1, 1), WORKER_1: report(2, 2, b=3, a=9)})
+    assert job is not None
+    assert list(job.metrics.items()) == [("b", 3), ("a", 9)]

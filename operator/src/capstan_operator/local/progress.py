@@ -8,13 +8,21 @@ is not as above is left out, and never an error.
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.status import Progress
+
+_MOST_TELLING = (
+    ReplicaType.EVALUATOR,
+    ReplicaType.CHIEF,
+    ReplicaType.WORKER,
+    ReplicaType.PS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +56,22 @@ def read(path: Path) -> Report | None:
     )
 
 
-def of_job(reports: Iterable[Report]) -> Progress | None:
-    """Put the reports of a job's tasks together, the most telling task first.
+def of_job(reports: Mapping[TaskName, Report]) -> Progress | None:
+    """Put the reports of a job's tasks together.
 
     The step and its rate are of the report that was made last, for all tasks count the same global
-    step. Of each metric the first task that has it is believed.
+    step. The metrics are of the first task that has some, and each task has its own: the evaluator
+    before all, for that is what it is there for, then the chief, then the workers.
     """
-    reports = tuple(reports)
     if not reports:
         return None
-    latest = max(reports, key=lambda report: (report.updated_at, report.step))
-    metrics: dict[str, float] = {}
-    for report in reports:
-        metrics = {**metrics, **{k: v for k, v in report.metrics.items() if k not in metrics}}
+    latest = max(reports.values(), key=lambda report: (report.updated_at, report.step))
+    in_order = sorted(reports, key=lambda task: (_MOST_TELLING.index(task.type), task.index))
+    metrics = (reports[task].metrics for task in in_order)
     return Progress(
         step=latest.step,
         steps_per_second=latest.steps_per_second,
-        metrics=metrics,
+        metrics=next(filter(None, metrics), {}),
         updated_at=latest.updated_at,
     )
 

@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from capstan_operator.api.names import ReplicaType, TaskName, Uid
+from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.local import process, progress
 from capstan_operator.local.folder import Folder
 from capstan_operator.local.process import Command, Process
 from capstan_operator.reconcile.actions import StartTask, StopTask
 from capstan_operator.reconcile.observe import Observed, TaskPhase, TaskView
 from capstan_operator.reconcile.policies import failure
-
-_TELLING = (ReplicaType.CHIEF, ReplicaType.WORKER, ReplicaType.EVALUATOR, ReplicaType.PS)
-"""Whose report of a metric is believed, first come first."""
 
 
 @dataclass(slots=True)
@@ -128,11 +125,10 @@ class Tasks:
             report = progress.read(self._folder.progress(str(name)))
             if report is not None:
                 self._reports[name] = report
-        told = sorted(self._reports, key=lambda name: (_TELLING.index(name.type), name.index))
         current = self.reports()
         return Observed(
             tuple(self._view(life, current.get(life.name)) for life in self._lives.values()),
-            progress.of_job(self._reports[name] for name in told),
+            progress.of_job(self._reports),
         )
 
     def _view(self, life: _Life, report: progress.Report | None) -> TaskView:
