@@ -101,9 +101,7 @@ def test_an_uninitialised_variable_is_a_failed_precondition() -> None:
 
 def test_a_name_cannot_smuggle_code_into_a_segment() -> None:
     name = "x\n        raise SystemExit('smuggled')"
-    (part,) = cut(
-        placeholder("x"), make("Neg", name, "x"), feeds={"x": (1,)}, fetches=(name,)
-    ).values()
+    (part,) = cut(make("Neg", name, "x"), feeds={"x": (1,)}, fetches=(name,)).values()
     assert evaluate(compiled(part), [3])[0] == -3
 
 
