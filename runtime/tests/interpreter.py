@@ -114,7 +114,9 @@ def _buffers(op: Any) -> tuple[Any, ...]:
     )
     if not plannable:
         return ()
-    buffers = [np.empty(tensor.shape.internal, tensor.dtype.as_numpy_dtype) for tensor in op.outputs]
+    buffers = [
+        np.empty(tensor.shape.internal, tensor.dtype.as_numpy_dtype) for tensor in op.outputs
+    ]
     for buffer in buffers:
         buffer.fill(np.nan if buffer.dtype.kind == "f" else 1)
     return tuple(buffers)

@@ -7,7 +7,7 @@ The other operand becomes a constant of the tensor's type; types are never mixed
 from typing import Any
 
 from capstan.core import dtypes
-from capstan.framework import arguments, convert, operand
+from capstan.framework import arguments, convert, operand, subscript
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -82,4 +82,4 @@ def _as_operands(x: Any, y: Any) -> tuple[Any, Any]:
     return x, convert.convert_to_tensor(y, mine if theirs is None else None, "y")
 
 
-operand.bind(binary=binary, unary=unary)
+operand.bind(binary=binary, unary=unary, item=subscript.item)

@@ -1,0 +1,343 @@
+"""TensorFlow 1's functions that make, shape, join and cut tensors (python/ops/array_ops.py)."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.api.scoped import scoped
+from capstan.core import dtypes, shapes
+from capstan.framework import convert
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+__all__ = [
+    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "concat", "expand_dims",
+    "fill", "identity", "invert_permutation", "newaxis", "one_hot", "ones", "ones_like", "pad",
+    "placeholder", "placeholder_with_default", "rank", "reshape", "shape", "size", "slice",
+    "split", "squeeze", "stack", "stop_gradient", "strided_slice", "tile", "transpose", "unique",
+    "unstack", "zeros", "zeros_like",
+]  # fmt: skip
+
+newaxis = None
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """Return a tensor whose value must be fed. A `shape` of None fits every value."""
+    return raw.Placeholder(
+        dtype=dtypes.as_dtype(dtype).base_dtype, shape=shapes.as_shape(shape), name=name
+    )
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+    """Return a tensor that has the value of `input` in steps that do not feed it."""
+    return raw.PlaceholderWithDefault(input, shape=shapes.as_shape(shape), name=name)
+
+
+def identity(input: Any, name: str | None = None) -> Any:
+    return raw.Identity(input, name=name)
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Any:
+    """Return the same values, which count as constant for `gradients`."""
+    return raw.StopGradient(input, name=name)
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
+    """Return the shape, as a vector; a constant when it is known."""
+    with scoped(name, "Shape", (input,)) as scope:
+        input = convert.convert_to_tensor(input, name="input")
+        known = input.shape.internal
+        if shapes.is_fully_defined(known):
+            return convert.constant(_numbers(known, out_type), name=scope)
+        return raw.Shape(input, out_type=out_type, name=scope)
+
+
+def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
+    """Return how many elements there are; a constant when that is known."""
+    with scoped(name, "Size", (input,)) as scope:
+        input = convert.convert_to_tensor(input, name="input")
+        count = shapes.num_elements(input.shape.internal)
+        if count is not None:
+            return convert.constant(_numbers(count, out_type), name=scope)
+        return raw.Size(input, out_type=out_type, name=scope)
+
+
+def _numbers(value: Any, dtype: Any) -> Any:
+    return np.array(value, dtypes.as_dtype(dtype).as_numpy_dtype)
+
+
+def rank(input: Any, name: str | None = None) -> Any:
+    """Return how many axes there are; a constant when that is known."""
+    with scoped(name, "Rank", (input,)) as scope:
+        input = convert.convert_to_tensor(input, name="input")
+        if input.shape.ndims is not None:
+            return convert.constant(input.shape.ndims, dtypes.int32, name=scope)
+        return raw.Rank(input, name=scope)
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
+    """Give the same elements another shape; one size may be -1, and is then computed."""
+    return raw.Reshape(tensor, shape, name=name)
+
+
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+    """Add an axis of size 1 before `axis`.
+
+    Raises:
+        ValueError: both `axis` and its older name `dim` are given, or neither.
+    """
+    if (axis is None) is (dim is None):
+        raise ValueError("Must specify an axis argument to tf.expand_dims(): `axis` or `dim`")
+    return raw.ExpandDims(input, dim if axis is None else axis, name=name)
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
+    """Remove axes of size 1: all, or those named."""
+    axis = squeeze_dims if axis is None else axis
+    axes = [] if axis is None else [axis] if np.isscalar(axis) else list(axis)
+    return raw.Squeeze(input, squeeze_dims=axes, name=name)
+
+
+def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Any:
+    """Permute the axes; without `perm`, reverse them. Real numbers are their own conjugates."""
+    with scoped(name, "transpose", (a,)) as scope:
+        a = convert.convert_to_tensor(a, name="a")
+        if perm is not None:
+            return raw.Transpose(a, perm, name=scope)
+        if a.shape.ndims is not None:
+            return raw.Transpose(a, np.arange(a.shape.ndims, dtype=np.int32)[::-1], name=scope)
+        count = raw.Rank(a)
+        order = raw.Range(raw.Sub(count, 1), np.int32(-1), np.int32(-1))
+        return raw.Transpose(a, order, name=scope)
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
+    return raw.BroadcastTo(input, shape, name=name)
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> shapes.TensorShape:
+    """Return the shape of an elementwise operation on tensors of these static shapes.
+
+    Raises:
+        ValueError: they do not broadcast.
+    """
+    return shapes.TensorShape(shapes.broadcast(shapes.to_shape(shape_x), shapes.to_shape(shape_y)))
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
+    """Return the shape of an elementwise operation on tensors of these shapes, in the step."""
+    ones = [
+        raw.Fill(convert.convert_to_tensor(sizes, name="shape"), True)
+        for sizes in (shape_x, shape_y)
+    ]
+    return raw.Shape(raw.LogicalAnd(*ones))
+
+
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
+    """Cut out a block; a size of -1 reaches to the end."""
+    return raw.Slice(input_, begin, size, name=name)
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Cut as `x[begin:end:strides, ...]` does; the bits of the masks stand for what a colon leaves out.
+
+    `var` is accepted for TensorFlow's sake.
+    """
+    with scoped(name, "StridedSlice", (input_, begin, end, strides)) as scope:
+        begin = convert.convert_to_tensor(begin, name="begin")
+        steps = raw.OnesLike(begin) if strides is None else strides
+        return raw.StridedSlice(
+            input_, begin, end, steps, begin_mask=begin_mask, end_mask=end_mask,
+            ellipsis_mask=ellipsis_mask, new_axis_mask=new_axis_mask,
+            shrink_axis_mask=shrink_axis_mask, name=scope,
+        )  # fmt: skip
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Any:
+    """Join tensors along an axis that they have."""
+    if not isinstance(values, list | tuple):
+        values = [values]
+    if len(values) == 1:
+        return raw.Identity(values[0], name=name)
+    return raw.ConcatV2(list(values), axis, name=name)
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
+    """Join tensors of one shape along a new axis."""
+    return raw.Pack(list(values), axis=axis, name=name)
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> Any:
+    """Cut into tensors that lack `axis`; returns a list.
+
+    Raises:
+        ValueError: the size of the axis is neither known nor given as `num`.
+    """
+    value = convert.convert_to_tensor(value)
+    if num is None:
+        known = value.shape.internal
+        num = None if known is None else known[shapes.axis_index(axis, len(known))]
+    if num is None:
+        raise ValueError(f"Cannot infer num from shape {value.shape}")
+    return raw.Unpack(value, num=num, axis=axis, name=name)
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> Any:
+    """Cut along an axis, into so many equal parts or into parts of the sizes listed; returns a list.
+
+    Raises:
+        ValueError: the number of parts is not known, or `axis` does not divide evenly.
+    """
+    sizes = convert.convert_to_tensor(num_or_size_splits, name="num_or_size_splits")
+    if sizes.shape.ndims == 0 and isinstance(num_or_size_splits, int | np.integer):
+        return raw.Split(axis, value, num_split=int(num_or_size_splits), name=name)
+    if num is None:
+        known = sizes.shape.internal
+        num = known[0] if known else None
+    if num is None:
+        raise ValueError("Cannot infer num from shape of num_or_size_splits")
+    return raw.SplitV(value, sizes, axis, num_split=num, name=name)
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+    """Repeat along every axis."""
+    return raw.Tile(input, multiples, name=name)
+
+
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: Any = 0,
+) -> Any:
+    """Add margins of zeros: `paddings` has one row (before, behind) per axis.
+
+    Raises:
+        ValueError: another mode or another value.
+    """
+    if mode.upper() != "CONSTANT" or constant_values != 0:
+        raise ValueError(
+            f"pad fills with zeros (mode 'CONSTANT', constant_values 0), not {mode!r} with "
+            f"{constant_values!r}"
+        )
+    return raw.Pad(tensor, paddings, name=name)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Any:
+    """Return a tensor of shape `dims` that holds `value` everywhere."""
+    return raw.Fill(dims, value, name=name)
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Any:
+    """Return a tensor of zeros: of False for bool, of empty strings for string."""
+    return _filled(0, shape, dtype, name, "zeros")
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Any:
+    return _filled(1, shape, dtype, name, "ones")
+
+
+_SMALL = 1000
+"""Up to so many elements, a shape that is known gives a constant, as TensorFlow has it."""
+
+
+def _filled(value: int, shape: Any, dtype: Any, name: str | None, default: str) -> Any:
+    kind = dtypes.as_dtype(dtype).base_dtype
+    content: Any = value
+    if kind is dtypes.string:
+        content = b"" if value == 0 else b"1"
+    elif kind is dtypes.bool_:
+        content = bool(value)
+    with scoped(name, default, (shape,)) as scope:
+        known = _static_shape(shape)
+        if known is not None and (shapes.num_elements(known) or 0) < _SMALL:
+            return convert.constant(content, kind, known, name=scope)
+        sizes = convert.convert_to_tensor(shape, preferred_dtype=dtypes.int32, name="shape")
+        return raw.Fill(sizes, convert.constant(content, kind), name=scope)
+
+
+def _static_shape(shape: Any) -> shapes.Shape:
+    if isinstance(shape, graphs.Tensor):
+        return None
+    try:
+        known = shapes.to_shape(shape)
+    except TypeError:
+        return None
+    return known if shapes.is_fully_defined(known) else None
+
+
+def zeros_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Any:
+    """Return zeros in the shape of `tensor`, of its type or of `dtype`."""
+    return _like("ZerosLike", zeros, tensor, dtype, name)
+
+
+def ones_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Any:
+    """Return ones in the shape of `tensor`, of its type or of `dtype`."""
+    return _like("OnesLike", ones, tensor, dtype, name)
+
+
+def _like(op: str, other: Any, tensor: Any, dtype: Any, name: str | None) -> Any:
+    with scoped(name, op, (tensor,)) as scope:
+        tensor = convert.convert_to_tensor(tensor, name="tensor")
+        if dtype is None or dtypes.as_dtype(dtype).base_dtype is tensor.dtype.base_dtype:
+            return getattr(raw, op)(tensor, name=scope)
+        return other(shape(tensor), dtype, name=scope)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Return `depth` values per index: `on_value` (1) at the index, `off_value` (0) elsewhere.
+
+    Raises:
+        TypeError: on_value, off_value and dtype do not agree.
+    """
+    with scoped(name, "one_hot", (indices, depth, on_value, off_value)) as scope:
+        kind = None if dtype is None else dtypes.as_dtype(dtype)
+        given = [
+            convert.convert_to_tensor(value, preferred_dtype=kind).dtype.base_dtype
+            for value in (on_value, off_value)
+            if value is not None
+        ]
+        if len({*given, *(() if kind is None else (kind,))}) > 1:
+            raise TypeError(
+                f"dtypes of on_value, off_value and dtype do not match: {given}, dtype {dtype}"
+            )
+        kind = kind or (given[0] if given else dtypes.float32)
+        on = convert.convert_to_tensor(1 if on_value is None else on_value, kind, "on_value")
+        off = convert.convert_to_tensor(0 if off_value is None else off_value, kind, "off_value")
+        return raw.OneHot(indices, depth, on, off, axis=-1 if axis is None else axis, name=scope)
+
+
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+    """Return the different elements in the order of their first appearance, and where each went."""
+    return raw.Unique(x, out_idx=out_idx, name=name)
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Any:
+    return raw.InvertPermutation(x, name=name)

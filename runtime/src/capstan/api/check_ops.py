@@ -1,0 +1,141 @@
+"""TensorFlow 1's assertions about values (python/ops/check_ops.py).
+
+Each returns an operation that raises InvalidArgumentError in the step when the promise does not hold.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.api import control_flow_ops, reduce_ops
+from capstan.api.scoped import scoped
+from capstan.framework import convert
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+__all__ = [
+    "assert_equal", "assert_greater", "assert_greater_equal", "assert_less", "assert_less_equal",
+    "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
+    "assert_positive", "assert_rank",
+]  # fmt: skip
+
+Data = Sequence[Any] | None
+
+
+def _assert(
+    function: str,
+    op: str,
+    sign: str,
+    x: Any,
+    y: Any,
+    data: Data,
+    summarize: int | None,
+    message: str | None,
+    name: str | None,
+) -> graphs.Operation:
+    with scoped(name, function, (x, y)):
+        x = convert.convert_to_tensor(x, name="x")
+        y = convert.convert_to_tensor(y, x.dtype.base_dtype, "y")
+        holds = reduce_ops.reduce_all(getattr(raw, op)(x, y))
+        told = data
+        if told is None:
+            told = [
+                *([] if message is None else [message]),
+                f"Condition x {sign} y did not hold element-wise:",
+                f"x ({x.name}) = ", x, f"y ({y.name}) = ", y,
+            ]  # fmt: skip
+        return control_flow_ops.Assert(holds, told, summarize)
+
+
+def assert_equal(
+    x: Any, y: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    return _assert("assert_equal", "Equal", "==", x, y, data, summarize, message, name)
+
+
+def assert_none_equal(
+    x: Any, y: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    return _assert("assert_none_equal", "NotEqual", "!=", x, y, data, summarize, message, name)
+
+
+def assert_less(
+    x: Any, y: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    return _assert("assert_less", "Less", "<", x, y, data, summarize, message, name)
+
+
+def assert_less_equal(
+    x: Any, y: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    return _assert("assert_less_equal", "LessEqual", "<=", x, y, data, summarize, message, name)
+
+
+def assert_greater(
+    x: Any, y: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    return _assert("assert_greater", "Greater", ">", x, y, data, summarize, message, name)
+
+
+def assert_greater_equal(
+    x: Any, y: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    return _assert(
+        "assert_greater_equal", "GreaterEqual", ">=", x, y, data, summarize, message, name
+    )
+
+
+def assert_positive(
+    x: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    return _assert("assert_positive", "Greater", ">", x, 0, data, summarize, message, name)
+
+
+def assert_negative(
+    x: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    return _assert("assert_negative", "Less", "<", x, 0, data, summarize, message, name)
+
+
+def assert_non_negative(
+    x: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    return _assert(
+        "assert_non_negative", "GreaterEqual", ">=", x, 0, data, summarize, message, name
+    )
+
+
+def assert_non_positive(
+    x: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    return _assert("assert_non_positive", "LessEqual", "<=", x, 0, data, summarize, message, name)
+
+
+def assert_rank(
+    x: Any, rank: Any, data: Data = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> graphs.Operation:  # fmt: skip
+    """Promise the number of axes.
+
+    Raises:
+        ValueError: the rank is known, and another.
+    """
+    with scoped(name, "assert_rank", (x, rank)):
+        x = convert.convert_to_tensor(x, name="x")
+        wanted = convert.convert_to_tensor(rank, name="rank")
+        known = convert.constant_value(wanted)
+        if known is not None and x.shape.ndims not in (None, int(known)):
+            raise ValueError(
+                f"{message or ''}.  Tensor {x.name} must have rank {int(known)}.  Received rank "
+                f"{x.shape.ndims}, shape {x.shape}"
+            )
+        return assert_equal(raw.Rank(x), wanted, data, summarize, message)

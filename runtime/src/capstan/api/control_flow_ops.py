@@ -1,0 +1,41 @@
+"""TensorFlow 1's functions that order operations, and assertions (python/ops/control_flow_ops.py)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from capstan.api.scoped import scoped
+from capstan.framework import convert, grouping
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+__all__ = ["Assert", "group", "no_op", "tuple", "with_dependencies"]
+
+group = grouping.group
+no_op = grouping.no_op
+tuple = grouping.tuple_of
+
+
+def with_dependencies(
+    dependencies: Iterable[Any], output_tensor: Any, name: str | None = None
+) -> Any:
+    """Return the values of `output_tensor`, available when `dependencies` have run."""
+    with scoped(name, "control_dependency", (output_tensor,)) as scope:
+        value = convert.convert_to_tensor(output_tensor)
+        with value.graph.colocate_with(value.op), value.graph.control_dependencies(dependencies):
+            return raw.Identity(value, name=scope)
+
+
+def Assert(
+    condition: Any, data: Any, summarize: int | None = None, name: str | None = None
+) -> graphs.Operation:
+    """Return an operation that raises InvalidArgumentError with `data` unless `condition` holds.
+
+    `summarize` is how many elements of each tensor are printed: 3 by default, all when -1.
+    """
+    operation: graphs.Operation = raw.Assert(
+        condition,
+        list(data),
+        summarize=3 if summarize is None else summarize,
+        name=name or "Assert",
+    )
+    return operation

@@ -1,0 +1,171 @@
+"""TensorFlow 1's functions that pick elements: by index, by mask, by condition, by segment.
+
+Sources: python/ops/array_ops.py, embedding_ops.py, math_ops.py.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.api.scoped import scoped
+from capstan.core import dtypes, shapes
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+__all__ = [
+    "boolean_mask", "dynamic_stitch", "embedding_lookup", "gather", "unsorted_segment_sum", "where",
+]  # fmt: skip
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: bool | None = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Any:
+    """Return the slices of `params` along `axis` (default: 0) that `indices` name.
+
+    Indices outside raise InvalidArgumentError in the step. `validate_indices` is ignored.
+
+    Raises:
+        ValueError: `batch_dims` is not 0.
+    """
+    if batch_dims != 0:
+        raise ValueError(f"batch_dims must be 0, not {batch_dims}")
+    if axis is None or (isinstance(axis, int) and axis == 0):
+        return raw.Gather(params, indices, name=name)
+    return raw.GatherV2(params, indices, axis, name=name)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Choose from x where the condition holds, else from y; without both, return where it holds.
+
+    x and y have one shape; a condition that is a vector chooses whole rows.
+
+    Raises:
+        ValueError: only one of x and y is given.
+    """
+    if (x is None) is not (y is None):
+        raise ValueError("x and y must both be non-None or both be None.")
+    if x is None:
+        condition = convert.convert_to_tensor(condition, preferred_dtype=dtypes.bool_)
+        return raw.Where(condition, name=name)
+    return raw.Select(condition, x, y, name=name)
+
+
+def boolean_mask(
+    tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
+) -> Any:
+    """Return the parts of `tensor` for which `mask` holds; the axes of the mask become one.
+
+    Raises:
+        ValueError: the mask has no axes, or an unknown number, or its shape does not fit.
+    """
+    with scoped(name, "boolean_mask", (tensor, mask)):
+        tensor = convert.convert_to_tensor(tensor, name="tensor")
+        mask = convert.convert_to_tensor(mask, name="mask")
+        count = mask.shape.ndims
+        if count is None:
+            raise ValueError(
+                "Number of mask dimensions must be specified, even if some dimensions are None.  "
+                "E.g. shape=[None] is ok, but shape=None is not."
+            )
+        if count == 0:
+            raise ValueError("mask cannot be scalar.")
+        at = axis or 0
+        known = tensor.shape.internal
+        if known is not None and not shapes.is_compatible(
+            known[at : at + count], mask.shape.internal
+        ):
+            raise ValueError(
+                f"Shapes {shapes.TensorShape(known[at : at + count])} and {mask.shape} are "
+                "incompatible"
+            )
+        if count > 1:
+            sizes = raw.Shape(tensor)
+            outer = raw.Slice(sizes, [0], [at])
+            inner = raw.Slice(sizes, [at + count], [-1])
+            merged = raw.ConcatV2([outer, np.array([-1], np.int32), inner], 0)
+            tensor, mask = raw.Reshape(tensor, merged), raw.Reshape(mask, [-1])
+        chosen = raw.Squeeze(raw.Where(mask), squeeze_dims=[1])
+        return raw.GatherV2(tensor, chosen, at)
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Any:
+    """Return the rows of a table that `ids` name.
+
+    A table in several parts is looked up in all of them: with the strategy "mod" row i is row i // n
+    of part i % n, with "div" the parts hold consecutive rows.
+
+    Raises:
+        ValueError: no table, `max_norm`, or another strategy.
+    """
+    tables = list(params) if isinstance(params, list | tuple) else [params]
+    if not tables:
+        raise ValueError("Need at least one param")
+    if max_norm is not None:
+        raise ValueError("max_norm must be None: clip the rows that are looked up instead")
+    if partition_strategy not in ("mod", "div"):
+        raise ValueError("Unrecognized partition strategy: " + partition_strategy)
+    with scoped(name, "embedding_lookup", (*tables, ids)) as scope:
+        ids = convert.convert_to_tensor(ids, name="ids")
+        if len(tables) == 1:
+            with ids.graph.colocate_with(convert.convert_to_tensor(tables[0]).op):
+                return raw.Gather(tables[0], ids, name=scope)
+        return _from_parts(tables, ids, partition_strategy, scope)
+
+
+def _from_parts(tables: list[Any], ids: Any, strategy: str, scope: str) -> Any:
+    flat = raw.Reshape(ids, [-1])
+    parts = [convert.convert_to_tensor(table) for table in tables]
+    rows, owners = _divided(parts, flat, strategy)
+    places, found = [], []
+    for index, part in enumerate(parts):
+        mine = raw.Reshape(raw.Where(raw.Equal(owners, index)), [-1])
+        places.append(raw.Cast(mine, DstT=dtypes.int32))
+        with part.graph.colocate_with(part.op):
+            found.append(raw.Gather(part, raw.Gather(rows, mine)))
+    merged = raw.DynamicStitch(places, found)
+    sizes = raw.ConcatV2([raw.Shape(ids), raw.Slice(raw.Shape(parts[0]), [1], [-1])], 0)
+    result = raw.Reshape(merged, sizes)
+    row = parts[0].shape.internal
+    result.set_shape(shapes.concatenate(ids.shape.internal, None if row is None else row[1:]))
+    return raw.Identity(result, name=scope)
+
+
+def _divided(parts: list[Any], flat: Any, strategy: str) -> tuple[Any, Any]:
+    """Row within the part, and number of the part, of every id."""
+    count, kind = len(parts), flat.dtype.base_dtype
+    if strategy == "mod":
+        return raw.FloorDiv(flat, count), raw.FloorMod(flat, count)
+    lengths = [raw.Slice(raw.Shape(part, out_type=kind), [0], [1]) for part in parts]
+    total = raw.Reshape(raw.AddN(lengths), [])
+    each, extras = raw.FloorDiv(total, count), raw.FloorMod(total, count)
+    # The first parts hold one row more, as many as remain.
+    owners = raw.Maximum(
+        raw.FloorDiv(flat, raw.Add(each, 1)), raw.FloorDiv(raw.Sub(flat, extras), each)
+    )
+    is_early = raw.Less(owners, extras)
+    late = raw.FloorMod(raw.Sub(flat, extras), each)
+    return raw.SelectV2(is_early, raw.FloorMod(flat, raw.Add(each, 1)), late), owners
+
+
+def unsorted_segment_sum(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Any:
+    """Sum the rows of `data` that have the same id; rows with a negative id count nowhere."""
+    return raw.UnsortedSegmentSum(data, segment_ids, num_segments, name=name)
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
+    """Put rows where `indices` say; of several for one place, the last stays."""
+    return raw.DynamicStitch(indices, data, name=name)

@@ -1,0 +1,188 @@
+"""Losses by element and by row, and softmax along any axis (python/ops/nn_ops.py, nn_impl.py)."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.api.scoped import scoped
+from capstan.core import shapes
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+
+def along_last_axis(op: str, logits: Any, axis: int | None, name: str | None) -> Any:
+    """Run an op that works along the last axis along another one.
+
+    Raises:
+        ValueError: there is no such axis, or the rank is not known and another axis is asked for.
+    """
+    logits = convert.convert_to_tensor(logits)
+    rank = logits.shape.ndims
+    if axis in (None, -1) or (rank is not None and axis == rank - 1):
+        return getattr(raw, op)(logits, name=name)
+    with scoped(name, op.lower(), (logits,)) as scope:
+        order = _to_back(axis or 0, rank)
+        turned = getattr(raw, op)(raw.Transpose(logits, order))
+        return raw.Transpose(turned, np.argsort(order).astype(np.int32), name=scope)
+
+
+def _to_back(axis: int, rank: int | None) -> Any:
+    if rank is None:
+        raise ValueError(f"the rank must be known to use axis {axis}: set the shape, or use -1")
+    at = shapes.axis_index(axis, rank)
+    return np.array([other for other in range(rank) if other != at] + [at], np.int32)
+
+
+def _check_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
+    if sentinel is not None:
+        raise ValueError(
+            f"Only call `{function}` with named arguments (labels=..., logits=..., ...)"
+        )
+    if labels is None or logits is None:
+        raise ValueError("Both labels and logits must be provided.")
+
+
+def softmax_cross_entropy_with_logits_v2(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: int | None = None,
+) -> Any:
+    """Return -sum(labels * log(softmax(logits))) along an axis; differentiable by both.
+
+    Raises:
+        ValueError: labels or logits are missing, or their shapes differ.
+    """
+    _check_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with scoped(name, "softmax_cross_entropy_with_logits", (logits, labels)) as scope:
+        logits = convert.convert_to_tensor(logits, name="logits")
+        labels = convert.convert_to_tensor(labels, logits.dtype.base_dtype, "labels")
+        along, rank = dim if axis is None else axis, logits.shape.ndims
+        if rank == 2 and along in (-1, 1):
+            return raw.SoftmaxCrossEntropyWithLogits(logits, labels, name=scope)[0]
+        if along != -1:
+            order = _to_back(along, rank)
+            logits, labels = raw.Transpose(logits, order), raw.Transpose(labels, order)
+        sizes = raw.Shape(logits)
+        rows = raw.Slice(sizes, [0], raw.Reshape(raw.Sub(raw.Rank(logits), 1), [1]))
+        losses, _ = raw.SoftmaxCrossEntropyWithLogits(_as_matrix(logits), _as_matrix(labels))
+        result = raw.Reshape(losses, rows, name=scope)
+        known = logits.shape.internal
+        result.set_shape(shapes.TensorShape(None if known is None else known[:-1]))
+        return result
+
+
+def _as_matrix(value: Any) -> Any:
+    sizes = raw.Shape(value)
+    last = raw.Slice(sizes, raw.Reshape(raw.Sub(raw.Rank(value), 1), [1]), [1])
+    matrix = raw.Reshape(value, raw.ConcatV2([np.array([-1], np.int32), last], 0))
+    known = value.shape.internal
+    matrix.set_shape(shapes.TensorShape((None, known[-1] if known else None)))
+    return matrix
+
+
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: int | None = None,
+) -> Any:
+    """As the version 2, but labels count as constant for `gradients`."""
+    _check_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with scoped(name, "softmax_cross_entropy_with_logits_sg", (logits, labels)) as scope:
+        fixed = raw.StopGradient(labels, name="labels_stop_gradient")
+        return softmax_cross_entropy_with_logits_v2(
+            labels=fixed, logits=logits, dim=dim, axis=axis, name=scope
+        )
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Any:
+    """Return -log(softmax(logits)[label]) for every row; labels are class numbers.
+
+    Labels outside the classes raise InvalidArgumentError in the step.
+
+    Raises:
+        ValueError: labels or logits are missing, or the ranks do not fit.
+    """
+    _check_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with scoped(name, "SparseSoftmaxCrossEntropyWithLogits", (labels, logits)) as scope:
+        labels, logits = convert.convert_to_tensor(labels), convert.convert_to_tensor(logits)
+        rank, label_rank = logits.shape.ndims, labels.shape.ndims
+        if rank == 0:
+            raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
+        if rank is not None and label_rank is not None and label_rank != rank - 1:
+            raise ValueError(
+                f"Rank mismatch: Rank of labels (received {label_rank}) should equal rank of "
+                f"logits minus 1 (received {rank})."
+            )
+        build = raw.SparseSoftmaxCrossEntropyWithLogits
+        if rank == 2:
+            return build(logits, labels, name=scope)[0]
+        losses, _ = build(_as_matrix(logits), raw.Reshape(labels, [-1]))
+        result = raw.Reshape(losses, raw.Shape(labels), name=scope)
+        result.set_shape(labels.shape)
+        return result
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Any:
+    """Return max(x, 0) - x * z + log(1 + exp(-|x|)) for logits x and labels z, element by element.
+
+    Raises:
+        ValueError: labels or logits are missing, or their shapes differ.
+    """
+    _check_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    with scoped(name, "logistic_loss", (logits, labels)) as scope:
+        logits = convert.convert_to_tensor(logits, name="logits")
+        labels = convert.convert_to_tensor(labels, logits.dtype.base_dtype, "labels")
+        _check_same(logits, labels, "logits and labels must have the same shape")
+        zero = raw.ZerosLike(logits, name="zeros_like")
+        is_positive = raw.GreaterEqual(logits, zero)
+        positive = raw.Select(is_positive, logits, zero)
+        minus_size = raw.Select(is_positive, raw.Neg(logits), logits)
+        linear = raw.Sub(positive, raw.Mul(logits, labels))
+        return raw.Add(linear, raw.Log1p(raw.Exp(minus_size)), name=scope)
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any = None,
+    logits: Any = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    targets: Any = None,
+) -> Any:
+    """The sigmoid cross-entropy with positive labels weighted by `pos_weight`.
+
+    Raises:
+        ValueError: labels or logits are missing, or their shapes differ.
+    """
+    labels = targets if labels is None else labels
+    _check_named("weighted_cross_entropy_with_logits", None, labels, logits)
+    with scoped(name, "logistic_loss", (logits, labels)) as scope:
+        logits = convert.convert_to_tensor(logits, name="logits")
+        labels = convert.convert_to_tensor(labels, logits.dtype.base_dtype, "targets")
+        _check_same(logits, labels, "logits and targets must have the same shape")
+        weight = convert.convert_to_tensor(pos_weight, logits.dtype.base_dtype, "pos_weight")
+        factor = raw.Add(1, raw.Mul(raw.Sub(weight, 1), labels))
+        softplus = raw.Add(raw.Log1p(raw.Exp(raw.Neg(raw.Abs(logits)))), raw.Relu(raw.Neg(logits)))
+        linear = raw.Mul(raw.Sub(1, labels), logits)
+        return raw.Add(linear, raw.Mul(factor, softplus), name=scope)
+
+
+def _check_same(x: Any, y: Any, what: str) -> None:
+    if not shapes.is_compatible(x.shape.internal, y.shape.internal):
+        raise ValueError(f"{what} ({x.shape} vs {y.shape})")
+
+
+__all__ = [
+    "along_last_axis", "sigmoid_cross_entropy_with_logits", "softmax_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits",
+]  # fmt: skip

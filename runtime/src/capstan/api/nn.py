@@ -1,0 +1,198 @@
+"""`tf.nn`: activations, losses and layers' arithmetic (python/ops/nn_ops.py, nn_impl.py).
+
+Public names are `__all__`; `capstan.nn` shows them as TensorFlow 1 does.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.api import gather_ops, losses_ops, math_ops, random_ops, reduce_ops
+from capstan.api.scoped import scoped
+from capstan.core import dtypes
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+__all__ = [
+    "batch_normalization", "bias_add", "dropout", "embedding_lookup", "in_top_k", "l2_loss",
+    "l2_normalize", "leaky_relu", "log_softmax", "moments", "relu", "relu_layer", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits", "tanh",
+    "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
+]  # fmt: skip
+
+embedding_lookup = gather_ops.embedding_lookup
+sigmoid = math_ops.sigmoid
+sigmoid_cross_entropy_with_logits = losses_ops.sigmoid_cross_entropy_with_logits
+softmax_cross_entropy_with_logits = losses_ops.softmax_cross_entropy_with_logits
+softmax_cross_entropy_with_logits_v2 = losses_ops.softmax_cross_entropy_with_logits_v2
+sparse_softmax_cross_entropy_with_logits = losses_ops.sparse_softmax_cross_entropy_with_logits
+tanh = math_ops.tanh
+weighted_cross_entropy_with_logits = losses_ops.weighted_cross_entropy_with_logits
+
+
+def relu(features: Any, name: str | None = None) -> Any:
+    return raw.Relu(features, name=name)
+
+
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
+    """max(x, alpha * x)."""
+    with scoped(name, "LeakyRelu", (features, alpha)) as scope:
+        features = convert.convert_to_tensor(features, name="features")
+        return raw.Maximum(raw.Mul(features, alpha), features, name=scope)
+
+
+def softmax(
+    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Any:
+    """exp(logits) / sum(exp(logits)) along an axis (default: the last)."""
+    return losses_ops.along_last_axis("Softmax", logits, dim if axis is None else axis, name)
+
+
+def log_softmax(
+    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Any:
+    """logits - log(sum(exp(logits))) along an axis (default: the last)."""
+    return losses_ops.along_last_axis("LogSoftmax", logits, dim if axis is None else axis, name)
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
+    """Add a vector along the last axis, or along axis 1 for the format "NCHW".
+
+    Raises:
+        ValueError: another format, or sizes that differ.
+    """
+    if data_format not in (None, "NHWC", "NCHW"):
+        raise ValueError(f"data_format must be 'NHWC' or 'NCHW', not {data_format!r}")
+    with scoped(name, "BiasAdd", (value, bias)) as scope:
+        return raw.BiasAdd(value, bias, data_format=data_format or "NHWC", name=scope)
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """matmul(x, weights) + biases."""
+    with scoped(name, "xw_plus_b", (x, weights, biases)) as scope:
+        return raw.BiasAdd(raw.MatMul(x, weights), biases, name=scope)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """relu(matmul(x, weights) + biases)."""
+    with scoped(name, "relu_layer", (x, weights, biases)) as scope:
+        return raw.Relu(raw.BiasAdd(raw.MatMul(x, weights), biases), name=scope)
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Any:
+    """Set elements to 0 at random and scale the others up, so that the expected sum is the same.
+
+    `keep_prob` is the share that stays, `rate` the share that goes. Sizes of 1 in `noise_shape` share
+    one decision.
+
+    Raises:
+        ValueError: neither or both are given, a share outside 0 to 1, or `x` of no floating type.
+    """
+    if (keep_prob is None) is (rate is None):
+        raise ValueError("You must provide either keep_prob or rate to dropout, not both")
+    with scoped(name, "dropout", (x, keep_prob, rate)):
+        x = convert.convert_to_tensor(x, name="x")
+        if not x.dtype.is_floating:
+            raise ValueError(
+                "x has to be a floating point tensor since it's going to be scaled. Got a "
+                f"{x.dtype.name} tensor instead."
+            )
+        keep = _kept_share(keep_prob, rate)
+        if isinstance(keep, float) and keep == 1.0:
+            return x
+        keep = convert.convert_to_tensor(keep, x.dtype.base_dtype, "keep_prob")
+        sizes = raw.Shape(x) if noise_shape is None else noise_shape
+        noise = random_ops.random_uniform(sizes, seed=seed, dtype=x.dtype.base_dtype)
+        # Floor of [keep, 1 + keep): 1 with probability keep.
+        mask = raw.Floor(raw.Add(noise, keep))
+        result = raw.Mul(raw.RealDiv(x, keep), mask)
+        result.set_shape(x.shape)
+        return result
+
+
+def _kept_share(keep_prob: Any, rate: Any) -> Any:
+    share = keep_prob if rate is None else rate
+    if isinstance(share, float | int):
+        keep = float(share) if rate is None else 1.0 - float(share)
+        if not 0.0 < keep <= 1.0:
+            raise ValueError(
+                f"keep_prob must be a scalar tensor or a float in the range (0, 1], got {keep:g}"
+            )
+        return keep
+    return share if rate is None else raw.Sub(1, rate)
+
+
+def l2_loss(t: Any, name: str | None = None) -> Any:
+    """Half the sum of the squares."""
+    return raw.L2Loss(t, name=name)
+
+
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Any:
+    """x / sqrt(max(sum(x**2), epsilon)) along axes."""
+    with scoped(name, "l2_normalize", (x,)) as scope:
+        x = convert.convert_to_tensor(x, name="x")
+        total = reduce_ops.reduce_sum(raw.Square(x), dim if axis is None else axis, keepdims=True)
+        return raw.Mul(x, raw.Rsqrt(raw.Maximum(total, epsilon)), name=scope)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Any:
+    """Return the share of zeros."""
+    with scoped(name, "zero_fraction", (value,)):
+        value = convert.convert_to_tensor(value, name="value")
+        is_zero = raw.Equal(value, raw.ZerosLike(value))
+        return reduce_ops.reduce_mean(raw.Cast(is_zero, DstT=dtypes.float32))
+
+
+def moments(
+    x: Any,
+    axes: Sequence[int],
+    shift: Any = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Any, Any]:
+    """Return mean and variance over `axes`. `shift` is accepted for TensorFlow's sake."""
+    keep = bool(keepdims if keepdims is not None else keep_dims)
+    with scoped(name, "moments", (x,)):
+        x = convert.convert_to_tensor(x, name="x")
+        mean = reduce_ops.reduce_mean(x, axes, keepdims=True, name="mean")
+        distance = raw.SquaredDifference(x, raw.StopGradient(mean))
+        variance = reduce_ops.reduce_mean(distance, axes, keepdims=True, name="variance")
+        if keep:
+            return mean, variance
+        axes_of = [axes] if isinstance(axes, int) else list(axes)
+        return raw.Squeeze(mean, squeeze_dims=axes_of), raw.Squeeze(variance, squeeze_dims=axes_of)
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: float,
+    name: str | None = None,
+) -> Any:
+    """scale * (x - mean) / sqrt(variance + epsilon) + offset; scale and offset may be None."""
+    with scoped(name, "batchnorm", (x, mean, variance, scale, offset)):
+        factor = raw.Rsqrt(raw.Add(variance, variance_epsilon))
+        if scale is not None:
+            factor = raw.Mul(factor, scale)
+        shift = raw.Mul(mean, factor)
+        bias = raw.Neg(shift) if offset is None else raw.Sub(offset, shift)
+        return raw.Add(raw.Mul(x, factor), bias)
+
+
+def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Any:
+    """Say for each row whether its target is among the k largest predictions; ties count."""
+    with scoped(name, "in_top_k", (predictions, targets)):
+        return raw.InTopK(predictions, targets, k=k, name="InTopK")

@@ -1,0 +1,119 @@
+"""TensorFlow 1's random tensors (python/ops/random_ops.py).
+
+The numbers are drawn anew in every step. With a graph seed (`tf.set_random_seed`) or an op seed they
+are the same in every run of the program, though not those of TensorFlow.
+"""
+
+from typing import Any
+
+from capstan.api.scoped import scoped
+from capstan.core import dtypes
+from capstan.framework import convert, random_seed
+from capstan.framework.raw import raw
+
+__all__ = ["random_normal", "random_uniform", "set_random_seed", "truncated_normal"]
+
+set_random_seed = random_seed.set_random_seed
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Return numbers from [minval, maxval), each as likely as any other; maxval is 1 for floats.
+
+    Raises:
+        ValueError: whole numbers without `maxval`, or a type that cannot be drawn.
+    """
+    kind = _drawable(dtype, (*_FLOATS, dtypes.int32, dtypes.int64))
+    if maxval is None:
+        if kind.is_integer:
+            raise ValueError(f"Must specify maxval for integer dtype {kind!r}")
+        maxval = 1
+    with scoped(name, "random_uniform", (shape, minval, maxval)) as scope:
+        sizes = _sizes(shape)
+        low = convert.convert_to_tensor(minval, kind, "min")
+        high = convert.convert_to_tensor(maxval, kind, "max")
+        seeds = _seeds(seed)
+        if kind.is_integer:
+            return raw.RandomUniformInt(sizes, low, high, **seeds, name=scope)
+        drawn = raw.RandomUniform(sizes, dtype=kind, **seeds)
+        return raw.Add(raw.Mul(drawn, raw.Sub(high, low)), low, name=scope)
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Return normally distributed numbers.
+
+    Raises:
+        ValueError: a type that cannot be drawn.
+    """
+    return _normal("RandomStandardNormal", "random_normal", shape, mean, stddev, dtype, seed, name)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Return normally distributed numbers within two standard deviations of the mean.
+
+    Raises:
+        ValueError: a type that cannot be drawn.
+    """
+    return _normal("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
+
+
+_FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
+
+
+def _normal(
+    op: str,
+    default: str,
+    shape: Any,
+    mean: Any,
+    stddev: Any,
+    dtype: Any,
+    seed: int | None,
+    name: str | None,
+) -> Any:
+    kind = _drawable(dtype, _FLOATS)
+    with scoped(name, default, (shape, mean, stddev)) as scope:
+        sizes = _sizes(shape)
+        centre = convert.convert_to_tensor(mean, kind, "mean")
+        width = convert.convert_to_tensor(stddev, kind, "stddev")
+        drawn = getattr(raw, op)(sizes, dtype=kind, **_seeds(seed))
+        return raw.Add(raw.Mul(drawn, width), centre, name=scope)
+
+
+def _drawable(dtype: Any, allowed: tuple[dtypes.DType, ...]) -> dtypes.DType:
+    kind = dtypes.as_dtype(dtype).base_dtype
+    if kind not in allowed:
+        raise ValueError(
+            f"Invalid dtype {kind!r}: random numbers can be "
+            f"{', '.join(item.name for item in allowed)}"
+        )
+    return kind
+
+
+def _sizes(shape: Any) -> Any:
+    # An empty list has no type of its own.
+    return convert.convert_to_tensor(shape, preferred_dtype=dtypes.int32, name="shape")
+
+
+def _seeds(seed: int | None) -> dict[str, int]:
+    first, second = random_seed.get_seed(seed)
+    return {"seed": first or 0, "seed2": second or 0}

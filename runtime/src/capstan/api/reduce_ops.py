@@ -1,0 +1,208 @@
+"""TensorFlow 1's reductions: `reduce_sum` and its like, `argmax`, `cumsum` (python/ops/math_ops.py).
+
+`axis` is an axis or a list of axes, counted from the back when negative; None means all.
+`keepdims` leaves reduced axes with size 1. `reduction_indices`, `keep_dims` and `dimension` are the older
+names of these arguments.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.api.scoped import scoped
+from capstan.core import dtypes
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+__all__ = [
+    "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+]  # fmt: skip
+
+
+def _reduce(
+    op: str,
+    input_tensor: Any,
+    axis: Any,
+    keepdims: bool | None,
+    name: str | None,
+    reduction_indices: Any,
+    keep_dims: bool | None,
+) -> Any:
+    axis = _renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = _renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    value = convert.convert_to_tensor(input_tensor, name="input_tensor")
+    axes = _all_axes(value) if axis is None else axis
+    return getattr(raw, op)(value, axes, keep_dims=bool(keep), name=name)
+
+
+def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    if new is not None and old is not None:
+        raise ValueError(f"Cannot specify both '{new_name}' and '{old_name}'.")
+    return old if new is None else new
+
+
+def _all_axes(value: Any) -> Any:
+    with value.graph.as_default():
+        if value.shape.ndims is not None:
+            return convert.constant(np.arange(value.shape.ndims, dtype=np.int32))
+        return raw.Range(np.int32(0), raw.Rank(value), np.int32(1))
+
+
+def reduce_sum(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_mean(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """Average. Whole numbers stay whole, as TensorFlow has it; the mean of nothing is NaN."""
+    return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_prod(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_max(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    return _reduce("Max", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_min(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_all(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_any(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    return _reduce("Any", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """log(sum(exp(x))), without overflow."""
+    axis = _renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(_renamed("keepdims", keepdims, "keep_dims", keep_dims))
+    with scoped(name, "ReduceLogSumExp", (input_tensor,)) as scope:
+        value = convert.convert_to_tensor(input_tensor, name="input_tensor")
+        largest = reduce_max(value, axis, keepdims=True)
+        finite = raw.SelectV2(raw.IsFinite(largest), largest, raw.ZerosLike(largest))
+        shift = raw.StopGradient(finite)
+        total = raw.Log(reduce_sum(raw.Exp(raw.Sub(value, shift)), axis, keepdims=keep))
+        if not keep:
+            shift = raw.Reshape(shift, raw.Shape(total))
+        return raw.Add(total, shift, name=scope)
+
+
+def count_nonzero(
+    input_tensor: Any = None,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: Any = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+    input: Any = None,
+) -> Any:
+    """Count the elements that are not 0."""
+    value = _renamed("input", input, "input_tensor", input_tensor)
+    with scoped(name, "count_nonzero", (value,)) as scope:
+        value = convert.convert_to_tensor(value, name="input_tensor")
+        is_set = raw.Cast(raw.NotEqual(value, raw.ZerosLike(value)), DstT=dtypes.int64)
+        total = reduce_sum(
+            is_set, axis, keepdims, reduction_indices=reduction_indices, keep_dims=keep_dims
+        )
+        return raw.Cast(total, DstT=dtypes.as_dtype(dtype), name=scope)
+
+
+def argmax(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
+) -> Any:
+    """Return where along an axis (default: 0) the largest element is; the first of several."""
+    axis = _renamed("axis", axis, "dimension", dimension)
+    return raw.ArgMax(input, 0 if axis is None else axis, output_type=output_type, name=name)
+
+
+def argmin(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
+) -> Any:
+    """Return where along an axis (default: 0) the smallest element is; the first of several."""
+    axis = _renamed("axis", axis, "dimension", dimension)
+    return raw.ArgMin(input, 0 if axis is None else axis, output_type=output_type, name=name)
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """Running sums along an axis; `exclusive` leaves each element out of its own sum."""
+    return raw.Cumsum(x, axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
+    """Running products along an axis; `exclusive` leaves each element out of its own product."""
+    return raw.Cumprod(x, axis, exclusive=exclusive, reverse=reverse, name=name)
