@@ -1,8 +1,8 @@
 """`tf.app.flags`: command-line flags, by absl-py, with TensorFlow 1's habits.
 
 Arguments are read when a flag is first asked for, or by `tf.app.run`. Flags that are not defined
-are left to the program, which may have a parser of its own. A flag with a bad value ends the program
-with status 2 and one line that names the flag.
+are left to the program, which may have a parser of its own. A flag with a bad value ends the
+program with status 2 and one line that names the flag.
 """
 
 import difflib

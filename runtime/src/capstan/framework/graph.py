@@ -467,6 +467,11 @@ class Graph(scopes.Scoped):
         with self._lock:
             self._finalized = True
 
+    def _unsafe_unfinalize(self) -> None:
+        """Allow changes again; unsafe while other threads use the graph (TensorFlow's name)."""
+        with self._lock:
+            self._finalized = False
+
     def _check_not_finalized(self) -> None:
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")

@@ -5,10 +5,7 @@ on another. A program starts it and builds its graph in the same process, or cal
 """
 
 import logging
-import os
 import secrets
-import signal
-import sys
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +15,7 @@ from capstan.core import cluster as clusters
 from capstan.core import config as settings_of
 from capstan.core import devices
 from capstan.resources import containers
-from capstan.services import cores, master, targets, worker
+from capstan.services import cores, first_process, master, targets, worker
 from capstan.transport import listener, pool
 from capstan.transport.grpc import client, server
 
@@ -95,7 +92,7 @@ class Server:
         As process 1 of a container, which gets no default action for SIGTERM, this makes it end the
         process with status 143, unless the program handles the signal.
         """
-        terminate_as_process_one()
+        first_process.obey_sigterm()
         threading.Event().wait()
 
     def _build(self, address: str) -> None:
@@ -113,16 +110,6 @@ class Server:
         self._listener = listener.Listener(host, incarnation, steps.serve)
         self._master = master.Master(home, list(addresses), peers.worker, links)
         self._control = server.ControlServer(host, port, self._master, home, self._listener.connect)
-
-
-def terminate_as_process_one() -> None:
-    """Let SIGTERM end process 1 with status 143, if the program has not said otherwise.
-
-    The kernel ignores a signal without a handler for process 1, so a stop would cost the whole
-    grace period of a pod.
-    """
-    if os.getpid() == 1 and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 def _definition(

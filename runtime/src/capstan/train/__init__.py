@@ -1,0 +1,1 @@
+"""`tf.train`: optimizers, checkpoints, and sessions that survive the loss of a task."""

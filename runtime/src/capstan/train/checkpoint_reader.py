@@ -1,0 +1,87 @@
+"""What is in a checkpoint, without a graph: `tf.train.load_checkpoint` and its like.
+
+Source: tensorflow/python/training/checkpoint_utils.py.
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes
+from capstan.resources import bundle
+from capstan.train import checkpoint_state
+
+Array = np.ndarray[Any, Any]
+
+
+class CheckpointReader:
+    """A checkpoint's tensors by name. Thread-safe."""
+
+    def __init__(self, opened: bundle.Bundle) -> None:
+        self._bundle = opened
+
+    def has_tensor(self, tensor_str: str) -> bool:
+        return tensor_str in self._bundle.names
+
+    def get_tensor(self, tensor_str: str) -> Any:
+        """Return a tensor as a new array; a scalar as a NumPy scalar, or `bytes`.
+
+        Raises:
+            NotFoundError: there is none of that name.
+            DataLossError: its bytes are damaged.
+        """
+        value = self._bundle.read(tensor_str)
+        return value if value.ndim else value[()]
+
+    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
+        return {name: list(self._bundle.shape(name)) for name in self._bundle.names}
+
+    def get_variable_to_dtype_map(self) -> dict[str, dtypes.DType]:
+        return {name: self._bundle.dtype(name) for name in self._bundle.names}
+
+    def debug_string(self) -> bytes:
+        """Return one line for each tensor: name, type and shape."""
+        lines = (
+            f"{name} (DT_{self._bundle.dtype(name).name.upper()}) {list(self._bundle.shape(name))}"
+            for name in self._bundle.names
+        )
+        return "\n".join(lines).encode()
+
+
+def NewCheckpointReader(filepattern: str) -> CheckpointReader:
+    """Open the checkpoint of exactly that name.
+
+    Raises:
+        NotFoundError: there is none.
+        DataLossError: its index is damaged.
+    """
+    return CheckpointReader(bundle.Bundle(os.fspath(filepattern)))
+
+
+def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
+    """Open a checkpoint, or the newest one of a folder.
+
+    Raises:
+        ValueError: a folder without checkpoints.
+        NotFoundError: no such checkpoint.
+    """
+    path = os.fspath(ckpt_dir_or_file)
+    newest: str | None = path
+    if os.path.isdir(path):
+        newest = checkpoint_state.latest_checkpoint(path)
+    if newest is None:
+        raise ValueError(
+            f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}"
+        )
+    return NewCheckpointReader(newest)
+
+
+def load_variable(ckpt_dir_or_file: str, name: str) -> Any:
+    """Return one tensor of a checkpoint. A name as of a tensor (`w:0`) serves as well."""
+    return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
+
+
+def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
+    """Return name and shape of every tensor of a checkpoint, sorted by name."""
+    return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())

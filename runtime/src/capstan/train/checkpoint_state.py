@@ -1,0 +1,170 @@
+"""Which checkpoints there are: the text file `checkpoint` beside them.
+
+    model_checkpoint_path: "model.ckpt-200"
+    all_model_checkpoint_paths: "model.ckpt-100"
+    all_model_checkpoint_paths: "model.ckpt-200"
+
+It is a CheckpointState in the text form of protocol buffers, so TensorFlow's tools read it too.
+Source: tensorflow/python/training/checkpoint_management.py.
+"""
+
+import os
+import pathlib
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.api import logging
+from capstan.resources import bundle
+from capstan.transport.grpc import wire
+
+_FILE = "checkpoint"
+
+
+def generate_checkpoint_state_proto(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> Any:
+    """Return a CheckpointState; the newest checkpoint is added at the end where it is missing.
+
+    Where `save_dir` is a relative path, relative paths become relative to it; else they are so.
+
+    Raises:
+        ValueError: there are timestamps, but not one for each checkpoint.
+    """
+    paths = list(all_model_checkpoint_paths or ())
+    times = list(all_model_checkpoint_timestamps or ())
+    if times and len(times) != len(paths):
+        raise ValueError(
+            "Checkpoint timestamps, if provided, must match checkpoint paths (got paths "
+            f"{paths} and timestamps {times})"
+        )
+    if not paths or paths[-1] != model_checkpoint_path:
+        paths.append(model_checkpoint_path)
+        if times:
+            times.append(times[-1])
+    if not os.path.isabs(save_dir):
+        paths = [path if os.path.isabs(path) else os.path.relpath(path, save_dir) for path in paths]
+    return wire.CheckpointState(
+        model_checkpoint_path=paths[-1],
+        all_model_checkpoint_paths=paths,
+        all_model_checkpoint_timestamps=times,
+        last_preserved_timestamp=last_preserved_timestamp or 0.0,
+    )
+
+
+def update_checkpoint_state(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+    save_relative_paths: bool = False,
+) -> None:
+    """Write the state file, replacing the old one as a whole.
+
+    With `save_relative_paths` all paths are written relative to `save_dir`, so that the folder can
+    be moved.
+
+    Raises:
+        RuntimeError: the newest checkpoint would have the name of the state file.
+    """
+    state_path = checkpoint_filename(save_dir, latest_filename)
+    if state_path == model_checkpoint_path:
+        raise RuntimeError(
+            f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "
+            "Please use a different save path."
+        )
+    newest, paths = model_checkpoint_path, list(all_model_checkpoint_paths or ())
+    if save_relative_paths:
+        newest, *paths = (
+            os.path.relpath(path, save_dir) if os.path.isabs(path) else path
+            for path in (newest, *paths)
+        )
+    state = generate_checkpoint_state_proto(
+        save_dir, newest, paths, all_model_checkpoint_timestamps, last_preserved_timestamp
+    )
+    temporary = f"{state_path}.tmp{secrets.token_hex(8)}"
+    pathlib.Path(temporary).write_text(_to_text(state), encoding="utf-8")
+    os.replace(temporary, state_path)
+
+
+def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> Any:
+    """Return the CheckpointState of a folder with paths as this process can use them, or None.
+
+    None when there is no state file, or none that can be read: a warning says why.
+    """
+    from google.protobuf import text_format
+
+    path = pathlib.Path(checkpoint_filename(checkpoint_dir, latest_filename))
+    state = wire.CheckpointState()
+    try:
+        text_format.Merge(path.read_text(encoding="utf-8"), state)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
+        logging.warning("%s: %s", path, error)
+        logging.warning("%s: Checkpoint ignored", path)
+        return None
+    if not state.model_checkpoint_path:
+        logging.warning("%s: no model_checkpoint_path in it; Checkpoint ignored", path)
+        return None
+    folder = str(checkpoint_dir)
+    state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
+    paths = [os.path.join(folder, item) for item in state.all_model_checkpoint_paths]
+    state.all_model_checkpoint_paths[:] = paths
+    return state
+
+
+def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
+    """Return the newest checkpoint that the state file names, or None when there is none."""
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state is None:
+        return None
+    newest: str = state.model_checkpoint_path
+    if checkpoint_exists(newest):
+        return newest
+    logging.error("Couldn't match files for checkpoint %s", newest)
+    return None
+
+
+def checkpoint_exists(checkpoint_prefix: str) -> bool:
+    """Say whether there is a checkpoint of that name."""
+    return os.path.exists(bundle.index_file(str(checkpoint_prefix)))
+
+
+def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
+    """Return when each of the checkpoints that exist was written, in seconds since 1970."""
+    files = (bundle.index_file(str(prefix)) for prefix in checkpoint_prefixes)
+    return [os.path.getmtime(file) for file in files if os.path.exists(file)]
+
+
+def remove_checkpoint(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
+    """Delete the files of a checkpoint; what is missing is no error."""
+    bundle.remove(str(checkpoint_prefix))
+    pathlib.Path(meta_graph_filename(checkpoint_prefix, meta_graph_suffix)).unlink(missing_ok=True)
+
+
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
+    """Return the name of the file that holds the graph of a checkpoint.
+
+    >>> meta_graph_filename("dir/model.ckpt-7")
+    'dir/model.ckpt-7.meta'
+    """
+    return f"{checkpoint_filename}.{meta_graph_suffix}"
+
+
+def checkpoint_filename(save_dir: str, latest_filename: str | None = None) -> str:
+    """Return the path of the state file of a folder."""
+    return os.path.join(str(save_dir), latest_filename or _FILE)
+
+
+def _to_text(state: Any) -> str:
+    from google.protobuf import text_format
+
+    text: str = text_format.MessageToString(state)
+    return text

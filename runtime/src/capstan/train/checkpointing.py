@@ -1,0 +1,113 @@
+"""The hook that saves checkpoints while a session trains (basic_session_run_hooks.py)."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.api import logging
+from capstan.framework import collections
+from capstan.framework import graph as graphs
+from capstan.train import global_step as steps
+from capstan.train import hook, timer
+
+
+class CheckpointSaverListener:
+    """Told of every checkpoint; does nothing by itself. Shares the hook's thread."""
+
+    def begin(self) -> None:
+        """Called once, before the graph is finalized."""
+
+    def before_save(self, session: Any, global_step_value: int) -> None:
+        """Called before a checkpoint is written."""
+
+    def after_save(self, session: Any, global_step_value: int) -> Any:
+        """Called when it is written; a true answer asks for a stop."""
+
+    def end(self, session: Any, global_step_value: int) -> None:
+        """Called after the last checkpoint."""
+
+
+class CheckpointSaverHook(hook.SessionRunHook):
+    """Saves at the start of a session, every so many seconds or global steps, and at the end.
+
+    The saver is `saver`, that of `scaffold`, or the one in the collection SAVERS.
+
+    Raises:
+        ValueError: both `saver` and `scaffold`, or both intervals, or neither.
+    """
+
+    def __init__(
+        self,
+        checkpoint_dir: str,
+        save_secs: float | None = None,
+        save_steps: int | None = None,
+        saver: Any = None,
+        checkpoint_basename: str = "model.ckpt",
+        scaffold: Any = None,
+        listeners: Sequence[CheckpointSaverListener] | None = None,
+    ) -> None:
+        if saver is not None and scaffold is not None:
+            raise ValueError("You cannot provide both saver and scaffold.")
+        self._saver = saver
+        self._scaffold = scaffold
+        self._save_path = os.path.join(checkpoint_dir, checkpoint_basename)
+        self._timer = timer.SecondOrStepTimer(save_secs, save_steps)
+        self._listeners = list(listeners or ())
+
+    def begin(self) -> None:
+        self._global_step = steps.require_global_step("CheckpointSaverHook")
+        for listener in self._listeners:
+            listener.begin()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._save(session, int(session.run(self._global_step)))
+
+    def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
+        return hook.SessionRunArgs(self._global_step)
+
+    def after_run(
+        self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
+    ) -> None:
+        # The step may be from before this run's update: look again when it may be time.
+        if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
+            return
+        step = int(run_context.session.run(self._global_step))
+        if self._timer.should_trigger_for_step(step) and self._save(run_context.session, step):
+            run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        last_step = int(session.run(self._global_step))
+        if last_step != self._timer.last_triggered_step():
+            self._save(session, last_step)
+        for listener in self._listeners:
+            listener.end(session, last_step)
+
+    def _save(self, session: Any, step: int) -> bool:
+        """Write a checkpoint; say whether a listener asks for a stop."""
+        self._timer.update_last_triggered_step(step)
+        logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
+        for listener in self._listeners:
+            listener.before_save(session, step)
+        self._get_saver().save(session, self._save_path, global_step=step)
+        answers = [listener.after_save(session, step) for listener in self._listeners]
+        return any(answers)
+
+    def _get_saver(self) -> Any:
+        if self._saver is not None:
+            return self._saver
+        if self._scaffold is not None:
+            return self._scaffold.saver
+        key = collections.GraphKeys.SAVERS
+        savers = graphs.get_default_graph().get_collection(key)
+        if not savers:
+            raise RuntimeError(
+                f"No items in collection {key}. Please add a saver to the collection or provide a "
+                "saver or scaffold."
+            )
+        if len(savers) > 1:
+            raise RuntimeError(
+                f"More than one item in collection {key}. Please indicate which one to use by "
+                "passing it to the constructor."
+            )
+        self._saver = savers[0]
+        return self._saver

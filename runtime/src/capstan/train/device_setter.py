@@ -1,0 +1,96 @@
+"""Variables on parameter servers, everything else on the worker: `tf.train.replica_device_setter`.
+
+Source: tensorflow/python/training/device_setter.py.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from capstan.core import cluster as clusters
+from capstan.core import devices
+from capstan.train import ps_strategy as strategies
+
+STANDARD_PS_OPS = (
+    "Variable",
+    "VariableV2",
+    "AutoReloadVariable",
+    "MutableHashTable",
+    "MutableHashTableV2",
+    "MutableHashTableOfTensors",
+    "MutableHashTableOfTensorsV2",
+    "MutableDenseHashTable",
+    "MutableDenseHashTableV2",
+    "VarHandleOp",
+)
+"""The ops that hold what is shared between workers."""
+
+
+def replica_device_setter(
+    ps_tasks: int = 0,
+    ps_device: str = "/job:ps",
+    worker_device: str = "/job:worker",
+    merge_devices: bool = True,
+    cluster: Any = None,
+    ps_ops: Collection[str] | None = None,
+    ps_strategy: Callable[[Any], int] | None = None,
+) -> Callable[[Any], str] | None:
+    """Return a function for `tf.device` that spreads variables over the tasks of the ps job.
+
+    `ps_ops` are the op types that count as variables. `ps_strategy(op)` gives the index of a task,
+    by default one after the other. With `cluster`, its job of `ps_device`'s name says how many
+    tasks there are. `merge_devices` completes what inner `tf.device` blocks ask for; without it
+    such operations stay as they are. None when there is no ps task.
+
+    Raises:
+        TypeError: `ps_strategy` is not callable, or `cluster` is no cluster.
+    """
+    if cluster is not None:
+        jobs = clusters.ClusterSpec(cluster).as_dict()
+        ps_job = devices.parse(ps_device).job
+        ps_tasks = len(jobs.get(ps_job, ())) if ps_job else 0
+    if ps_tasks == 0:
+        return None
+    if ps_strategy is None:
+        ps_strategy = strategies.RoundRobinStrategy(ps_tasks)
+    if not callable(ps_strategy):
+        raise TypeError("ps_strategy must be callable")
+    chooser = _Chooser(
+        devices.parse(ps_device),
+        devices.parse(worker_device),
+        merge_devices,
+        frozenset(STANDARD_PS_OPS if ps_ops is None else ps_ops),
+        ps_strategy,
+    )
+    return chooser.choose
+
+
+class _Chooser:
+    """The function that `tf.device` gets, with what it knows."""
+
+    def __init__(
+        self,
+        ps: devices.DeviceSpec,
+        worker: devices.DeviceSpec,
+        merge: bool,
+        ps_ops: frozenset[str],
+        strategy: Callable[[Any], int],
+    ) -> None:
+        self._ps = ps
+        self._worker = worker
+        self._merge = merge
+        self._ps_ops = ps_ops
+        self._strategy = strategy
+
+    def choose(self, op: Any) -> str:
+        """Return the device of a new operation."""
+        current = devices.parse(op.device)
+        if op.device and not self._merge:
+            return current.to_string()
+        if op.type not in self._ps_ops:
+            return self._worker.merged(current).to_string()
+        ps = self._ps
+        if ps.job and (current.job is None or current.job == ps.job):
+            # The strategy is asked only for what lands on its tasks: the count is by variable.
+            task = devices.DeviceSpec(task=self._strategy(op))
+            ps = ps.merged(task)
+        return ps.merged(current).to_string()

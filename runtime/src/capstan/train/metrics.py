@@ -1,0 +1,52 @@
+"""Numbers that hooks report of a training: scalars by name, as the progress file shows them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@runtime_checkable
+class Reporter(Protocol):
+    """A hook that has numbers to report."""
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """The newest value of each, in the order in which they are shown."""
+        ...
+
+
+def scalars(values: Mapping[str, Any]) -> dict[str, float]:
+    """Return the entries that are finite real numbers.
+
+    >>> scalars({"loss": np.float32(0.5), "images": np.zeros(3), "nan": float("nan")})
+    {'loss': 0.5}
+    """
+    found = {}
+    for name, value in values.items():
+        array = np.asarray(value)
+        if array.ndim == 0 and array.dtype.kind in "fiu" and np.isfinite(array):
+            found[name] = array.item()
+    return found
+
+
+def merged(reporters: Iterable[Any]) -> dict[str, float]:
+    """Return the metrics of all hooks that report some; of one name the last one counts."""
+    found: dict[str, float] = {}
+    for reporter in reporters:
+        if isinstance(reporter, Reporter):
+            found |= reporter.metrics
+    return found
+
+
+def labels(fetches: Any) -> Any:
+    """Return the name under which each of some fetches is shown, in their own structure.
+
+    A dictionary gives the names itself; a tensor has its own, without the `:0` of a first output.
+    """
+    if isinstance(fetches, Mapping):
+        return {key: str(key) for key in fetches}
+    if isinstance(fetches, Sequence) and not isinstance(fetches, str | bytes):
+        return [labels(item) for item in fetches]
+    name = fetches if isinstance(fetches, str) else getattr(fetches, "name", str(fetches))
+    return name.removesuffix(":0")

@@ -1,0 +1,238 @@
+"""`tf.train.MonitoredTrainingSession` and its like: sessions that train, with hooks and recovery.
+
+Source: tensorflow/python/training/monitored_session.py.
+"""
+
+import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+
+from capstan import errors
+from capstan.framework import graph as graphs
+from capstan.services import first_process
+from capstan.train import (
+    checkpointing,
+    coordinator,
+    hook,
+    progress,
+    reporting,
+    session_creator,
+    wrapped_session,
+)
+from capstan.train import scaffold as scaffolds
+
+USE_DEFAULT: Final = object()
+"""Stands for a default that depends on other arguments."""
+
+_SAVE_SECS = 600
+_GRACE_SECS = 120.0
+_ENDS = (errors.OutOfRangeError, StopIteration)
+
+
+class _Monitored:
+    """What the two public classes have in common. Not thread-safe."""
+
+    def __init__(
+        self,
+        creator: session_creator.SessionCreator | None,
+        hooks: Sequence[hook.SessionRunHook] | None,
+        *,
+        is_recovering: bool,
+        stop_grace_period_secs: float,
+    ) -> None:
+        first_process.obey_sigterm()
+        self._graph = graphs.get_default_graph()
+        self._was_final = self._graph.finalized
+        self._hooks = tuple(hooks or ())
+        self._creator = creator or session_creator.ChiefSessionCreator()
+        self._grace = stop_grace_period_secs
+        self._session: Any = None
+        self._is_closed = False
+        for item in self._hooks:
+            item.begin()
+        self._layer: wrapped_session.Layer = (
+            wrapped_session.RecoverableSession(self._open) if is_recovering else self._open()
+        )
+
+    def _open(self) -> wrapped_session.Layer:
+        session = self._creator.create_session()
+        # No error of a thread may be lost here: the layers above know which are harmless.
+        coord = coordinator.Coordinator(clean_stop_exception_types=())
+        try:
+            for item in self._hooks:
+                item.after_create_session(session, coord)
+        except BaseException:
+            session.close()
+            raise
+        self._session = session
+        hooked = wrapped_session.HookedSession(session, self._hooks)
+        return wrapped_session.CoordinatedSession(hooked, coord, self._grace)
+
+    @property
+    def graph(self) -> graphs.Graph | None:
+        """The graph that is run; None once the session is closed."""
+        return None if self._is_closed else self._graph
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Any = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """Run one step with the hooks, as `Session.run`; blocks.
+
+        Raises:
+            RuntimeError: the session is closed or should stop.
+        """
+        if self._is_closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        return self._layer.run(fetches, feed_dict, options, run_metadata)
+
+    def should_stop(self) -> bool:
+        """Say whether the training loop should end: a hook or a thread asked for it."""
+        return self._is_closed or self._layer.should_stop()
+
+    def close(self) -> None:
+        """Call the hooks' `end` and close the session.
+
+        Raises:
+            RuntimeError: it is closed already.
+        """
+        self._close(is_failed=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        # The end of the input ends the training as it should.
+        is_failed = kind is not None and not issubclass(kind, _ENDS)
+        self._close(is_failed=is_failed)
+        return not is_failed
+
+    def _close(self, *, is_failed: bool) -> None:
+        if self._is_closed:
+            raise RuntimeError("Session is already closed.")
+        try:
+            if not is_failed:
+                for item in self._hooks:
+                    item.end(self._session)
+        finally:
+            self._is_closed = True
+            self._session = None
+            try:
+                self._layer.close()
+            finally:
+                if not self._was_final:
+                    self._graph._unsafe_unfinalize()
+
+
+class MonitoredSession(_Monitored):
+    """A session with hooks that goes on when a task is lost.
+
+    `session_creator` makes the sessions, by default a chief's. AbortedError and UnavailableError
+    close the session and make another; then the run is repeated. OutOfRangeError ends a
+    `with` block as its normal end does. A process that is the first of its container obeys SIGTERM.
+    """
+
+    def __init__(
+        self,
+        session_creator: session_creator.SessionCreator | None = None,
+        hooks: Sequence[hook.SessionRunHook] | None = None,
+        stop_grace_period_secs: float = _GRACE_SECS,
+    ) -> None:
+        super().__init__(
+            session_creator,
+            hooks,
+            is_recovering=True,
+            stop_grace_period_secs=stop_grace_period_secs,
+        )
+
+
+class SingularMonitoredSession(_Monitored):
+    """A session with hooks that raises AbortedError and UnavailableError instead of recovering."""
+
+    def __init__(
+        self,
+        hooks: Sequence[hook.SessionRunHook] | None = None,
+        scaffold: scaffolds.Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        checkpoint_dir: str | None = None,
+        stop_grace_period_secs: float = _GRACE_SECS,
+        checkpoint_filename_with_path: str | None = None,
+    ) -> None:
+        super().__init__(
+            session_creator.ChiefSessionCreator(
+                scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
+            ),
+            hooks,
+            is_recovering=False,
+            stop_grace_period_secs=stop_grace_period_secs,
+        )
+
+    def raw_session(self) -> Any:
+        """Return the plain session below."""
+        return self._session
+
+
+def MonitoredTrainingSession(
+    master: str = "",
+    is_chief: bool = True,
+    checkpoint_dir: str | None = None,
+    scaffold: scaffolds.Scaffold | None = None,
+    hooks: Sequence[hook.SessionRunHook] | None = None,
+    chief_only_hooks: Sequence[hook.SessionRunHook] | None = None,
+    save_checkpoint_secs: Any = USE_DEFAULT,
+    save_summaries_steps: Any = USE_DEFAULT,
+    save_summaries_secs: Any = USE_DEFAULT,
+    config: Any = None,
+    stop_grace_period_secs: float = _GRACE_SECS,
+    log_step_count_steps: int | None = 100,
+    max_wait_secs: float = 7200,
+    save_checkpoint_steps: Any = USE_DEFAULT,
+) -> MonitoredSession:
+    """Return the session of one task of a training between graphs.
+
+    The chief restores or initialises the model, and with `checkpoint_dir` saves it, every 600
+    seconds unless `save_checkpoint_secs` or `save_checkpoint_steps` say otherwise (None or 0:
+    never); it logs the rate of steps every `log_step_count_steps`. The others wait for it,
+    `max_wait_secs` at most. `hooks` are called in every task, `chief_only_hooks` in the chief's. Where the environment
+    names CAPSTAN_PROGRESS_FILE, progress is written there. A graph has no summaries yet, so the
+    two `save_summaries` arguments have nothing to say.
+    """
+    parts = scaffold or scaffolds.Scaffold()
+    wanted: list[hook.SessionRunHook] = []
+    creator: session_creator.SessionCreator
+    if is_chief:
+        creator = session_creator.ChiefSessionCreator(parts, master, config, checkpoint_dir)
+        wanted += chief_only_hooks or ()
+        if checkpoint_dir and log_step_count_steps:
+            wanted.append(reporting.StepCounterHook(log_step_count_steps))
+        secs, steps = _save_interval(save_checkpoint_secs, save_checkpoint_steps)
+        if checkpoint_dir and (secs or steps):
+            wanted.append(
+                checkpointing.CheckpointSaverHook(checkpoint_dir, secs, steps, scaffold=parts)
+            )
+    else:
+        creator = session_creator.WorkerSessionCreator(parts, master, config, max_wait_secs)
+    wanted += hooks or ()
+    path = os.environ.get(progress.VARIABLE)
+    if path:
+        wanted.append(progress.ProgressHook(path, wanted))
+    return MonitoredSession(creator, wanted, stop_grace_period_secs)
+
+
+def _save_interval(secs: Any, steps: Any) -> tuple[float | None, int | None]:
+    """Return how often to save: seconds or steps; the one not given is None."""
+    if secs is USE_DEFAULT and steps is USE_DEFAULT:
+        return _SAVE_SECS, None
+    return None if secs is USE_DEFAULT else secs or None, (
+        None if steps is USE_DEFAULT else steps or None
+    )

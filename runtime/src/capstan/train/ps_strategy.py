@@ -1,0 +1,65 @@
+"""Which parameter server holds which variable: strategies for `tf.train.replica_device_setter`.
+
+A strategy is called with each variable's operation, in the order of their creation, and returns the
+index of a task. Every client must come to the same answers, so they depend on nothing else.
+
+Source: tensorflow/contrib/training/python/training/device_setter.py.
+"""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from capstan.core import shapes
+
+
+class RoundRobinStrategy:
+    """One task after the other: the default."""
+
+    def __init__(self, num_tasks: int) -> None:
+        self._num_tasks = num_tasks
+        self._next = 0
+
+    def __call__(self, op: Any) -> int:
+        task, self._next = self._next, (self._next + 1) % self._num_tasks
+        return task
+
+
+class GreedyLoadBalancingStrategy:
+    """The task that has the least load so far; `load_fn(op)` is what an operation adds to it."""
+
+    def __init__(self, num_tasks: int, load_fn: Callable[[Any], float]) -> None:
+        self._loads = [0.0] * num_tasks
+        self._load_fn = load_fn
+
+    def __call__(self, op: Any) -> int:
+        task = self._loads.index(min(self._loads))
+        self._loads[task] += self._load_fn(op)
+        return task
+
+
+class RandomStrategy:
+    """A task drawn from the operation's name and `seed`: the same in every client."""
+
+    def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
+        self._num_tasks = num_ps_tasks
+        self._seed = seed
+
+    def __call__(self, op: Any) -> int:
+        key = f"{op.name}_{self._seed}".encode()
+        return int(hashlib.md5(key, usedforsecurity=False).hexdigest(), 16) % self._num_tasks
+
+
+def byte_size_load_fn(op: Any) -> int:
+    """Return the size in bytes of an operation's one output.
+
+    Raises:
+        ValueError: it has several outputs, or one of unknown shape.
+    """
+    if len(op.outputs) != 1:
+        raise ValueError(f"Op {op} must have a single output")
+    output = op.outputs[0]
+    elements = shapes.num_elements(output.shape.internal)
+    if elements is None:
+        raise ValueError(f"Op {op} must have a fully defined shape, but has {output.shape}")
+    return int(elements * output.dtype.base_dtype.size)

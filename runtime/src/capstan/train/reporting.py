@@ -1,0 +1,176 @@
+"""Hooks that tell how training goes (python/training/basic_session_run_hooks.py)."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from capstan.api import logging
+from capstan.framework import graph as graphs
+from capstan.train import global_step as steps
+from capstan.train import hook, metrics, timer
+
+
+class LoggingTensorHook(hook.SessionRunHook):
+    """Logs tensors every so many calls of `run`, or seconds, or at the end.
+
+    `tensors` are tensors or their names: a sequence, or a dictionary that says what to call them.
+    `formatter` makes the line from a dictionary of values. Lines appear from `tf.logging.INFO` on.
+    Values that are numbers also become metrics of the task's progress.
+
+    Raises:
+        ValueError: neither an interval nor `at_end`, both intervals, or one that is not positive.
+    """
+
+    def __init__(
+        self,
+        tensors: Mapping[str, Any] | Iterable[Any],
+        every_n_iter: int | None = None,
+        every_n_secs: float | None = None,
+        at_end: bool = False,
+        formatter: Callable[[dict[Any, Any]], str] | None = None,
+    ) -> None:
+        only_at_end = at_end and every_n_iter is None and every_n_secs is None
+        if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
+            raise ValueError(
+                "either at_end and/or exactly one of every_n_iter and every_n_secs must be "
+                "provided."
+            )
+        if every_n_iter is not None and every_n_iter <= 0:
+            raise ValueError(f"invalid every_n_iter={every_n_iter}.")
+        self._wanted = (
+            dict(tensors) if isinstance(tensors, Mapping) else {item: item for item in tensors}
+        )
+        self._labels = {tag: metrics.labels(tag) for tag in self._wanted}
+        self._formatter = formatter
+        self._timer = None if only_at_end else timer.SecondOrStepTimer(every_n_secs, every_n_iter)
+        self._log_at_end = at_end
+        self._metrics: dict[str, float] = {}
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """The numbers logged last, by name."""
+        return self._metrics
+
+    def begin(self) -> None:
+        if self._timer is not None:
+            self._timer.reset()
+        self._calls = 0
+        graph = graphs.get_default_graph()
+        self._tensors = {
+            tag: graph.as_graph_element(tensor) for tag, tensor in self._wanted.items()
+        }
+
+    def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs | None:
+        self._is_due = self._timer is not None and self._timer.should_trigger_for_step(self._calls)
+        return hook.SessionRunArgs(self._tensors) if self._is_due else None
+
+    def after_run(
+        self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
+    ) -> None:
+        if self._is_due:
+            self._log(run_values.results)
+        self._calls += 1
+
+    def end(self, session: Any) -> None:
+        if self._log_at_end:
+            self._log(session.run(self._tensors))
+
+    def _log(self, values: dict[Any, Any]) -> None:
+        elapsed = None
+        if self._timer is not None:
+            elapsed, _ = self._timer.update_last_triggered_step(self._calls)
+        self._metrics = metrics.scalars({self._labels[tag]: values[tag] for tag in values})
+        if self._formatter is not None:
+            logging.info("%s", self._formatter(values))
+            return
+        with np.printoptions(suppress=True):
+            text = ", ".join(f"{self._labels[tag]} = {values[tag]}" for tag in values)
+        if elapsed is None:
+            logging.info("%s", text)
+        else:
+            logging.info("%s (%.3f sec)", text, elapsed)
+
+
+class StepCounterHook(hook.SessionRunHook):
+    """Logs how many global steps are made in a second, by all workers together.
+
+    `summary_writer`, anything with `add_summary(summary, step)`, gets the rate as well.
+    """
+
+    def __init__(
+        self,
+        every_n_steps: int | None = 100,
+        every_n_secs: float | None = None,
+        summary_writer: Any = None,
+    ) -> None:
+        self._timer = timer.SecondOrStepTimer(every_n_secs, every_n_steps)
+        self._summary_writer = summary_writer
+
+    def begin(self) -> None:
+        self._global_step = steps.require_global_step("StepCounterHook")
+        self._tag = f"{self._global_step.op.name}/sec"
+
+    def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
+        return hook.SessionRunArgs(self._global_step)
+
+    def after_run(
+        self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
+    ) -> None:
+        if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
+            return
+        step = int(run_context.session.run(self._global_step))
+        if not self._timer.should_trigger_for_step(step):
+            return
+        elapsed, made = self._timer.update_last_triggered_step(step)
+        if elapsed and made is not None:
+            self._report(made / elapsed, step)
+
+    def _report(self, rate: float, step: int) -> None:
+        if self._summary_writer is not None:
+            from tensorboard.compat.proto import summary_pb2
+
+            value = summary_pb2.Summary.Value(tag=self._tag, simple_value=rate)
+            self._summary_writer.add_summary(summary_pb2.Summary(value=[value]), step)
+        logging.info("%s: %g", self._tag, rate)
+
+
+class FinalOpsHook(hook.SessionRunHook):
+    """Evaluates `final_ops` at the end of training: `final_ops_values` is the result.
+
+    Numbers among the values also become metrics of the task's progress: under their keys where
+    `final_ops` is a dictionary, else under the names of the tensors.
+    """
+
+    def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:
+        self._final_ops = final_ops
+        self._feed_dict = final_ops_feed_dict
+        self._values: Any = None
+
+    @property
+    def final_ops_values(self) -> Any:
+        """What `final_ops` gave, in their structure; None before the end."""
+        return self._values
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """The numbers among the values, by name."""
+        if self._values is None:
+            return {}
+        return metrics.scalars(_flat(metrics.labels(self._final_ops), self._values))
+
+    def end(self, session: Any) -> None:
+        if self._final_ops is None:
+            return
+        started = time.monotonic()
+        self._values = session.run(self._final_ops, feed_dict=self._feed_dict)
+        logging.info("Final ops took %.3f sec", time.monotonic() - started)
+
+
+def _flat(labels: Any, values: Any) -> dict[str, Any]:
+    if isinstance(labels, dict):
+        return {name: values[key] for key, name in labels.items()}
+    if isinstance(labels, list):
+        return dict(zip(labels, values, strict=True))
+    return {labels: values}

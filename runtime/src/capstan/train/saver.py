@@ -1,0 +1,220 @@
+"""`tf.train.Saver`: variables to checkpoints and back, in TensorFlow's format V2.
+
+Source: tensorflow/python/training/saver.py.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from capstan import errors
+from capstan.api import logging, variables
+from capstan.framework import graph as graphs
+from capstan.train import checkpoint_state, retention, saver_graph
+from capstan.train import global_step as steps
+
+_V2 = 2
+
+
+class Saver:
+    """Saves and restores variables, and keeps the newest checkpoints.
+
+    `var_list` is a sequence of variables, or a dictionary that says what they are called in the
+    checkpoint; all global variables by default. The operations are added to the default graph now,
+    or by the first `build` when `defer_build`. A `sharded` checkpoint is written by the tasks that
+    hold the variables, so they need a file system in common; a plain one by the task that the
+    placer chooses.
+
+    `max_to_keep` older checkpoints are kept, 0 or None meaning all, and one in every
+    `keep_checkpoint_every_n_hours` for ever. Not thread-safe.
+
+    Raises:
+        ValueError: no variables and not `allow_empty`; two of one name; another format than V2.
+        TypeError: something in `var_list` is no variable.
+    """
+
+    def __init__(
+        self,
+        var_list: Any = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: int = _V2,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+    ) -> None:
+        if defer_build and var_list is not None:
+            raise ValueError(
+                "If `var_list` is provided then build cannot be deferred. Either set "
+                "defer_build=False or var_list=None."
+            )
+        if write_version != _V2:
+            raise ValueError(f"Checkpoints have format V2; write_version={write_version} is not.")
+        self._var_list = var_list
+        self._reshape = reshape
+        self._sharded = sharded
+        self._name = name
+        self._sequential = restore_sequentially
+        self._allow_empty = allow_empty
+        self._pad_step_number = pad_step_number
+        self._relative = save_relative_paths
+        self._filename = filename
+        self._ops: saver_graph.SaverOps | None = None
+        self._is_built = False
+        self._retention = retention.Retention(
+            max_to_keep or 0, keep_checkpoint_every_n_hours, started=time.time()
+        )
+        if not defer_build:
+            self.build()
+
+    def build(self) -> None:
+        """Add the saver's operations to the default graph, if that was not done."""
+        if self._is_built:
+            return
+        wanted = variables.global_variables() if self._var_list is None else self._var_list
+        named = saver_graph.named_variables(wanted)
+        if not named and not self._allow_empty:
+            raise ValueError("No variables to save")
+        if named:
+            self._ops = saver_graph.build(
+                named,
+                filename=self._filename or "model",
+                name=self._name or "save",
+                is_sharded=self._sharded,
+                is_reshaping=self._reshape,
+                is_sequential=self._sequential,
+            )
+        self._is_built = True
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The checkpoints that are kept, oldest first."""
+        return self._retention.paths
+
+    def set_last_checkpoints_with_time(
+        self, last_checkpoints_with_time: Sequence[retention.Kept]
+    ) -> None:
+        """Take over checkpoints as kept: pairs of a path and its time in seconds since 1970."""
+        self._retention.recover(last_checkpoints_with_time)
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Take over the checkpoints of an earlier run, oldest first, as far as they exist."""
+        existing = [path for path in checkpoint_paths if checkpoint_state.checkpoint_exists(path)]
+        times = checkpoint_state.get_checkpoint_mtimes(existing)
+        self._retention.recover(zip(existing, times, strict=True))
+
+    def save(
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        write_state: bool = True,
+    ) -> str | None:
+        """Write a checkpoint and return its name: `save_path`, and `-<global_step>` if given.
+
+        Afterwards the state file of the folder (`checkpoint`, or `latest_filename`) names it, and
+        checkpoints beyond `max_to_keep` are deleted. `global_step` is a number or a tensor. None is
+        returned when there is nothing to save. Blocks.
+
+        Raises:
+            ValueError: the folder does not exist and cannot be made; names that collide.
+            RuntimeError: the saver has not been built.
+            OpError: the step that saves failed.
+        """
+        self._check_built()
+        path = self._checkpoint_name(sess, str(save_path), global_step, latest_filename)
+        if self._ops is None:
+            return None
+        folder = os.path.dirname(path)
+        try:
+            saved = sess.run(self._ops.save, {self._ops.filename: path})
+        except (errors.FailedPreconditionError, errors.NotFoundError) as error:
+            if folder and not os.path.isdir(folder):
+                raise ValueError(
+                    f"Parent directory of {path} doesn't exist, can't save."
+                ) from error
+            raise
+        written: str = saved.decode() if isinstance(saved, bytes) else str(saved)
+        if write_state:
+            self._record(written, folder, latest_filename)
+        return written
+
+    def restore(self, sess: Any, save_path: str | None) -> None:
+        """Assign the values of a checkpoint to the variables, which need no initialisation. Blocks.
+
+        Raises:
+            ValueError: `save_path` is None, or names no checkpoint.
+            NotFoundError: a variable is not in the checkpoint.
+            InvalidArgumentError: a variable has another type or shape there.
+            RuntimeError: the saver has not been built.
+        """
+        self._check_built()
+        if self._ops is None:
+            return
+        if save_path is None:
+            raise ValueError("Can't load save_path when it is None.")
+        path = str(save_path)
+        if not checkpoint_state.checkpoint_exists(path):
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
+        logging.info("Restoring parameters from %s", path)
+        try:
+            sess.run(self._ops.restore, {self._ops.filename: path})
+        except errors.NotFoundError as error:
+            cause = "a Variable name or other graph key that is missing from the checkpoint"
+            raise _explained(error, cause) from error
+        except errors.InvalidArgumentError as error:
+            cause = "a mismatch between the current graph and the graph from the checkpoint"
+            raise _explained(error, cause) from error
+
+    def _check_built(self) -> None:
+        if not self._is_built:
+            raise RuntimeError("`build()` should be called before save if defer_build==True")
+
+    def _checkpoint_name(
+        self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None
+    ) -> str:
+        state_file = latest_filename or "checkpoint"
+        if os.path.split(state_file)[0]:
+            raise ValueError("'latest_filename' must not contain path components")
+        if global_step is None:
+            if os.path.basename(save_path) == state_file and not self._sharded:
+                raise ValueError(
+                    f"'latest_filename' collides with 'save_path': '{state_file}' and '{save_path}'"
+                )
+            return save_path
+        if isinstance(global_step, graphs.Tensor | variables.Variable):
+            global_step = steps.global_step(sess, global_step)
+        number = f"{int(global_step):08d}" if self._pad_step_number else str(int(global_step))
+        return f"{save_path}-{number}"
+
+    def _record(self, path: str, folder: str, latest_filename: str | None) -> None:
+        self._retention.record(path, time.time())
+        checkpoint_state.update_checkpoint_state(
+            folder,
+            path,
+            self.last_checkpoints,
+            latest_filename,
+            save_relative_paths=self._relative,
+        )
+        # Only now: until the state file names the new checkpoint, it names one of these.
+        for old in self._retention.take_doomed():
+            checkpoint_state.remove_checkpoint(old)
+
+
+def _explained(error: errors.OpError, cause: str) -> errors.OpError:
+    return errors.from_code(
+        error.error_code,
+        f"Restoring from checkpoint failed. This is most likely due to {cause}. Please ensure that "
+        f"you have not altered the graph expected based on the checkpoint. Original error:\n\n"
+        f"{error.message}",
+        node_def=error.node_def,
+        op=error.op,
+    )

@@ -1,0 +1,148 @@
+"""What a training session needs besides the model: how to initialise it, save it, know it ready.
+
+Source: tensorflow/python/training/monitored_session.py.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from capstan.api import control_flow_ops, logging, variables
+from capstan.framework import collections
+from capstan.framework import graph as graphs
+from capstan.train import saver as savers
+
+_Keys = collections.GraphKeys
+
+
+class Scaffold:
+    """The parts, each given or, by `finalize`, taken from its collection or made.
+
+    `init_fn(scaffold, session)` is called after `init_op`. Parts that are not given are None until
+    `finalize`, which a session creator calls.
+    """
+
+    def __init__(
+        self,
+        init_op: Any = None,
+        init_feed_dict: Any = None,
+        init_fn: Callable[["Scaffold", Any], Any] | None = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        local_init_op: Any = None,
+        summary_op: Any = None,
+        saver: savers.Saver | None = None,
+    ) -> None:
+        self._init_fn = None if init_fn is None else lambda session: init_fn(self, session)
+        self._init_op = init_op
+        self._init_feed_dict = init_feed_dict
+        self._ready_op = ready_op
+        self._ready_for_local_init_op = ready_for_local_init_op
+        self._local_init_op = local_init_op
+        self._summary_op = summary_op
+        self._saver = saver
+
+    def finalize(self) -> "Scaffold":
+        """Make what is missing, build the saver, and finalize the default graph. Idempotent.
+
+        Raises:
+            RuntimeError: a collection that should hold one part holds several.
+        """
+        if self._init_op is None:
+            self._init_op = self.get_or_default(
+                "init_op", _Keys.INIT_OP, variables.global_variables_initializer
+            )
+        if self._ready_op is None:
+            self._ready_op = self.get_or_default(
+                "ready_op", _Keys.READY_OP, variables.report_uninitialized_variables
+            )
+        if self._ready_for_local_init_op is None:
+            self._ready_for_local_init_op = self.get_or_default(
+                "ready_for_local_init_op",
+                _Keys.READY_FOR_LOCAL_INIT_OP,
+                lambda: variables.report_uninitialized_variables(variables.global_variables()),
+            )
+        if self._local_init_op is None:
+            self._local_init_op = self.get_or_default(
+                "local_init_op", _Keys.LOCAL_INIT_OP, self.default_local_init_op
+            )
+        if self._summary_op is None:
+            self._summary_op = _only(_Keys.SUMMARY_OP, "summary_op")
+        if self._saver is None:
+            self._saver = _saver_or_default()
+        self._saver.build()
+        graphs.get_default_graph().finalize()
+        logging.info("Graph was finalized.")
+        return self
+
+    @property
+    def init_fn(self) -> Callable[[Any], Any] | None:
+        """A function of the session, or None."""
+        return self._init_fn
+
+    @property
+    def init_op(self) -> Any:
+        return self._init_op
+
+    @property
+    def ready_op(self) -> Any:
+        return self._ready_op
+
+    @property
+    def ready_for_local_init_op(self) -> Any:
+        return self._ready_for_local_init_op
+
+    @property
+    def local_init_op(self) -> Any:
+        return self._local_init_op
+
+    @property
+    def summary_op(self) -> Any:
+        return self._summary_op
+
+    @property
+    def saver(self) -> Any:
+        return self._saver
+
+    @property
+    def init_feed_dict(self) -> Any:
+        return self._init_feed_dict
+
+    @staticmethod
+    def get_or_default(
+        arg_name: str, collection_key: str, default_constructor: Callable[[], Any]
+    ) -> Any:
+        """Return the one item of a collection; an empty one gets what the constructor makes.
+
+        Raises:
+            RuntimeError: the collection holds several.
+        """
+        found = _only(collection_key, arg_name)
+        if found is None:
+            found = default_constructor()
+            graphs.get_default_graph().add_to_collection(collection_key, found)
+        return found
+
+    @staticmethod
+    def default_local_init_op() -> Any:
+        """Return an operation that initialises the local variables and the tables."""
+        tables = graphs.get_default_graph().get_collection(_Keys.TABLE_INITIALIZERS)
+        return control_flow_ops.group(variables.local_variables_initializer(), *tables)
+
+
+def _only(collection_key: str, arg_name: str) -> Any:
+    found = graphs.get_default_graph().get_collection(collection_key)
+    if len(found) > 1:
+        raise RuntimeError(
+            f"More than one item in the collection {collection_key!r}. Please indicate which one "
+            f"to use by passing it to the tf.Scaffold constructor as: tf.Scaffold({arg_name}=item "
+            "to use)"
+        )
+    return found[0] if found else None
+
+
+def _saver_or_default() -> savers.Saver:
+    found: savers.Saver | None = _only(_Keys.SAVERS, "saver")
+    if found is None:
+        found = savers.Saver(sharded=True, allow_empty=True)
+        graphs.get_default_graph().add_to_collection(_Keys.SAVERS, found)
+    return found

@@ -1,0 +1,96 @@
+"""Where a monitored session gets its session from: the chief initialises, the others wait.
+
+Source: tensorflow/python/training/monitored_session.py.
+"""
+
+import abc
+from typing import Any
+
+from capstan.client import session as sessions
+from capstan.framework import graph as graphs
+from capstan.train import scaffold as scaffolds
+from capstan.train import session_manager
+
+
+class SessionCreator(abc.ABC):
+    """Makes a session; asked again after each loss of one."""
+
+    @abc.abstractmethod
+    def create_session(self) -> sessions.Session:
+        """Return a session whose model is ready. Blocks."""
+
+
+class ChiefSessionCreator(SessionCreator):
+    """Restores the newest checkpoint, or initialises the model where there is none.
+
+    `master` is a session's target. A checkpoint comes from `checkpoint_dir`, or is
+    `checkpoint_filename_with_path`.
+    """
+
+    def __init__(
+        self,
+        scaffold: scaffolds.Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+    ) -> None:
+        self._scaffold = scaffold or scaffolds.Scaffold()
+        self._master = master
+        self._config = config
+        self._checkpoint_dir = checkpoint_dir
+        self._checkpoint_filename_with_path = checkpoint_filename_with_path
+
+    def create_session(self) -> sessions.Session:
+        """Return a session whose model is ready. Blocks.
+
+        Raises:
+            RuntimeError: initialising did not make it so.
+        """
+        scaffold = self._scaffold.finalize()
+        return _manager(scaffold).prepare_session(
+            self._master,
+            init_op=scaffold.init_op,
+            saver=scaffold.saver,
+            checkpoint_dir=self._checkpoint_dir,
+            checkpoint_filename_with_path=self._checkpoint_filename_with_path,
+            config=self._config,
+            init_feed_dict=scaffold.init_feed_dict,
+            init_fn=scaffold.init_fn,
+        )
+
+
+class WorkerSessionCreator(SessionCreator):
+    """Waits until the chief has made the model ready, `max_wait_secs` at most."""
+
+    def __init__(
+        self,
+        scaffold: scaffolds.Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        max_wait_secs: float = 30 * 60,
+    ) -> None:
+        self._scaffold = scaffold or scaffolds.Scaffold()
+        self._master = master
+        self._config = config
+        self._max_wait_secs = max_wait_secs
+
+    def create_session(self) -> sessions.Session:
+        """Return a session whose model is ready. Blocks.
+
+        Raises:
+            DeadlineExceededError: the chief took too long.
+        """
+        scaffold = self._scaffold.finalize()
+        return _manager(scaffold).wait_for_session(
+            self._master, config=self._config, max_wait_secs=self._max_wait_secs
+        )
+
+
+def _manager(scaffold: scaffolds.Scaffold) -> session_manager.SessionManager:
+    return session_manager.SessionManager(
+        local_init_op=scaffold.local_init_op,
+        ready_op=scaffold.ready_op,
+        ready_for_local_init_op=scaffold.ready_for_local_init_op,
+        graph=graphs.get_default_graph(),
+    )

@@ -1,0 +1,123 @@
+"""Hooks that start, stop or feed a training loop (python/training/basic_session_run_hooks.py)."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.api import logging
+from capstan.train import global_step as steps
+from capstan.train import hook
+
+
+class StopAtStepHook(hook.SessionRunHook):
+    """Asks for a stop once the global step has reached a number.
+
+    That is `last_step`, or `num_steps` more than at the start of the session.
+
+    Raises:
+        ValueError: both are given, or neither.
+    """
+
+    def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
+        if num_steps is None and last_step is None:
+            raise ValueError("One of num_steps or last_step must be specified.")
+        if num_steps is not None and last_step is not None:
+            raise ValueError("Only one of num_steps or last_step can be specified.")
+        self._num_steps = num_steps
+        self._last_step = last_step
+
+    def begin(self) -> None:
+        self._global_step = steps.require_global_step("StopAtStepHook")
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        if self._last_step is None:
+            self._last_step = int(session.run(self._global_step)) + (self._num_steps or 0)
+
+    def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
+        return hook.SessionRunArgs(self._global_step)
+
+    def after_run(
+        self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
+    ) -> None:
+        # The step was read before or after this run's own update: near the end, look again.
+        last = self._last_step
+        if last is None or run_values.results + 1 < last:
+            return
+        if int(run_context.session.run(self._global_step)) >= last:
+            run_context.request_stop()
+
+
+class GlobalStepWaiterHook(hook.SessionRunHook):
+    """Holds a worker back until the global step has reached a number: others start without it."""
+
+    def __init__(self, wait_until_step: int) -> None:
+        self._wait_until_step = wait_until_step
+        self._is_released = False
+
+    def begin(self) -> None:
+        self._global_step = steps.require_global_step("GlobalStepWaiterHook")
+
+    def before_run(self, run_context: hook.SessionRunContext) -> None:
+        if self._is_released:
+            return
+        self._is_released = True
+        if self._wait_until_step <= 0:
+            return
+        last_logged = 0
+        logging.info("Waiting for global step %d before starting training.", self._wait_until_step)
+        pause = threading.Event()
+        while True:
+            step = int(run_context.session.run(self._global_step))
+            if step >= self._wait_until_step:
+                logging.info("Done waiting. Start training at step %d.", step)
+                return
+            if step - last_logged > 1000:
+                logging.info(
+                    "Waiting for global step %d before starting training. Current step is %d.",
+                    self._wait_until_step,
+                    step,
+                )
+                last_logged = step
+            pause.wait(0.5)
+
+
+class NanLossDuringTrainingError(RuntimeError):
+    """The loss is no number any more."""
+
+    def __str__(self) -> str:
+        return "NaN loss during training."
+
+
+class NanTensorHook(hook.SessionRunHook):
+    """Watches the loss: when it is NaN, raises NanLossDuringTrainingError or asks for a stop."""
+
+    def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
+        self._loss_tensor = loss_tensor
+        self._fail_on_nan_loss = fail_on_nan_loss
+
+    def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
+        return hook.SessionRunArgs(self._loss_tensor)
+
+    def after_run(
+        self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
+    ) -> None:
+        if not np.isnan(run_values.results).any():
+            return
+        message = "Model diverged with loss = NaN."
+        if self._fail_on_nan_loss:
+            logging.error(message)
+            raise NanLossDuringTrainingError
+        logging.warning(message)
+        run_context.request_stop()
+
+
+class FeedFnHook(hook.SessionRunHook):
+    """Feeds every run with what `feed_fn()` returns: a dictionary of feeds."""
+
+    def __init__(self, feed_fn: Callable[[], Any]) -> None:
+        self._feed_fn = feed_fn
+
+    def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
+        return hook.SessionRunArgs(fetches=None, feed_dict=self._feed_fn())
