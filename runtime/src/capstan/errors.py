@@ -26,8 +26,9 @@
     |-- InternalError             13
     `-- DataLossError             15   a damaged checkpoint or record
 
-The numbers are gRPC's status codes; they travel between tasks, so an error keeps its class on the way.
-Errors that are found while a graph is built are Python's own TypeError, ValueError and KeyError.
+The numbers are gRPC's status codes; they travel between tasks, so an error keeps its class on the
+way. Errors that are found while a graph is built are Python's own TypeError, ValueError and
+KeyError.
 """
 
 from typing import Any, ClassVar
@@ -52,7 +53,8 @@ UNAUTHENTICATED = 16
 
 
 class OpError(Exception):
-    """An operation failed. `node_def` and `op` are None where no node is to blame, or none is known.
+    """An operation failed. `node_def` and `op` are None where no node is to blame, or none is
+    known.
 
     `str(error)` is the message alone; it names the node as `{{node x}}` when one is to blame.
     """

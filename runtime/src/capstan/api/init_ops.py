@@ -1,4 +1,4 @@
-"""Initializers: callables that make a variable's initial value from its shape (python/ops/init_ops.py)."""
+"""Initializers make a variable's initial value from its shape (python/ops/init_ops.py)."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _MAX_CONSTANT = 1000
 
 
 class Initializer:
-    """Makes tensors. `partition_info` is accepted for TensorFlow's sake: there are no partitions."""
+    """Makes tensors. There are no partitions: `partition_info` has no effect."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
         raise TypeError(f"{type(self).__name__} does not say how to initialize: override __call__")
@@ -122,7 +122,8 @@ class TruncatedNormal(_Normal):
 
 
 class VarianceScaling(Initializer):
-    """Random values whose variance is `scale` divided by the fan: how many values a unit reads or feeds.
+    """Random values whose variance is `scale` divided by the fan: how many values a unit reads or
+    feeds.
 
     `mode` is "fan_in", "fan_out" or "fan_avg"; `distribution` is "normal" (truncated) or "uniform".
 
@@ -216,7 +217,7 @@ def _float_type(dtype: Any) -> dtypes.DType:
 
 
 def _fans(shape: Sequence[int | None]) -> tuple[float, float]:
-    """Return how many inputs and outputs a unit has; the last two axes of a kernel are in and out."""
+    """Return how many inputs and outputs a unit has: the last two axes, times the others."""
     sizes = [size or 0 for size in shape]
     if len(sizes) < 2:
         return (float(sizes[0]), float(sizes[0])) if sizes else (1.0, 1.0)

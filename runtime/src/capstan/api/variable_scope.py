@@ -1,7 +1,8 @@
-"""`tf.variable_scope` and `tf.get_variable`: variables shared by name (python/ops/variable_scope.py).
+"""`tf.variable_scope` and `tf.get_variable`: variables shared by name
+(python/ops/variable_scope.py).
 
-A variable's name is made of the variable scopes around it and of no name scope; so two calls of the same
-code give the same variable, when reuse is allowed. Each thread has its own scopes.
+A variable's name is made of the variable scopes around it and of no name scope; so two calls of
+the same code give the same variable, when reuse is allowed. Each thread has its own scopes.
 """
 
 import copy
@@ -122,7 +123,7 @@ class VariableScope:
 
 
 def _check_same_type(initializer: Any, dtype: dtypes.DType) -> None:
-    """Raise ValueError when an initial value has a type of its own that is not the one asked for."""
+    """Raise ValueError when an initial value has a type of its own, and not this one."""
     own = getattr(initializer, "dtype", None)
     if own is not None and dtypes.as_dtype(own).base_dtype is not dtype.base_dtype:
         raise ValueError(
@@ -153,14 +154,16 @@ def get_variable(
     custom_getter: _Getter | None = None,
     constraint: Any = None,
 ) -> Any:
-    """Return the variable `name` of the current scope, made anew or found as the scope's reuse says.
+    """Return the variable `name` of the current scope, made anew or found as the scope's reuse
+    says.
 
-    `initializer` is called with the shape, or is the initial value itself; the default is that of the
-    scope, else Glorot's for floats and zeros for whole numbers. `regularizer` gets a new variable;
-    the loss that it returns goes to the collection REGULARIZATION_LOSSES.
+    `initializer` is called with the shape, or is the initial value itself; the default is that of
+    the scope, else Glorot's for floats and zeros for whole numbers. `regularizer` gets a new
+    variable; the loss that it returns goes to the collection REGULARIZATION_LOSSES.
 
     Raises:
-        ValueError: the variable exists and reuse is off, or it does not and reuse is on; it has another
+        ValueError: the variable exists and reuse is off, or it does not and reuse is on; it has
+            another
             shape or dtype; or a new one has no known shape.
     """
     return get_variable_scope().get_variable(
@@ -186,7 +189,7 @@ def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
     return get_variable(name, *args, **kwargs)
 
 
-class variable_scope:  # noqa: N801 - TensorFlow's name
+class variable_scope:
     """Open a variable scope, and a name scope of the same name; the block's value is the scope.
 
     A name is prolonged from the scope around; a VariableScope is entered as it is. With

@@ -1,9 +1,10 @@
-"""`tf.Variable` and what goes with it: initializers, collections, reports (python/ops/variables.py).
+"""`tf.Variable` and what goes with it: initializers, collections, reports
+(python/ops/variables.py).
 
-A variable is four operations: its initial value, the `VariableV2` that stands for the state, an `Assign` that
-sets it, and an `Identity` called `read` that ops use. The state lives on the task that the variable
-is placed on, under the variable's name: clients whose graphs have a variable of that name on that task
-share it.
+A variable is four operations: its initial value, the `VariableV2` that stands for the state, an
+`Assign` that sets it, and an `Identity` called `read` that ops use. The state lives on the task
+that the variable is placed on, under the variable's name: clients whose graphs have a variable of
+that name on that task share it.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,8 +22,9 @@ class Variable(operand.Operand):
     """State that outlives a step. Ops take it as a tensor of its current value.
 
     `initial_value` is anything that converts to a tensor, or a function without arguments that
-    returns it. Its shape is the variable's, unless `validate_shape` is False. The variable is added to
-    `collections` (default: the global variables), and to the trainable ones if `trainable`.
+    returns it. Its shape is the variable's, unless `validate_shape` is False. The variable is
+    added to `collections` (default: the global variables), and to the trainable ones if
+    `trainable`.
 
     Raises:
         ValueError: no initial value, or one whose shape is not fully known.

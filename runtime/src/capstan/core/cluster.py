@@ -1,4 +1,5 @@
-"""Which tasks there are and where they listen: `tf.train.ClusterSpec`, and reading it from TF_CONFIG.
+"""Which tasks there are and where they listen: `tf.train.ClusterSpec`, and reading it from
+TF_CONFIG.
 
 Jobs map task indices to addresses (`host:port`). Indices may have holes; a job given as a list has
 none (python/training/server_lib.py).
@@ -166,7 +167,8 @@ def from_tf_config(text: str) -> TaskConfig:
     ('ps', 0, 'a:1')
 
     Raises:
-        ValueError: not what TF_CONFIG may hold. The message starts with TF_CONFIG and names all faults.
+        ValueError: not what TF_CONFIG may hold. The message starts with TF_CONFIG and names all
+            faults.
     """
     if not text.strip():
         return TaskConfig(ClusterSpec({}))
@@ -175,7 +177,9 @@ def from_tf_config(text: str) -> TaskConfig:
     except json.JSONDecodeError as error:
         raise ValueError(f"TF_CONFIG is not JSON: {error}; it holds {_excerpt(text)}") from None
     if not isinstance(document, dict):
-        raise ValueError(f"TF_CONFIG must be a JSON object, but it holds {_excerpt(text)}")
+        raise ValueError(  # noqa: TRY004 - the text is at fault, not a type
+            f"TF_CONFIG must be a JSON object, but it holds {_excerpt(text)}"
+        )
     faults: list[str] = []
     jobs = _read_jobs(document.get("cluster", {}), faults)
     kind, index = _read_task(document.get("task", {}), jobs, faults)

@@ -11,8 +11,9 @@ from typing import Any
 class SessionConfig:
     """Settings of one session; `tf.ConfigProto` says what each means.
 
-    `operation_timeout_ms` bounds every blocking call of the session; 0 means no bound. Thread counts
-    of 0 leave the choice to the runtime. `device_count` limits the devices of a type in process.
+    `operation_timeout_ms` bounds every blocking call of the session; 0 means no bound. Thread
+    counts of 0 leave the choice to the runtime. `device_count` limits the devices of a type in
+    process.
     """
 
     allow_soft_placement: bool = False

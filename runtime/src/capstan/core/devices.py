@@ -1,7 +1,7 @@
 """Device names: `/job:ps/replica:0/task:1/device:CPU:0`, whole or in part.
 
-A name may leave fields out; what is left out fits anything. `DeviceSpec` is TensorFlow 1's class for it
-(python/framework/device.py); the placer and the partitioner use the functions below it.
+A name may leave fields out; what is left out fits anything. `DeviceSpec` is TensorFlow 1's class
+for it (python/framework/device.py); the placer and the partitioner use the functions below it.
 """
 
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ class DeviceSpec:
         return self
 
     def to_string(self) -> str:
-        """Write the fields that are set, in TensorFlow's order; a type without an index gets `*`."""
+        """Write the fields that are set; a type without an index gets `*`."""
         text = ""
         if self.job is not None:
             text += f"/job:{self.job}"

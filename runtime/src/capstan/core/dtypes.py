@@ -1,8 +1,8 @@
 """Element types of tensors: TensorFlow's names and numbers (framework/types.proto), NumPy's arrays.
 
-There is one object per type, so types compare by identity; comparing with anything that names a type
-(`"float32"`, `np.float32`) works as well, as in TensorFlow. A reference type (`float32_ref`) is
-the type of a tensor that stands for a variable; attributes and arrays always have base types.
+There is one object per type, so types compare by identity; comparing with anything that names a
+type (`"float32"`, `np.float32`) works as well, as in TensorFlow. A reference type (`float32_ref`)
+is the type of a tensor that stands for a variable; attributes and arrays always have base types.
 """
 
 from typing import Any, Final

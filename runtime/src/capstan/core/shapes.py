@@ -1,9 +1,9 @@
 """Static shapes: what is known of a tensor's axes before a step.
 
-Inside, a shape is a plain value (`Shape`): None when the rank is unknown, else a tuple with None for each
-axis of unknown size. The functions here are all that the shape rules of ops need; they raise ValueError
-in the words of TensorFlow's shape_inference.h. `TensorShape` is TensorFlow 1's class around such a value,
-which is what users and attributes hold.
+Inside, a shape is a plain value (`Shape`): None when the rank is unknown, else a tuple with None
+for each axis of unknown size. The functions here are all that the shape rules of ops need; they
+raise ValueError in the words of TensorFlow's shape_inference.h. `TensorShape` is TensorFlow 1's
+class around such a value, which is what users and attributes hold.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -143,8 +143,8 @@ def with_rank_at_most(shape: Shape, count: int) -> Shape:
 def broadcast(a: Shape, b: Shape) -> Shape:
     """Return the shape of an element-wise operation on `a` and `b`.
 
-    >>> broadcast((2, 1), (3,)), broadcast((None,), (1,)), broadcast((None,), (2,)), broadcast(None, ())
-    ((2, 3), (None,), (2,), None)
+    >>> broadcast((2, 1), (3,)), broadcast((None,), (1,)), broadcast((None,), (2,)),
+    broadcast(None, ()) ((2, 3), (None,), (2,), None)
 
     Raises:
         ValueError: the two do not broadcast.
@@ -193,8 +193,8 @@ def axis_index(axis: int, count: int) -> int:
 class TensorShape:
     """`tf.TensorShape`: an immutable static shape.
 
-    `dims` is None (rank unknown), a number (one axis), a TensorShape, a TensorShapeProto, or a sequence
-    of numbers, Dimensions and None.
+    `dims` is None (rank unknown), a number (one axis), a TensorShape, a TensorShapeProto, or a
+    sequence of numbers, Dimensions and None.
     """
 
     __slots__ = ("_shape",)

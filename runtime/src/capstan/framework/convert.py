@@ -1,8 +1,8 @@
 """Anything as a tensor: constants, lists that hold tensors, variables, shapes, slices.
 
-A class makes its objects convertible by a method `_as_tensor(dtype, name, as_ref)`, which returns a
-Tensor and raises ValueError for a dtype that it cannot give (python/framework/ops.py keeps a registry
-of conversion functions instead).
+A class makes its objects convertible by a method `_as_tensor(dtype, name, as_ref)`, which returns
+a Tensor and raises ValueError for a dtype that it cannot give (python/framework/ops.py keeps a
+registry of conversion functions instead).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ def constant(
 ) -> graphs.Tensor:
     """Return a tensor that always holds `value`: a number, text, a nested list or an array.
 
-    Python floats become float32 and whole numbers int32 unless `dtype` says otherwise. With `shape`, a
-    shorter value is filled up with its last element. The value is copied.
+    Python floats become float32 and whole numbers int32 unless `dtype` says otherwise. With
+    `shape`, a shorter value is filled up with its last element. The value is copied.
 
     Raises:
         TypeError: the elements do not fit `dtype`, or `verify_shape` and the shape is another.
@@ -50,8 +50,8 @@ def convert_to_tensor(
 ) -> graphs.Tensor:
     """Return `value` as a tensor; tensors and variables give their own.
 
-    `dtype` is demanded, `preferred_dtype` tried first and given up when it does not fit. `as_ref` asks
-    variables for the reference.
+    `dtype` is demanded, `preferred_dtype` tried first and given up when it does not fit. `as_ref`
+    asks variables for the reference.
 
     Raises:
         TypeError: the value cannot be a tensor, or not one of `dtype`.

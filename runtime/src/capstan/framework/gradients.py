@@ -1,7 +1,8 @@
-"""`tf.gradients`: one reverse pass over the graph, an op's rule at a time (python/ops/gradients_impl.py).
+"""`tf.gradients`: one reverse pass over the graph, an op's rule at a time
+(python/ops/gradients_impl.py).
 
-Operations are older than those that read them, so the order of creation, backwards, is an order in which
-every gradient of an output is complete when its operation is reached.
+Operations are older than those that read them, so the order of creation, backwards, is an order
+in which every gradient of an output is complete when its operation is reached.
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,7 +45,8 @@ def gradients(
     aggregation_method: int | None = None,
     stop_gradients: Any = None,
 ) -> list[Any]:
-    """Return the derivative of the sum of all `ys` by each of `xs`: a Tensor, IndexedSlices or None.
+    """Return the derivative of the sum of all `ys` by each of `xs`: a Tensor, IndexedSlices or
+    None.
 
     None says that no y depends on that x. `grad_ys` weighs the ys (default: ones of their shapes).
     What comes before `stop_gradients` counts as constant. `colocate_gradients_with_ops` places

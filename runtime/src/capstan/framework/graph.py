@@ -1,4 +1,5 @@
-"""The graph that a client builds: `tf.Graph`, `tf.Operation`, `tf.Tensor` (python/framework/ops.py).
+"""The graph that a client builds: `tf.Graph`, `tf.Operation`, `tf.Tensor`
+(python/framework/ops.py).
 
 Operations are added, never removed; what is known of a tensor only grows. Any number of threads may
 build one graph: each has its own scopes, and adding an operation is atomic. The rest of the runtime
@@ -76,7 +77,7 @@ class Tensor(operand.Operand):
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Add what the caller knows of the shape; a ValueError when it contradicts what is known."""
+        """Add what the caller knows; a ValueError when it contradicts what is known."""
         self._shape = self.shape.merge_with(shape).internal
 
     def consumers(self) -> "list[Operation]":
@@ -94,9 +95,9 @@ class Tensor(operand.Operand):
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead "
-            "of `if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to "
-            "execute subgraphs conditioned on the value of a tensor."
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` "
+            "instead of `if t:` to test if a tensor is defined, and use TensorFlow ops such as "
+            "tf.cond to execute subgraphs conditioned on the value of a tensor."
         )
 
     def __str__(self) -> str:
@@ -112,8 +113,18 @@ class Operation:
     """A node of a graph. Made by `Graph.create_op` alone."""
 
     __slots__ = (
-        "_attrs", "_control_inputs", "_device", "_graph", "_id", "_inputs", "_name", "_node",
-        "_outputs", "_type", "_values", "__weakref__",
+        "__weakref__",
+        "_attrs",
+        "_control_inputs",
+        "_device",
+        "_graph",
+        "_id",
+        "_inputs",
+        "_name",
+        "_node",
+        "_outputs",
+        "_type",
+        "_values",
     )  # fmt: skip
 
     def __init__(
@@ -210,7 +221,7 @@ class Operation:
         return self._attrs[name]
 
     def colocation_groups(self) -> list[bytes]:
-        """Return the groups whose members share a device; alone in its own when nothing else is set."""
+        """Return the groups whose members share a device; by default one of its own."""
         groups = [name for name in self._attrs.get("_class", ()) if name.startswith(b"loc:@")]
         return groups or [b"loc:@" + self._name.encode()]
 
@@ -502,7 +513,7 @@ class Graph(scopes.Scoped):
             return self._collections.reference(name)
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Return what is in a collection; with `scope`, what has a name that the pattern matches."""
+        """Return a collection; with `scope`, what has a name that the pattern matches."""
         with self._lock:
             return self._collections.copy(name, scope)
 

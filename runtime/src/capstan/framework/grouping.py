@@ -17,8 +17,8 @@ def no_op(name: str | None = None) -> graphs.Operation:
 def group(*inputs: Any, name: str | None = None) -> graphs.Operation:
     """Return an operation that has run when all of `inputs` have.
 
-    Inputs on several devices are first gathered device by device, so that each device tells the others
-    once.
+    Inputs on several devices are first gathered device by device, so that each device tells the
+    others once.
 
     Raises:
         TypeError: an input is no operation, tensor or variable.

@@ -1,4 +1,4 @@
-"""`tf.IndexedSlices`: rows of a large tensor, which is how the gradient of a lookup is kept small."""
+"""`tf.IndexedSlices`: rows of a large tensor; they keep the gradient of a lookup small."""
 
 from typing import Any, NamedTuple
 
@@ -8,8 +8,8 @@ from capstan.core import dtypes, shapes
 class IndexedSlices:
     """Slices `values[i]` of a tensor at the rows `indices[i]` along axis 0.
 
-    A row may be named more than once: its slices add up. `dense_shape` is a tensor with the shape of the
-    whole, or None when that is not known. Immutable.
+    A row may be named more than once: its slices add up. `dense_shape` is a tensor with the shape
+    of the whole, or None when that is not known. Immutable.
     """
 
     __slots__ = ("_dense_shape", "_indices", "_values")

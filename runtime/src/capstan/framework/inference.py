@@ -1,4 +1,4 @@
-"""Static shapes of a new operation: asks the op's row, and says what was wrong with which inputs."""
+"""Static shapes of a new operation: the answer of its row, or what is wrong with which inputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
 """Python values as arrays: what `tf.constant([1., 2.])` holds (python/framework/tensor_util.py).
 
-Python floats become float32, whole numbers int32 where they fit, text becomes bytes; NumPy's arrays keep
-their dtype. Nothing is rounded or truncated unless it was NumPy's already.
+Python floats become float32, whole numbers int32 where they fit, text becomes bytes; NumPy's
+arrays keep their dtype. Nothing is rounded or truncated unless it was NumPy's already.
 """
 
 import numbers

@@ -16,7 +16,7 @@ def check_op_name(name: str) -> None:
 
 
 def check_scope_name(name: str, is_inner: bool) -> None:
-    """Raise ValueError unless `name` may be a scope's; inner scopes may start with any character."""
+    """Raise ValueError unless `name` may be a scope's; inner ones may start with any character."""
     if not (_INNER_SCOPE if is_inner else _OP).match(name):
         raise ValueError(f"'{name}' is not a valid scope name")
 

@@ -1,7 +1,7 @@
 """Python's operators on tensors and variables: `x + 1`, `-x`, `x @ w`, `x[0]`.
 
-What they do is decided above, where ops can be built (`framework.operators`); this class only says which
-operators there are, so that tensors need not know the ops that they are made of.
+What they do is decided above, where ops can be built (`framework.operators`); this class only
+says which operators there are, so that tensors need not know the ops that they are made of.
 """
 
 from collections.abc import Callable

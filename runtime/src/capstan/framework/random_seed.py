@@ -12,8 +12,8 @@ _LIMIT = 2**31 - 1
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """Return the two seeds for a random operation; (None, None) asks for a random start.
 
-    With a graph seed and no operation seed, the second depends on how many operations the graph has: the
-    same script gets the same numbers, two operations get different ones.
+    With a graph seed and no operation seed, the second depends on how many operations the graph
+    has: the same script gets the same numbers, two operations get different ones.
     """
     graph = graphs.get_default_graph()
     if graph.seed is None and op_seed is None:

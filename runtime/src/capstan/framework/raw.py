@@ -1,9 +1,9 @@
 """Any op by name: `raw.MatMul(a, b, transpose_a=True)` adds one operation to the graph.
 
-Arguments are the op's inputs in order, then attributes and `name` by keyword. Python and NumPy values
-become constants of the type that the op's other arguments fix. An op without outputs gives its Operation, one
-output a Tensor (or a list, when the op makes a list of tensors), several a list of these
-(python/framework/op_def_library.py, whose messages these are).
+Arguments are the op's inputs in order, then attributes and `name` by keyword. Python and NumPy
+values become constants of the type that the op's other arguments fix. An op without outputs gives
+its Operation, one output a Tensor (or a list, when the op makes a list of tensors), several a
+list of these (python/framework/op_def_library.py, whose messages these are).
 """
 
 from collections.abc import Callable, Mapping, Sequence

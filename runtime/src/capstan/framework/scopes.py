@@ -1,7 +1,8 @@
 """What `with` blocks set while a graph is built: name, device, colocation, dependencies, container.
 
-Every thread has its own scopes on a graph, so threads may build one graph side by side; a new thread starts
-outside all scopes. (TensorFlow 1.4 shares the scopes between threads, and they must not build at once.)
+Every thread has its own scopes on a graph, so threads may build one graph side by side; a new
+thread starts outside all scopes. (TensorFlow 1.4 shares the scopes between threads, and they must
+not build at once.)
 """
 
 import threading
@@ -73,7 +74,7 @@ class Scopes(threading.local):
 
 
 class Scoped:
-    """The part of `tf.Graph` that opens scopes. Every block belongs to the thread that enters it."""
+    """The part of `tf.Graph` that opens scopes. A block belongs to the thread that enters it."""
 
     def __init__(self) -> None:
         self._scopes = Scopes()
@@ -123,8 +124,9 @@ class Scoped:
     ) -> Iterator[None]:
         """Place new operations on a device.
 
-        Of nested blocks the inner one decides, field by field. A function gets each new operation and
-        returns its device, which replaces what inner blocks gave. None ignores the blocks around.
+        Of nested blocks the inner one decides, field by field. A function gets each new operation
+        and returns its device, which replaces what inner blocks gave. None ignores the blocks
+        around.
 
         Raises:
             ValueError: no valid device name.
@@ -177,7 +179,7 @@ class Scoped:
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Keep the state of new stateful operations in a container that `Session.reset` can clear."""
+        """Keep the state of new operations in a container, which `Session.reset` can clear."""
         outer = self._scopes.container
         self._scopes.container = container_name
         try:

@@ -1,4 +1,4 @@
-"""What `tensor[...]` means: Python's basic indexing, spelled as StridedSlice (python/ops/array_ops.py)."""
+"""What `tensor[...]` means: basic indexing, spelled as StridedSlice (python/ops/array_ops.py)."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ _LIMITS = np.iinfo(np.int32)
 def item(tensor: Any, key: Any) -> Any:
     """Return the part of `tensor` that a subscript names.
 
-    `key` is an integer, a scalar tensor, a slice of either, an ellipsis, None (a new axis), or a tuple
-    of these. Integers remove their axis.
+    `key` is an integer, a scalar tensor, a slice of either, an ellipsis, None (a new axis), or a
+    tuple of these. Integers remove their axis.
 
     Raises:
         TypeError: another kind of key.

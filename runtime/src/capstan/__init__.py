@@ -1,0 +1,83 @@
+"""Capstan: TensorFlow 1's distributed runtime, by TensorFlow's names.
+
+    import capstan as tf
+
+A script for TensorFlow 1 that builds its graph from what is here runs as it is. This module only
+gives names: each module of `capstan.api` says in `__all__` which are public. What takes long to
+load (sessions, servers, training, protocol buffers) comes when it is first asked for.
+"""
+
+# ruff: noqa: F403 - the modules decide what they export, once
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from capstan import errors as errors
+from capstan.api.array_ops import *
+from capstan.api.check_ops import *
+from capstan.api.clip_ops import *
+from capstan.api.control_flow_ops import *
+from capstan.api.framework import *
+from capstan.api.gather_ops import *
+from capstan.api.math_ops import *
+from capstan.api.random_ops import *
+from capstan.api.reduce_ops import *
+from capstan.api.state_ops import *
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.config_pb2 import ConfigProto as ConfigProto
+    from tensorboard.compat.proto.config_pb2 import RunMetadata as RunMetadata
+    from tensorboard.compat.proto.config_pb2 import RunOptions as RunOptions
+    from tensorboard.compat.proto.graph_pb2 import GraphDef as GraphDef
+
+    from capstan import train as train
+    from capstan.api import app as app
+    from capstan.api import compat as compat
+    from capstan.api import distribute as distribute
+    from capstan.api import flags as flags
+    from capstan.api import logging as logging
+    from capstan.api import nn as nn
+    from capstan.client.session import InteractiveSession as InteractiveSession
+    from capstan.client.session import Session as Session
+
+__version__ = "0.1.0"
+
+_MODULES = {
+    "app": "capstan.api.app",
+    "compat": "capstan.api.compat",
+    "distribute": "capstan.api.distribute",
+    "flags": "capstan.api.flags",
+    "logging": "capstan.api.logging",
+    "nn": "capstan.api.nn",
+    "train": "capstan.train",
+}
+_ATTRIBUTES = {
+    "AttrValue": "tensorboard.compat.proto.attr_value_pb2",
+    "ConfigProto": "tensorboard.compat.proto.config_pb2",
+    "GPUOptions": "tensorboard.compat.proto.config_pb2",
+    "GraphDef": "tensorboard.compat.proto.graph_pb2",
+    "GraphOptions": "tensorboard.compat.proto.config_pb2",
+    "InteractiveSession": "capstan.client.session",
+    "NodeDef": "tensorboard.compat.proto.node_def_pb2",
+    "OptimizerOptions": "tensorboard.compat.proto.config_pb2",
+    "RunMetadata": "tensorboard.compat.proto.config_pb2",
+    "RunOptions": "tensorboard.compat.proto.config_pb2",
+    "Session": "capstan.client.session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is named late, once."""
+    if name in _MODULES:
+        found: Any = importlib.import_module(_MODULES[name])
+    elif name in _ATTRIBUTES:
+        found = getattr(importlib.import_module(_ATTRIBUTES[name]), name)
+    else:
+        raise AttributeError(
+            f"module 'capstan' has no attribute {name!r}: this part of TensorFlow 1 is not here"
+        )
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_ATTRIBUTES})

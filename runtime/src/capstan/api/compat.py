@@ -1,0 +1,56 @@
+"""`tf.compat`: text and bytes, as scripts for both Pythons wrote them (python/util/compat.py).
+
+`tf.compat.v1` is `tf` itself: scripts that were moved to TensorFlow 2's compatibility names run
+as well.
+"""
+
+import numbers
+import sys
+from typing import Any
+
+import numpy as np
+
+integral_types = (numbers.Integral, np.integer)
+real_types = (numbers.Real, np.integer, np.floating)
+complex_types = (numbers.Complex, np.number)
+bytes_or_text_types = (bytes, str)
+
+
+def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Return text encoded, bytes as they are.
+
+    Raises:
+        TypeError: neither.
+    """
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text.encode(encoding)
+    if isinstance(bytes_or_text, bytes | bytearray):
+        return bytes(bytes_or_text)
+    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+
+
+def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Return bytes decoded, text as it is.
+
+    Raises:
+        TypeError: neither.
+    """
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text
+    if isinstance(bytes_or_text, bytes | bytearray):
+        return bytes(bytes_or_text).decode(encoding)
+    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+
+
+as_str = as_text
+
+
+def as_str_any(value: Any) -> str:
+    """Return bytes decoded, and anything else as `str` shows it."""
+    return as_text(value) if isinstance(value, bytes) else str(value)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "v1":
+        return sys.modules["capstan"]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
