@@ -26,7 +26,7 @@ from typing import Any
 
 from capstan.core import dtypes, node, shapes
 from capstan.executor import bind, state
-from capstan.graph import infer
+from capstan.graph import infer, schedule
 from capstan.partition import parts
 from capstan.resources import containers
 
@@ -150,11 +150,11 @@ class _Emission:
         return function
 
     def _segment(self, index: int, leg: int, sends: Sequence[parts.Message]) -> str:
-        items = [item for item in self.part.nodes if self.part.legs[item.name] == leg]
+        here = [item for item in self.part.nodes if self.part.legs[item.name] == leg]
         body, self.out.lines = self.out.lines, []
         nodes, self.out.nodes = self.out.nodes, {}
         before = len(self.shared)
-        for item in items:
+        for item in schedule.reads_first(here):
             self._node(item)
         messages = [
             "(" + "".join(self._leaving(edge) + ", " for edge in message.edges) + ")"
