@@ -60,8 +60,16 @@ def test_checkpoints_set_aside_are_kept(claimed: folder.Folder) -> None:
     (claimed.checkpoints / "checkpoint").write_text("7")
     aside = claimed.set_checkpoints_aside("yesterday")
     claimed.begin()
+    assert aside is not None
     assert (aside / "checkpoint").read_text() == "7"
     assert list(claimed.checkpoints.iterdir()) == []
+
+
+def test_where_there_are_no_checkpoints_none_are_set_aside(claimed: folder.Folder) -> None:
+    assert claimed.set_checkpoints_aside("yesterday") is None
+    claimed.begin()
+    assert claimed.set_checkpoints_aside("yesterday") is None
+    assert claimed.checkpoints.is_dir()
 
 
 @pytest.mark.parametrize(

@@ -59,11 +59,13 @@ class Folder:
                 path.unlink()
         self.checkpoints.mkdir(exist_ok=True)
 
-    def set_checkpoints_aside(self, stamp: str) -> Path:
-        """Rename the folder of checkpoints, so that a run starts from none; return its new name.
+    def set_checkpoints_aside(self, stamp: str) -> Path | None:
+        """Rename the folder of checkpoints, so that a run starts from none.
 
-        Raises OSError when there is none.
+        Return its new name; None when there was none to keep. Raises OSError if that name is taken.
         """
+        if not self.checkpoints.is_dir() or not any(self.checkpoints.iterdir()):
+            return None
         return self.checkpoints.rename(self.path / f"checkpoints.{stamp}")
 
     def write_status(self, text: str) -> None:

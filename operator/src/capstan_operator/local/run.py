@@ -6,6 +6,7 @@ The loop is level-triggered: whatever woke it, it looks at everything anew. Noth
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -104,11 +105,11 @@ class LocalRun:
             listener.note(f"ignored, for tasks are processes of this machine: {', '.join(ignored)}")
         before = _status_of(self._folder)
         if before is not None and before.phase is Phase.SUCCEEDED:
-            stamp = f"{before.completion_time or _now():%Y%m%dT%H%M%SZ}"
-            with contextlib.suppress(OSError):
-                aside = self._folder.set_checkpoints_aside(stamp)
+            stamp = f"{before.completion_time or _now():%Y%m%dT%H%M%S.%fZ}"
+            if aside := self._folder.set_checkpoints_aside(stamp):
                 listener.note(f"the last run succeeded: its checkpoints are now in {aside.name}")
         self._folder.begin()
+        listener.note(f"logs, status and checkpoints: {os.path.relpath(self._folder.path)}")
 
     def _settle(self, listener: Listener) -> datetime | None:
         """Plan and act until there is nothing to do; return when there may be, come what may."""
@@ -119,9 +120,9 @@ class LocalRun:
                 self._folder.write_status(json.dumps(api_status.render(decided.status), indent=1))
                 self._status = decided.status
             effects = [self._act(action) for action in decided.actions]
-            listener.show(self._snapshot())
             for news in decided.news:
                 listener.tell(news)
+            listener.show(self._snapshot())
             if not any(effects):
                 return decided.again_at
 
