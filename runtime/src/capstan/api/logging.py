@@ -1,10 +1,10 @@
 """`tf.logging`: messages to the user, on standard error, in the form of TensorFlow's own.
 
-    I1121 12:00:00.123456 4711 hooks.py:20] global_step/sec: 310.5
+    I1121 12:00:00.123 4711 hooks.py:20] global_step/sec: 310.5
 
-It is the logger `capstan` of the standard library with the formatter of absl-py. A program that has
-configured the root logger gets the messages there instead. As in TensorFlow 1 only warnings and
-errors are shown until `set_verbosity(tf.logging.INFO)`.
+It is the logger `capstan` of the standard library. A program that has configured the root logger
+gets the messages there instead. As in TensorFlow 1 only warnings and errors are shown until
+`set_verbosity(tf.logging.INFO)`.
 """
 
 import logging
@@ -18,16 +18,18 @@ ERROR: Final = logging.ERROR
 FATAL: Final = logging.CRITICAL
 
 _NAME: Final = "capstan"
+_FORMAT: Final = (
+    "%(levelname).1s%(asctime)s.%(msecs)03d %(process)d %(filename)s:%(lineno)d] %(message)s"
+)
+_TIME_FORMAT: Final = "%m%d %H:%M:%S"
 
 
 class _StandardError(logging.StreamHandler[Any]):
     """Writes to what `sys.stderr` is now, and only where the program has no handler of its own."""
 
     def __init__(self) -> None:
-        from absl import logging as absl_logging
-
         logging.Handler.__init__(self)
-        self.setFormatter(absl_logging.PythonFormatter())
+        self.setFormatter(logging.Formatter(_FORMAT, _TIME_FORMAT))
 
     @property
     def stream(self) -> Any:

@@ -1,1 +1,150 @@
 """`tf.train`: optimizers, checkpoints, and sessions that survive the loss of a task."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from capstan.core.cluster import ClusterSpec
+from capstan.train.adam import AdamOptimizer
+from capstan.train.checkpoint_reader import (
+    CheckpointReader,
+    NewCheckpointReader,
+    list_variables,
+    load_checkpoint,
+    load_variable,
+)
+from capstan.train.checkpoint_state import (
+    checkpoint_exists,
+    generate_checkpoint_state_proto,
+    get_checkpoint_mtimes,
+    get_checkpoint_state,
+    latest_checkpoint,
+    remove_checkpoint,
+    update_checkpoint_state,
+)
+from capstan.train.checkpointing import CheckpointSaverHook, CheckpointSaverListener
+from capstan.train.coordinator import Coordinator, LooperThread
+from capstan.train.device_setter import replica_device_setter
+from capstan.train.gradient_descent import GradientDescentOptimizer
+from capstan.train.hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
+from capstan.train.momentum import MomentumOptimizer
+from capstan.train.monitored_session import (
+    MonitoredSession,
+    MonitoredTrainingSession,
+    SingularMonitoredSession,
+)
+from capstan.train.optimizer import Optimizer
+from capstan.train.progress import ProgressHook
+from capstan.train.reporting import FinalOpsHook, LoggingTensorHook, StepCounterHook
+from capstan.train.saver import Saver
+from capstan.train.scaffold import Scaffold
+from capstan.train.session_creator import (
+    ChiefSessionCreator,
+    SessionCreator,
+    WorkerSessionCreator,
+)
+from capstan.train.session_manager import SessionManager
+from capstan.train.steps import (
+    assert_global_step,
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+    global_step,
+)
+from capstan.train.stopping import (
+    FeedFnHook,
+    GlobalStepWaiterHook,
+    NanLossDuringTrainingError,
+    NanTensorHook,
+    StopAtStepHook,
+)
+from capstan.train.timer import SecondOrStepTimer
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.cluster_pb2 import ClusterDef, JobDef
+    from tensorboard.compat.proto.saver_pb2 import SaverDef
+
+    from capstan.services.server import Server, ServerDef
+
+__all__ = [
+    "AdamOptimizer",
+    "CheckpointReader",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
+    "ChiefSessionCreator",
+    "ClusterDef",
+    "ClusterSpec",
+    "Coordinator",
+    "FeedFnHook",
+    "FinalOpsHook",
+    "GlobalStepWaiterHook",
+    "GradientDescentOptimizer",
+    "JobDef",
+    "LoggingTensorHook",
+    "LooperThread",
+    "MomentumOptimizer",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "NewCheckpointReader",
+    "Optimizer",
+    "ProgressHook",
+    "Saver",
+    "SaverDef",
+    "Scaffold",
+    "SecondOrStepTimer",
+    "Server",
+    "ServerDef",
+    "SessionCreator",
+    "SessionManager",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "SingularMonitoredSession",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "WorkerSessionCreator",
+    "assert_global_step",
+    "checkpoint_exists",
+    "create_global_step",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
+    "get_checkpoint_state",
+    "get_global_step",
+    "get_or_create_global_step",
+    "global_step",
+    "latest_checkpoint",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+    "remove_checkpoint",
+    "replica_device_setter",
+    "update_checkpoint_state",
+]
+
+# What loads gRPC or protocol buffers comes when it is first asked for.
+_LATE = {
+    "ClusterDef": "tensorboard.compat.proto.cluster_pb2",
+    "JobDef": "tensorboard.compat.proto.cluster_pb2",
+    "SaverDef": "tensorboard.compat.proto.saver_pb2",
+    "Server": "capstan.services.server",
+    "ServerDef": "capstan.services.server",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is named late, once."""
+    if name not in _LATE:
+        raise AttributeError(
+            f"module 'capstan.train' has no attribute {name!r}: this part of TensorFlow 1 is not "
+            "here"
+        )
+    found = getattr(importlib.import_module(_LATE[name]), name)
+    globals()[name] = found
+    return found

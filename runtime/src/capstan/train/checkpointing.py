@@ -7,8 +7,7 @@ from typing import Any
 from capstan.api import logging
 from capstan.framework import collections
 from capstan.framework import graph as graphs
-from capstan.train import global_step as steps
-from capstan.train import hook, timer
+from capstan.train import hook, steps, timer
 
 
 class CheckpointSaverListener:

@@ -203,9 +203,9 @@ def MonitoredTrainingSession(
     The chief restores or initialises the model, and with `checkpoint_dir` saves it, every 600
     seconds unless `save_checkpoint_secs` or `save_checkpoint_steps` say otherwise (None or 0:
     never); it logs the rate of steps every `log_step_count_steps`. The others wait for it,
-    `max_wait_secs` at most. `hooks` are called in every task, `chief_only_hooks` in the chief's. Where the environment
-    names CAPSTAN_PROGRESS_FILE, progress is written there. A graph has no summaries yet, so the
-    two `save_summaries` arguments have nothing to say.
+    `max_wait_secs` at most. `hooks` are called in every task, `chief_only_hooks` in the chief's.
+    Where the environment names CAPSTAN_PROGRESS_FILE, progress is written there. There are no
+    summaries, so the two `save_summaries` arguments have nothing to say.
     """
     parts = scaffold or scaffolds.Scaffold()
     wanted: list[hook.SessionRunHook] = []

@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from capstan.api import logging
-from capstan.train import global_step as steps
-from capstan.train import hook, metrics
+from capstan.train import hook, metrics, steps
 
 VARIABLE = "CAPSTAN_PROGRESS_FILE"
 
@@ -84,13 +83,14 @@ class ProgressHook(hook.SessionRunHook):
             self._has_failed = True
 
     def _measure(self, step: int, now: float) -> None:
-        """Bring the rate up to date, unless too little time has gone by to tell."""
+        """Bring the rate up to date, unless too little time has gone by for a better one."""
         if self._last is None:
             self._last = step, now
             return
         last_step, last_time = self._last
-        if now - last_time >= self._every_secs:
-            self._rate = (step - last_step) / (now - last_time)
+        elapsed = now - last_time
+        if elapsed >= self._every_secs or (self._rate is None and elapsed > 0):
+            self._rate = (step - last_step) / elapsed
             self._last = step, now
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from capstan.api import logging
 from capstan.framework import graph as graphs
-from capstan.train import global_step as steps
-from capstan.train import hook, metrics, timer
+from capstan.train import hook, metrics, steps, timer
 
 
 class LoggingTensorHook(hook.SessionRunHook):

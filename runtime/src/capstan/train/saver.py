@@ -11,8 +11,7 @@ from typing import Any
 from capstan import errors
 from capstan.api import logging, variables
 from capstan.framework import graph as graphs
-from capstan.train import checkpoint_state, retention, saver_graph
-from capstan.train import global_step as steps
+from capstan.train import checkpoint_state, retention, saver_graph, steps
 
 _V2 = 2
 

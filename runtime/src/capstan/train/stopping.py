@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import logging
-from capstan.train import global_step as steps
-from capstan.train import hook
+from capstan.train import hook, steps
 
 
 class StopAtStepHook(hook.SessionRunHook):

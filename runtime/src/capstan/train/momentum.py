@@ -1,0 +1,64 @@
+"""`tf.train.MomentumOptimizer`: accum = momentum * accum + grad; var -= learning_rate * accum."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.framework import graph as graphs
+from capstan.framework import indexed_slices
+from capstan.framework.raw import raw
+from capstan.train import optimizer
+
+
+class MomentumOptimizer(optimizer.Optimizer):
+    """Gradient descent with momentum, or Nesterov's (Sutskever et al., 2013).
+
+    The slot `momentum` of a variable is called `<variable>/Momentum`. A sparse gradient changes
+    only the rows that it names.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._use_nesterov = use_nesterov
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            self._zeros_slot(var, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._rate = optimizer.hyperparameter(self._learning_rate, "learning_rate")
+        self._decay = optimizer.hyperparameter(self._momentum, "momentum")
+
+    def _apply_dense(self, grad: Any, var: Any) -> graphs.Operation:
+        updated: graphs.Tensor = raw.ApplyMomentum(
+            var._ref(),
+            self.get_slot(var, "momentum")._ref(),
+            optimizer.like(self._rate, var),
+            grad,
+            optimizer.like(self._decay, var),
+            use_locking=self._use_locking,
+            use_nesterov=self._use_nesterov,
+        )
+        return updated.op
+
+    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> graphs.Operation:
+        summed = optimizer.without_repeats(grad)
+        updated: graphs.Tensor = raw.SparseApplyMomentum(
+            var._ref(),
+            self.get_slot(var, "momentum")._ref(),
+            optimizer.like(self._rate, var),
+            summed.values,
+            summed.indices,
+            optimizer.like(self._decay, var),
+            use_locking=self._use_locking,
+            use_nesterov=self._use_nesterov,
+        )
+        return updated.op
