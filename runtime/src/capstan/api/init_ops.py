@@ -17,7 +17,7 @@ _MAX_CONSTANT = 1000
 class Initializer:
     """Makes tensors. There are no partitions: `partition_info` has no effect."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         raise TypeError(f"{type(self).__name__} does not say how to initialize: override __call__")
 
     def get_config(self) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class Zeros(Initializer):
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
         zero = {dtypes.string: b"", dtypes.bool_: False}.get(kind, 0)
         return _filled(shape, zero, kind, "zeros")
@@ -50,7 +50,7 @@ class Ones(Initializer):
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
         return _filled(shape, True if kind.is_bool else 1, kind, "ones")
 
@@ -65,7 +65,7 @@ class Constant(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
         self.verify_shape = verify_shape
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         return convert.constant(
             self.value, dtype or self.dtype, shape=shape, verify_shape=self.verify_shape
         )
@@ -86,7 +86,7 @@ class RandomUniform(Initializer):
         self.seed = seed
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
         return random_ops.random_uniform(shape, self.minval, self.maxval, kind, seed=self.seed)
 
@@ -108,7 +108,7 @@ class _Normal(Initializer):
 class RandomNormal(_Normal):
     """Normally distributed around `mean`."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
         return random_ops.random_normal(shape, self.mean, self.stddev, kind, seed=self.seed)
 
@@ -116,7 +116,7 @@ class RandomNormal(_Normal):
 class TruncatedNormal(_Normal):
     """Normally distributed, never further from `mean` than two `stddev`."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
         return random_ops.truncated_normal(shape, self.mean, self.stddev, kind, seed=self.seed)
 
@@ -151,7 +151,7 @@ class VarianceScaling(Initializer):
         self.seed = seed
         self.dtype = _float_type(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
         fan_in, fan_out = _fans(shapes.as_shape(shape).as_list())
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
@@ -174,7 +174,7 @@ class UniformUnitScaling(Initializer):
         self.seed = seed
         self.dtype = _float_type(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> graphs.Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
         sizes = [size or 0 for size in shapes.as_shape(shape).as_list()]
         limit = math.sqrt(3 / max(1.0, math.prod(sizes[:-1]))) * self.factor

@@ -29,6 +29,7 @@ class ClusterSpec:
     __slots__ = ("_jobs",)
 
     def __init__(self, cluster: Any) -> None:
+        self._jobs: dict[str, dict[int, str]]
         if isinstance(cluster, ClusterSpec):
             self._jobs = {name: dict(tasks) for name, tasks in cluster._jobs.items()}
         elif isinstance(cluster, Mapping):

@@ -49,8 +49,8 @@ class DeviceSpec:
                     read._set_type(kind, None, spec)
                 case ["device", kind, index] | [kind, index] if _is_type(part, kind):
                     read._set_type(kind, _number(index, spec), spec)
-                case [field, *_]:
-                    raise ValueError(f"Unknown attribute: '{field}' in '{spec}'")
+                case unknown:
+                    raise ValueError(f"Unknown attribute: '{unknown[0]}' in '{spec}'")
         return read
 
     def parse_from_string(self, spec: str) -> "DeviceSpec":

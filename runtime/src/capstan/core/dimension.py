@@ -96,9 +96,6 @@ class Dimension:
     def __floordiv__(self, other: Any) -> "Dimension":
         return self._compute(operator.floordiv, self, other)
 
-    def __div__(self, other: Any) -> "Dimension":
-        return self // other
-
     def __mod__(self, other: Any) -> "Dimension":
         return self._compute(operator.mod, self, other)
 

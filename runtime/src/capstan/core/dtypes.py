@@ -127,7 +127,8 @@ class DType:
         if self.base_dtype is bfloat16:
             import ml_dtypes
 
-            return getattr(ml_dtypes.finfo(ml_dtypes.bfloat16), which)
+            about: Any = ml_dtypes.finfo
+            return getattr(about(ml_dtypes.bfloat16), which)
         if self.is_floating:
             return getattr(np.finfo(self.as_numpy_dtype), which)
         raise TypeError(f"Cannot find {which}imum value of {self!r}.")

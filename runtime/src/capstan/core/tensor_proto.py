@@ -100,10 +100,10 @@ def _bytes(item: Any) -> bytes:
 
 def _numbers(flat: Array, dtype: dtypes.DType) -> list[Any]:
     if dtype in (dtypes.float16, dtypes.bfloat16):
-        return flat.view(np.uint16).tolist()
-    if dtype.is_complex:
-        return flat.view(flat.real.dtype).tolist()
-    return flat.tolist()
+        flat = flat.view(np.uint16)
+    elif dtype.is_complex:
+        flat = flat.view(flat.real.dtype)
+    return list(flat.tolist())
 
 
 def _content(content: bytes, dtype: dtypes.DType, count: int) -> Array:

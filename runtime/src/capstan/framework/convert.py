@@ -71,8 +71,8 @@ def convert_to_tensor(
         return _checked(densify(value, name), wanted)
     if isinstance(value, graphs.Operation):
         raise TypeError(
-            f"Can't convert Operation '{value.name}' to Tensor (target dtype="
-            f"{wanted and wanted.name}): fetch one of its outputs instead"
+            f"Can't convert Operation '{value.name}' to Tensor (target dtype={wanted}): take one of "
+            "its outputs instead"
         )
     if isinstance(value, shapes.TensorShape | shapes.Dimension):
         return _shape_constant(value, wanted, name)
@@ -159,8 +159,8 @@ def _shape_constant(
         plain = np.array(value.as_list(), np.int64)
     else:
         raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
-    if wanted not in (None, dtypes.int32, dtypes.int64):
-        raise TypeError(f"Cannot convert a TensorShape to dtype: {wanted and wanted.name}")
+    if wanted is not None and wanted not in (dtypes.int32, dtypes.int64):
+        raise TypeError(f"Cannot convert a TensorShape to dtype: {wanted.name}")
     fits = np.all(np.abs(plain) <= dtypes.int32.max)
     natural = dtypes.int32 if fits else dtypes.int64
     return constant(plain, wanted or natural, name=name or "shape_as_tensor")

@@ -70,7 +70,8 @@ def _range(attrs: Attrs, values: Sequence[Array]) -> Array | None:
     start, limit, delta = values
     if delta == 0 or abs((limit - start) / delta) > MAX_ELEMENTS:
         return None
-    return np.arange(start, limit, delta, dtype=start.dtype)
+    known: Array = np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+    return known
 
 
 def _fill(attrs: Attrs, values: Sequence[Array]) -> Array | None:
