@@ -58,6 +58,23 @@ class Offer:
     token: bytes
 
 
+class ConnectApi(Protocol):
+    """How a task opens a link to another one. Thread-safe."""
+
+    def connect(
+        self, task: str, incarnation: int, planes: Sequence[str], deadline: float | None = None
+    ) -> Offer:
+        """Ask a task for a way in: `task` is who asks, `incarnation` whom it expects.
+
+        `deadline` is in seconds of `time.monotonic`.
+
+        Raises:
+            UnavailableError, DeadlineExceededError: it does not answer.
+            AbortedError: it is another incarnation.
+            UnimplementedError: it has none of the `planes`.
+        """
+
+
 class MasterApi(Protocol):
     """Sessions over a cluster. Thread-safe; `run_step` and `create_session` block."""
 

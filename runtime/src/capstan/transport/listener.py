@@ -10,7 +10,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,17 +71,15 @@ class Listener:
         self._thread = threading.Thread(target=self._accept, name="capstan-listener", daemon=True)
         self._thread.start()
 
-    def connect(self, task: str, incarnation: int, planes: tuple[str, ...]) -> interfaces.Offer:
+    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
         """Answer `Connect`: tell `task` where to dial and with which token.
-
-        `incarnation` is the one that `task` expects here; 0 if it does not care.
 
         Raises:
             AbortedError: `task` means another incarnation of this task.
             UnimplementedError: it speaks none of our planes.
             UnavailableError: the listener is closed.
         """
-        if incarnation not in (0, self._incarnation):
+        if incarnation != self._incarnation:
             raise errors.AbortedError(
                 None,
                 None,

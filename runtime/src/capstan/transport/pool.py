@@ -37,7 +37,7 @@ class Pool(api.Links):
             dead = [
                 old
                 for name, number in list(self._idle)
-                if name == task and incarnation and number not in (0, incarnation)
+                if name == task and number != incarnation
                 for old in self._idle.pop((name, number))
             ]
             if self._closed:

@@ -1,0 +1,200 @@
+"""Masters and workers that are elsewhere: `interfaces` over a channel.
+
+TensorFlow: grpc_remote_master.cc, grpc_remote_worker.cc.
+"""
+
+import functools
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import grpc
+import numpy as np
+
+from capstan import errors
+from capstan.core import config, graph_def, node
+from capstan.partition import parts
+from capstan.transport import interfaces
+from capstan.transport.grpc import channels, codec, status, wire
+
+Array = np.ndarray[Any, Any]
+
+
+class _Service:
+    """Calls to one service of one task. Thread-safe."""
+
+    def __init__(self, address: str, service: str) -> None:
+        self.address = address
+        self._channel = channels.open_channel(address)
+        self._method = functools.cache(functools.partial(channels.method, self._channel, service))
+
+    def call(
+        self, name: str, request: Any, timeout_s: float | None = None, *, wait: bool = False
+    ) -> Any:
+        """Call a method. `wait`: until the task can be reached, else fail as soon as it cannot.
+
+        Raises:
+            OpError: what the task answered; UnavailableError if it did not.
+        """
+        try:
+            return self._method(name)(request, timeout=timeout_s, wait_for_ready=wait)
+        except grpc.RpcError as error:
+            raise status.from_call(error, self.address) from None
+        except ValueError as error:  # grpc's word for a channel that was closed
+            raise errors.UnavailableError(
+                None, None, f"The connection to {self.address} was closed: {error}"
+            ) from None
+
+    def close(self) -> None:
+        """Hang up; calls under way fail."""
+        self._channel.close()
+
+
+class GrpcMaster(interfaces.MasterApi):
+    """The master at a target. Thread-safe. Every method raises what the master does, and
+    UnavailableError when it cannot be reached.
+    """
+
+    def __init__(self, target: str) -> None:
+        """`target` is `grpc://host:port`; nothing is contacted yet."""
+        self._service = _Service(target.removeprefix("grpc://"), channels.MASTER)
+
+    def create_session(self, nodes: Sequence[node.Node], settings: config.SessionConfig) -> str:
+        """Open a session; waits for the master, as long as the settings allow."""
+        request = wire.CreateSessionRequest(
+            graph_def=graph_def.encode(nodes), config=settings.to_proto()
+        )
+        timeout_s = settings.operation_timeout_ms / 1000 or None
+        response = self._service.call("CreateSession", request, timeout_s, wait=True)
+        return str(response.session_handle)
+
+    def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
+        request = wire.ExtendSessionRequest(
+            session_handle=handle,
+            graph_def=graph_def.encode(nodes),
+            current_graph_version=version,
+        )
+        return int(self._service.call("ExtendSession", request).new_graph_version)
+
+    def run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: interfaces.StepOptions,
+    ) -> list[Array]:
+        request = wire.RunStepRequest(
+            session_handle=handle,
+            feed=codec.encode_tensors(feeds),
+            fetch=fetches,
+            target=targets,
+            options=wire.RunOptions(timeout_in_ms=options.timeout_ms),
+            store_errors_in_response_body=True,
+        )
+        response = self._service.call("RunStep", request)
+        if response.status_code:
+            raise errors.from_code(response.status_code, response.status_error_message)
+        tensors = codec.decode_tensors(response.tensor)
+        return [tensors[name] for name in fetches]
+
+    def close_session(self, handle: str) -> None:
+        self._service.call("CloseSession", wire.CloseSessionRequest(session_handle=handle))
+
+    def reset(self, containers: Sequence[str]) -> None:
+        self._service.call("Reset", wire.ResetRequest(container=containers))
+
+    def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
+        response = self._service.call("ListDevices", wire.ListDevicesRequest(session_handle=handle))
+        return codec.decode_devices([*response.local_device, *response.remote_device])
+
+    def close(self) -> None:
+        """Hang up; calls under way fail."""
+        self._service.close()
+
+
+class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
+    """The worker of a task. Thread-safe. Every method raises what the worker does, and
+    UnavailableError when it cannot be reached.
+    """
+
+    def __init__(self, address: str) -> None:
+        """`address` is `host:port`; nothing is contacted yet."""
+        self._service = _Service(address, channels.WORKER)
+
+    def get_status(self) -> interfaces.WorkerStatus:
+        """Say who answers.
+
+        Raises:
+            FailedPreconditionError: the task speaks another version of the protocol.
+        """
+        response = self._service.call("GetStatus", wire.GetStatusRequest())
+        if response.protocol_version != interfaces.PROTOCOL_VERSION:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"The task at {self._service.address} speaks version {response.protocol_version} "
+                f"of the protocol, this one {interfaces.PROTOCOL_VERSION}: install the same "
+                "release of capstan on both",
+            )
+        return interfaces.WorkerStatus(
+            response.incarnation,
+            codec.decode_devices(response.device),
+            response.protocol_version,
+        )
+
+    def register_graph(self, session: str, part: parts.Part) -> int:
+        return int(self._service.call("RegisterGraph", codec.encode_part(session, part)).graph)
+
+    def deregister_graph(self, session: str) -> None:
+        self._service.call("DeregisterGraph", wire.DeregisterGraphRequest(session=session))
+
+    def cleanup_all(self, containers: Sequence[str]) -> None:
+        self._service.call("CleanupAll", wire.CleanupAllRequest(container=containers))
+
+    def connect(
+        self, task: str, incarnation: int, planes: Sequence[str], deadline: float | None = None
+    ) -> interfaces.Offer:
+        request = wire.ConnectRequest(task=task, incarnation=incarnation, protocol=planes)
+        timeout_s = None if deadline is None else max(0.001, deadline - time.monotonic())
+        response = self._service.call("Connect", request, timeout_s)
+        return interfaces.Offer(response.plane, response.address, response.token)
+
+    def close(self) -> None:
+        """Hang up; calls under way fail."""
+        self._service.close()
+
+
+class Peers:
+    """The workers of a cluster, each with one channel, opened when first asked for. Thread-safe."""
+
+    def __init__(self, addresses: Mapping[str, str]) -> None:
+        """`addresses` gives the `host:port` of every task."""
+        self._addresses = dict(addresses)
+        self._lock = threading.Lock()
+        self._workers: dict[str, GrpcWorker] = {}
+
+    def worker(self, task: str) -> GrpcWorker:
+        """Return the worker of `task`; it may not be reachable.
+
+        Raises:
+            InvalidArgumentError: no such task in the cluster.
+        """
+        with self._lock:
+            found = self._workers.get(task)
+            if found is None:
+                if task not in self._addresses:
+                    raise errors.InvalidArgumentError(
+                        None, None, f"{task} is not in the cluster: {', '.join(self._addresses)}"
+                    )
+                found = self._workers[task] = GrpcWorker(self._addresses[task])
+            return found
+
+    def close(self) -> None:
+        """Hang up on all."""
+        with self._lock:
+            workers = tuple(self._workers.values())
+            self._workers.clear()
+        for worker in workers:
+            worker.close()

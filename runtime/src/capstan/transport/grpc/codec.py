@@ -1,0 +1,134 @@
+"""Values of the two services as messages, and back."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes, graph_def, node, shapes, tensor_proto
+from capstan.partition import parts
+from capstan.transport import interfaces
+from capstan.transport.grpc import wire
+
+Array = np.ndarray[Any, Any]
+
+
+def encode_tensors(tensors: Mapping[str, Array]) -> list[Any]:
+    """Return NamedTensorProtos."""
+    return [
+        wire.NamedTensorProto(name=name, tensor=tensor_proto.make(value))
+        for name, value in tensors.items()
+    ]
+
+
+def decode_tensors(messages: Iterable[Any]) -> dict[str, Array]:
+    """Return tensors by name."""
+    return {message.name: tensor_proto.ndarray(message.tensor) for message in messages}
+
+
+def encode_devices(devices: Iterable[interfaces.Device]) -> list[Any]:
+    """Return DeviceAttributes."""
+    return [
+        wire.DeviceAttributes(
+            name=device.name,
+            device_type=device.device_type,
+            memory_limit=device.memory_limit_bytes,
+            incarnation=device.incarnation,
+        )
+        for device in devices
+    ]
+
+
+def decode_devices(messages: Iterable[Any]) -> tuple[interfaces.Device, ...]:
+    """Return what DeviceAttributes say."""
+    return tuple(
+        interfaces.Device(
+            message.name, message.device_type, message.memory_limit, message.incarnation
+        )
+        for message in messages
+    )
+
+
+def encode_part(session: str, part: parts.Part) -> Any:
+    """Return the RegisterGraphRequest that gives `part` to its task."""
+    known = dict.fromkeys([*part.tensor_dtypes, *part.tensor_shapes])
+    return wire.RegisterGraphRequest(
+        session=session,
+        task=part.task,
+        graph_def=graph_def.encode(part.nodes),
+        leg=[part.legs[item.name] for item in part.nodes],
+        incoming=map(_encode_message, part.incoming),
+        outgoing=map(_encode_message, part.outgoing),
+        feed=_names(part.feeds),
+        fetch=_names(part.fetches),
+        tensor=[_encode_facts(edge, part) for edge in known],
+    )
+
+
+def decode_part(request: Any) -> parts.Part:
+    """Return the part of a RegisterGraphRequest.
+
+    Raises:
+        InvalidArgumentError: its GraphDef is malformed.
+        ValueError: it does not say the leg of every node.
+    """
+    nodes = tuple(graph_def.decode(request.graph_def))
+    facts = {node.parse_tensor(message.edge): message for message in request.tensor}
+    return parts.Part(
+        task=request.task,
+        nodes=nodes,
+        legs=dict(zip((item.name for item in nodes), request.leg, strict=True)),
+        incoming=tuple(map(_decode_message, request.incoming)),
+        outgoing=tuple(map(_decode_message, request.outgoing)),
+        feeds=_edges(request.feed),
+        fetches=_edges(request.fetch),
+        tensor_shapes={
+            edge: _decode_shape(message.shape)
+            for edge, message in facts.items()
+            if message.HasField("shape")
+        },
+        tensor_dtypes={
+            edge: dtypes.as_dtype(message.dtype) for edge, message in facts.items() if message.dtype
+        },
+    )
+
+
+def _encode_message(message: parts.Message) -> Any:
+    return wire.LegMessage(
+        number=message.number,
+        source=message.source,
+        destination=message.destination,
+        leg=message.leg,
+        edge=_names(message.edges),
+    )
+
+
+def _decode_message(message: Any) -> parts.Message:
+    return parts.Message(
+        message.number, message.source, message.destination, message.leg, _edges(message.edge)
+    )
+
+
+def _encode_facts(edge: node.Edge, part: parts.Part) -> Any:
+    dtype = part.tensor_dtypes.get(edge)
+    facts = wire.TensorFacts(edge=edge.tensor, dtype=0 if dtype is None else dtype.as_datatype_enum)
+    if edge in part.tensor_shapes:
+        shape = part.tensor_shapes[edge]
+        facts.shape.unknown_rank = shape is None
+        for size in shape or ():
+            facts.shape.dim.add(size=-1 if size is None else size)
+    return facts
+
+
+def _decode_shape(message: Any) -> shapes.Shape:
+    if message.unknown_rank:
+        return None
+    return tuple(None if dim.size < 0 else dim.size for dim in message.dim)
+
+
+def _names(edges: Sequence[node.Edge]) -> list[str]:
+    return [edge.tensor for edge in edges]
+
+
+def _edges(names: Iterable[str]) -> tuple[node.Edge, ...]:
+    return tuple(map(node.parse_tensor, names))

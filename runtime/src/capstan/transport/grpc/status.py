@@ -1,0 +1,30 @@
+"""Errors on the way over gRPC: the numbers of its status codes are those of `capstan.errors`."""
+
+from typing import Final
+
+import grpc
+
+from capstan import errors
+
+_CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
+
+# Details travel in a header, and clients refuse more than 8 KiB of these.
+_DETAILS_BYTES: Final = 2000
+
+
+def to_status(error: errors.OpError) -> tuple[grpc.StatusCode, str]:
+    """Return code and details for `ServicerContext.abort`; a long message loses its end."""
+    code = _CODES.get(error.error_code, grpc.StatusCode.UNKNOWN)
+    details = error.message.encode()
+    if len(details) > _DETAILS_BYTES:
+        details = details[:_DETAILS_BYTES] + b" ..."
+    return code, details.decode(errors="ignore")
+
+
+def from_call(error: grpc.RpcError, address: str) -> errors.OpError:
+    """Return the error that a call to `address` ended with."""
+    code: int = error.code().value[0]
+    details = error.details() or error.code().name
+    if code == errors.UNAVAILABLE:
+        details = f"From {address}: {details}"
+    return errors.from_code(code, details)
