@@ -187,6 +187,7 @@ class Histories(stateful.RuleBasedStateMachine):
         assert plan(world.job, before, seen, now) == decided
         again = plan(world.job, after, seen, now)
         assert (again.status, again.actions, again.news) == (None, decided.actions, ())
+        assert decided.again_at is None or decided.again_at > now
         if not after.phase.is_final:
             assert_no_counting_life_is_stopped(decided, after, seen)
         if decided.status is None or effects != 0:

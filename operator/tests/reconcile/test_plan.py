@@ -207,6 +207,12 @@ def test_an_attempt_that_never_ran_was_never_healthy() -> None:
     assert world.row("worker-1").failures_in_a_row == 2
 
 
+def test_the_time_until_an_end_was_seen_is_not_health() -> None:
+    world = running().fail("worker-1").settle().wait_for_retry()
+    world.wait(5).fail("worker-1").wait(10_000).settle()
+    assert world.row("worker-1").failures_in_a_row == 2
+
+
 def test_a_task_that_starts_again_waits_no_longer() -> None:
     world = running().fail("worker-1").settle()
     assert world.again_at is not None
@@ -564,6 +570,8 @@ def test_a_replacement_waits_until_the_name_is_free() -> None:
     for _ in range(3):
         started = [one.task for one in world.tick().actions if isinstance(one, StartTask)]
         assert task("worker-0") not in started
+        assert world.again_at is None or world.again_at > world.now
+    assert world.row("worker-0").retry_at == world.now
     assert world.life("ps-0").attempt == 2
     world.vanish("worker-0").settle()
     assert world.life("worker-0").attempt == 2

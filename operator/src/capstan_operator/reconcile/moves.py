@@ -65,7 +65,7 @@ def homeward(job: TrainingJob, there: Views) -> tuple[Action, ...]:
 def _is_due(row: TaskStatus, now: datetime) -> bool:
     if row.state in rows.WAITING:
         return row.retry_at is None or row.retry_at <= now
-    return row.state is TaskState.PENDING and row.uid is None
+    return row.state is TaskState.PENDING
 
 
 def _stops(job: TrainingJob, views: Iterable[TaskView], why: str) -> Iterator[StopTask]:
