@@ -111,8 +111,8 @@ def is_back(status: Status, task: str, before: Status) -> bool:
         return False
     if "step" in before and "step" not in now:
         return False
-    started, reported = now["startedAt"], status["progress"]["updatedAt"]
-    return datetime.fromisoformat(reported) > datetime.fromisoformat(started)
+    reported = status.get("progress", {}).get("updatedAt", now["startedAt"])
+    return datetime.fromisoformat(reported) > datetime.fromisoformat(now["startedAt"])
 
 
 def step_of(status: Status) -> int:

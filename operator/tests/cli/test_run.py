@@ -56,9 +56,11 @@ class Run:
             f"metadata: {{name: digits}}\nspec: {spec}\n"
         )
 
-    def start(self, *flags: str, output: int = subprocess.PIPE) -> "Run":
+    def start(
+        self, *flags: str, output: int = subprocess.PIPE, under: tuple[str, ...] = ()
+    ) -> "Run":
         self.process = subprocess.Popen(
-            [*CAPSTANCTL, *flags],
+            [*under, *CAPSTANCTL, *flags],
             cwd=self.folder,
             env=ENVIRONMENT,
             stdout=output,
@@ -157,6 +159,18 @@ def test_other_signals_that_end_it_leave_nothing_either(run: Run, number: signal
     assert run.process is not None
     run.process.send_signal(number)
     assert run.end()[0] == 128 + number
+    assert not any(map(is_running, run.seen))
+
+
+@pytest.mark.e2e
+def test_nohup_is_respected_and_a_shell_s_background_is_not(run: Run) -> None:
+    run.job(worker_1=SERVE)
+    run.start(under=("sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh"))
+    run.wait(lambda: run.status()["phase"] == "Running")
+    assert run.process is not None
+    run.process.send_signal(signal.SIGHUP)
+    run.process.send_signal(signal.SIGINT)
+    assert run.end()[0] == 130
     assert not any(map(is_running, run.seen))
 
 
