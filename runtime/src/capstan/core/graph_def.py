@@ -73,7 +73,8 @@ def _edge(text: str, consumer: str) -> node.Edge:
         edge = node.parse_tensor(text)
     except ValueError:
         edge = None
-    if edge is None or not edge.node or (edge.index < 0 and not text.startswith("^")):
+    is_control = text.startswith("^")
+    if edge is None or not edge.node or ":" in edge.node or (edge.index < 0) != is_control:
         raise errors.InvalidArgumentError(
             None, None, f"Node '{consumer}' has the input '{text}', which names no tensor"
         )

@@ -125,7 +125,8 @@ def _values(values: Any, dtype: dtypes.DType) -> Array:
             raise ValueError("complex values come in pairs of a real and an imaginary part")
         return np.array(values, part).view(dtype.as_numpy_dtype)
     try:
-        return np.array(values, dtype.as_numpy_dtype)
+        # A list, because NumPy lets the values of other sequences wrap around.
+        return np.array(list(values), dtype.as_numpy_dtype)
     except OverflowError as error:
         raise ValueError(f"a value does not fit {dtype.name}: {error}") from None
 

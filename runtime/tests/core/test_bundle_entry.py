@@ -1,0 +1,55 @@
+"""Entries of a checkpoint's index: what is written is read."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capstan import errors
+from capstan.core import bundle_entry
+
+sizes = st.integers(0, 2**40)
+extents = st.tuples(sizes, st.integers(1, 2**40) | st.just(bundle_entry.WHOLE))
+entries = st.builds(
+    bundle_entry.Entry,
+    dtype=st.integers(1, 23),
+    shape=st.lists(sizes, max_size=4).map(tuple),
+    shard=st.integers(0, 99),
+    offset=sizes,
+    size=sizes,
+    crc=st.integers(0, 2**32 - 1),
+    slices=st.lists(st.lists(extents, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple),
+)
+
+
+@given(entries)
+def test_an_entry_is_read_as_it_was_written(entry: bundle_entry.Entry):
+    assert bundle_entry.Entry.decode(entry.encode()) == entry
+
+
+@given(st.binary(max_size=60))
+def test_what_is_no_entry_is_read_as_something_or_damaged(data: bytes):
+    with contextlib.suppress(errors.DataLossError):
+        bundle_entry.Entry.decode(data)
+
+
+@given(st.integers(0, 1000))
+def test_a_header_tells_the_number_of_shards(shards: int):
+    assert bundle_entry.decode_header(bundle_entry.encode_header(shards)) == shards
+
+
+def test_a_checkpoint_of_a_big_endian_machine_is_refused():
+    with pytest.raises(errors.UnimplementedError, match="big-endian"):
+        bundle_entry.decode_header(b"\x08\x01\x10\x01")
+
+
+def test_a_checkpoint_for_newer_readers_is_refused():
+    with pytest.raises(errors.DataLossError, match="newer"):
+        bundle_entry.decode_header(b"\x08\x01\x1a\x04\x08\x05\x10\x03")
+
+
+@given(st.lists(st.integers(-(2**62), 2**62 - 1), min_size=2, max_size=2))
+def test_keys_of_slices_sort_as_their_numbers_do(numbers: list[int]):
+    first, second = (bundle_entry.slice_key(b"v", [(n, 1)]) for n in numbers)
+    assert (first < second) == (numbers[0] < numbers[1])

@@ -1,0 +1,43 @@
+"""Settings of a session: as a value and as ConfigProto."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tensorboard.compat.proto import config_pb2
+
+from capstan.core import config
+
+settings = st.builds(
+    config.SessionConfig,
+    allow_soft_placement=st.booleans(),
+    log_device_placement=st.booleans(),
+    device_filters=st.lists(st.sampled_from(["/job:ps", "/job:w/task:1"])).map(tuple),
+    operation_timeout_ms=st.integers(0, 10**9),
+    inter_op_parallelism_threads=st.integers(-1, 64),
+    intra_op_parallelism_threads=st.integers(0, 64),
+    isolate_session_state=st.booleans(),
+    device_count=st.dictionaries(st.sampled_from(["CPU", "GPU"]), st.integers(0, 8)),
+)
+
+
+@given(settings)
+def test_settings_survive_the_way_to_a_master(given_: config.SessionConfig) -> None:
+    wire = given_.to_proto().SerializeToString()
+    assert config.SessionConfig.from_proto(config_pb2.ConfigProto.FromString(wire)) == given_
+
+
+def test_no_proto_is_the_defaults() -> None:
+    assert config.SessionConfig.from_proto(None) == config.SessionConfig()
+    assert config.SessionConfig.from_proto(config_pb2.ConfigProto()) == config.SessionConfig()
+    assert config_pb2.ConfigProto() == config.SessionConfig().to_proto()
+
+
+def test_settings_can_be_keys() -> None:
+    assert len({config.SessionConfig(), config.SessionConfig()}) == 1
+
+
+def test_a_negative_timeout_is_refused_by_name() -> None:
+    with pytest.raises(
+        ValueError, match=r"operation_timeout_in_ms must not be negative, but is -5"
+    ):
+        config.SessionConfig.from_proto(config_pb2.ConfigProto(operation_timeout_in_ms=-5))

@@ -1,0 +1,134 @@
+"""Device names: read, written, merged, matched."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capstan.core import devices
+
+names = st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True)
+numbers = st.integers(0, 20)
+
+
+@st.composite
+def specs(draw: Any) -> devices.DeviceSpec:
+    kind = draw(st.none() | st.sampled_from(["CPU", "GPU", "TPU"]))
+    return devices.DeviceSpec(
+        draw(st.none() | names),
+        draw(st.none() | numbers),
+        draw(st.none() | numbers),
+        kind,
+        draw(st.none() | numbers) if kind else None,
+    )
+
+
+@given(specs())
+def test_writing_and_reading_loses_nothing(spec: devices.DeviceSpec) -> None:
+    text = spec.to_string()
+    assert devices.DeviceSpec.from_string(text) == spec
+    assert devices.canonical(text) == text
+    assert hash(devices.parse(text)) == hash(spec)
+
+
+@given(specs(), specs())
+def test_the_fields_of_the_winner_stand_and_the_others_fill_in(
+    loser: devices.DeviceSpec, winner: devices.DeviceSpec
+) -> None:
+    merged = loser.merged(winner)
+    for field in ("job", "replica", "task", "device_type", "device_index"):
+        theirs = getattr(winner, field)
+        assert getattr(merged, field) == (getattr(loser, field) if theirs is None else theirs)
+    in_place = devices.parse(loser)
+    in_place.merge_from(winner)
+    assert in_place == merged
+
+
+@given(specs(), specs(), specs())
+def test_merging_is_associative(
+    a: devices.DeviceSpec, b: devices.DeviceSpec, c: devices.DeviceSpec
+) -> None:
+    assert a.merged(b).merged(c) == a.merged(b.merged(c))
+
+
+@given(specs(), specs())
+def test_two_names_match_when_some_device_has_the_fields_of_both(
+    a: devices.DeviceSpec, b: devices.DeviceSpec
+) -> None:
+    assert a.matches(b) == b.matches(a) == (a.merged(b) == b.merged(a))
+
+
+@pytest.mark.parametrize(
+    "given_, name",
+    [
+        ("/cpu:0", "/device:CPU:0"),
+        ("/GPU:1", "/device:GPU:1"),
+        ("/device:gpu:1", "/device:GPU:1"),
+        ("/gpu", "/device:GPU:*"),
+        ("/gpu:*", "/device:GPU:*"),
+        ("/device:TPU:3", "/device:TPU:3"),
+        ("/task:1/job:w/cpu:0", "/job:w/task:1/device:CPU:0"),
+        ("/job:w/replica:0/task:1/device:CPU:0", "/job:w/replica:0/task:1/device:CPU:0"),
+        ("/job:w/task:*", "/job:w"),
+        ("job:w", "/job:w"),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_all_spellings_come_down_to_one(given_: str | None, name: str) -> None:
+    assert devices.canonical(given_) == name
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("/foo:1", "Unknown attribute: 'foo' in '/foo:1'"),
+        ("/job", "Unknown attribute: 'job' in '/job'"),
+        ("/job:a:b", "Unknown attribute: 'job' in '/job:a:b'"),
+        ("/cpu:0/gpu:0", "Cannot specify multiple device types: /cpu:0/gpu:0"),
+        ("/task:x", "'x' in the device name '/task:x' is not a number: write 0, 1, ... or *"),
+        ("/task:-1", "'-1' in the device name '/task:-1' is not a number: write 0, 1, ... or *"),
+    ],
+)
+def test_a_bad_name_says_what_is_wrong_with_it(text: str, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        devices.DeviceSpec.from_string(text)
+    assert str(caught.value) == message
+
+
+def test_parsing_into_a_spec_replaces_what_it_said() -> None:
+    spec = devices.DeviceSpec(job="ps", task=1)
+    assert spec.parse_from_string("/job:w") is spec
+    assert spec == devices.DeviceSpec(job="w")
+
+
+def test_a_spec_given_to_parse_is_copied() -> None:
+    spec = devices.DeviceSpec(job="ps")
+    copy = devices.parse(spec)
+    copy.merge_from(devices.DeviceSpec(task=1))
+    assert spec.task is None
+
+
+@pytest.mark.parametrize(
+    "filters, name, seen",
+    [
+        ([], "/job:w/replica:0/task:1", True),
+        (["/job:ps", "/job:w/task:0"], "/job:w/replica:0/task:1", False),
+        (["/job:ps", "/job:w/task:1"], "/job:w/replica:0/task:1/device:CPU:0", True),
+    ],
+)
+def test_device_filters(filters: list[str], name: str, seen: bool) -> None:
+    assert devices.matches_any(filters, name) is seen
+
+
+def test_the_task_of_a_device() -> None:
+    assert devices.task_of("/job:w/task:2/cpu:0") == devices.task_name("w", 2)
+    assert devices.task_of("/job:w/replica:1/task:2") == "/job:w/replica:1/task:2"
+    with pytest.raises(ValueError, match="'/cpu:0' does not say which task it is on"):
+        devices.task_of("/cpu:0")
+
+
+def test_a_spec_is_full_when_it_names_one_device() -> None:
+    assert devices.parse("/job:w/replica:0/task:0/cpu:0").is_full()
+    assert not devices.parse("/job:w/replica:0/task:0/cpu:*").is_full()

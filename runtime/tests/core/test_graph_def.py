@@ -1,0 +1,140 @@
+"""The IR as GraphDef: a graph passes through unharmed, known or not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tensorboard.compat.proto import attr_value_pb2, graph_pb2
+
+from capstan import errors
+from capstan.core import attr_value, dtypes, graph_def, node, shapes
+
+scalars: dict[str, st.SearchStrategy[Any]] = {
+    "b": st.booleans(),
+    "i": st.integers(-(2**63), 2**63 - 1),
+    "f": st.floats(width=32, allow_nan=False),
+    "s": st.binary(max_size=9),
+    "type": st.sampled_from([*dtypes.BASE_DTYPES, dtypes.float32.ref_dtype]),
+    "shape": (st.none() | st.lists(st.none() | st.integers(0, 9), max_size=3)).map(
+        shapes.TensorShape
+    ),
+    "tensor": st.lists(st.integers(-9, 9), max_size=3).map(lambda v: np.array(v, np.int32)),
+}
+values = st.one_of(*scalars.values(), *(st.lists(kind, max_size=3) for kind in scalars.values()))
+names = st.from_regex(r"[a-z][a-z0-9_/]{0,5}", fullmatch=True)
+edges = st.builds(node.Edge, names, st.integers(0, 3))
+nodes = st.builds(
+    node.Node,
+    names,
+    st.sampled_from(["MatMul", "NoSuchOp"]),
+    st.lists(edges, max_size=3).map(tuple),
+    st.lists(names, max_size=2).map(tuple),
+    st.sampled_from(["", "/job:ps/task:0"]),
+    st.dictionaries(st.sampled_from(["T", "N", "_class", "value"]), values, max_size=3),
+)
+
+
+def _plain(value: Any) -> Any:
+    """Make arrays comparable."""
+    if isinstance(value, np.ndarray):
+        return (value.dtype.name, value.tolist())
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+@given(st.lists(nodes, max_size=4, unique_by=lambda item: item.name))
+def test_a_graph_survives_the_wire(graph: list[node.Node]) -> None:
+    wire = graph_def.encode(graph).SerializeToString()
+    back = graph_def.decode(graph_pb2.GraphDef.FromString(wire))
+    assert len(back) == len(graph)
+    for item, copy in zip(graph, back, strict=True):
+        assert (copy.name, copy.op, copy.inputs, copy.control, copy.device) == (
+            item.name, item.op, item.inputs, item.control, item.device,
+        )  # fmt: skip
+        assert {k: _plain(v) for k, v in copy.attrs.items()} == {
+            k: _plain(v) for k, v in item.attrs.items()
+        }
+
+
+@given(values)
+def test_an_attribute_keeps_its_kind(value: Any) -> None:
+    back = attr_value.decode(attr_value.encode(value))
+    assert _plain(back) == _plain(value)
+    assert type(back) is type(value)
+
+
+def test_inputs_are_spelled_as_tensorflow_does() -> None:
+    item = node.Node("x", "Op", (node.Edge("a"), node.Edge("b", 1)), ("c",))
+    assert list(graph_def.encode_node(item).input) == ["a", "b:1", "^c"]
+
+
+def test_the_index_zero_may_be_written_or_not() -> None:
+    graph = graph_pb2.GraphDef()
+    graph.node.add(name="x", op="Op", input=["a", "a:0", "^b"])
+    (item,) = graph_def.decode(graph)
+    assert item.inputs == (node.Edge("a"), node.Edge("a"))
+    assert item.control == ("b",)
+
+
+OPAQUE = [
+    attr_value_pb2.AttrValue(func=attr_value_pb2.NameAttrList(name="body")),
+    attr_value_pb2.AttrValue(placeholder="T"),
+    attr_value_pb2.AttrValue(type=0),
+    attr_value_pb2.AttrValue(type=12),
+    attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(type=[1, 11])),
+    attr_value_pb2.AttrValue(),
+]
+
+
+@pytest.mark.parametrize("proto", OPAQUE, ids=lambda proto: str(proto)[:20])
+def test_what_capstan_does_not_know_passes_through(proto: Any) -> None:
+    value = attr_value.decode(proto)
+    assert isinstance(value, attr_value.Opaque)
+    assert attr_value.encode(value) == proto
+
+
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        (None, "no attribute can hold None, a NoneType"),
+        ({}, "no attribute can hold {}, a dict"),
+        ([1, "a"], "a list attribute holds values of one kind"),
+    ],
+)
+def test_what_no_attribute_can_hold(value: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        attr_value.encode(value)
+
+
+def test_text_is_an_s() -> None:
+    assert attr_value.encode("ab").s == b"ab"
+
+
+@pytest.mark.parametrize("text", ["", "^", ":0", "a:", "a:x", "a:-1", "^:", "^a:0", "a:b:0"])
+def test_an_input_that_names_nothing_is_refused(text: str) -> None:
+    graph = graph_pb2.GraphDef()
+    graph.node.add(name="x", op="Op", input=[text])
+    with pytest.raises(errors.InvalidArgumentError, match="'x' has the input"):
+        graph_def.decode(graph)
+
+
+def test_a_name_that_is_used_twice_is_refused() -> None:
+    graph = graph_pb2.GraphDef()
+    graph.node.add(name="x", op="Op")
+    graph.node.add(name="x", op="Op")
+    with pytest.raises(errors.InvalidArgumentError, match="Node 'x' is not unique"):
+        graph_def.decode(graph)
+
+
+def test_a_damaged_attribute_is_named() -> None:
+    graph = graph_pb2.GraphDef()
+    tensor = graph.node.add(name="x", op="Const").attr["value"].tensor
+    tensor.dtype = 3
+    tensor.tensor_content = b"123"
+    with pytest.raises(errors.InvalidArgumentError, match="'x' has a damaged attribute 'value'"):
+        graph_def.decode(graph)
+
+
+def test_the_producer_is_tensorflow_1_4() -> None:
+    assert graph_def.encode([]).versions.producer == 24
