@@ -1,7 +1,7 @@
-"""Evaluates tensors of a graph node by node, straight from rows and kernels: no session, no compiler.
+"""Evaluates tensors of a graph node by node, straight from rows and kernels, without a session.
 
-On the way it holds every op to its row: the value of each output has the dtype that the row declares and
-a shape that fits what the shape rule said.
+On the way it holds every op to its row: the value of each output has the dtype that the row
+declares and a shape that fits what the shape rule said; no kernel writes to its inputs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from capstan.resources import containers, variable
 
 
 class Interpreter:
-    """One task's state and kernels; `run` is one step. `with_buffers` calls kernels by their `out=` form."""
+    """One task's state and kernels; `run` is one step. `with_buffers` asks for the `out=` forms."""
 
     def __init__(self, *, with_buffers: bool = False) -> None:
         self.resources = containers.ResourceManager()

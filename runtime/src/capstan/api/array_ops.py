@@ -151,7 +151,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Cut as `x[begin:end:strides, ...]` does; the bits of the masks stand for what a colon leaves out.
+    """Cut as `x[begin:end:strides, ...]` does; the masks stand for what a colon leaves out.
 
     `var` is accepted for TensorFlow's sake.
     """
@@ -197,7 +197,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> Any:
-    """Cut along an axis, into so many equal parts or into parts of the sizes listed; returns a list.
+    """Cut along an axis, into so many equal parts or into parts of given sizes; returns a list.
 
     Raises:
         ValueError: the number of parts is not known, or `axis` does not divide evenly.

@@ -1,6 +1,6 @@
 """TensorFlow 1's assertions about values (python/ops/check_ops.py).
 
-Each returns an operation that raises InvalidArgumentError in the step when the promise does not hold.
+Each returns an operation that raises InvalidArgumentError in the step when a promise is broken.
 """
 
 from collections.abc import Sequence

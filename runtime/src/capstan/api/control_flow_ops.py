@@ -1,4 +1,4 @@
-"""TensorFlow 1's functions that order operations, and assertions (python/ops/control_flow_ops.py)."""
+"""Functions that order operations, and `Assert` (python/ops/control_flow_ops.py)."""
 
 from collections.abc import Iterable
 from typing import Any

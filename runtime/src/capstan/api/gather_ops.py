@@ -103,8 +103,8 @@ def embedding_lookup(
 ) -> Any:
     """Return the rows of a table that `ids` name.
 
-    A table in several parts is looked up in all of them: with the strategy "mod" row i is row i // n
-    of part i % n, with "div" the parts hold consecutive rows.
+    A table in several parts is looked up in all of them: with the strategy "mod" row i is row
+    i // n of part i % n, with "div" the parts hold consecutive rows.
 
     Raises:
         ValueError: no table, `max_norm`, or another strategy.

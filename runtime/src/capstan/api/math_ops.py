@@ -1,7 +1,7 @@
-"""TensorFlow 1's functions of arithmetic, comparison and logic, by their names (python/ops/math_ops.py).
+"""TensorFlow 1's functions of arithmetic, comparison and logic (python/ops/math_ops.py).
 
-They take tensors, variables, numbers and arrays; types are never mixed silently. Shapes that do not fit
-raise ValueError at once where they are known, InvalidArgumentError in the step where not.
+They take tensors, variables, numbers and arrays; types are never mixed silently. Shapes that do not
+fit raise ValueError at once where they are known, InvalidArgumentError in the step where not.
 """
 
 from collections.abc import Sequence
@@ -350,7 +350,7 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Multiply two matrices. The adjoint of a real matrix is its transpose; hints of sparsity are ignored.
+    """Multiply two matrices. Adjoint means transposed, for real numbers; sparsity is ignored.
 
     Raises:
         ValueError: transposed and adjoint at once, other ranks than 2, or inner sizes that differ.

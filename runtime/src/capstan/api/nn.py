@@ -89,8 +89,8 @@ def dropout(
 ) -> Any:
     """Set elements to 0 at random and scale the others up, so that the expected sum is the same.
 
-    `keep_prob` is the share that stays, `rate` the share that goes. Sizes of 1 in `noise_shape` share
-    one decision.
+    `keep_prob` is the share that stays, `rate` the share that goes. Sizes of 1 in `noise_shape`
+    share one decision.
 
     Raises:
         ValueError: neither or both are given, a share outside 0 to 1, or `x` of no floating type.

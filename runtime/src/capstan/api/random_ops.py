@@ -1,7 +1,7 @@
 """TensorFlow 1's random tensors (python/ops/random_ops.py).
 
-The numbers are drawn anew in every step. With a graph seed (`tf.set_random_seed`) or an op seed they
-are the same in every run of the program, though not those of TensorFlow.
+The numbers are drawn anew in every step. With a graph seed (`tf.set_random_seed`) or an op seed
+they are the same in every run of the program, though not those of TensorFlow.
 """
 
 from typing import Any

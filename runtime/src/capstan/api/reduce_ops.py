@@ -1,8 +1,8 @@
-"""TensorFlow 1's reductions: `reduce_sum` and its like, `argmax`, `cumsum` (python/ops/math_ops.py).
+"""Reductions: `reduce_sum` and its like, `argmax`, `cumsum` (python/ops/math_ops.py).
 
 `axis` is an axis or a list of axes, counted from the back when negative; None means all.
-`keepdims` leaves reduced axes with size 1. `reduction_indices`, `keep_dims` and `dimension` are the older
-names of these arguments.
+`keepdims` leaves reduced axes with size 1. `reduction_indices`, `keep_dims` and `dimension` are the
+older names of these arguments.
 """
 
 from typing import Any

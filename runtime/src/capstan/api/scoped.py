@@ -1,4 +1,4 @@
-"""The scope of a wrapper that adds several operations: their graph is the default, their names share a prefix."""
+"""The scope of a wrapper that adds several operations: one graph, one prefix of names."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from capstan.framework import graph as graphs
 
 @contextmanager
 def scoped(name: str | None, default: str, values: Iterable[Any] = ()) -> Iterator[str]:
-    """Enter the graph of `values` and the scope `name`; yields the name that the result should have.
+    """Enter the graph of `values` and the scope `name`; yields the name for the result.
 
     Raises:
         ValueError: the values belong to different graphs.

@@ -1,7 +1,7 @@
 """TensorFlow 1's functions that change reference variables (python/ops/state_ops.py).
 
-Each returns the variable's tensor after the change: fetching it makes the change. `use_locking` asks for
-nothing: every change is made under the variable's lock.
+Each returns the variable's tensor after the change: fetching it makes the change. `use_locking`
+asks for nothing: every change is made under the variable's lock.
 """
 
 from typing import Any

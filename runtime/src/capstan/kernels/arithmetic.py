@@ -64,6 +64,15 @@ def _div_no_nan(x: Array, y: Array, out: Array | None = None) -> Any:
     return quotient
 
 
+def _maximum(x: Array, y: Array, out: Array | None = None) -> Any:
+    # Of these two alone NumPy wants `out` by name.
+    return np.maximum(x, y, out=out)
+
+
+def _minimum(x: Array, y: Array, out: Array | None = None) -> Any:
+    return np.minimum(x, y, out=out)
+
+
 def _squared_difference(x: Array, y: Array, out: Array | None = None) -> Any:
     difference = np.subtract(x, y, out)
     return np.multiply(difference, difference, out)
@@ -99,8 +108,8 @@ for _op, _function in (
     ("Mul", np.multiply),
     ("RealDiv", np.true_divide),
     ("DivNoNan", _div_no_nan),
-    ("Maximum", np.maximum),
-    ("Minimum", np.minimum),
+    ("Maximum", _maximum),
+    ("Minimum", _minimum),
     ("Pow", np.power),
     ("SquaredDifference", _squared_difference),
 ):

@@ -51,10 +51,11 @@ def _piece(name: str, spec: str, tensor: Array) -> bundle.Piece:
 def _restore(node: NodeContext) -> Function:
     expected = list(node.attrs["dtypes"])
 
-    def restore(prefix: Array, names: Array, specs: Array) -> tuple[Array, ...]:
+    def restore(prefix: Array, names: Array, specs: Array) -> Array | tuple[Array, ...]:
         reader = bundle.Bundle(_text(prefix))
         wanted = zip(_texts(names), _texts(specs), expected, strict=True)
-        return tuple(_read(reader, name, spec, dtype) for name, spec, dtype in wanted)
+        found = tuple(_read(reader, name, spec, dtype) for name, spec, dtype in wanted)
+        return found[0] if len(found) == 1 else found
 
     return restore
 

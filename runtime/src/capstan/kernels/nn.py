@@ -79,7 +79,7 @@ def _relu(node: NodeContext) -> Function:
     zero = node.output_dtypes[0].as_numpy_dtype(0)
 
     def relu(x: Array, out: Array | None = None) -> Any:
-        return np.maximum(x, zero, out)
+        return np.maximum(x, zero, out=out)
 
     return relu
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.core import shapes
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -33,12 +34,24 @@ def _is_initialized(cell: variable.Variable) -> Any:
 
 def _assign(node: NodeContext) -> Function:
     validate = bool(node.attrs["validate_shape"])
+    declared = node.input_shapes[0] if validate else None
 
     def assign(cell: variable.Variable, value: Array) -> variable.Variable:
+        if cell.array is None and declared is not None and value.shape != declared:
+            _check_declared(declared, value)
         cell.assign(value, validate_shape=validate)
         return cell
 
     return assign
+
+
+def _check_declared(declared: tuple[int | None, ...], value: Array) -> None:
+    """The first value is checked against what the variable says of its shape, in full or in part."""
+    if not shapes.is_compatible(declared, value.shape):
+        raise invalid(
+            "Assign requires shapes of both tensors to match. "
+            f"lhs shape= {show(declared)} rhs shape= {show(value.shape)}"
+        )
 
 
 def _update(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:

@@ -24,6 +24,7 @@ def _binary(
             _OUTPUTS,
             shape=rules.broadcast,
             gradient=gradient,
+            not_differentiable=gradient is None,
             types={"T": types},
         )
     )
@@ -59,10 +60,6 @@ def _division(name: str) -> GradientRule:
 def _floor_mod(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     (grad,), (x, y) = grads, op.inputs
     return summed(op, (grad, raw.Mul(grad, raw.Neg(raw.FloorDiv(x, y)))), raw)
-
-
-def _no_slope(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
-    return None, None
 
 
 def _chosen_by(comparison: str) -> GradientRule:
@@ -104,7 +101,7 @@ _binary("Mul", _mul)
 _binary("RealDiv", _division("RealDiv"), typesets.FLOATING)
 _binary("Div", _division("Div"))
 _binary("DivNoNan", _division("DivNoNan"), typesets.FLOATING)
-_binary("FloorDiv", _no_slope)
+_binary("FloorDiv", None)
 _binary("FloorMod", _floor_mod)
 _binary("Maximum", _chosen_by("GreaterEqual"))
 _binary("Minimum", _chosen_by("LessEqual"))

@@ -37,8 +37,8 @@ def _rows(op: Any, grad: Any, raw: Any) -> Any:
     """The gradient of a lookup along axis 0: as many rows as were looked up."""
     params, indices = op.inputs[:2]
     sizes = raw.Shape(params)
-    inner = raw.Slice(sizes, [1], [-1])
-    values = raw.Reshape(grad, raw.ConcatV2([np.array([-1], np.int32), inner], 0))
+    count = raw.Reshape(raw.Size(indices), [1])
+    values = raw.Reshape(grad, raw.ConcatV2([count, raw.Slice(sizes, [1], [-1])], 0))
     return indexed_slices.IndexedSlices(values, raw.Reshape(indices, [-1]), sizes)
 
 
@@ -58,7 +58,8 @@ def _gather_v2(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     inner = raw.Range(raw.Add(axis, count), raw.Rank(grad), one)
     front = raw.Transpose(grad, raw.ConcatV2([gathered, outer, inner], 0))
     rest = raw.Slice(raw.Shape(front), raw.Reshape(count, [1]), [-1])
-    flat = raw.Reshape(front, raw.ConcatV2([np.array([-1], np.int32), rest], 0))
+    rows = raw.Reshape(raw.Size(indices), [1])
+    flat = raw.Reshape(front, raw.ConcatV2([rows, rest], 0))
     size = raw.GatherV2(raw.Shape(params), axis, 0)
     summed = raw.UnsortedSegmentSum(flat, raw.Reshape(indices, [-1]), size)
     back = raw.ConcatV2(

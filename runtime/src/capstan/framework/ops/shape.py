@@ -84,7 +84,7 @@ def _broadcast_to_shape(ctx: ShapeContext) -> rules.Shapes:
     if (
         ctx.constant(1) is not None
         and ctx.inputs[0] is not None
-        and shapes.broadcast(ctx.inputs[0], wanted) != wanted
+        and not shapes.is_compatible(shapes.broadcast(ctx.inputs[0], wanted), wanted)
     ):
         raise ValueError(
             f"Incompatible shapes: {shapes.show(ctx.inputs[0])} vs. {shapes.show(wanted)}"

@@ -1,0 +1,556 @@
+"""Random legal calls of every op: what the properties of the registry are tested on.
+
+Numbers are distinct, a tenth apart and never 0, so that no case lies on a kink of `Abs` or a tie of
+`Max`, where a difference quotient would not find the slope.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from capstan.core import dtypes
+from capstan.framework import opdef
+
+
+@dataclass(frozen=True)
+class Case:
+    """Arguments of one call: arrays, or lists of them. `structural` are shapes, axes, indices."""
+
+    inputs: Sequence[Any]
+    attrs: dict[str, Any] = field(default_factory=dict)
+    structural: frozenset[int] = frozenset()
+
+
+Draw = Callable[[Any], Any]
+Strategy = Callable[..., st.SearchStrategy[Case]]
+
+small_shapes = arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)
+solid_shapes = arrays.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=3)
+
+
+class Numbers:
+    """Hands out distinct numbers of one type, at random but repeatable."""
+
+    def __init__(self, seed: int, dtype: Any, count: int = 200) -> None:
+        self.random = np.random.default_rng(seed)
+        self.dtype = np.dtype(dtype)
+        pool = self.random.permutation(count)
+        if self.dtype.kind == "f":
+            self.pool = ((pool + 0.5 - count / 2) * 0.1).astype(self.dtype)
+        elif self.dtype.kind == "b":
+            self.pool = pool % 2 == 0
+        elif self.dtype.kind == "O":
+            self.pool = np.array([b"%d" % number for number in pool], object)
+        else:
+            # Small enough for int8 and never 0.
+            self.pool = (pool % 90 + 1).astype(self.dtype)
+        self.at = 0
+
+    def array(self, shape: Sequence[int]) -> Any:
+        count = int(np.prod(shape))
+        self.at += count
+        assert self.at <= len(self.pool)
+        return self.pool[self.at - count : self.at].reshape(tuple(shape))
+
+
+def element_types(row: opdef.OpDef, attribute: str = "T") -> tuple[dtypes.DType, ...]:
+    """The types to try; ops that take anything are tried with a few."""
+    anything = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.bool_, dtypes.string)
+    return row.types.get(attribute, anything)
+
+
+@st.composite
+def numbers(
+    draw: Draw, row: opdef.OpDef, dtype: dtypes.DType | None, attribute: str = "T"
+) -> Numbers:
+    kind = dtype or draw(st.sampled_from(element_types(row, attribute)))
+    return Numbers(draw(st.integers(0, 1000)), kind.as_numpy_dtype)
+
+
+@st.composite
+def unary(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    return Case([draw(numbers(row, dtype)).array(draw(small_shapes))])
+
+
+@st.composite
+def positive(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """One operand above 0."""
+    return Case([np.asarray(np.abs(draw(numbers(row, dtype)).array(draw(small_shapes))))])
+
+
+@st.composite
+def binary(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Two operands that broadcast, of one type or of bool."""
+    if row.inputs[0].endswith("bool"):
+        dtype = dtypes.bool_
+    give = draw(numbers(row, dtype))
+    pair = draw(
+        arrays.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, min_side=0, max_side=3)
+    )
+    return Case([give.array(shape) for shape in pair.input_shapes])
+
+
+@st.composite
+def power(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    case = draw(binary(row, dtype))
+    base, exponent = case.inputs
+    if base.dtype.kind == "f":
+        return Case([np.asarray(np.abs(base) / 4), np.asarray(exponent / 4)])
+    return Case([np.asarray(base % 3), np.asarray(exponent % 4)])
+
+
+@st.composite
+def alike(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Two operands of one shape."""
+    give, shape = draw(numbers(row, dtype)), draw(small_shapes)
+    return Case([give.array(shape), give.array(shape)])
+
+
+@st.composite
+def several(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """A list of operands of one shape."""
+    give, shape = draw(numbers(row, dtype)), draw(small_shapes)
+    return Case([[give.array(shape) for _ in range(draw(st.integers(1, 4)))]])
+
+
+@st.composite
+def select(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, shape = draw(numbers(row, dtype)), draw(small_shapes)
+    choices = [shape, ()] + ([shape[:1]] if shape else [])
+    condition = Numbers(draw(st.integers(0, 99)), bool).array(draw(st.sampled_from(choices)))
+    return Case([condition, give.array(shape), give.array(shape)])
+
+
+@st.composite
+def select_v2(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype))
+    trio = draw(
+        arrays.mutually_broadcastable_shapes(num_shapes=3, max_dims=3, min_side=0, max_side=3)
+    )
+    one, two, three = trio.input_shapes
+    condition = Numbers(draw(st.integers(0, 99)), bool).array(one)
+    return Case([condition, give.array(two), give.array(three)])
+
+
+@st.composite
+def cast(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    source = draw(numbers(row, dtype, "SrcT"))
+    choices = (dtypes.float64,) if dtype else element_types(row, "DstT")
+    return Case([source.array(draw(small_shapes))], {"DstT": draw(st.sampled_from(choices))})
+
+
+@st.composite
+def reduction(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    if row.inputs[0].endswith("bool"):
+        dtype = dtypes.bool_
+    shape = draw(solid_shapes if dtype is dtypes.float64 else small_shapes)
+    axes = draw(st.lists(st.sampled_from(range(len(shape))), unique=True) if shape else st.just([]))
+    signed = [axis - draw(st.sampled_from([0, len(shape)])) for axis in axes]
+    index = draw(st.sampled_from([np.int32, np.int64]))
+    value = draw(numbers(row, dtype)).array(shape)
+    if row.name == "Prod":
+        value = np.asarray(value / 4 if value.dtype.kind == "f" else value % 3)
+    attrs = {"keep_dims": draw(st.booleans())}
+    return Case([value, np.array(signed, index)], attrs, frozenset({1}))
+
+
+@st.composite
+def along_axis(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """An operand and one axis, as of ArgMax and Cumsum."""
+    value = draw(numbers(row, dtype)).array(draw(solid_shapes))
+    axis = np.int32(draw(st.integers(-value.ndim, value.ndim - 1)))
+    attrs = {}
+    if "exclusive" in row.attrs:
+        attrs = {"exclusive": draw(st.booleans()), "reverse": draw(st.booleans())}
+    if "output_type" in row.attrs:
+        attrs = {"output_type": draw(st.sampled_from([dtypes.int32, dtypes.int64]))}
+    return Case([value, np.asarray(axis)], attrs, frozenset({1}))
+
+
+@st.composite
+def matmul(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype))
+    rows, inner, columns = (draw(st.integers(0, 4)) for _ in range(3))
+    turn_a, turn_b = draw(st.booleans()), draw(st.booleans())
+    a = give.array((inner, rows) if turn_a else (rows, inner))
+    b = give.array((columns, inner) if turn_b else (inner, columns))
+    return Case([a, b], {"transpose_a": turn_a, "transpose_b": turn_b})
+
+
+@st.composite
+def biased(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype))
+    shape = draw(arrays.array_shapes(min_dims=2, max_dims=4, min_side=0, max_side=3))
+    layout = draw(st.sampled_from(["NHWC", "NCHW"]))
+    bias = give.array((shape[1 if layout == "NCHW" else -1],))
+    operands = [give.array(shape)] + ([bias] if len(row.inputs) == 2 else [])
+    return Case(operands, {"data_format": layout})
+
+
+@st.composite
+def rows_of_logits(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4))
+    return Case([draw(numbers(row, dtype)).array(shape)])
+
+
+@st.composite
+def dense_loss(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, shape = draw(numbers(row, dtype)), (draw(st.integers(0, 4)), draw(st.integers(1, 4)))
+    # The slope that the op gives is that of labels which are a distribution.
+    labels = np.abs(give.array(shape)) + give.dtype.type(1)
+    return Case([give.array(shape), labels / labels.sum(1, keepdims=True)])
+
+
+@st.composite
+def sparse_loss(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, shape = draw(numbers(row, dtype)), (draw(st.integers(0, 4)), draw(st.integers(1, 4)))
+    index = draw(st.sampled_from([np.int32, np.int64]))
+    labels = give.random.integers(0, shape[1], shape[0]).astype(index)
+    return Case([give.array(shape), labels], structural=frozenset({1}))
+
+
+@st.composite
+def top_k(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, shape = Numbers(draw(st.integers(0, 99)), np.float32), (4, draw(st.integers(1, 4)))
+    targets = give.random.integers(-1, shape[1] + 1, shape[0]).astype(np.int32)
+    k = draw(st.integers(0, 5))
+    operands = [give.array(shape), targets]
+    if row.name == "InTopK":
+        return Case(operands, {"k": k})
+    return Case([*operands, np.asarray(np.int32(k))])
+
+
+def _factors(count: int, draw: Draw) -> list[int]:
+    """Sizes whose product is `count`."""
+    sizes = []
+    for _ in range(draw(st.integers(0, 3))):
+        options = [size for size in range(1, count + 1) if count and count % size == 0] or [0]
+        sizes.append(draw(st.sampled_from(options)))
+        count = count // sizes[-1] if sizes[-1] else 0
+    return [*sizes, count] if count != 1 or not sizes else sizes
+
+
+@st.composite
+def reshape(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(small_shapes))
+    sizes = _factors(value.size, draw)
+    if value.size and draw(st.booleans()):
+        sizes[draw(st.integers(0, len(sizes) - 1))] = -1
+    index = draw(st.sampled_from([np.int32, np.int64]))
+    return Case([value, np.array(sizes, index)], structural=frozenset({1}))
+
+
+@st.composite
+def expand_dims(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(small_shapes))
+    axis = np.asarray(np.int32(draw(st.integers(-value.ndim - 1, value.ndim))))
+    return Case([value, axis], structural=frozenset({1}))
+
+
+@st.composite
+def squeeze(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(small_shapes))
+    ones = [axis for axis, size in enumerate(value.shape) if size == 1]
+    axes = draw(st.lists(st.sampled_from(ones), unique=True)) if ones else []
+    return Case([value], {"squeeze_dims": axes})
+
+
+@st.composite
+def broadcast_to(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    pair = draw(arrays.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3))
+    value = draw(numbers(row, dtype)).array(pair.input_shapes[0])
+    return Case([value, np.array(pair.result_shape, np.int32)], structural=frozenset({1}))
+
+
+@st.composite
+def gradient_args(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    pair = draw(arrays.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3))
+    sizes = [np.array(shape, np.int32) for shape in pair.input_shapes]
+    return Case(sizes, structural=frozenset({0, 1}))
+
+
+@st.composite
+def transpose(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(small_shapes))
+    order = np.array(draw(st.permutations(range(value.ndim))), np.int32)
+    return Case([value, order], structural=frozenset({1}))
+
+
+@st.composite
+def concat(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype))
+    shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    parts = []
+    for _ in range(draw(st.integers(1, 3))):
+        sizes = list(shape)
+        sizes[axis] = draw(st.integers(0, 3))
+        parts.append(give.array(sizes))
+    return Case([parts, np.asarray(np.int32(axis))], structural=frozenset({1}))
+
+
+@st.composite
+def concat_offset(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    case = draw(concat(opdef.lookup("ConcatV2"), dtypes.float32))
+    parts, axis = case.inputs
+    axis = np.asarray(axis % parts[0].ndim)
+    return Case(
+        [axis, [np.array(part.shape, np.int32) for part in parts]], structural=frozenset({0, 1})
+    )
+
+
+@st.composite
+def pack(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    case = draw(several(row, dtype))
+    rank = case.inputs[0][0].ndim
+    return Case(case.inputs, {"axis": draw(st.integers(-rank - 1, rank))})
+
+
+@st.composite
+def unpack(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(solid_shapes))
+    axis = draw(st.integers(-value.ndim, value.ndim - 1))
+    return Case([value], {"num": value.shape[axis], "axis": axis})
+
+
+@st.composite
+def split(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    shape = list(draw(solid_shapes))
+    axis, ways = draw(st.integers(-len(shape), len(shape) - 1)), draw(st.integers(1, 3))
+    shape[axis] = ways * draw(st.integers(0, 2))
+    value = draw(numbers(row, dtype)).array(shape)
+    return Case([np.asarray(np.int32(axis)), value], {"num_split": ways}, frozenset({0}))
+
+
+@st.composite
+def split_v(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    shape, sizes = (
+        list(draw(solid_shapes)),
+        draw(st.lists(st.integers(0, 2), min_size=1, max_size=3)),
+    )
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    shape[axis] = sum(sizes)
+    value = draw(numbers(row, dtype)).array(shape)
+    if draw(st.booleans()):
+        sizes[draw(st.integers(0, len(sizes) - 1))] = -1
+    operands = [value, np.array(sizes, np.int64), np.asarray(np.int32(axis))]
+    return Case(operands, {"num_split": len(sizes)}, frozenset({1, 2}))
+
+
+@st.composite
+def tile(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(small_shapes))
+    counts = [draw(st.integers(0, 2)) for _ in value.shape]
+    return Case([value, np.array(counts, np.int32)], structural=frozenset({1}))
+
+
+@st.composite
+def pad(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(small_shapes))
+    margins = [[draw(st.integers(0, 2)), draw(st.integers(0, 2))] for _ in value.shape]
+    return Case([value, np.array(margins, np.int32).reshape(-1, 2)], structural=frozenset({1}))
+
+
+@st.composite
+def slice_(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(small_shapes))
+    begin, size = [], []
+    for whole in value.shape:
+        begin.append(draw(st.integers(0, whole)))
+        size.append(draw(st.integers(-1, whole - begin[-1])))
+    bounds = [np.array(begin, np.int32), np.array(size, np.int32)]
+    return Case([value, *bounds], structural=frozenset({1, 2}))
+
+
+@st.composite
+def strided(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """An index of any form, spelled as vectors and masks."""
+    value = draw(numbers(row, dtype)).array(draw(solid_shapes))
+    count = draw(st.integers(0, value.ndim))
+    masks = dict.fromkeys(
+        ["begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"], 0
+    )
+    begin, end, steps, axis = [], [], [], 0
+    ellipsis_at = draw(st.integers(0, count * 2 + 1))
+    for bit in range(count):
+        size = value.shape[axis]
+        if bit == ellipsis_at:
+            masks["ellipsis_mask"] |= 1 << bit
+            axis = value.ndim - (count - bit - 1)
+        elif draw(st.booleans()) and size:
+            masks["shrink_axis_mask"] |= 1 << bit
+            axis += 1
+        else:
+            masks["begin_mask"] |= draw(st.integers(0, 1)) << bit
+            masks["end_mask"] |= draw(st.integers(0, 1)) << bit
+            axis += 1
+        shrinks = masks["shrink_axis_mask"] >> bit & 1
+        begin.append(draw(st.integers(-size, size - 1)) if size else 0)
+        end.append(begin[-1] + 1 if shrinks else draw(st.integers(-size - 1, size + 1)))
+        steps.append(1 if shrinks else draw(st.sampled_from([1, 2, -1, -2])))
+    if draw(st.booleans()):
+        masks["new_axis_mask"] |= 1 << len(begin)
+        begin.append(0), end.append(0), steps.append(1)
+    bounds = [np.array(numbers, np.int32) for numbers in (begin, end, steps)]
+    return Case([value, *bounds], masks, frozenset({1, 2, 3}))
+
+
+@st.composite
+def strided_grad(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    case = draw(strided(row, dtype))
+    value, *bounds = case.inputs
+    index = []
+    for bit, (first, last, step) in enumerate(zip(*bounds, strict=True)):
+        flags = {name for name, mask in case.attrs.items() if mask >> bit & 1}
+        index.append(
+            ... if "ellipsis_mask" in flags
+            else None if "new_axis_mask" in flags
+            else int(first) if "shrink_axis_mask" in flags
+            else slice(
+                None if "begin_mask" in flags else first,
+                None if "end_mask" in flags else last,
+                step,
+            )
+        )  # fmt: skip
+    part = np.asarray(value[tuple(index)])
+    sizes = np.array(value.shape, np.int32)
+    return Case([sizes, *bounds, part], case.attrs, frozenset({0, 1, 2, 3}))
+
+
+@st.composite
+def fill(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    sizes = np.array(draw(small_shapes), draw(st.sampled_from([np.int32, np.int64])))
+    return Case([sizes, draw(numbers(row, dtype)).array(())], structural=frozenset({0}))
+
+
+@st.composite
+def range_(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    kind = (dtype or draw(st.sampled_from(row.types["Tidx"]))).as_numpy_dtype
+    start, count = draw(st.integers(-5, 5)), draw(st.integers(0, 6))
+    step = draw(st.sampled_from([1, 2, 3, -1, -2]))
+    bounds = (start, start + step * count, step)
+    return Case([np.asarray(kind(bound)) for bound in bounds], structural=frozenset({0, 1, 2}))
+
+
+def _indices(draw: Draw, give: Numbers, bound: int) -> Any:
+    shape = draw(small_shapes) if bound else (0,)
+    kind = draw(st.sampled_from([np.int32, np.int64]))
+    return np.asarray(give.random.integers(0, max(bound, 1), shape)).astype(kind)
+
+
+@st.composite
+def gather(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype, "Tparams"))
+    params = give.array(draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3)))
+    if row.name == "Gather":
+        return Case([params, _indices(draw, give, len(params))], structural=frozenset({1}))
+    axis = draw(st.integers(-params.ndim, params.ndim - 1))
+    indices = _indices(draw, give, params.shape[axis])
+    return Case([params, indices, np.asarray(np.int32(axis))], structural=frozenset({1, 2}))
+
+
+@st.composite
+def segment_sum(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, shape, count = draw(numbers(row, dtype)), draw(small_shapes), draw(st.integers(1, 4))
+    ids = give.random.integers(-1, count, shape[: draw(st.integers(0, len(shape)))])
+    operands = [give.array(shape), np.asarray(ids).astype(np.int32), np.asarray(np.int32(count))]
+    return Case(operands, structural=frozenset({1, 2}))
+
+
+@st.composite
+def stitch(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Every place exactly once, over several parts."""
+    give, rest = (
+        draw(numbers(row, dtype)),
+        draw(arrays.array_shapes(min_dims=0, max_dims=2, max_side=2)),
+    )
+    places = draw(st.permutations(range(draw(st.integers(0, 6)))))
+    cut = draw(st.integers(0, len(places)))
+    ids = [np.array(part, np.int32) for part in (places[:cut], places[cut:])]
+    data = [give.array((len(part), *rest)) for part in ids]
+    return Case([ids, data], structural=frozenset({0}))
+
+
+@st.composite
+def permutation(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    kind = draw(st.sampled_from([np.int32, np.int64]))
+    return Case([np.array(draw(st.permutations(range(draw(st.integers(0, 6))))), kind)])
+
+
+@st.composite
+def one_hot(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, depth = draw(numbers(row, dtype)), draw(st.integers(0, 4))
+    kind = draw(st.sampled_from([np.uint8, np.int32, np.int64]))
+    indices = np.asarray(give.random.integers(0, depth + 2, draw(small_shapes))).astype(kind)
+    operands = [indices, np.asarray(np.int32(depth)), give.array(()), give.array(())]
+    return Case(operands, {"axis": draw(st.integers(-1, indices.ndim))}, frozenset({0, 1}))
+
+
+@st.composite
+def unique(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype))
+    values = give.array((draw(st.integers(0, 5)),))
+    return Case([np.concatenate([values, values[::2]]).astype(values.dtype)])
+
+
+def assertion(row: opdef.OpDef, dtype: Any = None) -> st.SearchStrategy[Case]:
+    data = [np.array([1, 2], np.int32), np.array([b"x"], object)]
+    return st.just(Case([np.asarray(np.bool_(True)), data]))
+
+
+CASES: dict[str, Strategy] = {
+    **dict.fromkeys(
+        (
+            "Neg", "Abs", "Sign", "Square", "Exp", "Tanh", "Sigmoid", "Reciprocal", "Inv", "Floor",
+            "Ceil", "Round", "IsFinite", "IsInf", "IsNan", "Identity", "StopGradient", "Relu",
+            "L2Loss", "Shape", "Size", "Rank", "ZerosLike", "OnesLike", "Where",
+        ),
+        unary,
+    ),
+    **dict.fromkeys(("Log", "Log1p", "Sqrt", "Rsqrt"), positive),
+    **dict.fromkeys(
+        (
+            "Add", "AddV2", "Sub", "Mul", "RealDiv", "Div", "FloorDiv", "FloorMod", "DivNoNan",
+            "Maximum", "Minimum", "SquaredDifference", "Equal", "NotEqual", "Less", "LessEqual",
+            "Greater", "GreaterEqual", "LogicalAnd", "LogicalOr",
+        ),
+        binary,
+    ),
+    **dict.fromkeys(("TanhGrad", "SigmoidGrad", "ReluGrad"), alike),
+    **dict.fromkeys(("Sum", "Mean", "Prod", "Max", "Min", "All", "Any"), reduction),
+    **dict.fromkeys(("ArgMax", "ArgMin", "Cumsum", "Cumprod"), along_axis),
+    **dict.fromkeys(("BiasAdd", "BiasAddGrad"), biased),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), rows_of_logits),
+    **dict.fromkeys(("InTopK", "InTopKV2"), top_k),
+    **dict.fromkeys(("Gather", "GatherV2"), gather),
+    "AddN": several, "Pow": power, "Select": select, "SelectV2": select_v2, "Cast": cast,
+    "LogicalNot": lambda row, dtype=None: unary(row, dtypes.bool_),
+    "MatMul": matmul, "SoftmaxCrossEntropyWithLogits": dense_loss,
+    "SparseSoftmaxCrossEntropyWithLogits": sparse_loss, "Reshape": reshape,
+    "ExpandDims": expand_dims, "Squeeze": squeeze, "BroadcastTo": broadcast_to,
+    "BroadcastGradientArgs": gradient_args, "Transpose": transpose, "ConcatV2": concat,
+    "ConcatOffset": concat_offset, "Pack": pack, "Unpack": unpack, "Split": split,
+    "SplitV": split_v, "Tile": tile, "Pad": pad, "Slice": slice_, "StridedSlice": strided,
+    "StridedSliceGrad": strided_grad, "Fill": fill, "Range": range_,
+    "UnsortedSegmentSum": segment_sum, "DynamicStitch": stitch, "InvertPermutation": permutation,
+    "OneHot": one_hot, "Unique": unique, "Assert": assertion,
+}  # fmt: skip
+
+ELSEWHERE = {
+    "kernels/test_control.py": {"NoOp", "Placeholder", "PlaceholderWithDefault"},
+    "kernels/test_state.py": {
+        "VariableV2", "IsVariableInitialized", "Assign", "AssignAdd", "AssignSub", "ScatterAdd",
+        "ScatterSub", "ScatterUpdate",
+    },
+    "kernels/test_training.py": {
+        "ApplyGradientDescent", "ApplyMomentum", "SparseApplyMomentum", "ApplyAdam",
+    },
+    "kernels/test_sampling.py": {
+        "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt",
+    },
+}  # fmt: skip
+"""Rows that need more than one call to be tested, by the file that does."""

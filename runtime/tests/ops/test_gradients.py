@@ -1,0 +1,163 @@
+"""The slope that each row states is the slope that the kernel has: differences in float64."""
+
+from typing import Any
+
+import interpreter
+import numpy as np
+import op_cases
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capstan.core import dtypes, shapes
+from capstan.framework import convert, gradients, indexed_slices, opdef, ops  # noqa: F401
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+STEP = 1e-5
+
+differentiable = [
+    row.name for row in opdef.all_rows() if row.gradient and row.name in op_cases.CASES
+]
+flat = [
+    row.name
+    for row in opdef.all_rows()
+    if row.not_differentiable and row.name in op_cases.CASES and row.name != "Assert"
+]
+no_gradient = [
+    row.name for row in opdef.all_rows() if not row.gradient and not row.not_differentiable
+]
+
+
+class Function:
+    """An op as a function of its float arguments: the sum of its outputs, weighted at random."""
+
+    def __init__(self, op: str, case: op_cases.Case, *, is_shape_known: bool) -> None:
+        self.values: dict[Any, Any] = {}
+        self.runner = interpreter.Interpreter()
+        arguments = [
+            [self._argument(index, item, case, is_shape_known) for item in value]
+            if isinstance(value, list)
+            else self._argument(index, value, case, is_shape_known)
+            for index, value in enumerate(case.inputs)
+        ]
+        made = getattr(raw, op)(*arguments, **case.attrs)
+        nested = made if isinstance(made, list) else [made]
+        outputs = [t for item in nested for t in (item if isinstance(item, list) else [item])]
+        self.ys = [tensor for tensor in outputs if tensor.dtype is dtypes.float64]
+        self.xs = list(self.values)
+        results = self.runner.run(self.ys, self.values)
+        random = np.random.default_rng(7)
+        self.weights = [np.asarray(random.normal(size=result.shape)) for result in results]
+
+    def _argument(self, index: int, value: Any, case: Any, is_shape_known: bool) -> Any:
+        if value.dtype != np.float64 or index in case.structural:
+            return convert.constant(value)
+        shape = shapes.TensorShape(value.shape if is_shape_known else None)
+        tensor = raw.Placeholder(dtype=dtypes.float64, shape=shape)
+        self.values[tensor] = value
+        return tensor
+
+    def __call__(self, values: Any) -> float:
+        results = self.runner.run(self.ys, values)
+        return float(sum((r * w).sum() for r, w in zip(results, self.weights, strict=True)))
+
+    def slopes(self) -> list[Any]:
+        found = gradients.gradients(self.ys, self.xs, self.weights)
+        assert None not in found, "an argument is not connected"
+        for gradient, x in zip(found, self.xs, strict=True):
+            assert shapes.is_compatible(gradient.shape.internal, self.values[x].shape)
+        dense = [convert.convert_to_tensor(gradient) for gradient in found]
+        results: list[Any] = self.runner.run(dense, self.values)
+        return results
+
+    def differences(self, x: Any) -> Any:
+        slopes = np.zeros(self.values[x].shape)
+        for place in np.ndindex(slopes.shape):
+            ends = []
+            for sign in (1, -1):
+                moved = self.values[x].copy()
+                moved[place] += sign * STEP
+                ends.append(self({**self.values, x: moved}))
+            slopes[place] = (ends[0] - ends[1]) / (2 * STEP)
+        return slopes
+
+
+@pytest.mark.parametrize("op", differentiable)
+@settings(max_examples=6, deadline=None)
+@given(data=st.data(), is_shape_known=st.booleans())
+def test_slopes_agree_with_differences(op: str, data: Any, is_shape_known: bool) -> None:
+    case = data.draw(op_cases.CASES[op](opdef.lookup(op), dtypes.float64))
+    with graphs.Graph().as_default():
+        function = Function(op, case, is_shape_known=is_shape_known)
+        for x, slope in zip(function.xs, function.slopes(), strict=True):
+            assert slope.shape == function.values[x].shape
+            np.testing.assert_allclose(slope, function.differences(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("op", flat)
+@settings(max_examples=2, deadline=None)
+@given(data=st.data())
+def test_a_flat_op_ends_the_search(op: str, data: Any) -> None:
+    case = data.draw(op_cases.CASES[op](opdef.lookup(op)))
+    with graphs.Graph().as_default():
+        arguments = [
+            [convert.constant(item) for item in value]
+            if isinstance(value, list)
+            else convert.constant(value)
+            for value in case.inputs
+        ]
+        made = getattr(raw, op)(*arguments, **case.attrs)
+        xs = arguments[0] if isinstance(arguments[0], list) else [arguments[0]]
+        ys = [
+            t
+            for item in (made if isinstance(made, list) else [made])
+            for t in (item if isinstance(item, list) else [item])
+            if t.dtype.is_floating
+        ]
+        for y in ys:
+            assert gradients.gradients(y, xs) == [None] * len(xs)
+
+
+def test_ops_without_slope_say_so() -> None:
+    assert no_gradient == [
+        "ApplyAdam", "ApplyGradientDescent", "ApplyMomentum", "Assign", "AssignAdd", "AssignSub",
+        "ScatterAdd", "ScatterSub", "ScatterUpdate", "SparseApplyMomentum",
+    ]  # fmt: skip
+
+
+def test_the_slope_of_a_lookup_stays_rows() -> None:
+    with graphs.Graph().as_default():
+        table = convert.constant(np.arange(6.0).reshape(3, 2))
+        for found in (raw.Gather(table, [2, 0, 2]), raw.GatherV2(table, [2, 0, 2], 0)):
+            (slope,) = gradients.gradients(found, table)
+            assert isinstance(slope, indexed_slices.IndexedSlices)
+            runner = interpreter.Interpreter()
+            np.testing.assert_array_equal(runner.run(slope.indices), [2, 0, 2])
+            np.testing.assert_array_equal(runner.run(slope.values), np.ones((3, 2)))
+            dense = runner.run(convert.convert_to_tensor(slope))
+            np.testing.assert_array_equal(dense, [[1, 1], [0, 0], [2, 2]])
+
+
+def test_the_slope_of_softmax_losses_can_be_derived_again() -> None:
+    random = np.random.default_rng(3)
+    logits, labels = random.normal(size=(3, 4)), random.random((3, 4))
+    with graphs.Graph().as_default():
+        x = raw.Placeholder(dtype=dtypes.float64, shape=shapes.TensorShape([3, 4]))
+        for op, target in (
+            (raw.SoftmaxCrossEntropyWithLogits, labels),
+            (raw.SparseSoftmaxCrossEntropyWithLogits, np.array([1, 0, 3])),
+        ):
+            loss, _ = op(x, target)
+            (first,) = gradients.gradients(loss, x)
+            (second,) = gradients.gradients(raw.Square(first), x)
+            runner = interpreter.Interpreter()
+            expected = np.zeros((3, 4))
+            for place in np.ndindex(3, 4):
+                ends = []
+                for sign in (1, -1):
+                    moved = logits.copy()
+                    moved[place] += sign * STEP
+                    ends.append((runner.run(first, {x: moved}) ** 2).sum())
+                expected[place] = (ends[0] - ends[1]) / (2 * STEP)
+            np.testing.assert_allclose(runner.run(second, {x: logits}), expected, atol=1e-6)

@@ -1,0 +1,134 @@
+"""Promises of every row of the registry, on random calls of each op."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import interpreter
+import numpy as np
+import op_cases
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import capstan.kernels  # noqa: F401 - fills the table
+from capstan.core import dtypes, shapes
+from capstan.framework import graph as graphs
+from capstan.framework import opdef, ops  # noqa: F401 - fills the registry
+from capstan.framework.raw import raw
+from capstan.kernels import registry
+
+all_ops = pytest.mark.parametrize("op", sorted(op_cases.CASES))
+few = settings(max_examples=12, deadline=None)
+
+
+def placeholder(value: Any, *, is_shape_known: bool) -> Any:
+    shape = shapes.TensorShape(value.shape if is_shape_known else None)
+    return raw.Placeholder(dtype=dtypes.as_dtype(value.dtype), shape=shape)
+
+
+def build(case: op_cases.Case, op: str, wrap: Any) -> tuple[Any, dict[Any, Any]]:
+    """Add the op to the default graph, each argument as `wrap(index, array)` has it."""
+    feeds: dict[Any, Any] = {}
+
+    def tensor(index: int, value: Any) -> Any:
+        made = wrap(index, value)
+        if made.op.type == "Placeholder":
+            feeds[made] = value
+        return made
+
+    arguments = [
+        [tensor(index, item) for item in value] if isinstance(value, list) else tensor(index, value)
+        for index, value in enumerate(case.inputs)
+    ]
+    made = getattr(raw, op)(*arguments, **case.attrs)
+    outputs = made if isinstance(made, list) else [made]
+    flat = [t for item in outputs for t in (item if isinstance(item, list) else [item])]
+    return flat, feeds
+
+
+def run(case: op_cases.Case, op: str, form: str, with_buffers: bool) -> list[Any]:
+    """Run one call: everything known before the step, or only the shapes, or nothing."""
+
+    def wrap(index: int, value: Any) -> Any:
+        if form == "constant" or (form == "shaped" and index in case.structural):
+            return convert.constant(value)
+        return placeholder(value, is_shape_known=form == "shaped")
+
+    with graphs.Graph().as_default():
+        outputs, feeds = build(case, op, wrap)
+        results = interpreter.Interpreter(with_buffers=with_buffers).run(outputs, feeds)
+    return [result for result in results if result is not None]
+
+
+def same(one: list[Any], other: list[Any]) -> None:
+    assert len(one) == len(other)
+    for a, b in zip(one, other, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b, strict=False)
+
+
+def test_every_row_is_tested() -> None:
+    elsewhere = set().union(*op_cases.ELSEWHERE.values())
+    rows = {row.name for row in opdef.all_rows() if registry.supports(row.name, "CPU", {})}
+    # These have their own tests: files; and the compiler, which binds constants.
+    others = {"SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin", "Const"}
+    assert rows - others == set(op_cases.CASES) | elsewhere
+
+
+@all_ops
+@few
+@given(data=st.data())
+def test_an_op_gives_the_same_whatever_is_known_of_its_arguments(op: str, data: Any) -> None:
+    """The interpreter checks every result against the row's shape rule and dtypes."""
+    case = data.draw(op_cases.CASES[op](opdef.lookup(op)))
+    expected = run(case, op, "constant", with_buffers=False)
+    for form in ("constant", "shaped", "unknown"):
+        for with_buffers in (False, True):
+            same(expected, run(case, op, form, with_buffers))
+
+
+@all_ops
+@few
+@given(data=st.data())
+def test_shape_rules_are_exact_when_everything_is_known(op: str, data: Any) -> None:
+    if op in ("Where", "Unique", "BroadcastGradientArgs"):
+        return  # their shapes depend on values that no rule looks at
+    case = data.draw(op_cases.CASES[op](opdef.lookup(op)))
+    with graphs.Graph().as_default():
+        outputs, feeds = build(case, op, lambda index, value: convert.constant(value))
+        results = interpreter.Interpreter().run(outputs, feeds)
+    for tensor, result in zip(outputs, results, strict=True):
+        assert result is None or tensor.shape.internal == result.shape
+
+
+@pytest.mark.parametrize("row", opdef.all_rows(), ids=lambda row: row.name)
+def test_every_row_reads_like_tensorflows_own(row: opdef.OpDef) -> None:
+    names = [argument.name for argument in (*row.input_arguments, *row.output_arguments)]
+    assert len(set(names)) == len(names)
+    implied = {a.type for a in row.input_arguments} | {a.number for a in row.input_arguments}
+    for argument in row.output_arguments:
+        known = argument.type in implied or argument.type in row.attrs or _is_type(argument.type)
+        assert known, f"nothing fixes the type {argument.type} of {argument.name}"
+        assert argument.number is None or argument.number in implied | set(row.attrs)
+    assert not (row.gradient and row.not_differentiable)
+    assert row.shape is not None
+    assert re.fullmatch(r"[A-Z]\w+", row.name)
+
+
+def _is_type(name: str) -> bool:
+    try:
+        dtypes.as_dtype(name)
+    except TypeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("row", opdef.all_rows(), ids=lambda row: row.name)
+def test_every_type_that_a_row_allows_has_a_kernel(row: opdef.OpDef) -> None:
+    if row.name == "Const":
+        return  # the compiler binds its value
+    for attribute, allowed in row.types.items():
+        for dtype in allowed:
+            attrs: Mapping[str, Any] = {attribute: dtype}
+            assert registry.supports(row.name, "CPU", attrs), (attribute, dtype)
