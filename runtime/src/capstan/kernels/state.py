@@ -46,7 +46,7 @@ def _assign(node: NodeContext) -> Function:
 
 
 def _check_declared(declared: tuple[int | None, ...], value: Array) -> None:
-    """The first value is checked against what the variable says of its shape, in full or in part."""
+    """Check the first value against what the variable declares of its shape, in full or in part."""
     if not shapes.is_compatible(declared, value.shape):
         raise invalid(
             "Assign requires shapes of both tensors to match. "

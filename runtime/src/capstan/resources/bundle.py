@@ -302,6 +302,7 @@ def _from_os(error: OSError, path: str) -> errors.OpError:
     kinds: Mapping[type[OSError], type[errors.OpError]] = {
         FileNotFoundError: errors.NotFoundError,
         PermissionError: errors.PermissionDeniedError,
+        FileExistsError: errors.FailedPreconditionError,
         NotADirectoryError: errors.FailedPreconditionError,
         IsADirectoryError: errors.FailedPreconditionError,
     }

@@ -1,0 +1,13 @@
+"""Every test builds in a graph of its own."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import capstan as tf
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[tf.Graph]:
+    with tf.Graph().as_default() as graph:
+        yield graph

@@ -1,0 +1,111 @@
+"""The file that names a folder's checkpoints."""
+
+import os
+import pathlib
+import shutil
+
+import pytest
+
+import capstan as tf
+from capstan.resources import bundle
+
+
+def touch(*prefixes: object) -> list[str]:
+    for prefix in prefixes:
+        bundle.write(str(prefix), [])
+    return [str(prefix) for prefix in prefixes]
+
+
+def test_the_newest_checkpoint_is_the_one_that_the_file_names(tmp_path: pathlib.Path):
+    first, second = touch(tmp_path / "m-1", tmp_path / "m-2")
+    tf.train.update_checkpoint_state(str(tmp_path), second, [first, second])
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert state.model_checkpoint_path == second
+    assert list(state.all_model_checkpoint_paths) == [first, second]
+    assert tf.train.latest_checkpoint(str(tmp_path)) == second
+
+
+def test_the_file_is_in_tensorflows_text_form(tmp_path: pathlib.Path):
+    tf.train.update_checkpoint_state(str(tmp_path), "m-2", ["m-1", "m-2"])
+    assert (tmp_path / "checkpoint").read_text() == (
+        'model_checkpoint_path: "m-2"\n'
+        'all_model_checkpoint_paths: "m-1"\n'
+        'all_model_checkpoint_paths: "m-2"\n'
+    )
+
+
+def test_the_newest_is_listed_among_all():
+    state = tf.train.generate_checkpoint_state_proto("/d", "/d/b", ["/d/a"])
+    assert list(state.all_model_checkpoint_paths) == ["/d/a", "/d/b"]
+
+
+def test_times_must_match_the_paths():
+    with pytest.raises(ValueError, match="Checkpoint timestamps, if provided, must match"):
+        tf.train.generate_checkpoint_state_proto("/d", "/d/b", ["/d/b"], [1.0, 2.0])
+
+
+def test_relative_paths_are_relative_to_the_folder(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    touch("run/m-1")
+    tf.train.update_checkpoint_state("run", "run/m-1")
+    assert 'path: "m-1"' in (tmp_path / "run" / "checkpoint").read_text()
+    assert tf.train.latest_checkpoint("run") == "run/m-1"
+
+
+def test_a_folder_with_relative_paths_can_be_moved(tmp_path: pathlib.Path):
+    before, after = tmp_path / "before", tmp_path / "after"
+    (newest,) = touch(before / "m-1")
+    tf.train.update_checkpoint_state(str(before), newest, save_relative_paths=True)
+    shutil.move(before, after)
+    assert tf.train.latest_checkpoint(str(after)) == str(after / "m-1")
+
+
+@pytest.mark.parametrize("content", [None, "", "no protocol buffer {", "\0\xff", "x: 1"])
+def test_without_a_file_that_can_be_read_there_is_no_checkpoint(
+    tmp_path: pathlib.Path, content: str | None, caplog: pytest.LogCaptureFixture
+):
+    if content is not None:
+        (tmp_path / "checkpoint").write_text(content, "latin-1")
+        expected = "Checkpoint ignored"
+    else:
+        expected = ""
+    assert tf.train.get_checkpoint_state(str(tmp_path)) is None
+    assert tf.train.latest_checkpoint(str(tmp_path)) is None
+    assert expected in caplog.text
+
+
+def test_a_checkpoint_that_is_gone_is_not_the_newest(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+):
+    tf.train.update_checkpoint_state(str(tmp_path), str(tmp_path / "m-1"))
+    assert tf.train.latest_checkpoint(str(tmp_path)) is None
+    assert "Couldn't match files for checkpoint" in caplog.text
+
+
+def test_the_state_file_may_have_another_name(tmp_path: pathlib.Path):
+    (newest,) = touch(tmp_path / "m-1")
+    tf.train.update_checkpoint_state(str(tmp_path), newest, latest_filename="best")
+    assert tf.train.latest_checkpoint(str(tmp_path)) is None
+    assert tf.train.latest_checkpoint(str(tmp_path), "best") == newest
+
+
+def test_a_checkpoint_cannot_have_the_name_of_the_state_file(tmp_path: pathlib.Path):
+    with pytest.raises(RuntimeError, match="conflicts with path used for checkpoint state"):
+        tf.train.update_checkpoint_state(str(tmp_path), str(tmp_path / "checkpoint"))
+
+
+def test_times_of_checkpoints_are_those_of_their_files(tmp_path: pathlib.Path):
+    (path,) = touch(tmp_path / "m-1")
+    os.utime(path + ".index", (5, 5))
+    assert tf.train.get_checkpoint_mtimes([path, str(tmp_path / "m-2")]) == [5]
+
+
+def test_removing_deletes_every_file_of_a_checkpoint(tmp_path: pathlib.Path):
+    (path,) = touch(tmp_path / "m-1")
+    pathlib.Path(path + ".meta").write_text("")
+    assert tf.train.checkpoint_exists(path)
+    tf.train.remove_checkpoint(path)
+    assert not tf.train.checkpoint_exists(path)
+    assert not list(tmp_path.iterdir())

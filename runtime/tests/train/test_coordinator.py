@@ -1,0 +1,129 @@
+"""Threads stop together, and the first error is raised where they are joined."""
+
+import threading
+import time
+
+import pytest
+
+import capstan as tf
+
+
+def test_join_waits_until_the_threads_have_stopped():
+    coord, seen = tf.train.Coordinator(), []
+
+    def work(number: int) -> None:
+        while not coord.should_stop():
+            coord.wait_for_stop(0.01)
+        seen.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    coord.request_stop()
+    coord.join(threads)
+    assert sorted(seen) == [0, 1, 2]
+    assert coord.joined
+
+
+def test_join_waits_for_registered_threads():
+    coord = tf.train.Coordinator()
+    thread = threading.Thread(target=coord.wait_for_stop)
+    thread.start()
+    coord.register_thread(thread)
+    coord.request_stop()
+    coord.join()
+    assert not thread.is_alive()
+
+
+def test_the_first_error_is_raised_by_join():
+    coord = tf.train.Coordinator()
+    for error in (ValueError("first"), KeyError("second")):
+        with coord.stop_on_exception():
+            raise error
+    with pytest.raises(ValueError, match="first"):
+        coord.join()
+
+
+def test_the_end_of_the_input_is_no_error():
+    coord = tf.train.Coordinator()
+    coord.request_stop(tf.errors.OutOfRangeError(None, None, "end of sequence"))
+    assert coord.should_stop()
+    coord.join()
+
+
+def test_what_counts_as_a_clean_stop_can_be_chosen():
+    coord = tf.train.Coordinator(clean_stop_exception_types=[KeyError])
+    coord.request_stop(KeyError("done"))
+    coord.join()
+
+
+def test_an_error_after_join_is_raised_at_once():
+    coord = tf.train.Coordinator()
+    coord.request_stop()
+    coord.join()
+    with pytest.raises(ValueError, match="late"):
+        coord.request_stop(ValueError("late"))
+
+
+def test_threads_that_do_not_stop_are_named():
+    coord, release = tf.train.Coordinator(), threading.Event()
+    thread = threading.Thread(target=release.wait, name="deaf")
+    thread.start()
+    try:
+        coord.request_stop()
+        with pytest.raises(RuntimeError, match="threads still running: deaf"):
+            coord.join([thread], stop_grace_period_secs=0.05)
+    finally:
+        release.set()
+        thread.join()
+
+
+def test_live_threads_can_be_ignored():
+    coord, release = tf.train.Coordinator(), threading.Event()
+    thread = threading.Thread(target=release.wait)
+    thread.start()
+    try:
+        coord.request_stop()
+        coord.join([thread], stop_grace_period_secs=0.05, ignore_live_threads=True)
+    finally:
+        release.set()
+        thread.join()
+
+
+def test_a_cleared_stop_lets_threads_run_again():
+    coord = tf.train.Coordinator()
+    coord.request_stop(ValueError())
+    coord.clear_stop()
+    assert not coord.should_stop()
+    coord.raise_requested_exception()
+
+
+def test_waiting_for_a_stop_ends_with_the_timeout():
+    assert not tf.train.Coordinator().wait_for_stop(0.01)
+
+
+def test_a_looper_calls_its_target_until_the_stop():
+    coord, calls = tf.train.Coordinator(), []
+
+    def target(value: int) -> None:
+        calls.append(value)
+        if len(calls) == 3:
+            coord.request_stop()
+
+    tf.train.LooperThread.loop(coord, 0.001, target, args=(7,))
+    coord.join()
+    assert calls == [7, 7, 7]
+
+
+def test_an_error_in_a_looper_stops_everything():
+    coord = tf.train.Coordinator()
+    tf.train.LooperThread.loop(coord, None, lambda: 1 / 0)
+    assert coord.wait_for_stop(10)
+    with pytest.raises(ZeroDivisionError):
+        coord.join()
+
+
+def test_join_does_not_wait_for_a_stop_when_no_thread_is_left():
+    started = time.monotonic()
+    tf.train.Coordinator().join()
+    assert time.monotonic() - started < 10

@@ -1,0 +1,258 @@
+"""Variables to checkpoints and back."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.resources import bundle
+
+
+def make_model() -> tuple[tf.Variable, tf.Variable]:
+    weights = tf.Variable(np.arange(6, dtype=np.float32).reshape(2, 3), name="weights")
+    words = tf.Variable([b"a", b"long" * 50], name="scope/words")
+    return weights, words
+
+
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_a_new_session_gets_the_values_back(tmp_path: pathlib.Path, is_sharded: bool):
+    weights, words = make_model()
+    saver = tf.train.Saver(sharded=is_sharded)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(weights.assign(weights * 2))
+        path = saver.save(session, str(tmp_path / "deep" / "model.ckpt"), global_step=7)
+    assert path == str(tmp_path / "deep" / "model.ckpt-7")
+    with tf.Session() as session:
+        saver.restore(session, path)
+        assert session.run(weights).tolist() == [[0, 2, 4], [6, 8, 10]]
+        assert session.run(words).tolist() == [b"a", b"long" * 50]
+
+
+def test_a_sharded_checkpoint_has_a_shard_for_each_device(tmp_path: pathlib.Path):
+    for n in range(3):
+        with tf.device(f"/cpu:{n % 2}"):
+            tf.Variable(float(n), name=f"v{n}")
+    saver = tf.train.Saver(sharded=True)
+    with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+        session.run(tf.global_variables_initializer())
+        path = saver.save(session, str(tmp_path / "m"))
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "checkpoint",
+        "m.data-00000-of-00002",
+        "m.data-00001-of-00002",
+        "m.index",
+    ]
+    assert [tf.train.load_variable(path, f"v{n}") for n in range(3)] == [0, 1, 2]
+
+
+def test_a_checkpoint_is_looked_into_without_a_graph(tmp_path: pathlib.Path):
+    make_model()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, str(tmp_path / "m"), global_step=1)
+    assert tf.train.list_variables(str(tmp_path)) == [("scope/words", [2]), ("weights", [2, 3])]
+    reader = tf.train.load_checkpoint(path)
+    assert reader.has_tensor("weights")
+    assert not reader.has_tensor("weights:0")
+    assert reader.get_variable_to_dtype_map() == {"scope/words": tf.string, "weights": tf.float32}
+    assert reader.get_variable_to_shape_map() == {"scope/words": [2], "weights": [2, 3]}
+    assert reader.get_tensor("weights")[1, 2] == 5
+    assert tf.train.load_variable(str(tmp_path), "weights:0")[0, 1] == 1
+    assert b"weights (DT_FLOAT32) [2, 3]" in reader.debug_string()
+
+
+def test_a_folder_without_checkpoints_cannot_be_loaded(tmp_path: pathlib.Path):
+    with pytest.raises(ValueError, match="Couldn't find 'checkpoint' file or checkpoints in"):
+        tf.train.load_checkpoint(str(tmp_path))
+
+
+def test_names_in_the_checkpoint_can_be_chosen(tmp_path: pathlib.Path):
+    variable = tf.Variable(3.0, name="here")
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        path = tf.train.Saver({"there": variable}).save(session, str(tmp_path / "m"))
+    assert tf.train.list_variables(path) == [("there", [])]
+
+
+def test_only_the_newest_checkpoints_are_kept(tmp_path: pathlib.Path):
+    variable = tf.Variable(0)
+    saver = tf.train.Saver(max_to_keep=2)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        paths = [saver.save(session, str(tmp_path / "m"), global_step=n) for n in range(4)]
+    assert saver.last_checkpoints == paths[2:]
+    assert [tf.train.checkpoint_exists(path) for path in paths] == [False, False, True, True]
+    assert tf.train.latest_checkpoint(str(tmp_path)) == paths[3]
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert list(state.all_model_checkpoint_paths) == paths[2:]
+
+
+def test_a_restarted_program_goes_on_keeping_the_newest(tmp_path: pathlib.Path):
+    variable = tf.Variable(0)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        first = tf.train.Saver(max_to_keep=2)
+        paths = [first.save(session, str(tmp_path / "m"), global_step=n) for n in range(2)]
+        second = tf.train.Saver(max_to_keep=2)
+        second.recover_last_checkpoints([str(tmp_path / "gone"), *paths])
+        assert second.last_checkpoints == paths
+        second.save(session, str(tmp_path / "m"), global_step=2)
+    assert not tf.train.checkpoint_exists(paths[0])
+
+
+def test_the_step_may_be_a_tensor_and_padded(tmp_path: pathlib.Path):
+    step = tf.train.create_global_step()
+    saver = tf.train.Saver(pad_step_number=True)
+    with tf.Session() as session:
+        session.run(step.initializer)
+        session.run(step.assign_add(12))
+        assert saver.save(session, str(tmp_path / "m"), step).endswith("m-00000012")
+
+
+def test_a_saver_that_writes_no_state_leaves_the_state_file_alone(tmp_path: pathlib.Path):
+    variable = tf.Variable(0)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        tf.train.Saver().save(session, str(tmp_path / "m"), write_state=False)
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_restoring_may_change_the_shape(tmp_path: pathlib.Path):
+    bundle.write(str(tmp_path / "m"), [bundle.Piece("v", np.arange(6.0))])
+    variable = tf.Variable(np.zeros((2, 3)), name="v")
+    with tf.Session() as session:
+        tf.train.Saver(reshape=True).restore(session, str(tmp_path / "m"))
+        assert session.run(variable).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_restoring_one_after_the_other_gives_the_same(tmp_path: pathlib.Path):
+    bundle.write(str(tmp_path / "m"), [bundle.Piece(n, np.array(1.0)) for n in ("a", "b")])
+    variables = [tf.Variable(np.float64(0), name=name) for name in ("a", "b")]
+    with tf.Session() as session:
+        tf.train.Saver(restore_sequentially=True).restore(session, str(tmp_path / "m"))
+        assert session.run(variables) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "stored, error, message",
+    [
+        ({}, tf.errors.NotFoundError, "Key v not found in checkpoint"),
+        (
+            {"v": np.zeros(2, np.float64)},
+            tf.errors.InvalidArgumentError,
+            "tensor_name = v; expected dtype float32 does not equal original dtype float64",
+        ),
+        (
+            {"v": np.zeros(3, np.float32)},
+            tf.errors.InvalidArgumentError,
+            "Assign requires shapes of both tensors to match. lhs shape= [2] rhs shape= [3]",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_initialized", [True, False])
+def test_a_checkpoint_of_another_model_is_refused(
+    tmp_path: pathlib.Path,
+    stored: dict[str, np.ndarray],
+    error: type[Exception],
+    message: str,
+    is_initialized: bool,
+):
+    bundle.write(str(tmp_path / "m"), [bundle.Piece(k, v) for k, v in stored.items()])
+    variable = tf.Variable(np.zeros(2, np.float32), name="v")
+    saver = tf.train.Saver()
+    with tf.Session() as session:
+        if is_initialized:
+            session.run(variable.initializer)
+        with pytest.raises(error, match=re.escape(message)) as caught:
+            saver.restore(session, str(tmp_path / "m"))
+    assert str(caught.value).startswith("Restoring from checkpoint failed. This is most likely due")
+
+
+def test_there_must_be_something_to_save():
+    with pytest.raises(ValueError, match="No variables to save"):
+        tf.train.Saver()
+
+
+def test_an_empty_saver_saves_and_restores_nothing(tmp_path: pathlib.Path):
+    saver = tf.train.Saver(allow_empty=True)
+    with tf.Session() as session:
+        assert saver.save(session, str(tmp_path / "m")) is None
+        saver.restore(session, None)
+    assert not list(tmp_path.iterdir())
+
+
+def test_building_can_wait(tmp_path: pathlib.Path):
+    saver = tf.train.Saver(defer_build=True)
+    variable = tf.Variable(1.0)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        with pytest.raises(RuntimeError, match="should be called before save"):
+            saver.save(session, str(tmp_path / "m"))
+        saver.build()
+        saver.build()
+        assert saver.save(session, str(tmp_path / "m"))
+
+
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        ({"var_list": [3]}, TypeError, "Variable to save is not a Variable: 3"),
+        ({"var_list": ["twice"]}, ValueError, "At least two variables have the same name: v"),
+        ({"var_list": ["twice"], "defer_build": True}, ValueError, "build cannot be deferred"),
+        ({"write_version": 1}, ValueError, "format V2"),
+    ],
+)
+def test_what_cannot_be_saved_is_refused(
+    arguments: dict[str, object], error: type[Exception], message: str
+):
+    variable = tf.Variable(0, name="v")
+    if arguments.get("var_list") == ["twice"]:
+        arguments = {**arguments, "var_list": [variable, variable]}
+    with pytest.raises(error, match=message):
+        tf.train.Saver(**arguments)
+
+
+@pytest.mark.parametrize(
+    "path, arguments, message",
+    [
+        ("m", {"latest_filename": "a/b"}, "'latest_filename' must not contain path components"),
+        ("checkpoint", {}, "'latest_filename' collides with 'save_path'"),
+        ("file/m", {}, r"Parent directory of .* doesn't exist, can't save."),
+    ],
+)
+def test_where_nothing_can_be_saved_is_said(
+    tmp_path: pathlib.Path, path: str, arguments: dict[str, str], message: str
+):
+    (tmp_path / "file").write_text("")
+    variable = tf.Variable(0)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        with pytest.raises(ValueError, match=message):
+            tf.train.Saver().save(session, str(tmp_path / path), **arguments)
+
+
+def test_what_is_no_checkpoint_cannot_be_restored(tmp_path: pathlib.Path):
+    tf.Variable(0)
+    saver = tf.train.Saver()
+    with tf.Session() as session:
+        with pytest.raises(ValueError, match=r"Can't load save_path when it is None\."):
+            saver.restore(session, None)
+        with pytest.raises(ValueError, match="The passed save_path is not a valid checkpoint: "):
+            saver.restore(session, str(tmp_path / "m"))
+
+
+def test_saving_what_is_not_initialised_fails_and_leaves_no_file(tmp_path: pathlib.Path):
+    tf.Variable(0)
+    saver = tf.train.Saver()
+    with (
+        tf.Session() as session,
+        pytest.raises(
+            tf.errors.FailedPreconditionError,
+            match="Attempting to use uninitialized value Variable",
+        ),
+    ):
+        saver.save(session, str(tmp_path / "m"))
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,61 @@
+"""The global step."""
+
+import pytest
+
+import capstan as tf
+
+
+def test_there_is_one_global_step_in_a_graph():
+    assert tf.train.get_global_step() is None
+    step = tf.train.get_or_create_global_step()
+    assert step.name == "global_step:0"
+    assert step.dtype.base_dtype == tf.int64
+    assert tf.train.get_or_create_global_step() is step
+    assert tf.get_collection(tf.GraphKeys.GLOBAL_STEP) == [step]
+    assert step not in tf.trainable_variables()
+    with pytest.raises(ValueError, match=r'"global_step" already exists\.'):
+        tf.train.create_global_step()
+
+
+def test_scopes_do_not_change_its_name():
+    with tf.name_scope("tower"):
+        assert tf.train.create_global_step().name == "global_step:0"
+
+
+def test_it_starts_at_zero():
+    step = tf.train.create_global_step()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert tf.train.global_step(session, step) == 0
+
+
+def test_a_graph_can_be_asked_for_its_own():
+    other = tf.Graph()
+    step = tf.train.create_global_step(other)
+    assert tf.train.get_global_step(other) is step
+    assert tf.train.get_global_step() is None
+
+
+def test_several_are_none(caplog: pytest.LogCaptureFixture):
+    for n in range(2):
+        tf.add_to_collection(tf.GraphKeys.GLOBAL_STEP, tf.Variable(n))
+    assert tf.train.get_global_step() is None
+    assert "Multiple tensors in global_step collection." in caplog.text
+
+
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        (1.0, 'Existing "global_step" does not have integer type'),
+        ([1, 2], 'Existing "global_step" is not scalar'),
+    ],
+)
+def test_what_is_no_integer_scalar_is_refused(value: object, message: str):
+    tf.Variable(value, name="global_step")
+    with pytest.raises(TypeError, match=message):
+        tf.train.get_global_step()
+
+
+def test_what_is_no_tensor_is_refused():
+    with pytest.raises(TypeError, match="must be a Variable or Tensor: 3"):
+        tf.train.assert_global_step(3)
