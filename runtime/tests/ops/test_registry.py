@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import capstan.kernels  # noqa: F401 - fills the table
 from capstan.core import dtypes, shapes
+from capstan.framework import convert, opdef, ops  # noqa: F401 - fills the registry
 from capstan.framework import graph as graphs
-from capstan.framework import opdef, ops  # noqa: F401 - fills the registry
 from capstan.framework.raw import raw
 from capstan.kernels import registry
 
