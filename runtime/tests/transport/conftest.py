@@ -71,13 +71,17 @@ class TcpPlane:
     def pair(self) -> tuple[api.Link, api.Link]:
         near = listener.connect("127.0.0.1", self.offer(), "far", max_message_bytes=self._limit)
         self._links.append(near)
-        return near, self._accepted.get(timeout=PATIENCE_S)
+        return near, self.accepted()
+
+    def accepted(self) -> api.Link:
+        """This end of the link that was opened last."""
+        return self._accepted.get(timeout=PATIENCE_S)
 
     def peer(self, what: str) -> tuple[api.Link, Peer]:
         offer = self.offer()
         peer = Peer(offer.plane, offer.address, offer.token.hex(), what)
         self._peers.append(peer)
-        return self._accepted.get(timeout=PATIENCE_S), peer
+        return self.accepted(), peer
 
     def close(self) -> None:
         self._closing.set()

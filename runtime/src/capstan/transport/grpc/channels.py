@@ -53,7 +53,7 @@ def method(channel: grpc.Channel, service: str, name: str) -> Any:
     )
 
 
-def handler(name: str, answer: Any) -> grpc.RpcMethodHandler[Any, Any]:
+def handler(name: str, answer: Any) -> "grpc.RpcMethodHandler[Any, Any]":
     """Return the server's end of a method."""
     return grpc.unary_unary_rpc_method_handler(
         answer,

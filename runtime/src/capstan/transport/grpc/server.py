@@ -177,7 +177,7 @@ class _Worker:
 
 def _handlers(
     service: str, answers: Mapping[str, Callable[[Any], Any]]
-) -> grpc.GenericRpcHandler[Any, Any]:
+) -> "grpc.GenericRpcHandler[Any, Any]":
     return grpc.method_handlers_generic_handler(
         service,
         {

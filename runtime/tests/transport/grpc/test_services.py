@@ -1,0 +1,331 @@
+"""The two services between a real server and real clients, over a port."""
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent import futures
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+from capstan import errors
+from capstan.core import config, dtypes, node
+from capstan.partition import parts
+from capstan.transport import interfaces
+from capstan.transport.grpc import channels, client, server, wire
+
+NODES = (
+    node.Node("x", "Placeholder", attrs={"dtype": dtypes.float32}),
+    node.Node("y", "Neg", (node.Edge("x"),), control=("x",), device="/job:ps", attrs={"_a": b"b"}),
+)
+DEVICES = (interfaces.Device("/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1 << 28, 2**63 + 5),)
+EDGES = tuple(node.Edge("n", index) for index in range(4))
+PART = parts.Part(
+    task="/job:ps/replica:0/task:0",
+    nodes=NODES,
+    legs={"x": 0, "y": 2},
+    incoming=(parts.Message(3, "/job:a", "/job:ps", 1, (node.Edge("x", 0), node.Edge("z", 7))),),
+    outgoing=(parts.Message(4, "/job:ps", "/job:a", 2),),
+    feeds=(node.Edge("x"),),
+    fetches=(node.Edge("y"), node.Edge("y")),
+    tensor_shapes={EDGES[0]: None, EDGES[1]: (), EDGES[2]: (None, 3, 0)},
+    tensor_dtypes={EDGES[1]: dtypes.float32, EDGES[2]: dtypes.string, EDGES[3]: dtypes.bfloat16},
+)
+
+
+class Recorder:
+    """A master and a worker that write down what they are asked, and answer what they are told."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.answer: Any = None
+        self.gate: threading.Event | None = None
+
+    def _note(self, *call: Any) -> Any:
+        self.asked.append(call)
+        if self.gate is not None:
+            self.gate.wait(20)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def create_session(self, nodes: Sequence[node.Node], settings: config.SessionConfig) -> str:
+        return self._note("create", tuple(nodes), settings)  # type: ignore[no-any-return]
+
+    def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
+        return self._note("extend", handle, tuple(nodes), version)  # type: ignore[no-any-return]
+
+    def run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, Any],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: interfaces.StepOptions,
+    ) -> list[Any]:
+        fed = {name: value.tolist() for name, value in feeds.items()}
+        return self._note("run", handle, fed, list(fetches), list(targets), options)  # type: ignore[no-any-return]
+
+    def close_session(self, handle: str) -> None:
+        self._note("close", handle)
+
+    def reset(self, containers: Sequence[str]) -> None:
+        self._note("reset", list(containers))
+
+    def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
+        return self._note("devices", handle)  # type: ignore[no-any-return]
+
+    def get_status(self) -> interfaces.WorkerStatus:
+        return self._note("status")  # type: ignore[no-any-return]
+
+    def register_graph(self, session: str, part: parts.Part) -> int:
+        return self._note("register", session, part)  # type: ignore[no-any-return]
+
+    def deregister_graph(self, session: str) -> None:
+        self._note("deregister", session)
+
+    def cleanup_all(self, containers: Sequence[str]) -> None:
+        self._note("cleanup", list(containers))
+
+    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
+        return self._note("connect", task, incarnation, tuple(planes))  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def task() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def address(task: Recorder) -> Iterator[str]:
+    control = server.ControlServer("127.0.0.1", 0, task, task, task.connect)
+    control.start()
+    yield f"127.0.0.1:{control.port}"
+    control.stop()
+
+
+@pytest.fixture
+def master(address: str) -> Iterator[client.GrpcMaster]:
+    with contextlib.closing(client.GrpcMaster(f"grpc://{address}")) as made:
+        yield made
+
+
+@pytest.fixture
+def worker(address: str) -> Iterator[client.GrpcWorker]:
+    with contextlib.closing(client.GrpcWorker(address)) as made:
+        yield made
+
+
+def test_sessions_are_created_extended_and_closed(
+    master: client.GrpcMaster, task: Recorder
+) -> None:
+    settings = config.SessionConfig(allow_soft_placement=True, device_filters=("/job:ps",))
+    task.answer = "00ff"
+    assert master.create_session(NODES, settings) == "00ff"
+    task.answer = 4
+    assert master.extend_session("00ff", NODES[1:], 3) == 4
+    task.answer = None
+    master.close_session("00ff")
+    master.reset(["a", "b"])
+    assert task.asked == [
+        ("create", NODES, settings),
+        ("extend", "00ff", NODES[1:], 3),
+        ("close", "00ff"),
+        ("reset", ["a", "b"]),
+    ]
+
+
+def test_a_step_carries_feeds_and_fetches(master: client.GrpcMaster, task: Recorder) -> None:
+    task.answer = [np.float32(2), np.array([[b"s", b""]], object)]
+    feeds = {"x:0": np.arange(3), "s:0": np.array(b"bytes", object)}
+    options = interfaces.StepOptions(timeout_ms=5000)
+    number, words = master.run_step("h", feeds, ["y:0", "w:1"], ["train"], options)
+    assert number == 2
+    assert number.dtype == np.float32
+    assert words.tolist() == [[b"s", b""]]
+    assert task.asked == [
+        ("run", "h", {"x:0": [0, 1, 2], "s:0": b"bytes"}, ["y:0", "w:1"], ["train"], options)
+    ]
+
+
+def test_large_tensors_travel_in_a_step(master: client.GrpcMaster, task: Recorder) -> None:
+    task.answer = [np.zeros(20 << 20, np.uint8)]
+    (value,) = master.run_step("h", {"x:0": np.array(1)}, ["y:0"], [], interfaces.StepOptions())
+    assert value.nbytes == 20 << 20
+
+
+def test_devices_are_listed(master: client.GrpcMaster, task: Recorder) -> None:
+    task.answer = DEVICES
+    assert master.list_devices("h") == DEVICES
+
+
+def test_a_worker_says_who_it_is(worker: client.GrpcWorker, task: Recorder) -> None:
+    task.answer = interfaces.WorkerStatus(2**63 + 5, DEVICES)
+    assert worker.get_status() == task.answer
+
+
+def test_a_worker_of_another_version_is_refused(worker: client.GrpcWorker, task: Recorder) -> None:
+    task.answer = interfaces.WorkerStatus(1, (), protocol_version=99)
+    with pytest.raises(errors.FailedPreconditionError, match=r"speaks version 99 .* same release"):
+        worker.get_status()
+
+
+def test_a_part_arrives_as_it_was_sent(worker: client.GrpcWorker, task: Recorder) -> None:
+    task.answer = 12
+    assert worker.register_graph("s", PART) == 12
+    assert task.asked == [("register", "s", PART)]
+
+
+def test_the_rest_of_the_worker_service_arrives(worker: client.GrpcWorker, task: Recorder) -> None:
+    worker.deregister_graph("s")
+    worker.cleanup_all([])
+    task.answer = interfaces.Offer("tcp", "4711", b"\x00token\xff")
+    assert worker.connect("/job:worker", 2**63 + 5, ("tcp", "memory")) == task.answer
+    assert task.asked == [
+        ("deregister", "s"),
+        ("cleanup", []),
+        ("connect", "/job:worker", 2**63 + 5, ("tcp", "memory")),
+    ]
+
+
+@pytest.mark.parametrize("code", range(1, 17))
+def test_every_error_keeps_its_class_on_the_way(
+    master: client.GrpcMaster, worker: client.GrpcWorker, task: Recorder, code: int
+) -> None:
+    task.answer = errors.from_code(code, "why: ü {{node y}}")
+    for call in (
+        lambda: worker.register_graph("s", PART),
+        lambda: master.extend_session("h", NODES, 0),
+        lambda: master.run_step("h", {}, [], ["y"], interfaces.StepOptions()),
+    ):
+        with pytest.raises(type(task.answer), match=r"why: ü \{\{node y\}\}$"):
+            call()
+
+
+def test_a_long_message_keeps_its_beginning(worker: client.GrpcWorker, task: Recorder) -> None:
+    task.answer = errors.NotFoundError(None, None, "No kernel" + "ü" * 100_000)
+    with pytest.raises(errors.NotFoundError, match=r"^No kernelü+ \.\.\.$"):
+        worker.register_graph("s", PART)
+
+
+def test_an_error_of_a_step_stands_in_its_response(address: str, task: Recorder) -> None:
+    task.answer = errors.UnavailableError(None, None, "ps is away")
+    with channels.open_channel(address) as channel:
+        run = channels.method(channel, channels.MASTER, "RunStep")
+        response = run(wire.RunStepRequest(store_errors_in_response_body=True))
+        assert (response.status_code, response.status_error_message) == (14, "ps is away")
+        with pytest.raises(grpc.RpcError, match="ps is away"):
+            run(wire.RunStepRequest())
+
+
+def test_the_last_response_of_a_step_has_metadata(address: str, task: Recorder) -> None:
+    task.answer = []
+    with channels.open_channel(address) as channel:
+        response = channels.method(channel, channels.MASTER, "RunStep")(wire.RunStepRequest())
+        assert response.HasField("metadata")
+
+
+def test_a_step_that_is_sent_twice_runs_once(
+    address: str, task: Recorder, aside: futures.Executor, eventually: Any
+) -> None:
+    task.answer = [np.float32(1)]
+    task.gate = threading.Event()
+    request = wire.RunStepRequest(fetch=["y:0"], request_id=77, store_errors_in_response_body=True)
+    with channels.open_channel(address) as channel:
+        run = channels.method(channel, channels.MASTER, "RunStep")
+        both = [aside.submit(run, request) for _ in range(2)]
+        eventually(lambda: task.asked)
+        task.gate.set()
+        responses = [each.result(20) for each in both]
+        late = run(request)
+    assert len(task.asked) == 1
+    assert responses[0].tensor[0].name == "y:0"
+    # The second may have come after the first had ended; then it learns that its answer is lost.
+    assert responses[1].status_code in (0, errors.ABORTED)
+    assert late.status_code == errors.ABORTED
+    assert "has run already" in late.status_error_message
+
+
+def test_a_request_that_contradicts_itself_is_an_invalid_argument(address: str) -> None:
+    with channels.open_channel(address) as channel:
+        register = channels.method(channel, channels.WORKER, "RegisterGraph")
+        with pytest.raises(grpc.RpcError, match="INVALID_ARGUMENT"):
+            register(wire.RegisterGraphRequest(leg=[1, 2]))
+        create = channels.method(channel, channels.MASTER, "CreateSession")
+        request = wire.CreateSessionRequest()
+        request.config.operation_timeout_in_ms = -1
+        with pytest.raises(grpc.RpcError, match="operation_timeout_in_ms must not be negative"):
+            create(request)
+
+
+def test_many_blocked_calls_do_not_hold_up_the_next(
+    worker: client.GrpcWorker, task: Recorder, eventually: Any
+) -> None:
+    task.gate = gate = threading.Event()
+    with futures.ThreadPoolExecutor(40) as callers:
+        blocked = [callers.submit(worker.deregister_graph, str(each)) for each in range(40)]
+        eventually(lambda: len(task.asked) == 40)
+        task.gate = None
+        task.answer = interfaces.WorkerStatus(1, ())
+        assert worker.get_status().incarnation == 1
+        gate.set()
+        for call in blocked:
+            call.result(20)
+
+
+def test_a_port_in_use_is_an_unknown_error_that_names_it(address: str, task: Recorder) -> None:
+    port = int(address.rpartition(":")[2])
+    with pytest.raises(
+        errors.UnknownError, match=rf"Could not start gRPC server on 127\.0\.0\.1:{port}: "
+    ):
+        server.ControlServer("127.0.0.1", port, task, task, task.connect)
+
+
+def test_nobody_at_the_address_is_unavailable_at_once() -> None:
+    nobody = client.GrpcWorker("127.0.0.1:1")
+    with pytest.raises(errors.UnavailableError, match=r"From 127\.0\.0\.1:1: "):
+        nobody.get_status()
+    nobody.close()
+
+
+def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
+    settings = config.SessionConfig(operation_timeout_ms=300)
+    nobody = client.GrpcMaster("grpc://127.0.0.1:1")
+    with pytest.raises(errors.DeadlineExceededError):
+        nobody.create_session((), settings)
+    nobody.close()
+
+
+def test_a_connection_that_was_closed_is_unavailable(
+    worker: client.GrpcWorker, task: Recorder
+) -> None:
+    worker.close()
+    with pytest.raises(errors.UnavailableError, match="was closed"):
+        worker.get_status()
+
+
+def test_peers_have_one_channel_each_and_only_those_of_the_cluster(address: str) -> None:
+    peers = client.Peers({"/job:ps/replica:0/task:0": address})
+    assert peers.worker("/job:ps/replica:0/task:0") is peers.worker("/job:ps/replica:0/task:0")
+    with pytest.raises(errors.InvalidArgumentError, match="task:1 is not in the cluster: /job:ps"):
+        peers.worker("/job:ps/replica:0/task:1")
+    peers.close()
+
+
+def test_a_server_that_came_back_is_found_again(task: Recorder) -> None:
+    task.answer = interfaces.WorkerStatus(1, ())
+    first = server.ControlServer("127.0.0.1", 0, task, task, task.connect)
+    first.start()
+    with contextlib.closing(client.GrpcMaster(f"grpc://127.0.0.1:{first.port}")) as master:
+        task.answer = "1"
+        assert master.create_session((), config.SessionConfig()) == "1"
+        first.stop()
+        with pytest.raises(errors.UnavailableError):
+            master.extend_session("1", (), 0)
+        second = server.ControlServer("127.0.0.1", first.port, task, task, task.connect)
+        second.start()
+        task.answer = "2"
+        assert master.create_session((), config.SessionConfig()) == "2"
+        second.stop()

@@ -1,0 +1,68 @@
+"""The threads that answer calls: as many as needed, used again, and never in the way of the end."""
+
+import subprocess
+import sys
+import threading
+from concurrent import futures
+from typing import Any
+
+import pytest
+
+from capstan.transport.grpc import threads
+
+PROGRAM = """
+import threading
+from capstan.transport.grpc import threads
+
+started = threading.Event()
+def block():
+    started.set()
+    threading.Event().wait()
+threads.DaemonThreads(2, "call").submit(block)
+started.wait()
+print("over")
+"""
+
+
+def test_a_thread_that_is_idle_is_used_again(eventually: Any) -> None:
+    pool = threads.DaemonThreads(8, "idle")
+    names: set[str] = set()
+    for _ in range(20):
+        pool.submit(lambda: names.add(threading.current_thread().name)).result(20)
+    assert len(names) < 8
+    pool.shutdown()
+    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("idle")])
+
+
+def test_beyond_the_limit_calls_wait_for_a_thread() -> None:
+    pool = threads.DaemonThreads(2, "busy")
+    gate = threading.Event()
+    blocked = [pool.submit(gate.wait, 20) for _ in range(2)]
+    third = pool.submit(lambda: 3)
+    assert not futures.wait([third], 0.05).done
+    gate.set()
+    assert third.result(20) == 3
+    assert all(each.result(20) for each in blocked)
+    pool.shutdown()
+
+
+def test_errors_belong_to_who_asked() -> None:
+    pool = threads.DaemonThreads(1, "errors")
+    with pytest.raises(ZeroDivisionError):
+        pool.submit(lambda: 1 // 0).result(20)
+    assert pool.submit(lambda: 1).result(20) == 1
+    pool.shutdown()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool.submit(lambda: 1)
+
+
+def test_a_blocked_call_does_not_keep_the_process_alive() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert done.stdout == "over\n"

@@ -1,0 +1,195 @@
+"""The door of the socket plane: who is let in, who is not, and what a stranger can do."""
+
+import contextlib
+import dataclasses
+import socket
+import struct
+import threading
+import time
+from concurrent import futures
+from typing import Any
+
+import numpy as np
+import pytest
+
+from capstan import errors
+from capstan.transport import api, frames, interfaces, listener, stream
+
+PATIENCE_S = 20.0
+
+
+def dial(offer: interfaces.Offer) -> stream.StreamLink:
+    return listener.connect("127.0.0.1", offer, "the listener")
+
+
+def stranger(tcp: Any) -> socket.socket:
+    """A connection without a token."""
+    sock = socket.create_connection(("127.0.0.1", int(tcp.offer().address)))
+    sock.settimeout(PATIENCE_S)
+    return sock
+
+
+def assert_closed(sock: socket.socket) -> None:
+    # A reset means that it was closed with our bytes unread.
+    with sock, contextlib.suppress(ConnectionResetError):
+        assert sock.recv(1) == b""
+
+
+def header(**changed: int) -> bytes:
+    fields = {"magic": frames.MAGIC, "kind": 3, "step": 1, "subject": 1, "rows": 0}
+    fields |= {"table": 0, "payload": 0} | changed
+    return frames.HEADER.pack(*fields.values())
+
+
+def raw_pair(tcp: Any) -> tuple[socket.socket, api.Link]:
+    """A link whose other end is a bare socket that was let in."""
+    offer = tcp.offer()
+    sock = socket.create_connection(("127.0.0.1", int(offer.address)))
+    token = np.frombuffer(offer.token, np.uint8)
+    for part in frames.Encoder().encode(api.Frame(api.Kind.HELLO, 0, 0, (token,))):
+        sock.sendall(part)
+    sock.settimeout(PATIENCE_S)
+    assert len(sock.recv(frames.HEADER.size, socket.MSG_WAITALL)) == frames.HEADER.size
+    return sock, tcp.accepted()
+
+
+def test_the_listener_knows_which_task_dials() -> None:
+    met: futures.Future[listener.Hello] = futures.Future()
+    door = listener.Listener("127.0.0.1", 7, lambda link, hello: met.set_result(hello))
+    link = dial(door.connect("/job:worker/replica:0/task:3", 7, ("memory", listener.PLANE)))
+    assert met.result(PATIENCE_S) == listener.Hello("/job:worker/replica:0/task:3")
+    link.close()
+    door.close()
+
+
+def test_a_token_opens_the_door_once(tcp: Any) -> None:
+    offer = tcp.offer()
+    dial(offer).close()
+    with pytest.raises(errors.UnavailableError, match="did not let us in"):
+        dial(offer)
+
+
+def test_a_wrong_token_opens_nothing(tcp: Any) -> None:
+    with pytest.raises(errors.UnavailableError, match="did not let us in"):
+        dial(dataclasses.replace(tcp.offer(), token=bytes(32)))
+
+
+def test_an_offer_is_for_one_incarnation(tcp: Any) -> None:
+    with pytest.raises(errors.AbortedError, match=r"expects incarnation 40 .* incarnation 41.*new"):
+        tcp.listener.connect("/job:worker", 40, (listener.PLANE,))
+
+
+def test_a_task_without_a_common_plane_is_told_so(tcp: Any) -> None:
+    with pytest.raises(errors.UnimplementedError, match="offers memory, this task tcp"):
+        tcp.listener.connect("/job:worker", 41, ("memory",))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n",
+        header(kind=1),
+        header(kind=2),
+        header(kind=1, rows=1, table=24, payload=1 << 30),
+        header(kind=1, rows=1, table=(1 << 20) + 1),
+        header(kind=1, rows=1, table=24, payload=32)
+        + struct.pack("<IHHQQ", 0, 4, 1, 32, 32)
+        + bytes(32),
+    ],
+    ids=["http", "no-token", "not-hello", "giant-payload", "giant-table", "zero-token"],
+)
+def test_a_stranger_is_shown_out_whatever_he_says(tcp: Any, said: bytes) -> None:
+    sock = stranger(tcp)
+    sock.sendall(said)
+    assert_closed(sock)
+    near, far = tcp.pair()
+    near.send(api.Frame(api.Kind.LEG, 1, 1))
+    assert far.recv().step == 1
+
+
+def test_a_stranger_who_hangs_up_is_forgotten(tcp: Any, eventually: Any) -> None:
+    stranger(tcp).close()
+    mute = stranger(tcp)
+    tcp.pair()
+    mute.close()
+    eventually(lambda: sum(thread.name == "capstan-link" for thread in threading.enumerate()) == 1)
+
+
+@pytest.mark.parametrize(
+    "said, error",
+    [
+        (b"nonsense, " * 10, errors.DataLossError),
+        (header(rows=1, table=24, payload=1 << 40), errors.ResourceExhaustedError),
+        (header(rows=1, table=1 << 30), errors.ResourceExhaustedError),
+        (header(rows=9, table=24), errors.DataLossError),
+    ],
+)
+def test_a_peer_that_sends_no_frame_loses_the_link(tcp: Any, said: bytes, error: Any) -> None:
+    sock, link = raw_pair(tcp)
+    sock.sendall(said)
+    with pytest.raises(error):
+        link.recv()
+    assert link.fileno() == -1
+    with pytest.raises(errors.UnavailableError, match="A frame"):
+        link.recv()
+    assert_closed(sock)
+
+
+def test_a_deadline_may_pass_in_the_middle_of_a_frame(tcp: Any) -> None:
+    sock, link = raw_pair(tcp)
+    sent = api.Frame(api.Kind.LEG, 1, 1, [np.arange(50_000)])
+    data = b"".join(frames.Encoder().encode(sent))
+    for cut in (10, 40, 100, 30_000):
+        piece, data = data[:cut], data[cut:]
+        sock.sendall(piece)
+        with pytest.raises(errors.DeadlineExceededError):
+            link.recv(time.monotonic() + 0.02)
+        assert link.pending()
+    sock.sendall(data)
+    np.testing.assert_array_equal(link.recv().values[0], np.arange(50_000))
+    assert not link.pending()
+    sock.close()
+
+
+def test_the_end_of_the_listener_is_the_end_of_its_links(
+    tcp: Any, aside: futures.Executor, eventually: Any
+) -> None:
+    near, far = tcp.pair()
+    waiting = aside.submit(far.recv)
+    eventually(waiting.running)
+    offer = tcp.offer()
+    tcp.listener.close()
+    tcp.listener.close()
+    with pytest.raises(errors.UnavailableError):
+        waiting.result(PATIENCE_S)
+    with pytest.raises(errors.UnavailableError):
+        near.recv()
+    with pytest.raises(errors.UnavailableError, match="Cannot connect"):
+        dial(offer)
+    with pytest.raises(errors.UnavailableError, match="shutting down"):
+        tcp.offer()
+
+
+def test_nothing_is_left_of_links_that_ended(tcp: Any, eventually: Any) -> None:
+    def threads() -> int:
+        return threading.active_count()
+
+    before = threads()
+
+    def answer(link: api.Link, hello: listener.Hello) -> None:
+        while True:
+            link.send(link.recv())
+
+    door = listener.Listener("127.0.0.1", 1, answer)
+    for _ in range(20):
+        link = dial(door.connect("/job:worker", 1, (listener.PLANE,)))
+        link.send(api.Frame(api.Kind.START, 1, 1))
+        link.recv()
+        link.close()
+    door.close()
+    eventually(lambda: threads() == before)
+
+
+def test_a_host_that_is_not_ours_is_named() -> None:
+    with pytest.raises(errors.UnavailableError, match=r"Cannot listen .* 'nowhere\.invalid'"):
+        listener.Listener("nowhere.invalid", 1, lambda link, hello: None)
