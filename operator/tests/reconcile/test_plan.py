@@ -70,6 +70,7 @@ def test_a_worker_that_failed_comes_back_alone_after_its_wait() -> None:
     world.wait(10).fail("worker-1", code=1, words="ValueError: boom\n").settle()
     row = world.row("worker-1")
     assert (row.state.value, row.attempt, row.uid) == ("BackOff", 2, None)
+    assert row.started_at is None
     assert (row.exit_code, row.message) == (1, "ValueError: boom\n")
     assert row.finished_at == START + timedelta(seconds=10)
     assert row.retry_at == world.again_at

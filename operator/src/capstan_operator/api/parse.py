@@ -31,7 +31,7 @@ def parse(text: str) -> TrainingJob:
         raise Invalid(tuple(fault for fault in found if fault.path in IDENTITY))
     found += [Fault(rule.path, rule.message) for rule in rules.RULES if not rule.holds(raw)]
     if found or job is None:
-        raise Invalid(tuple(dict.fromkeys(found)))
+        raise Invalid(tuple(found))
     return job
 
 
