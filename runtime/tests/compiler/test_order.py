@@ -85,3 +85,14 @@ def test_names_that_the_graph_does_not_have_are_told(
 ) -> None:
     with pytest.raises(errors.NotFoundError, match=words):
         prune.prune({"a": node.Node("a", "X")}, feeds, fetches, targets)
+
+
+def test_a_control_dependency_on_a_fed_placeholder_is_fulfilled_on_another_node_it_stays() -> None:
+    nodes = {
+        "x": node.Node("x", "Placeholder"),
+        "other": node.Node("other", "X"),
+        "y": node.Node("y", "X", (Edge("x"), Edge("other")), ("x", "other")),
+    }
+    kept = prune.prune(nodes, [Edge("x"), Edge("other")], [Edge("y")], [])
+    assert set(kept) == {"other", "y"}
+    assert kept["y"].control == ("other",)

@@ -7,6 +7,8 @@ from capstan import errors
 from capstan.core import node
 from capstan.graph import order
 
+_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+
 
 def prune(
     nodes: Mapping[str, node.Node],
@@ -17,8 +19,8 @@ def prune(
     """Return the nodes to run, in topological order.
 
     A fed tensor needs no producer; the producer stays only when something else needs it. A control
-    dependency on a fed node is still a dependency, as in TensorFlow. Edges to fed tensors stay in
-    place.
+    dependency on a fed node is still one, as in TensorFlow, but on a fed placeholder it is
+    fulfilled. Edges to fed tensors stay in place.
 
     Raises:
         NotFoundError: a feed, fetch or target names no node of the graph.
@@ -33,13 +35,16 @@ def prune(
             if name not in nodes:
                 raise errors.NotFoundError(None, None, f"{kind} {name}: not found")
     fed = frozenset(feeds)
-    cut = (
-        {
-            name: replace(item, inputs=tuple(edge for edge in item.inputs if edge not in fed))
-            for name, item in nodes.items()
-        }
-        if fed
-        else dict(nodes)
-    )
+    fulfilled = {edge.node for edge in feeds if nodes[edge.node].op in _PLACEHOLDERS}
+    freed = {
+        name: replace(item, control=tuple(c for c in item.control if c not in fulfilled))
+        if not fulfilled.isdisjoint(item.control)
+        else item
+        for name, item in nodes.items()
+    }
+    cut = {
+        name: replace(item, inputs=tuple(edge for edge in item.inputs if edge not in fed))
+        for name, item in freed.items()
+    }
     roots = [edge.node for edge in fetches if edge not in fed] + list(targets)
-    return {name: nodes[name] for name in order.topological(cut, roots)}
+    return {name: freed[name] for name in order.topological(cut, roots)}

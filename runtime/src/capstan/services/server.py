@@ -16,7 +16,7 @@ from capstan.core import config as settings_of
 from capstan.core import devices
 from capstan.resources import containers
 from capstan.services import cores, first_process, master, targets, worker
-from capstan.transport import listener, pool
+from capstan.transport import dialer, listener, pool
 from capstan.transport.grpc import client, server
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1"})
@@ -55,7 +55,7 @@ class Server:
             UnknownError: the port is taken.
         """
         self._def = _definition(server_or_cluster_def, job_name, task_index, protocol)
-        self._settings = settings_of.SessionConfig.from_proto(config)
+        self.settings = settings_of.SessionConfig.from_proto(config)
         self._started = False
         self._task = devices.task_name(self._def.job_name, self._def.task_index)
         self._build(self._def.cluster.task_address(self._def.job_name, self._def.task_index))
@@ -83,7 +83,7 @@ class Server:
             return
         self._started = True
         self._control.start()
-        targets.publish(self.target, self._master, self._settings)
+        targets.publish(self.target, self)
         logging.getLogger("capstan").info("Started server with target: %s", self.target)
 
     def join(self) -> None:
@@ -99,17 +99,17 @@ class Server:
         host, port = _parse(address)
         incarnation = secrets.randbits(62) | 1
         held = containers.ResourceManager(self._def.job_name)
-        offered = targets.cpu_devices(self._task, incarnation, self._settings)
+        offered = targets.cpu_devices(self._task, incarnation, self.settings)
         home = worker.Worker(self._task, offered, incarnation, held)
         addresses = self._def.cluster.tasks()
         usable = cores.usable()
-        cores.limit(cores.threads_for(self._settings, self._task, addresses, usable))
+        cores.limit(cores.threads_for(self.settings, self._task, addresses, usable))
         peers = client.Peers(addresses)
-        links = pool.Pool(self._task, addresses, peers.worker)
+        links = pool.Pool(dialer.StreamDialer(self._task, addresses, peers.worker))
         steps = worker.StepServer(home, links, peers.worker)
         self._listener = listener.Listener(host, incarnation, steps.serve)
-        self._master = master.Master(home, list(addresses), peers.worker, links)
-        self._control = server.ControlServer(host, port, self._master, home, self._listener.connect)
+        self.master = master.Master(home, list(addresses), peers.worker, links)
+        self._control = server.ControlServer(host, port, self.master, home, self._listener.connect)
 
 
 def _definition(

@@ -5,6 +5,7 @@ master, it does not connect to it.
 """
 
 import secrets
+from typing import Protocol
 
 from capstan import errors
 from capstan.core import config
@@ -12,19 +13,27 @@ from capstan.resources import containers
 from capstan.services import master, worker
 from capstan.transport import api, interfaces
 
-_TARGETS: dict[str, tuple[interfaces.MasterApi, config.SessionConfig]] = {}
+
+class Owner(Protocol):
+    """What serves a target; it lives as long as the target is known."""
+
+    @property
+    def master(self) -> interfaces.MasterApi:
+        """Who runs the sessions."""
+
+    @property
+    def settings(self) -> config.SessionConfig:
+        """What sessions get that bring no settings of their own."""
+
+
+_TARGETS: dict[str, Owner] = {}
 
 LOCALHOST = "/job:localhost/replica:0/task:0"
 
 
-def publish(target: str, local: interfaces.MasterApi, settings: config.SessionConfig) -> None:
-    """Let sessions of this process reach `local` under `target`; `settings` are their default."""
-    _TARGETS[target] = local, settings
-
-
-def withdraw(target: str) -> None:
-    """Undo `publish`."""
-    _TARGETS.pop(target, None)
+def publish(target: str, owner: Owner) -> None:
+    """Let sessions of this process reach the master of `owner` under `target`, for good."""
+    _TARGETS[target] = owner
 
 
 def find(
@@ -38,8 +47,8 @@ def find(
         NotFoundError: `target` is neither empty nor of the form `grpc://host:port`.
     """
     if target in _TARGETS:
-        local, defaults = _TARGETS[target]
-        return local, settings or defaults
+        owner = _TARGETS[target]
+        return owner.master, settings or owner.settings
     chosen = settings or config.SessionConfig()
     if not target:
         return _direct(chosen), chosen

@@ -12,18 +12,20 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent import futures
 
 from capstan import errors
 from capstan.executor import program, run
 from capstan.partition import parts
 from capstan.resources import containers
 from capstan.transport import api, interfaces, listener
+from capstan.transport.grpc import threads
 
 Peers = Callable[[str], interfaces.WorkerApi]
 
 _TOMBSTONES = 4096
 """Steps remembered after their end, and steps whose messages wait for their start. A guess."""
+
+_PUSH_THREADS = 64
 
 _PUSH_SECONDS = 10.0
 """How long a message for a third task waits for that task to be reachable."""
@@ -104,7 +106,7 @@ class StepServer:
         self._runs: dict[int, run.PartRun] = {}
         self._early: OrderedDict[int, list[api.Frame]] = OrderedDict()
         self._ended: OrderedDict[int, None] = OrderedDict()
-        self._pool = futures.ThreadPoolExecutor(64, thread_name_prefix="capstan-push")
+        self._pool = threads.DaemonThreads(_PUSH_THREADS, "capstan-push")
 
     def serve(self, link: api.Link, hello: listener.Hello) -> None:
         """Answer `link` until it ends. Blocks; one thread per link."""
@@ -130,7 +132,7 @@ class StepServer:
 
     def close(self) -> None:
         """Start no more work for pushed messages."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown()
 
     def _start(self, frame: api.Frame, link: api.Link, peer: str) -> None:
         step = frame.step
