@@ -67,11 +67,11 @@ class Interpreter:
         ]
         kernel, function = self._functions.get(op) or self._make(op, declared)
         buffers = _buffers(op) if kernel.out and self.with_buffers else ()
-        before = [_copy(argument) for argument in arguments]
+        before = [_copy(value) for value in inputs]
         result = function(*arguments, *buffers)
-        for argument, copy in zip(arguments, before, strict=True):
-            if isinstance(argument, np.ndarray):
-                np.testing.assert_array_equal(argument, copy, f"{op.type} wrote to its input")
+        for value, copy in zip(inputs, before, strict=True):
+            if isinstance(value, np.ndarray):
+                np.testing.assert_array_equal(value, copy, f"{op.type} wrote to its input")
         results = result if isinstance(result, tuple) else () if result is None else (result,)
         assert len(results) == len(op.outputs), f"{op.type} gave {len(results)} values"
         for tensor, value, buffer in zip(op.outputs, results, buffers or results, strict=True):

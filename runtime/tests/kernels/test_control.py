@@ -1,0 +1,68 @@
+"""Placeholders, barriers and assertions."""
+
+import interpreter
+import numpy as np
+import pytest
+
+from capstan import errors
+from capstan.core import dtypes, shapes
+from capstan.framework import convert
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+from capstan.kernels import control
+
+
+@pytest.fixture(autouse=True)
+def graph() -> object:
+    with graphs.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.mark.parametrize(
+    "dtype, shape, ending",
+    [
+        (dtypes.float32, [None, 2], "dtype float and shape [?,2]"),
+        (dtypes.float64, [3], "dtype double and shape [3]"),
+        (dtypes.float16, [], "dtype half"),
+        (dtypes.string, None, "dtype string"),
+    ],
+)
+def test_a_placeholder_that_is_not_fed_says_what_it_needs(
+    dtype: dtypes.DType, shape: list[int | None] | None, ending: str
+) -> None:
+    x = raw.Placeholder(dtype=dtype, shape=shapes.TensorShape(shape), name="x")
+    with pytest.raises(errors.InvalidArgumentError) as raised:
+        interpreter.Interpreter().run(x)
+    assert str(raised.value) == f"You must feed a value for placeholder tensor 'x' with {ending}"
+
+
+def test_a_placeholder_with_default_is_the_default_unless_fed() -> None:
+    x = raw.PlaceholderWithDefault(convert.constant([1.0, 2.0]), shape=[None])
+    assert x.shape.internal == (None,)
+    runner = interpreter.Interpreter()
+    np.testing.assert_array_equal(runner.run(x), [1, 2])
+    np.testing.assert_array_equal(runner.run(x, {x: [3.0]}), [3])
+
+
+def test_a_no_op_gives_nothing() -> None:
+    assert interpreter.Interpreter().run(raw.NoOp()) is None
+
+
+def test_a_broken_assertion_shows_its_data() -> None:
+    check = raw.Assert(False, ["x = ", np.array([[1, 2], [3, 4]])], summarize=3)
+    with pytest.raises(errors.InvalidArgumentError) as raised:
+        interpreter.Interpreter().run(check)
+    assert str(raised.value) == "assertion failed: [x = ] [[1 2][3]...]"
+
+
+@pytest.mark.parametrize(
+    "value, limit, text",
+    [
+        (np.array([1.5, 2.0]), -1, "1.5 2"),
+        (np.array([True, False]), 1, "1..."),
+        (np.array([], np.float32), 3, ""),
+        (np.array(b"\xff", object), 3, "\\xff"),
+    ],
+)
+def test_summaries_are_short(value: object, limit: int, text: str) -> None:
+    assert control.summary(value, limit) == text  # type: ignore[arg-type]

@@ -1,0 +1,130 @@
+"""Reference variables: shared cells, changed under their lock."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import interpreter
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capstan import errors
+from capstan.core import dtypes
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[graphs.Graph]:
+    with graphs.Graph().as_default() as graph:
+        yield graph
+
+
+def make(
+    name: str = "v", shape: Any = (3,), dtype: dtypes.DType = dtypes.float32, **names: Any
+) -> Any:
+    return raw.VariableV2(dtype=dtype, shape=shape, name=name, **names)
+
+
+def test_a_variable_keeps_its_value_between_steps() -> None:
+    ref, runner = make(), interpreter.Interpreter()
+    runner.run(raw.Assign(ref, [1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(runner.run(raw.AssignAdd(ref, [1.0, 1.0, 1.0])), [2, 3, 4])
+    np.testing.assert_array_equal(runner.run(raw.AssignSub(ref, [0.0, 3.0, 0.0])), [2, 0, 4])
+    np.testing.assert_array_equal(runner.run(raw.Identity(ref)), [2, 0, 4])
+
+
+def test_a_variable_without_value_says_so() -> None:
+    ref, runner = make("weights"), interpreter.Interpreter()
+    for use in (raw.Identity(ref), raw.AssignAdd(ref, [1.0] * 3), raw.ScatterAdd(ref, [0], [1.0])):
+        with pytest.raises(errors.FailedPreconditionError) as raised:
+            runner.run(use)
+        assert "Attempting to use uninitialized value weights" in str(raised.value)
+    is_set = raw.IsVariableInitialized(ref)
+    assert not runner.run(is_set)
+    runner.run(raw.Assign(ref, [0.0] * 3))
+    assert runner.run(is_set)
+
+
+def test_one_name_is_one_variable_and_containers_keep_apart() -> None:
+    runner = interpreter.Interpreter()
+    one = make("one", shared_name="shared")
+    two = make("two", shared_name="shared")
+    apart = make("three", shared_name="shared", container="box")
+    runner.run([raw.Assign(one, [1.0] * 3), raw.Assign(apart, [2.0] * 3)])
+    np.testing.assert_array_equal(runner.run(raw.Identity(two)), [1, 1, 1])
+    np.testing.assert_array_equal(runner.run(raw.Identity(apart)), [2, 2, 2])
+
+
+def test_a_variable_takes_another_shape_only_without_validation() -> None:
+    ref, runner = make(shape=None), interpreter.Interpreter()
+    runner.run(raw.Assign(ref, [1.0, 2.0]))
+    with pytest.raises(errors.InvalidArgumentError) as raised:
+        runner.run(raw.Assign(ref, [1.0, 2.0, 3.0]))
+    assert "lhs shape= [2] rhs shape= [3]" in str(raised.value)
+    runner.run(raw.Assign(ref, [[1.0]], validate_shape=False))
+    np.testing.assert_array_equal(runner.run(raw.Identity(ref)), [[1]])
+
+
+def test_an_update_of_another_size_is_refused() -> None:
+    ref, runner = make(shape=None), interpreter.Interpreter()
+    runner.run(raw.Assign(ref, [1.0, 2.0]))
+    with pytest.raises(errors.InvalidArgumentError, match="must be the same size"):
+        runner.run(raw.AssignAdd(ref, 1.0))
+
+
+def test_a_variable_may_be_added_to_itself() -> None:
+    ref, runner = make(), interpreter.Interpreter()
+    runner.run(raw.Assign(ref, [1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(runner.run(raw.AssignAdd(ref, ref)), [2, 4, 6])
+
+
+@settings(deadline=None, max_examples=50)
+@given(data=st.data())
+def test_scattering_adds_up_what_meets_in_a_row(data: Any) -> None:
+    rows = data.draw(st.integers(1, 5))
+    indices = np.array(data.draw(st.lists(st.integers(0, rows - 1), max_size=8)), np.int32)
+    random = np.random.default_rng(data.draw(st.integers(0, 99)))
+    table, updates = random.normal(size=(rows, 2)), random.normal(size=(len(indices), 2))
+    for op, ufunc in (("ScatterAdd", np.add), ("ScatterSub", np.subtract)):
+        expected = table.copy()
+        ufunc.at(expected, indices, updates)
+        ref, runner = make(op, table.shape, dtypes.float64), interpreter.Interpreter()
+        runner.run(raw.Assign(ref, table))
+        found = runner.run(getattr(raw, op)(ref, indices, updates))
+        np.testing.assert_allclose(found, expected)
+
+
+def test_scattering_an_update_sets_rows() -> None:
+    ref, runner = make(), interpreter.Interpreter()
+    runner.run(raw.Assign(ref, [1.0, 2.0, 3.0]))
+    found = runner.run(raw.ScatterUpdate(ref, [[2], [0]], [[8.0], [9.0]]))
+    np.testing.assert_array_equal(found, [9, 2, 8])
+
+
+def test_scattering_outside_is_refused_and_changes_nothing() -> None:
+    ref, runner = make(shape=None), interpreter.Interpreter()
+    runner.run(raw.Assign(ref, [1.0, 2.0, 3.0]))
+    with pytest.raises(errors.InvalidArgumentError) as raised:
+        runner.run(raw.ScatterAdd(ref, [0, 3], [1.0, 1.0]))
+    assert "indices[1] = 3 is not in [0, 3)" in str(raised.value)
+    with pytest.raises(errors.InvalidArgumentError, match="Must have updates"):
+        runner.run(raw.ScatterAdd(ref, [0], [1.0, 1.0]))
+    np.testing.assert_array_equal(runner.run(raw.Identity(ref)), [1, 2, 3])
+
+
+def test_no_addition_of_many_threads_is_lost() -> None:
+    ref, runner = make(shape=(1000,)), interpreter.Interpreter()
+    runner.run(raw.Assign(ref, np.zeros(1000, np.float32)))
+    add = raw.AssignAdd(ref, np.ones(1000, np.float32))
+    runner.run(add)
+    threads = [
+        threading.Thread(target=lambda: [runner.run(add.op) for _ in range(50)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(runner.run(raw.Identity(ref)), np.full(1000, 201))
