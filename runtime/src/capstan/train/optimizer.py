@@ -200,12 +200,7 @@ class Optimizer:
         key = name, colocate_with.graph
         if key not in self._non_slots:
             with colocate_with.graph.colocate_with(colocate_with):
-                self._non_slots[key] = variables.Variable(
-                    initial_value,
-                    name=name,
-                    trainable=False,
-                    dtype=colocate_with.dtype.base_dtype,
-                )
+                self._non_slots[key] = variables.Variable(initial_value, name=name, trainable=False)
         return self._non_slots[key]
 
     # --- what subclasses say

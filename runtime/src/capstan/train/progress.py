@@ -10,12 +10,12 @@ import json
 import os
 import pathlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from capstan.api import logging
-from capstan.train import hook, metrics, steps
+from capstan.train import hook, metrics, reporting, steps
 
 VARIABLE = "CAPSTAN_PROGRESS_FILE"
 
@@ -24,8 +24,9 @@ class ProgressHook(hook.SessionRunHook):
     """Writes step, rate and metrics to `path`, every `every_secs` seconds at most and at the end.
 
     The metrics are those of `reporters`, other hooks of the session; the hook comes after them, so
-    that it sees their last values. A file that cannot be written is logged once and then left be:
-    training goes on. Does nothing in a graph without a global step.
+    that it sees their last values. The last report has those of a FinalOpsHook alone, if there is
+    one: what came out, and not what was logged on the way. A file that cannot be written is logged
+    once and then left be: training goes on. Does nothing in a graph without a global step.
     """
 
     def __init__(
@@ -64,16 +65,17 @@ class ProgressHook(hook.SessionRunHook):
 
     def end(self, session: Any) -> None:
         if self._global_step is not None:
-            self._write(int(session.run(self._global_step)))
+            final = [one for one in self._reporters if isinstance(one, reporting.FinalOpsHook)]
+            self._write(int(session.run(self._global_step)), metrics.merged(final))
 
-    def _write(self, step: int) -> None:
+    def _write(self, step: int, outcome: Mapping[str, float] | None = None) -> None:
         now = self._clock()
         self._measure(step, now)
         self._due = now + self._every_secs
         document: dict[str, Any] = {"step": step}
         if self._rate is not None:
             document["stepsPerSecond"] = round(self._rate, 3)
-        document["metrics"] = metrics.merged(self._reporters)
+        document["metrics"] = outcome or metrics.merged(self._reporters)
         document["updatedAt"] = datetime.fromtimestamp(now, UTC).isoformat()
         try:
             replace(self._path, json.dumps(document))
@@ -89,7 +91,7 @@ class ProgressHook(hook.SessionRunHook):
             return
         last_step, last_time = self._last
         elapsed = now - last_time
-        if elapsed >= self._every_secs or (self._rate is None and elapsed > 0):
+        if elapsed > 0 and (elapsed >= self._every_secs or self._rate is None):
             self._rate = (step - last_step) / elapsed
             self._last = step, now
 

@@ -1,0 +1,350 @@
+"""Hooks do what they promise around the runs of a real session."""
+
+import json
+import pathlib
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.train import metrics
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def count_up() -> Any:
+    """A graph that counts its global step, by one a run."""
+    step = tf.train.get_or_create_global_step()
+    return step.assign_add(1)
+
+
+def train(up: Any, *hooks: tf.train.SessionRunHook, runs: int = 100) -> int:
+    """Run until a hook asks for a stop; return how often."""
+    made = 0
+    with tf.train.MonitoredSession(hooks=hooks) as session:
+        while not session.should_stop() and made < runs:
+            session.run(up)
+            made += 1
+    return made
+
+
+def test_training_stops_at_the_last_step():
+    assert train(count_up(), tf.train.StopAtStepHook(last_step=7)) == 7
+
+
+def test_training_stops_after_a_number_of_steps():
+    up = count_up()
+    start = tf.train.Scaffold(
+        init_op=tf.group(tf.assign(tf.train.get_global_step(), 10)),
+        local_init_op=tf.no_op(),
+    )
+    hook = tf.train.StopAtStepHook(num_steps=4)
+    creator = tf.train.ChiefSessionCreator(start)
+    with tf.train.MonitoredSession(creator, [hook]) as session:
+        while not session.should_stop():
+            last = session.run(up)
+    assert last == 14
+
+
+def test_a_run_that_counts_several_steps_may_pass_the_last_one():
+    step = tf.train.get_or_create_global_step()
+    assert train(step.assign_add(4), tf.train.StopAtStepHook(last_step=7)) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({}, "One of num_steps or last_step must be specified."),
+        ({"num_steps": 1, "last_step": 1}, "Only one of num_steps or last_step can be specified."),
+    ],
+)
+def test_a_stop_is_given_in_one_way(arguments: dict[str, int], message: str):
+    with pytest.raises(ValueError, match=message):
+        tf.train.StopAtStepHook(**arguments)
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        tf.train.StopAtStepHook(last_step=1),
+        tf.train.StepCounterHook(),
+        tf.train.GlobalStepWaiterHook(1),
+        tf.train.CheckpointSaverHook("unused", save_steps=1),
+    ],
+    ids=lambda hook: type(hook).__name__,
+)
+def test_hooks_that_need_a_global_step_say_so(hook: tf.train.SessionRunHook):
+    with pytest.raises(RuntimeError, match=f"should be created to use {type(hook).__name__}"):
+        tf.train.MonitoredSession(hooks=[hook])
+
+
+def test_tensors_are_logged_at_intervals(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "capstan")
+    up = count_up()
+    train(up, tf.train.LoggingTensorHook({"up": up, "half": up / 2}, every_n_iter=3), runs=7)
+    lines = [text.partition(" (")[0] for text in caplog.messages if text.startswith("up = ")]
+    assert lines == ["up = 1, half = 0.5", "up = 4, half = 2.0", "up = 7, half = 3.5"]
+
+
+def test_tensors_are_logged_by_their_names(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "capstan")
+    tf.Variable(5, name="five")
+    up = count_up()
+    train(up, tf.train.LoggingTensorHook(["five:0", up], at_end=True), runs=2)
+    assert "five = 5, AssignAdd = 3" in caplog.messages
+
+
+def test_a_formatter_makes_the_line(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "capstan")
+    up = count_up()
+    hook = tf.train.LoggingTensorHook(
+        {"n": up}, every_n_iter=1, formatter=lambda values: f"<{values['n']}>"
+    )
+    train(up, hook, runs=2)
+    assert "<2>" in caplog.messages
+
+
+@pytest.mark.parametrize(
+    "intervals",
+    [{}, {"every_n_iter": 1, "every_n_secs": 1}, {"every_n_iter": 0}, {"every_n_iter": -1}],
+)
+def test_a_logging_interval_must_make_sense(intervals: dict[str, int]):
+    with pytest.raises(ValueError, match="every_n_iter"):
+        tf.train.LoggingTensorHook([], **intervals)
+
+
+def test_the_rate_of_steps_is_logged(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "capstan")
+    train(count_up(), tf.train.StepCounterHook(every_n_steps=10), runs=25)
+    lines = [text for text in caplog.messages if text.startswith("global_step/sec: ")]
+    assert len(lines) == 2
+    assert float(lines[0].split()[1]) > 0
+
+
+def test_the_rate_of_steps_goes_to_a_writer():
+    written = []
+
+    class Writer:
+        def add_summary(self, summary: Any, step: int) -> None:
+            written.append((summary.value[0].tag, step))
+
+    hook = tf.train.StepCounterHook(every_n_steps=10, summary_writer=Writer())
+    train(count_up(), hook, runs=25)
+    assert written == [("global_step/sec", 11), ("global_step/sec", 21)]
+
+
+def test_a_loss_that_is_no_number_ends_training():
+    loss = tf.placeholder(tf.float32, [])
+    count_up()
+    session = tf.train.MonitoredSession(hooks=[tf.train.NanTensorHook(loss)])
+    session.run(loss, {loss: 1.0})
+    with pytest.raises(tf.train.NanLossDuringTrainingError, match="NaN loss during training"):
+        session.run(loss, {loss: float("nan")})
+    session.close()
+
+
+def test_a_loss_that_is_no_number_may_just_stop_training():
+    loss = tf.placeholder(tf.float32, [])
+    hook = tf.train.NanTensorHook(loss, fail_on_nan_loss=False)
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        session.run(loss, {loss: float("nan")})
+        assert session.should_stop()
+
+
+def test_final_ops_are_evaluated_at_the_end():
+    up = count_up()
+    fed = tf.placeholder(tf.float32, [])
+    hook = tf.train.FinalOpsHook(
+        [tf.train.get_global_step(), {"double": fed * 2}], final_ops_feed_dict={fed: 4}
+    )
+    assert hook.final_ops_values is None
+    train(up, hook, runs=3)
+    assert hook.final_ops_values == [3, {"double": 8}]
+
+
+def test_every_run_is_fed():
+    fed = tf.placeholder(tf.float32, [])
+    double = fed * 2
+    numbers = iter(range(10))
+    hook = tf.train.FeedFnHook(lambda: {fed: next(numbers)})
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        assert [session.run(double) for _ in range(3)] == [0, 2, 4]
+
+
+def test_a_worker_waits_for_a_global_step(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "capstan")
+    up = count_up()
+    hook = tf.train.GlobalStepWaiterHook(wait_until_step=3)
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        plain = hook_session(session)
+        others = threading.Thread(target=lambda: [plain.run(up) for _ in range(3)])
+        others.start()
+        assert session.run(up) >= 4
+        others.join()
+    assert "Waiting for global step 3 before starting training." in caplog.messages
+
+
+def hook_session(session: Any) -> Any:
+    """The plain session below, as a hook gets it."""
+    return session._session
+
+
+def test_checkpoints_are_saved_at_the_start_at_intervals_and_at_the_end(tmp_path: pathlib.Path):
+    events: list[object] = []
+
+    class Listener(tf.train.CheckpointSaverListener):
+        def begin(self) -> None:
+            events.append("begin")
+
+        def before_save(self, session: Any, global_step_value: int) -> None:
+            events.append(global_step_value)
+
+        def after_save(self, session: Any, global_step_value: int) -> None:
+            events.append(f"{global_step_value} saved")
+
+        def end(self, session: Any, global_step_value: int) -> None:
+            events.append(f"end at {global_step_value}")
+
+    up = count_up()
+    tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
+    hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=4, listeners=[Listener()])
+    train(up, hook, runs=6)
+    assert events == [
+        "begin", 0, "0 saved", 4, "4 saved", 6, "6 saved", "end at 6",
+    ]  # fmt: skip
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-6")
+
+
+def test_a_listener_may_ask_for_a_stop(tmp_path: pathlib.Path):
+    class Listener(tf.train.CheckpointSaverListener):
+        def after_save(self, session: Any, global_step_value: int) -> bool:
+            return global_step_value >= 4
+
+    up = count_up()
+    saver = tf.train.Saver()
+    hook = tf.train.CheckpointSaverHook(
+        str(tmp_path), save_steps=2, saver=saver, listeners=[Listener()]
+    )
+    assert train(up, hook) == 4
+
+
+@pytest.mark.parametrize("savers, message", [(0, "No items in"), (2, "More than one item in")])
+def test_a_saver_must_be_found(tmp_path: pathlib.Path, savers: int, message: str):
+    count_up()
+    scaffold = tf.train.Scaffold(saver=tf.train.Saver())
+    for _ in range(savers):
+        tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
+    hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
+    with pytest.raises(RuntimeError, match=f"{message} collection savers"):
+        tf.train.MonitoredSession(tf.train.ChiefSessionCreator(scaffold), [hook])
+
+
+def test_a_saver_is_given_in_one_way():
+    with pytest.raises(ValueError, match="You cannot provide both saver and scaffold"):
+        tf.train.CheckpointSaverHook("x", 1, saver=object(), scaffold=object())
+
+
+# --- progress
+
+
+def written(path: pathlib.Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document
+
+
+def test_progress_tells_step_rate_and_metrics(tmp_path: pathlib.Path):
+    up, clock, path = count_up(), Clock(), tmp_path / "progress.json"
+    seen = []
+
+    class Reader(tf.train.SessionRunHook):
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            seen.append(written(path))
+            clock.now += 0.25
+
+    logging = tf.train.LoggingTensorHook({"up": up, "vector": tf.stack([up, up])}, every_n_iter=1)
+    final = tf.train.FinalOpsHook({"accuracy": tf.constant(0.75)})
+    progress = tf.train.ProgressHook(str(path), [logging, final], clock=clock)
+    train(up, logging, final, progress, Reader(), runs=5)
+    # Half a second apart, and a step a quarter of a second.
+    # (A step that a run fetches may be from before or after the run's own update.)
+    ups = [document["metrics"].get("up") for document in seen]
+    assert ups == [None, None, 3, 3, 5]
+    assert [document["step"] for document in seen[:2]] == [0, 0]
+    assert seen[2]["step"] in (2, 3)
+    assert "stepsPerSecond" not in seen[0]
+    assert seen[2]["stepsPerSecond"] == seen[2]["step"] / 0.5
+    assert seen[2]["updatedAt"] == "2001-09-09T01:46:40.500000+00:00"
+    assert written(path)["step"] == 5
+    assert written(path)["metrics"] == {"accuracy": 0.75}
+    assert [file.name for file in tmp_path.iterdir()] == ["progress.json"]
+
+
+def test_progress_that_cannot_be_written_is_said_once_and_training_goes_on(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+):
+    clock = Clock()
+    hook = tf.train.ProgressHook(str(tmp_path / "no" / "file"), every_secs=0, clock=clock)
+    assert train(count_up(), hook, runs=5) == 5
+    assert sum("Progress is not shown" in text for text in caplog.messages) == 1
+
+
+def test_there_is_no_progress_without_a_global_step(tmp_path: pathlib.Path):
+    path = tmp_path / "progress.json"
+    train(tf.constant(1), tf.train.ProgressHook(str(path)), runs=2)
+    assert not path.exists()
+
+
+def test_the_environment_asks_for_progress(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "progress.json"
+    monkeypatch.setenv("CAPSTAN_PROGRESS_FILE", str(path))
+    up = count_up()
+    hooks: Sequence[tf.train.SessionRunHook] = [
+        tf.train.StopAtStepHook(last_step=3),
+        tf.train.FinalOpsHook(up + 1),
+    ]
+    with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
+        while not session.should_stop():
+            session.run(up)
+    assert written(path)["step"] == 4
+    assert written(path)["metrics"] == {"add": 5}
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        (np.float32(0.5), {"x": 0.5}),
+        (3, {"x": 3}),
+        (np.array(2, np.int64), {"x": 2}),
+        (float("inf"), {}),
+        (float("nan"), {}),
+        (np.zeros(2), {}),
+        (True, {}),
+        (b"text", {}),
+        (None, {}),
+    ],
+)
+def test_only_finite_numbers_are_metrics(value: object, expected: dict[str, float]):
+    found = metrics.scalars({"x": value})
+    assert found == expected
+    assert json.loads(json.dumps(found)) == expected
+
+
+@pytest.mark.parametrize(
+    "make, names",
+    [
+        (lambda up: {"a": up, 7: up}, {"a": "a", 7: "7"}),
+        (lambda up: [up, "global_step:0"], ["AssignAdd", "global_step"]),
+        (lambda up: up.op, "AssignAdd"),
+    ],
+)
+def test_metrics_have_the_names_that_one_expects(make: Callable[[Any], Any], names: object):
+    assert metrics.labels(make(count_up())) == names
