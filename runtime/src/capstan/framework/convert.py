@@ -192,7 +192,8 @@ def _packed(values: Sequence[Any], dtype: dtypes.DType | None, scope: str) -> gr
             with graph.name_scope(str(index)) as inner:
                 parts.append(_packed(value, dtype, inner))
         else:
-            parts.append(convert_to_tensor(value, dtype, name=str(index)))
+            own = _is_tensor(value)
+            parts.append(convert_to_tensor(value, None if own else dtype, name=str(index)))
     kind = parts[0].dtype.base_dtype
     if any(part.dtype.base_dtype is not kind for part in parts):
         found = ", ".join(part.dtype.base_dtype.name for part in parts)

@@ -25,6 +25,9 @@ from capstan.framework import (
     static_values,
 )
 
+MAX_DEPTH = 64
+"""How many operations a value is followed back through; shapes are computed by far fewer."""
+
 
 class Tensor(operand.Operand):
     """Output `value_index` of an operation."""
@@ -234,14 +237,14 @@ class Operation:
         session = defaults.session_for(self._graph, session, "execute", "operation", "run")
         session.run(self, feed_dict)
 
-    def constant_value(self) -> "np.ndarray[Any, Any] | None":
+    def constant_value(self, depth: int = MAX_DEPTH) -> "np.ndarray[Any, Any] | None":
         """Return the one output's value if it is known before any step; not to be written to."""
-        if self._values is None and len(self._outputs) == 1:
+        if self._values is None and len(self._outputs) == 1 and depth:
             self._values = static_values.evaluate(
                 self._type,
                 self._attrs,
                 [tensor._shape for tensor in self._inputs],
-                lambda index: self._inputs[index].op.constant_value(),
+                lambda index: self._inputs[index].op.constant_value(depth - 1),
             )
         return self._values
 

@@ -62,7 +62,7 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
             raise TypeError(f"List of Tensors when single Tensor expected: {wrong!r}")
         raise TypeError(_expected(dtype, wrong))
     try:
-        array = np.array(value, dtype=_array_type(dtype, value))
+        array = np.array(_without_dimensions(value), dtype=_array_type(dtype, value))
     except OverflowError as error:
         raise TypeError(f"{value!r} does not fit {dtype or 'int64'}: {error}") from None
     except ValueError as error:
@@ -70,6 +70,13 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
     if dtype is None:
         array = _narrow(array)
     return array
+
+
+def _without_dimensions(value: Any) -> Any:
+    """Return `value` with plain numbers for Dimensions, as in `[x.shape[0], -1]`."""
+    if isinstance(value, list | tuple):
+        return [_without_dimensions(item) for item in value]
+    return int(value) if isinstance(value, dimension.Dimension) else value
 
 
 def _array_type(dtype: dtypes.DType | None, value: Any) -> Any:
@@ -159,6 +166,8 @@ def _fill(array: Array, shape: Any, verify_shape: bool) -> Array:
     if verify_shape:
         raise TypeError(f"Expected Tensor's shape: {wanted}, got {array.shape}.")
     count = int(np.prod(wanted, dtype=np.int64))
+    if count == 0 and array.ndim == 0:
+        return np.empty(wanted, array.dtype)
     if array.size > count:
         raise ValueError(
             f"Too many elements provided. Needed at most {count}, but received {array.size}"

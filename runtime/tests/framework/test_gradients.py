@@ -1,0 +1,281 @@
+"""`tf.gradients`: the reverse pass, apart from the rules of single ops."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import interpreter
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import capstan as tf
+from capstan.framework import graph as graphs
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[graphs.Graph]:
+    with graphs.Graph().as_default() as graph:
+        yield graph
+
+
+def _run(fetches: Any, feeds: Any = None) -> Any:
+    return interpreter.Interpreter().run(fetches, feeds)
+
+
+def _scalar(name: str = "x") -> Any:
+    return tf.placeholder(tf.float64, [], name=name)
+
+
+def test_paths_that_meet_add_up() -> None:
+    x = _scalar()
+    y = x * x + 3 * x + x
+    (grad,) = tf.gradients(y, x)
+    assert _run(grad, {x: 5.0}) == 2 * 5 + 3 + 1
+
+
+def test_several_ys_add_up_and_are_weighed() -> None:
+    x = _scalar()
+    assert _run(tf.gradients([x * 2, x * 3], x), {x: 1.0}) == [5]
+    assert _run(
+        tf.gradients([x * 2, x * 3], x, grad_ys=[10.0, tf.constant(1.0, tf.float64)]), {x: 1.0}
+    ) == [23]
+    assert _run(tf.gradients([x * 2, x * 3], x, grad_ys=[None, 2.0]), {x: 1.0}) == [8]
+
+
+def test_the_gradient_of_a_tensor_that_is_no_scalar_is_that_of_its_sum() -> None:
+    x = tf.placeholder(tf.float32, [None])
+    (grad,) = tf.gradients(x * x, x)
+    assert _run(grad, {x: [1, 2]}).tolist() == [2, 4]
+
+
+def test_no_path_is_none() -> None:
+    x, z = _scalar(), _scalar("z")
+    y = x * 2
+    assert tf.gradients(y, z) == [None]
+    assert tf.gradients(y, [z, x, z])[::2] == [None, None]
+    assert tf.gradients(x, y) == [None]
+
+
+def test_a_y_that_is_an_x_has_gradient_one() -> None:
+    x = _scalar()
+    assert _run(tf.gradients(x, x), {x: 3.0}) == [1]
+    y = x * 2
+    assert _run(tf.gradients([y, x], [x, y]), {x: 3.0}) == [3, 1]
+
+
+def test_a_gradient_flows_through_one_x_to_another() -> None:
+    x = _scalar()
+    y = x * 2
+    z = y * y
+    assert _run(tf.gradients(z, [x, y]), {x: 3.0}) == [2 * 6 * 2, 2 * 6]
+
+
+def test_what_comes_before_a_stop_counts_as_constant() -> None:
+    x = _scalar()
+    y = x * 2
+    z = x + y
+    assert _run(tf.gradients(z, x), {x: 1.0}) == [3]
+    assert _run(tf.gradients(z, x, stop_gradients=[y]), {x: 1.0}) == [1]
+    assert _run(tf.gradients(z, [x, y], stop_gradients=[x, y]), {x: 1.0}) == [1, 1]
+    assert tf.gradients(tf.stop_gradient(z), x) == [None]
+
+
+def test_gradients_can_be_derived_again() -> None:
+    x = _scalar()
+    y = x * x * x
+    (first,) = tf.gradients(y, x)
+    (second,) = tf.gradients(first, x)
+    assert _run([first, second], {x: 2.0}) == [12, 12]
+
+
+def test_a_variable_is_derived_by_itself() -> None:
+    v = tf.Variable(3.0)
+    machine = interpreter.Interpreter()
+    machine.run(v.initializer)
+    (grad,) = tf.gradients(v * v, v)
+    assert machine.run(grad) == 6
+    (grad,) = tf.gradients(v.read_value() * v, [v])
+    assert machine.run(grad) == 6
+
+
+def test_whole_numbers_carry_no_gradient() -> None:
+    x = _scalar()
+    y = tf.cast(tf.cast(x, tf.int32), tf.float64) * 2
+    assert tf.gradients(y, x) == [None]
+
+
+def test_rows_that_were_looked_up_keep_their_gradient_small() -> None:
+    table = tf.placeholder(tf.float32, [5, 2])
+    ids = tf.constant([1, 3, 1])
+    (grad,) = tf.gradients(tf.gather(table, ids) * 2, table)
+    assert isinstance(grad, tf.IndexedSlices)
+    assert grad.shape == [5, 2]
+    feeds = {table: np.zeros((5, 2))}
+    assert _run([grad.values, grad.indices], feeds)[1].tolist() == [1, 3, 1]
+    dense = _run(tf.convert_to_tensor(grad), feeds)
+    assert dense.tolist() == [[0, 0], [4, 4], [0, 0], [2, 2], [0, 0]]
+
+
+def test_sums_of_slices_stay_slices_and_sums_with_others_are_whole() -> None:
+    table = tf.placeholder(tf.float32, [3, 1])
+    feeds = {table: np.zeros((3, 1))}
+    first, second = tf.gather(table, [0]), tf.gather(table, tf.constant([0, 2], tf.int64))
+    (both,) = tf.gradients([first, second * 3], table)
+    assert isinstance(both, tf.IndexedSlices)
+    assert _run(tf.convert_to_tensor(both), feeds).ravel().tolist() == [4, 0, 3]
+    (whole,) = tf.gradients([first, table * 5], table)
+    assert isinstance(whole, tf.Tensor)
+    assert _run(whole, feeds).ravel().tolist() == [6, 5, 5]
+
+
+def test_gradients_are_named_after_their_operations(graph: graphs.Graph) -> None:
+    x = _scalar()
+    y = tf.multiply(x, x, name="m")
+    before = graph.version
+    tf.gradients(y, x)
+    tf.gradients(y, x, name="again")
+    names = [item.name for item in graph.nodes(before)]
+    assert "gradients/grad_ys_0" in names
+    assert "gradients/m_grad/Mul" in names
+    assert "again/m_grad/Mul" in names
+
+
+def test_gradients_can_be_placed_with_their_operations(graph: graphs.Graph) -> None:
+    x = _scalar()
+    with tf.device("/job:worker/task:1"):
+        y = tf.multiply(x, x, name="m")
+    before = graph.version
+    with tf.device("/job:ps"):
+        tf.gradients(y, x, colocate_gradients_with_ops=True)
+    grad = graph.get_operation_by_name("gradients/m_grad/Mul")
+    assert grad.device == "/job:worker/task:1"
+    assert grad.get_attr("_class") == [b"loc:@m"]
+    assert graph.version > before
+
+
+def test_a_sum_of_gradients_stands_with_its_first_part(graph: graphs.Graph) -> None:
+    v = tf.Variable(1.0)
+    with tf.device("/job:worker/task:1"):
+        y = tf.exp(v) * tf.log(v)
+        (grad,) = tf.gradients(y, v)
+    assert grad.op.type == "AddN"
+    assert grad.device == "/job:worker/task:1"
+
+
+def test_gated_gradients_are_there_together() -> None:
+    x, y = _scalar(), _scalar("y")
+    z = tf.multiply(x, y, name="m")
+    dx, dy = tf.gradients(z, [x, y], gate_gradients=True)
+    assert dx.op.control_inputs == dy.op.control_inputs
+    assert len(dx.op.control_inputs) == 1
+    assert _run([dx, dy], {x: 2.0, y: 3.0}) == [3, 2]
+
+
+def test_the_shape_of_a_gradient_is_that_of_what_was_derived() -> None:
+    x = tf.placeholder(tf.float32, [None, 3])
+    w = tf.placeholder(tf.float32, [3, 2])
+    dx, dw = tf.gradients(tf.matmul(x, w), [x, w])
+    assert str(dx.shape) == "(?, 3)"
+    assert str(dw.shape) == "(3, 2)"
+
+
+@pytest.mark.parametrize(
+    "build, kind, message",
+    [
+        (
+            lambda x: tf.gradients(tf.Variable(1.0).assign(tf.cast(x, tf.float32)), x),
+            LookupError,
+            "No gradient defined for operation 'Assign' (op type: Assign)",
+        ),
+        (
+            lambda x: tf.gradients(x * 2, x, grad_ys=[1.0, 2.0]),
+            ValueError,
+            "Passed 2 grad_ys for 1 ys",
+        ),
+        (
+            lambda x: tf.gradients(x * 2, x, aggregation_method=7),
+            ValueError,
+            "Invalid aggregation_method specified 7.",
+        ),
+        (
+            lambda x: tf.gradients(tf.constant(1j), x),
+            TypeError,
+            "Gradients of complex tensors must set grad_ys (y.dtype = tf.complex128)",
+        ),
+        (lambda x: tf.gradients(x * 2, None), ValueError, "None values not supported."),
+    ],
+)
+def test_what_cannot_be_derived(build: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        build(_scalar())
+    assert str(caught.value) == message
+
+
+def test_an_operation_off_the_path_needs_no_gradient() -> None:
+    x = _scalar()
+    v = tf.Variable(1.0)
+    y = x * tf.cast(v.assign(2.0), tf.float64)
+    assert len(tf.gradients(y, x)) == 1
+
+
+def test_all_ways_to_add_are_accepted() -> None:
+    x = _scalar()
+    for method in (tf.AggregationMethod.ADD_N, tf.AggregationMethod.EXPERIMENTAL_TREE, 2):
+        assert _run(tf.gradients(x + x, x, aggregation_method=method), {x: 1.0}) == [2]
+
+
+UNARY: list[Any] = [tf.tanh, tf.sigmoid, tf.square, lambda t: 0.5 * t, lambda t: t - 1.0, tf.exp]
+BINARY: list[Any] = [tf.add, tf.multiply, tf.subtract, tf.maximum]
+
+
+@st.composite
+def programs(draw: Any) -> list[tuple[int, int, int]]:
+    """Instructions (function, operand, operand) over the values so far; two are there."""
+    count = draw(st.integers(1, 8))
+    return [
+        (
+            draw(st.integers(0, len(UNARY) + len(BINARY) - 1)),
+            draw(st.integers(0, 1 + index)),
+            draw(st.integers(0, 1 + index)),
+        )
+        for index in range(count)
+    ]
+
+
+@given(programs(), st.floats(-1, 1), st.floats(-1, 1))
+def test_gradients_of_random_graphs_agree_with_differences(
+    program: list[tuple[int, int, int]], a: float, b: float
+) -> None:
+    with graphs.Graph().as_default():
+        x, y = _scalar("x"), _scalar("y")
+        values = [x, y]
+        for function, left, right in program:
+            if function < len(UNARY):
+                values.append(UNARY[function](tf.tanh(values[left])))
+            else:
+                values.append(BINARY[function - len(UNARY)](values[left], values[right]))
+        loss = values[-1] * 1.5 + values[len(values) // 2]
+        found = _run(
+            [0.0 * loss if g is None else g for g in tf.gradients(loss, [x, y])], {x: a, y: b}
+        )
+
+        def at(p: float, q: float) -> float:
+            return float(_run(loss, {x: p, y: q}))
+
+        h = 1e-6
+        expected = [
+            (at(a + h, b) - at(a - h, b)) / (2 * h),
+            (at(a, b + h) - at(a, b - h)) / (2 * h),
+        ]
+        near_kink = any(
+            math.isclose(left, right, abs_tol=1e-4) for left, right in _maxima(values, {x: a, y: b})
+        )
+        if not near_kink:
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def _maxima(values: Any, feeds: Any) -> list[tuple[float, float]]:
+    inputs = [tensor.op.inputs for tensor in values if tensor.op.type == "Maximum"]
+    return [tuple(map(float, _run(list(pair), feeds))) for pair in inputs]  # type: ignore[misc]

@@ -1,0 +1,146 @@
+"""Python values as constants: natural types, no silent loss, TensorFlow's words."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from capstan.core import dtypes, shapes
+from capstan.framework import literals
+
+
+@pytest.mark.parametrize(
+    "value, dtype, expected",
+    [
+        (1.5, "float32", 1.5),
+        (3, "int32", 3),
+        (2**31, "int64", 2**31),
+        (-(2**31), "int32", -(2**31)),
+        (True, "bool", True),
+        (1 + 2j, "complex128", 1 + 2j),
+        ("ä", "string", "ä".encode()),
+        (b"a\x00", "string", b"a\x00"),
+        ([], "float32", []),
+        ([1, 2.5], "float32", [1, 2.5]),
+        ([[1], [2]], "int32", [[1], [2]]),
+        ((1, 2), "int32", [1, 2]),
+        (["a", b"b"], "string", [b"a", b"b"]),
+        (shapes.Dimension(3), "int32", 3),
+        ([shapes.Dimension(3), -1], "int32", [3, -1]),
+        ([shapes.Dimension(3), 1.5], "float32", [3, 1.5]),
+        (np.float64(1.5), "float64", 1.5),
+        (np.int64(3), "int64", 3),
+        (np.array([1.5]), "float64", [1.5]),
+        (np.array(["ab", "c"]), "string", [b"ab", b"c"]),
+        ([np.float32(1), 2], "float32", [1, 2]),
+    ],
+)
+def test_values_have_natural_types(value: Any, dtype: str, expected: Any) -> None:
+    array = literals.to_array(value)
+    assert dtypes.as_dtype(array.dtype).name == dtype
+    assert array.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "value, dtype, expected",
+    [
+        (1, "float64", 1.0),
+        (True, "int32", 1),
+        ([1, 2], "int8", [1, 2]),
+        (1, "complex64", 1),
+        (np.array([1.7]), "int32", [1]),
+        (np.array([1.5]), "float32", [1.5]),
+        (1.0, "bfloat16", 1.0),
+        ([np.float64(1.5)], "float32", [1.5]),
+        ("a", "string", b"a"),
+        (np.array("a"), "string", b"a"),
+    ],
+)
+def test_values_take_the_type_asked_for(value: Any, dtype: str, expected: Any) -> None:
+    array = literals.to_array(value, dtypes.as_dtype(dtype))
+    assert dtypes.as_dtype(array.dtype).name == dtype
+    assert array.tolist() == expected
+    ref = dtypes.as_dtype(dtype).ref_dtype
+    assert literals.to_array(value, ref).dtype == array.dtype
+
+
+@pytest.mark.parametrize(
+    "value, dtype, message",
+    [
+        (1.5, "int32", "Expected int32, got 1.5 of type 'float' instead."),
+        ([1, 2.5], "int32", "Expected int32, got 2.5 of type 'float' instead."),
+        ("a", "float32", "Expected float32, got 'a' of type 'str' instead."),
+        (1, "bool", "Expected bool, got 1 of type 'int' instead."),
+        (1, "string", "Expected string, got 1 of type 'int' instead."),
+        (1j, "float32", "Expected float32, got 1j of type 'complex' instead."),
+        (["a", 1], "string", "Expected string, got 1 of type 'int' instead."),
+        (["a", 1], None, "Expected string, got 1 of type 'int' instead."),
+        (300, "int8", "300 does not fit"),
+        (-1, "uint8", "-1 does not fit"),
+        (object(), None, "List of Tensors when single Tensor expected"),
+        (np.array("2020-01-01", "M8[D]"), None, "Unrecognized data type: datetime64[D]"),
+        (np.array([1]), "string", "Expected string, got array([1]) of type 'ndarray' instead."),
+    ],
+)
+def test_values_that_do_not_fit_are_type_errors(
+    value: Any, dtype: str | None, message: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        literals.to_array(value, None if dtype is None else dtypes.as_dtype(dtype))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        (None, "None values not supported."),
+        ([[1, 2], [3]], "Argument must be a dense tensor"),
+        ([["a"], ["b", "c"]], "Argument must be a dense tensor"),
+    ],
+)
+def test_values_without_a_shape_are_value_errors(value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        literals.to_array(value)
+
+
+@pytest.mark.parametrize(
+    "value, shape, expected",
+    [
+        (1, [2, 2], [[1, 1], [1, 1]]),
+        ([1, 2], [4], [1, 2, 2, 2]),
+        ([1, 2, 3, 4], [2, 2], [[1, 2], [3, 4]]),
+        (0, [0, 3], []),
+        (7, [], 7),
+        ("a", [2], [b"a", b"a"]),
+    ],
+)
+def test_a_short_value_is_filled_up_with_its_last_element(
+    value: Any, shape: list[int], expected: Any
+) -> None:
+    array = literals.to_array(value, shape=shape)
+    assert array.shape == tuple(shape)
+    assert array.tolist() == expected
+
+
+def test_shapes_that_do_not_fit() -> None:
+    with pytest.raises(
+        ValueError, match=r"Too many elements provided. Needed at most 1, but received 2"
+    ):
+        literals.to_array([1, 2], shape=[1])
+    with pytest.raises(TypeError, match=r"Expected Tensor's shape: \(2,\), got \(\)."):
+        literals.to_array(1, shape=[2], verify_shape=True)
+    with pytest.raises(ValueError, match="Cannot fill the shape"):
+        literals.to_array([], shape=[2])
+    with pytest.raises(ValueError, match=r"as_list|unknown"):
+        literals.to_array(1, shape=shapes.TensorShape(None))
+
+
+@given(hnp.arrays(st.sampled_from([np.float32, np.int16, np.bool_]), hnp.array_shapes(min_side=0)))
+def test_arrays_are_taken_as_they_are(array: np.ndarray[Any, Any]) -> None:
+    np.testing.assert_array_equal(literals.to_array(array), array)
+    as_list = literals.to_array(array.tolist(), dtypes.as_dtype(array.dtype))
+    assert as_list.dtype == array.dtype
+    assert as_list.tolist() == array.tolist()
