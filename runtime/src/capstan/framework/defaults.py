@@ -34,14 +34,15 @@ class DefaultStack(threading.local):
         try:
             yield item
         finally:
-            if nested and self.items and self.items[-1] is not item:
+            is_violated = nested and self.items[-1:] != [item]
+            if item in self.items:
+                # The last of equal entries is the one that this block made.
+                del self.items[len(self.items) - 1 - self.items[::-1].index(item)]
+            if is_violated:
                 raise AssertionError(
                     f"Nesting violated for default stack of {kind} objects: a block that began "
                     "later must end earlier"
                 )
-            if item in self.items:
-                # The last of equal entries is the one that this block made.
-                del self.items[len(self.items) - 1 - self.items[::-1].index(item)]
 
 
 GRAPHS = DefaultStack()
