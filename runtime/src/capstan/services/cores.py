@@ -1,9 +1,8 @@
 """How many cores a task's matrix products may use.
 
 NumPy's BLAS starts a thread per core and they spin while they wait: two tasks on one machine that
-each do so are slower than one (a pool per process on shared cores collapses). A session's
-`intra_op_parallelism_threads` says what a task may use; where it says nothing, the tasks of a cluster
-that share a host share its cores.
+each do so are slower than one. A session's `intra_op_parallelism_threads` says what a task may use;
+where it says nothing, the tasks of a cluster that share a host share its cores.
 """
 
 import os
