@@ -128,7 +128,7 @@ def test_no_value_at_all_is_zero() -> None:
         (_proto(dtypes.string, [9], tensor_content=b"\x01"), "cannot hold 9 strings"),
         (
             _proto(dtypes.string, [1], tensor_content=b"\x05abc"),
-            "does not end with its last string",
+            "strings do not fill",
         ),
         (_proto(dtypes.string, [1], tensor_content=b"\xff"), "the data ends within an integer"),
         (_proto(dtypes.complex64, [1], scomplex_val=[1.0]), "complex values come in pairs"),

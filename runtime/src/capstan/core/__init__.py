@@ -1,1 +1,4 @@
-"""The vocabulary of every other layer: dtypes, shapes, devices, clusters, nodes. Values only; nothing here acts."""
+"""The vocabulary of every other layer: dtypes, shapes, devices, clusters, nodes.
+
+Values only; nothing here acts.
+"""

@@ -143,8 +143,8 @@ def with_rank_at_most(shape: Shape, count: int) -> Shape:
 def broadcast(a: Shape, b: Shape) -> Shape:
     """Return the shape of an element-wise operation on `a` and `b`.
 
-    >>> broadcast((2, 1), (3,)), broadcast((None,), (1,)), broadcast((None,), (2,)),
-    broadcast(None, ()) ((2, 3), (None,), (2,), None)
+    >>> broadcast((2, 1), (3,)), broadcast((None,), (1,)), broadcast(None, ())
+    ((2, 3), (None,), None)
 
     Raises:
         ValueError: the two do not broadcast.

@@ -4,12 +4,11 @@ Strings travel as `string_val` when written and are read from `tensor_content` a
 TensorFlow's clients send them.
 """
 
-import math
 from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, shapes, varint
+from capstan.core import dtypes, packed, shapes
 
 Array = np.ndarray[Any, Any]
 
@@ -146,28 +145,10 @@ def _filled(values: Array, count: int) -> Array:
 def _strings(proto: Any, count: int) -> Array:
     items = list(proto.string_val)
     if proto.tensor_content:
-        items = _split(proto.tensor_content, count)
+        items = packed.split(proto.tensor_content, count)
     if len(items) > count:
         raise ValueError(f"{len(items)} strings for a tensor of {count} elements")
     items += [items[-1] if items else b""] * (count - len(items))
     flat = np.empty(count, object)
     flat[:] = items
     return flat
-
-
-def _split(content: bytes, count: int) -> list[bytes]:
-    """Read strings as TensorFlow packs them: the lengths of all, then the bytes of all."""
-    if count > len(content):
-        raise ValueError(f"tensor_content of {len(content)} bytes cannot hold {count} strings")
-    position = 0
-    lengths = []
-    for _ in range(count):
-        length, position = varint.decode(content, position)
-        lengths.append(length)
-    if position + math.fsum(lengths) != len(content):
-        raise ValueError("tensor_content does not end with its last string")
-    items = []
-    for length in lengths:
-        items.append(content[position : position + length])
-        position += length
-    return items

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from capstan import errors
-from capstan.core import dtypes
+from capstan.core import dtypes, packed
 from capstan.transport import api
 
 Array = np.ndarray[Any, Any]
@@ -129,7 +129,7 @@ def read_values(rows: Sequence[Row], payload: memoryview) -> tuple[Array, ...]:
             for row in rows
         )
     except (ValueError, OverflowError) as error:
-        raise _broken(f"NumPy cannot hold a value of it: {error}") from None
+        raise _broken(f"it holds what is no value: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,40 +245,14 @@ def _pack_strings(array: Array) -> bytes:
             raise errors.InvalidArgumentError(
                 None, None, f"A string tensor holds {item!r}; its elements must be bytes"
             )
-    return b"".join([*(_varint(len(item)) for item in items), *items])
+    return packed.join(items)
 
 
 def _unpack_strings(row: Row, data: bytes) -> Array:
-    lengths: list[int] = []
-    at = 0
-    for _ in range(math.prod(row.shape)):
-        length, at = _read_varint(data, at)
-        lengths.append(length)
-    if at + sum(lengths) != len(data):
-        raise _broken(f"strings of {at} + {sum(lengths)} bytes do not fill {len(data)} bytes")
-    array = np.empty(len(lengths), object)
-    for place, length in enumerate(lengths):
-        array[place] = data[at : at + length]
-        at += length
+    items = packed.split(data, math.prod(row.shape))
+    array = np.empty(len(items), object)
+    array[:] = items
     return array.reshape(row.shape)
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    number = 0
-    for place, byte in enumerate(data[at : at + 5]):
-        number |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:
-            return number, at + place + 1
-    raise _broken("the length of a string is not a varint of 32 bits")
 
 
 def _aligned(offset: int) -> int:
