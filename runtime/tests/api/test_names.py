@@ -1,0 +1,108 @@
+"""`import capstan as tf`: what it names, and what it costs."""
+
+import importlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import capstan as tf
+
+API = [
+    "array_ops",
+    "check_ops",
+    "clip_ops",
+    "control_flow_ops",
+    "framework",
+    "gather_ops",
+    "math_ops",
+    "random_ops",
+    "reduce_ops",
+    "state_ops",
+]
+
+
+@pytest.mark.parametrize("module", API)
+def test_every_public_name_of_the_wrappers_is_one_of_tf(module: str) -> None:
+    wrappers = importlib.import_module(f"capstan.api.{module}")
+    for name in wrappers.__all__:
+        assert getattr(tf, name) is getattr(wrappers, name), f"tf.{name} is another one"
+
+
+def test_no_name_is_exported_by_two_modules() -> None:
+    homes: dict[str, list[str]] = {}
+    for module in API:
+        for name in importlib.import_module(f"capstan.api.{module}").__all__:
+            homes.setdefault(name, []).append(module)
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("name", sorted({*tf._MODULES, *tf._ATTRIBUTES}))
+def test_what_is_loaded_late_is_there(name: str) -> None:
+    assert getattr(tf, name) is getattr(tf, name)
+    assert name in dir(tf)
+
+
+def test_a_name_that_is_missing_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'capstan' has no attribute 'no_such_thing'"):
+        _ = tf.no_such_thing
+
+
+def test_types_have_tensorflows_names() -> None:
+    for dtype in (tf.float32, tf.bool, tf.string, tf.int8, tf.uint64, tf.bfloat16):
+        assert getattr(tf, dtype.name) is dtype
+    assert tf.half is tf.float16
+    assert tf.double is tf.float64
+
+
+def test_the_names_of_tensorflow_2s_first_half_are_the_same() -> None:
+    assert tf.compat.v1 is tf
+    assert tf.distribute.cluster_resolver.TFConfigClusterResolver is not None
+
+
+def test_messages_are_tensorflows() -> None:
+    config = tf.ConfigProto(allow_soft_placement=True)
+    config.device_filters.append("/job:ps")
+    assert type(config).DESCRIPTOR.full_name == "tensorboard.ConfigProto"
+    assert tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE).trace_level == 3
+    assert tf.GraphDef().node is not None
+    with pytest.raises((TypeError, ValueError)):
+        tf.ConfigProto(no_such_field=1)
+
+
+PROBE = """
+    import sys
+    import capstan
+    heavy = sorted({name.partition(".")[0] for name in sys.modules} & {
+        "absl", "asyncio", "google", "grpc", "ml_dtypes", "scipy", "tensorboard",
+    })
+    import psutil
+    print(psutil.Process().memory_info().rss, *heavy)
+"""
+
+
+def test_the_import_takes_little_memory_and_leaves_heavy_packages_alone() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROBE)], capture_output=True, text=True, check=True
+    )
+    resident, *heavy = answer.stdout.split()
+    assert heavy == []
+    assert int(resident) < 70 * 2**20
+
+
+@pytest.mark.parametrize(
+    "value, text, raw",
+    [("ä", "ä", "ä".encode()), (b"a", "a", b"a"), (bytearray(b"a"), "a", b"a")],
+)
+def test_text_and_bytes(value: object, text: str, raw: bytes) -> None:
+    assert tf.compat.as_text(value) == tf.compat.as_str(value) == text
+    assert tf.compat.as_bytes(value) == raw
+
+
+def test_what_is_neither_text_nor_bytes() -> None:
+    assert tf.compat.as_str_any(3) == "3"
+    assert tf.compat.as_str_any(b"a") == "a"
+    for convert in (tf.compat.as_text, tf.compat.as_bytes):
+        with pytest.raises(TypeError, match="Expected binary or unicode string, got 3"):
+            convert(3)

@@ -1,0 +1,583 @@
+"""Variables: their operations, their names, sharing by name. Messages are TensorFlow's."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import interpreter
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.framework import graph as graphs
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[graphs.Graph]:
+    with graphs.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.fixture
+def machine() -> interpreter.Interpreter:
+    return interpreter.Interpreter()
+
+
+def test_a_variable_holds_what_was_assigned_last(machine: interpreter.Interpreter) -> None:
+    v = tf.Variable([1.0, 2.0], name="v")
+    with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value v"):
+        machine.run(v.value())
+    machine.run(v.initializer)
+    assert machine.run(v.value()).tolist() == [1, 2]
+    assert machine.run(v.assign_add([1.0, 1.0])).tolist() == [2, 3]
+    assert machine.run(v.assign_sub([2.0, 0.0])).tolist() == [0, 3]
+    assert machine.run(v.assign([5.0, 6.0])).tolist() == [5, 6]
+    rows = tf.IndexedSlices(tf.constant([1.0, 2.0]), tf.constant([1, 1]))
+    assert machine.run(v.scatter_sub(rows)).tolist() == [5, 3]
+    assert machine.run(v.read_value()).tolist() == [5, 3]
+    assert machine.run(tf.exp(v) * 0.0 + v).tolist() == [5, 3]
+
+
+def test_a_variable_says_what_it_is(graph: graphs.Graph) -> None:
+    v = tf.Variable(np.zeros((2, 3)), name="v")
+    assert (v.name, v.op.type, v.dtype.name) == ("v:0", "VariableV2", "float64_ref")
+    assert v.shape == v.get_shape() == [2, 3]
+    assert v.graph is graph
+    assert v.initial_value.op.name == "v/initial_value"
+    assert v.initializer.name == "v/Assign"
+    assert repr(v) == "<tf.Variable 'v:0' shape=(2, 3) dtype=float64_ref>"
+    assert v.value() is v.value()
+    assert v.read_value() is not v.read_value()
+
+
+def test_the_initial_value_may_be_a_function_which_builds_beside_the_variable() -> None:
+    with tf.device("/job:ps"):
+        v = tf.Variable(lambda: tf.zeros([2]) + 1.0, name="v")
+    assert v.initial_value.op.name == "v/Initializer/add"
+    assert v.initial_value.op.get_attr("_class") == [b"loc:@v"]
+    assert v.initial_value.device == ""
+    assert v.device == "/job:ps"
+
+
+def test_control_dependencies_do_not_hold_a_variable_up() -> None:
+    with tf.control_dependencies([tf.constant(1)]):
+        v = tf.Variable(1.0)
+    for op in (v.op, v.initializer, v.value().op, v.initial_value.op):
+        assert op.control_inputs == []
+
+
+def test_a_variable_takes_the_type_asked_for() -> None:
+    assert tf.Variable(1, dtype=tf.float64).dtype.base_dtype is tf.float64
+    with pytest.raises(TypeError, match=r"Expected int32, got 1.5 of type 'float' instead"):
+        tf.Variable(1.5, dtype=tf.int32)
+
+
+def test_a_cached_read_stands_on_the_caching_device() -> None:
+    with tf.device("/job:ps"):
+        v = tf.Variable(1.0, caching_device="/job:worker")
+    assert v.value().device == "/job:worker"
+    assert v.device == "/job:ps"
+
+
+def test_an_unknown_shape_must_be_allowed(machine: interpreter.Interpreter) -> None:
+    unknown = tf.placeholder(tf.float32, name="u")
+    with pytest.raises(
+        ValueError, match=r"initial_value must have a shape specified: Tensor\(\"u:0\""
+    ):
+        tf.Variable(unknown)
+    v = tf.Variable(unknown, validate_shape=False)
+    assert v.shape.ndims is None
+    assert not v.initializer.get_attr("validate_shape")
+    v.set_shape([2])
+    assert v.value().shape == [2]
+
+
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (lambda: tf.Variable(), "initial_value must be specified."),
+        (
+            lambda: tf.Variable(1.0, collections="abc"),
+            "collections argument to Variable constructor must be a list, tuple, or set. Got 'abc' "
+            "of type str",
+        ),
+        (
+            lambda: tf.Variable(1.0, variable_def=object()),
+            "variable_def and initial_value are mutually exclusive.",
+        ),
+    ],
+)
+def test_a_variable_that_cannot_be(build: Any, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        build()
+    assert str(caught.value) == message
+
+
+def test_collections_of_variables() -> None:
+    a = tf.Variable(1.0, name="a")
+    b = tf.Variable(1.0, name="b", trainable=False)
+    c = tf.Variable(1.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    d = tf.Variable(1.0, collections=[tf.GraphKeys.LOCAL_VARIABLES], trainable=False)
+    assert tf.global_variables() == [a, b]
+    assert tf.trainable_variables() == [a, c]
+    assert tf.local_variables() == [c, d]
+    assert tf.global_variables("b") == [b]
+    assert tf.model_variables() == tf.moving_average_variables() == []
+
+
+def test_a_variable_survives_as_a_message(graph: graphs.Graph) -> None:
+    v = tf.Variable(1.0, name="a/v")
+    with graph.as_default():
+        copy = tf.Variable.from_proto(v.to_proto())
+    assert copy._ref() is v._ref()
+    assert copy.value() is v.value()
+    assert copy.initializer is v.initializer
+    assert copy.initial_value is v.initial_value
+    assert v.to_proto(export_scope="b") is None
+    assert v.to_proto(export_scope="a").variable_name == "a/v:0"
+
+
+def test_variables_are_keys_and_not_iterable() -> None:
+    v, w = tf.Variable(1.0), tf.Variable(1.0)
+    assert {v: 1, w: 2}[w] == 2
+    assert v != w
+    with pytest.raises(TypeError, match=r"'Variable' object is not iterable."):
+        list(v)
+
+
+def test_loading_needs_a_session() -> None:
+    with pytest.raises(ValueError, match="Either session argument should be provided or default"):
+        tf.Variable(1.0).load(2.0)
+
+
+def test_the_initializer_of_all_is_called_init(machine: interpreter.Interpreter) -> None:
+    v, w = tf.Variable(1.0), tf.Variable(2.0, collections=["local_variables"])
+    init = tf.global_variables_initializer()
+    assert (init.name, init.type, init.control_inputs) == ("init", "NoOp", [v.initializer])
+    report = tf.report_uninitialized_variables()
+    assert machine.run(report).tolist() == [b"Variable", b"Variable_1"]
+    machine.run(init)
+    assert machine.run(report).tolist() == [b"Variable_1"]
+    machine.run(tf.local_variables_initializer())
+    assert machine.run(report).tolist() == []
+    assert machine.run(tf.report_uninitialized_variables([])).tolist() == []
+    assert machine.run(tf.is_variable_initialized(w))
+    assert tf.variables_initializer([v, w], name="some").name == "some"
+
+
+def test_the_report_runs_on_a_cpu_of_any_task() -> None:
+    with tf.device("/gpu:0"):
+        assert tf.report_uninitialized_variables().device == "/device:CPU:0"
+        tf.Variable(1.0)
+        assert tf.report_uninitialized_variables().device == "/device:CPU:0"
+
+
+# --- sharing by name
+
+
+def test_variable_scopes_name_variables_and_name_scopes_do_not() -> None:
+    with tf.name_scope("ns"):
+        assert tf.get_variable("gv", [1]).name == "gv:0"
+        assert tf.Variable(1.0, name="tv").name == "ns/tv:0"
+    with tf.variable_scope("a"), tf.name_scope("ns"), tf.variable_scope("b"):
+        assert tf.get_variable("v", [1]).name == "a/b/v:0"
+        assert tf.constant(1, name="c").name == "a/ns/b/c:0"
+
+
+def test_a_scope_that_is_entered_again_keeps_its_prefix_for_variables_only() -> None:
+    with tf.variable_scope("a") as scope:
+        w = tf.get_variable("w", [1])
+        assert tf.constant(1, name="c").name == "a/c:0"
+    with tf.variable_scope("a", reuse=True):
+        assert tf.get_variable("w") is w
+        assert tf.constant(1, name="c").name == "a_1/c:0"
+    with tf.variable_scope("b"), tf.variable_scope(scope, reuse=True) as again:
+        assert tf.get_variable("w") is w
+        assert tf.constant(1, name="c").name == "b/a/c:0"
+        assert (again.name, again.original_name_scope) == ("a", "a/")
+
+
+def test_default_names_are_numbered() -> None:
+    names = []
+    for _ in range(2):
+        with tf.variable_scope(None, default_name="d"):
+            names.append(tf.get_variable("v", [1]).name)
+            with tf.variable_scope(None, default_name="e"):
+                names.append(tf.get_variable("v", [1]).name)
+    with tf.variable_scope("d", reuse=tf.AUTO_REUSE), tf.variable_scope(None, "e"):
+        names.append(tf.get_variable("x", [1]).name)
+    assert names == ["d/v:0", "d/e/v:0", "d_1/v:0", "d_1/e/v:0", "d/e/x:0"]
+
+
+def test_a_scope_that_is_visited_does_not_use_up_its_names() -> None:
+    with tf.variable_scope("a") as scope:
+        with tf.variable_scope(None, "d") as first:
+            pass
+        with tf.variable_scope(scope), tf.variable_scope(None, "d"):
+            pass
+        with tf.variable_scope(None, "d") as second:
+            pass
+    assert (first.name, second.name) == ("a/d", "a/d_1")
+
+
+def test_reuse_is_inherited_and_cannot_be_taken_back() -> None:
+    with tf.variable_scope("a"):
+        v = tf.get_variable("v", [1])
+        with tf.variable_scope("b"):
+            w = tf.get_variable("w", [1])
+    with tf.variable_scope("a", reuse=True):
+        assert tf.get_variable("v") is v
+        with tf.variable_scope("b", reuse=False):
+            assert tf.get_variable("w") is w
+    with tf.variable_scope("a") as scope:
+        assert not scope.reuse
+        tf.get_variable_scope().reuse_variables()
+        assert tf.get_variable("v") is v
+    assert not tf.get_variable_scope().reuse
+
+
+def test_auto_reuse_makes_once_and_finds_after() -> None:
+    def layer() -> Any:
+        with tf.variable_scope("l", reuse=tf.AUTO_REUSE), tf.variable_scope("m"):
+            return tf.get_variable("v", [2])
+
+    assert layer() is layer()
+    assert len(tf.global_variables()) == 1
+
+
+SHARED = "Trying to share variable a/w, but specified"
+
+
+@pytest.mark.parametrize(
+    "reuse, arguments, message",
+    [
+        (
+            None,
+            {"name": "w", "shape": [1]},
+            "Variable a/w already exists, disallowed. Did you mean to set reuse=True or "
+            "reuse=tf.AUTO_REUSE in VarScope? Originally defined at:\n\n",
+        ),
+        (
+            True,
+            {"name": "zz", "shape": [1]},
+            "Variable a/zz does not exist, or was not created with tf.get_variable(). Did you mean "
+            "to set reuse=tf.AUTO_REUSE in VarScope?",
+        ),
+        (True, {"name": "w", "shape": [2]}, f"{SHARED} shape (2,) and found shape (1,)."),
+        (
+            tf.AUTO_REUSE,
+            {"name": "w", "dtype": tf.int32},
+            f"{SHARED} dtype int32 and found dtype float32_ref.",
+        ),
+        (
+            None,
+            {"name": "x"},
+            "Shape of a new variable (a/x) must be fully defined, but instead was <unknown>.",
+        ),
+        (
+            None,
+            {"name": "x", "shape": [None, 2]},
+            "Shape of a new variable (a/x) must be fully defined, but instead was (?, 2).",
+        ),
+        (
+            None,
+            {"name": "x", "shape": [1], "initializer": 3.0},
+            "If initializer is a constant, do not specify shape.",
+        ),
+        (
+            None,
+            {"name": "x", "initializer": tf.float32.as_numpy_dtype(1), "dtype": tf.int32},
+            "Initializer type '<dtype: 'float32'>' and explicit dtype '<dtype: 'int32'>' "
+            "don't match.",
+        ),
+        (
+            None,
+            {"name": "x", "shape": [1], "dtype": tf.string},
+            "An initializer for variable a/x of <dtype: 'string'> is required",
+        ),
+    ],
+)
+def test_get_variable_refuses_in_tensorflows_words(
+    reuse: Any, arguments: dict[str, Any], message: str
+) -> None:
+    with tf.variable_scope("a"):
+        tf.get_variable("w", [1])
+    with tf.variable_scope("a", reuse=reuse), pytest.raises(ValueError) as caught:
+        tf.get_variable(**arguments)
+    assert str(caught.value).startswith(message)
+
+
+def test_the_error_of_a_second_definition_shows_where_the_first_is() -> None:
+    tf.get_variable("w", [1])
+    with pytest.raises(
+        ValueError, match=r"test_variables.py\", line \d+, in test_the_error_of_a_sec"
+    ):
+        tf.get_variable("w", [1])
+
+
+@pytest.mark.parametrize(
+    "build, kind, message",
+    [
+        (
+            lambda: tf.variable_scope(None),
+            TypeError,
+            "If default_name is None then name_or_scope is required",
+        ),
+        (
+            lambda: tf.variable_scope(3),
+            TypeError,
+            "VariableScope: name_or_scope must be a string or VariableScope.",
+        ),
+        (
+            lambda: tf.variable_scope(None, "d", reuse=True),
+            ValueError,
+            "reuse=True cannot be used without a name_or_scope",
+        ),
+    ],
+)
+def test_a_variable_scope_needs_a_name(build: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        build()
+    assert str(caught.value) == message
+
+
+def test_scopes_hand_their_defaults_down(machine: interpreter.Interpreter) -> None:
+    losses: list[Any] = []
+
+    def regularizer(variable: Any) -> Any:
+        losses.append(variable)
+        return tf.reduce_sum(tf.square(variable))
+
+    with tf.variable_scope(
+        "a", initializer=tf.constant_initializer(0.5), regularizer=regularizer, dtype=tf.float64
+    ):
+        with tf.variable_scope("b", dtype=tf.float32):
+            v = tf.get_variable("v", [2])
+        w = tf.get_variable(
+            "w", [1], regularizer=tf.no_regularizer, initializer=tf.ones_initializer
+        )
+    assert (v.dtype.base_dtype, w.dtype.base_dtype) == (tf.float32, tf.float64)
+    assert losses == [v]
+    (loss,) = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    assert loss.op.name.startswith("a/b/v/Regularizer/")
+    machine.run(tf.global_variables_initializer())
+    assert machine.run(loss) == 0.5
+    assert machine.run(w.value()).tolist() == [1]
+
+
+def test_a_value_gives_shape_and_type() -> None:
+    v = tf.get_variable("v", initializer=np.zeros((2, 1), np.int64))
+    assert (v.shape, v.dtype.base_dtype) == ([2, 1], tf.int64)
+    w = tf.get_variable("w", initializer=3, dtype=tf.int64)
+    assert (w.shape, w.dtype.base_dtype) == ([], tf.int64)
+
+
+def test_getters_wrap_each_other() -> None:
+    calls: list[str] = []
+
+    def outer(getter: Any, name: str, **kwargs: Any) -> Any:
+        calls.append(f"outer {name}")
+        return getter(name, **kwargs)
+
+    def inner(getter: Any, name: str, **kwargs: Any) -> Any:
+        calls.append(f"inner {name}")
+        return getter(name, **{**kwargs, "trainable": False})
+
+    with tf.variable_scope("a", custom_getter=outer), tf.variable_scope("b", custom_getter=inner):
+        v = tf.get_variable("v", [1])
+    assert calls == ["inner a/b/v", "outer a/b/v"]
+    assert tf.trainable_variables() == []
+    assert tf.global_variables() == [v]
+
+
+def test_a_local_variable_is_not_trained() -> None:
+    v = tf.get_local_variable("v", [1])
+    assert tf.local_variables() == [v]
+    assert tf.trainable_variables() == tf.global_variables() == []
+
+
+def test_scopes_know_their_variables() -> None:
+    with tf.variable_scope("a") as scope:
+        v = tf.get_variable("v", [1])
+    tf.get_variable("ab", [1])
+    assert scope.trainable_variables() == scope.global_variables() == [v]
+    assert len(tf.get_variable_scope().global_variables()) == 2
+
+
+def test_values_bring_their_graph(graph: graphs.Graph) -> None:
+    x = tf.constant(1.0)
+    with graphs.Graph().as_default(), tf.variable_scope("a", values=[x]):
+        assert tf.get_variable("v", [1]).graph is graph
+
+
+def test_a_failing_block_leaves_the_scope() -> None:
+    with pytest.raises(RuntimeError, match=r"^oops$"), tf.variable_scope("a", reuse=True):
+        raise RuntimeError("oops")
+    assert (tf.get_variable_scope().name, tf.get_variable_scope().reuse) == ("", False)
+
+
+def test_a_finalized_graph_still_finds_its_variables(graph: graphs.Graph) -> None:
+    v = tf.get_variable("v", [1])
+    graph.finalize()
+    with tf.variable_scope("", reuse=True):
+        assert tf.get_variable("v") is v
+
+
+def test_threads_share_variables_and_not_scopes(graph: graphs.Graph) -> None:
+    found: list[Any] = []
+    start = threading.Barrier(4)
+
+    def build(index: int) -> None:
+        with graph.as_default():
+            start.wait()
+            with tf.variable_scope(f"t{index}"):
+                own = tf.get_variable("v", [1]).name
+            with tf.variable_scope("shared", reuse=tf.AUTO_REUSE):
+                found.append((own, tf.get_variable("v", [1])))
+
+    workers = [threading.Thread(target=build, args=(index,)) for index in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sorted(own for own, _ in found) == [f"t{index}/v:0" for index in range(4)]
+    assert len({variable for _, variable in found}) == 1
+
+
+# --- initializers
+
+
+@pytest.mark.parametrize(
+    "initializer, dtype, expected",
+    [
+        (tf.zeros_initializer(), None, 0),
+        (tf.zeros_initializer(), tf.int32, 0),
+        (tf.zeros_initializer(), tf.bool, False),
+        (tf.zeros_initializer(tf.string), None, b""),
+        (tf.ones_initializer(), tf.int64, 1),
+        (tf.ones_initializer(), tf.bool, True),
+        (tf.constant_initializer(2.5), None, 2.5),
+        (tf.constant_initializer([1, 2]), tf.int32, [[1, 2, 2], [2, 2, 2]]),
+    ],
+)
+@pytest.mark.parametrize("side", [3, 2000])
+def test_constant_initializers(
+    machine: interpreter.Interpreter, initializer: Any, dtype: Any, expected: Any, side: int
+) -> None:
+    value = machine.run(initializer([2, side], dtype=dtype))
+    assert value.shape == (2, side)
+    assert value[:, :3].tolist() == np.broadcast_to(np.array(expected), (2, 3)).tolist()
+    if dtype is not None:
+        assert tf.as_dtype(value.dtype) is dtype
+
+
+@pytest.mark.parametrize(
+    "initializer, mean, deviation, bound",
+    [
+        (tf.random_normal_initializer(3.0, 2.0, seed=1), 3, 2, None),
+        (tf.truncated_normal_initializer(stddev=2.0, seed=1), 0, 2 * 0.8796, 4),
+        (tf.random_uniform_initializer(-1, 3, seed=1), 1, 4 / 12**0.5, 3),
+        (tf.glorot_uniform_initializer(seed=1), 0, (2 / 300) ** 0.5, (6 / 300) ** 0.5),
+        (tf.glorot_normal_initializer(seed=1), 0, 0.8796 * (2 / 300) ** 0.5, 2 * (2 / 300) ** 0.5),
+        (tf.variance_scaling_initializer(seed=1), 0, 0.8796 * 0.01**0.5, 2 * 0.01**0.5),
+        (
+            tf.variance_scaling_initializer(2.0, "fan_out", "uniform", seed=1),
+            0,
+            (2 / 200) ** 0.5,
+            (6 / 200) ** 0.5,
+        ),
+        (tf.uniform_unit_scaling_initializer(2.0, seed=1), 0, 2 * 0.1, 2 * (3 / 100) ** 0.5),
+    ],
+)
+def test_random_initializers_have_their_distribution(
+    machine: interpreter.Interpreter, initializer: Any, mean: float, deviation: float, bound: Any
+) -> None:
+    value = machine.run(initializer([100, 200]))
+    assert value.dtype == np.float32
+    np.testing.assert_allclose(value.std(), deviation, rtol=0.03)
+    np.testing.assert_allclose(value.mean(), mean, atol=4 * deviation / 20000**0.5)
+    if bound is not None:
+        assert np.abs(value).max() <= bound * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    "shape, fan_in, fan_out", [([7], 7, 7), ([], 1, 1), ([3, 5], 3, 5), ([2, 2, 3, 5], 12, 20)]
+)
+def test_the_fan_of_a_kernel_counts_its_receptive_field(
+    machine: interpreter.Interpreter, shape: list[int], fan_in: int, fan_out: int
+) -> None:
+    for mode, fan in (
+        ("fan_in", fan_in),
+        ("fan_out", fan_out),
+        ("fan_avg", (fan_in + fan_out) / 2),
+    ):
+        value = tf.variance_scaling_initializer(3.0, mode, "uniform", seed=1)(shape)
+        limit = (9 / fan) ** 0.5
+        assert np.abs(machine.run(value)).max() <= limit * (1 + 1e-6)
+        # The limit is a constant of the graph.
+        bounds = [
+            float(op.get_attr("value"))
+            for op in _constants(value)
+            if op.get_attr("value").ndim == 0
+        ]
+        assert any(abs(bound + limit) < 1e-6 for bound in bounds)
+
+
+def _constants(tensor: Any) -> list[Any]:
+    return [
+        op
+        for op in tensor.graph.get_operations()
+        if op.type == "Const" and op.get_attr("value").dtype == np.float32
+    ]
+
+
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (
+            lambda: tf.variance_scaling_initializer(0.0),
+            "`scale` must be positive float, but is 0.0",
+        ),
+        (lambda: tf.variance_scaling_initializer(mode="x"), "Invalid `mode` argument: x"),
+        (
+            lambda: tf.variance_scaling_initializer(distribution="x"),
+            "Invalid `distribution` argument: x",
+        ),
+        (
+            lambda: tf.random_normal_initializer(dtype=tf.int32),
+            "Expected floating point type, got <dtype: 'int32'>.",
+        ),
+    ],
+)
+def test_initializers_refuse_what_they_cannot_do(build: Any, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        build()
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "initializer",
+    [
+        tf.zeros_initializer(),
+        tf.constant_initializer(3),
+        tf.random_uniform_initializer(1, 2, seed=3),
+        tf.truncated_normal_initializer(seed=1),
+        tf.glorot_uniform_initializer(seed=5),
+        tf.variance_scaling_initializer(2.0),
+    ],
+    ids=lambda initializer: type(initializer).__name__,
+)
+def test_an_initializer_can_be_made_again_from_its_arguments(initializer: Any) -> None:
+    config = initializer.get_config()
+    again = type(initializer).from_config(config)
+    assert again.get_config() == config
+    assert vars(again) == vars(initializer)
+
+
+def test_whole_numbers_start_at_zero_and_floats_by_glorot(
+    machine: interpreter.Interpreter,
+) -> None:
+    assert tf.get_variable("i", [2], tf.int32).initial_value.op.type == "Const"
+    floats = tf.get_variable("f", [50, 50])
+    machine.run(tf.global_variables_initializer())
+    assert 0.15 < np.abs(machine.run(floats.value())).max() <= (6 / 100) ** 0.5
