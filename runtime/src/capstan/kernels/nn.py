@@ -100,23 +100,48 @@ def _relu_grad(node: NodeContext) -> Function:
     return relu_grad
 
 
+NARROW = 32
+"""Up to so many classes, rows side by side are several times faster. Measured, on one machine."""
+
+
 def _shifted(logits: Array, out: Array | None) -> Array:
-    """Take each row's largest logit away: nothing overflows, and no result changes."""
-    largest = _MAX(logits, -1, None, None, True, -np.inf)
-    out = np.empty_like(logits) if out is None else out
-    return np.subtract(logits, largest, out)
+    """Copy the logits, less the largest of each row: nothing overflows, and no result changes.
+
+    NumPy reduces short rows one by one. With the rows side by side in memory it reduces all of them
+    at once, which is worth two transpositions; else the copy goes to `out`.
+    """
+    classes = logits.shape[-1]
+    if classes <= NARROW and logits.size >= classes * classes:
+        shifted = logits.copy("F")
+    elif out is None:
+        shifted = logits.copy()
+    else:
+        shifted = out
+        np.copyto(out, logits)
+    largest = _MAX(shifted, -1, None, None, True, -np.inf)
+    return np.subtract(shifted, largest, shifted)
+
+
+def _given(result: Array, out: Array | None) -> Array:
+    """Hand a result over in `out`, when that is given and not it already."""
+    if out is None or out is result:
+        return result
+    np.copyto(out, result)
+    return out
 
 
 def _softmax(logits: Array, out: Array | None = None) -> Array:
-    out = _shifted(logits, out)
-    np.exp(out, out)
-    return np.divide(out, _SUM(out, -1, None, None, True), out)
+    result = _shifted(logits, out)
+    np.exp(result, result)
+    np.divide(result, _SUM(result, -1, None, None, True), result)
+    return _given(result, out)
 
 
 def _log_softmax(logits: Array, out: Array | None = None) -> Array:
-    out = _shifted(logits, out)
-    total = _SUM(np.exp(out), -1, None, None, True)
-    return np.subtract(out, np.log(total), out)
+    result = _shifted(logits, out)
+    total = _SUM(np.exp(result), -1, None, None, True)
+    np.subtract(result, np.log(total, total), result)
+    return _given(result, out)
 
 
 def _dense_loss(
@@ -128,15 +153,14 @@ def _dense_loss(
             f"logits and labels must be same size: logits_size={show(logits.shape)} "
             f"labels_size={show(labels.shape)}"
         )
-    slope = _shifted(logits, slope)
-    weighted = np.multiply(slope, labels)
-    np.exp(slope, slope)
-    total = _SUM(slope, -1, None, None, True)
-    np.divide(slope, total, slope)
-    np.subtract(slope, labels, slope)
-    np.log(total, total)
-    np.subtract(np.multiply(labels, total), weighted, weighted)
-    return _SUM(weighted, -1, None, loss), slope
+    result = _shifted(logits, slope)
+    weighted = np.multiply(result, labels)
+    np.exp(result, result)
+    total = _SUM(result, -1, None, None, True)
+    np.divide(result, total, result)
+    np.subtract(result, labels, result)
+    np.subtract(np.multiply(labels, np.log(total, total)), weighted, weighted)
+    return _SUM(weighted, -1, None, loss), _given(result, slope)
 
 
 def _sparse_loss(
@@ -153,15 +177,14 @@ def _sparse_loss(
     unsigned = np.uint32 if labels.itemsize == 4 else np.uint64
     if rows and _MAX(labels.view(unsigned)) >= classes:
         raise _outside(labels, classes)
-    slope = _shifted(logits, slope)
+    result = _shifted(logits, slope)
     at = (np.arange(rows), labels)
-    chosen = slope[at]
-    np.exp(slope, slope)
-    total = _SUM(slope, -1)
-    np.divide(slope, total[:, None], slope)
-    slope[at] -= 1
-    np.log(total, total)
-    return np.subtract(total, chosen, loss), slope
+    chosen = result[at]
+    np.exp(result, result)
+    total = _SUM(result, -1)
+    np.divide(result, total[:, None], result)
+    result[at] -= 1
+    return np.subtract(np.log(total, total), chosen, loss), _given(result, slope)
 
 
 def _outside(labels: Array, classes: int) -> Exception:

@@ -50,7 +50,7 @@ def _check_declared(declared: tuple[int | None, ...], value: Array) -> None:
     if not shapes.is_compatible(declared, value.shape):
         raise invalid(
             "Assign requires shapes of both tensors to match. "
-            f"lhs shape= {show(declared)} rhs shape= {show(value.shape)}"
+            f"lhs shape= {shapes.show(declared)} rhs shape= {shapes.show(value.shape)}"
         )
 
 
