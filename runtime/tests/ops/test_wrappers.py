@@ -1,0 +1,519 @@
+"""TensorFlow 1's functions: what they add to the graph, and what it computes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import interpreter
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capstan import errors
+from capstan.api import (
+    array_ops,
+    check_ops,
+    clip_ops,
+    control_flow_ops,
+    gather_ops,
+    math_ops,
+    nn,
+    random_ops,
+    reduce_ops,
+)
+from capstan.core import dtypes
+from capstan.framework import convert, gradients, indexed_slices
+from capstan.framework import graph as graphs
+
+MATRIX = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[graphs.Graph]:
+    with graphs.Graph().as_default() as graph:
+        yield graph
+
+
+def run(fetches: Any, feeds: Any = None) -> Any:
+    return interpreter.Interpreter().run(fetches, feeds)
+
+
+def unknown(value: Any, shape: Any = None) -> tuple[Any, dict[Any, Any]]:
+    """A placeholder, and the feed that makes it `value`."""
+    array = np.asarray(value)
+    tensor = array_ops.placeholder(dtypes.as_dtype(array.dtype), shape)
+    return tensor, {tensor: array}
+
+
+# --- names and static shapes
+
+
+def test_operations_have_tensorflows_names(graph: graphs.Graph) -> None:
+    x = array_ops.placeholder(dtypes.float32, [None, 3], name="x")
+    reduce_ops.reduce_mean(math_ops.matmul(x, np.ones((3, 2), np.float32)))
+    nn.relu(x)
+    reduce_ops.argmax(x, 1)
+    assert [op.name for op in graph.get_operations()] == [
+        "x", "MatMul/b", "MatMul", "Const", "Mean", "Relu", "ArgMax/dimension", "ArgMax",
+    ]  # fmt: skip
+
+
+def test_shapes_that_are_known_are_constants() -> None:
+    for made in (array_ops.shape(MATRIX), array_ops.size(MATRIX), array_ops.rank(MATRIX)):
+        assert made.op.type == "Const"
+    x, feeds = unknown(MATRIX)
+    np.testing.assert_array_equal(run(array_ops.shape(x, out_type=dtypes.int64), feeds), [2, 3])
+    assert run(array_ops.size(x), feeds) == 6
+    assert run(array_ops.rank(x), feeds) == 2
+
+
+# --- subscripts
+
+
+@st.composite
+def subscripts(draw: Any) -> Any:
+    bound = st.one_of(st.none(), st.integers(-5, 5))
+    item = st.one_of(
+        st.builds(slice, bound, bound, st.sampled_from([None, 1, 2, -1])),
+        st.integers(-2, 1),
+        st.none(),
+        st.just(...),
+    )
+    items = draw(st.lists(item, max_size=4))
+    if sum(1 for one in items if isinstance(one, int | slice)) > 3 or items.count(...) > 1:
+        return ...
+    return tuple(items) if len(items) != 1 else items[0]
+
+
+@settings(deadline=None, max_examples=80)
+@given(key=subscripts(), is_known=st.booleans())
+def test_subscripts_mean_what_they_mean_in_numpy(key: Any, is_known: bool) -> None:
+    value = np.arange(2 * 3 * 4).reshape(2, 3, 4)
+    with graphs.Graph().as_default():
+        x, feeds = unknown(value, value.shape if is_known else None)
+        np.testing.assert_array_equal(run(x[key], feeds), value[key])
+
+
+def test_subscripts_may_be_tensors() -> None:
+    at, feeds = unknown(np.int32(1), [])
+    x = convert.constant(MATRIX)
+    np.testing.assert_array_equal(run(x[at], feeds), MATRIX[1])
+    np.testing.assert_array_equal(run(x[:at, at:], feeds), MATRIX[:1, 1:])
+
+
+def test_only_whole_numbers_are_subscripts() -> None:
+    x = convert.constant(MATRIX)
+    for key in (1.0, "a", True, [0]):
+        with pytest.raises(TypeError, match="valid indices"):
+            x[key]
+    with pytest.raises(ValueError, match="slice index 2 of dimension 0 out of bounds"):
+        x[2]
+
+
+# --- arithmetic
+
+
+def test_types_are_never_mixed() -> None:
+    with pytest.raises(TypeError) as raised:
+        math_ops.add(convert.constant(1.0, name="x"), convert.constant(1))
+    assert "Input 'y' of 'Add' Op has type int32 that does not match type float32" in str(
+        raised.value
+    )
+
+
+def test_division_follows_its_name() -> None:
+    assert run(math_ops.divide(3, 2)) == 1.5
+    assert run(math_ops.truediv(convert.constant(3), 2)).dtype == np.float64
+    assert run(math_ops.div(-3, 2)) == -2
+    assert run(math_ops.div(3.0, 2.0)) == 1.5
+    assert run(math_ops.floordiv(-3, 2)) == -2
+    assert run(math_ops.mod(-3, 2)) == 1
+    assert run(math_ops.div_no_nan(3.0, 0.0)) == 0
+    with pytest.raises(TypeError, match="x and y must have the same dtype"):
+        math_ops.truediv(convert.constant(1.0), convert.constant(1))
+
+
+def test_casts_to_the_same_type_add_nothing() -> None:
+    x = convert.constant(1.5)
+    assert math_ops.cast(x, dtypes.float32) is x
+    assert run(math_ops.to_int32(x)) == 1
+    assert run(math_ops.saturate_cast(convert.constant([300.0, -5.0]), dtypes.uint8)).tolist() == [
+        255,
+        0,
+    ]
+
+
+def test_ranges_take_one_bound_or_two() -> None:
+    np.testing.assert_array_equal(run(math_ops.range(3)), [0, 1, 2])
+    np.testing.assert_array_equal(run(math_ops.range(3, 9, 3)), [3, 6])
+    np.testing.assert_allclose(run(math_ops.range(0, 1, 0.25)), [0, 0.25, 0.5, 0.75])
+
+
+def test_sums_of_one_are_the_one() -> None:
+    x = convert.constant([1.0, 2.0])
+    assert math_ops.add_n([x]) is x
+    np.testing.assert_array_equal(run(math_ops.accumulate_n([x, x], [2])), [2, 4])
+    with pytest.raises(ValueError, match="at least one Tensor"):
+        math_ops.add_n([])
+
+
+def test_a_matrix_is_transposed_or_adjoint_not_both() -> None:
+    product = math_ops.matmul(MATRIX, MATRIX, adjoint_b=True)
+    np.testing.assert_array_equal(run(product), MATRIX @ MATRIX.T)
+    with pytest.raises(ValueError, match="Only one of transpose_a and adjoint_a"):
+        math_ops.matmul(MATRIX, MATRIX, transpose_a=True, adjoint_a=True)
+
+
+def test_log_sigmoid_does_not_overflow() -> None:
+    x = np.float32([-100, 0, 100])
+    np.testing.assert_allclose(run(math_ops.log_sigmoid(x)), [-100, np.log(0.5), 0], atol=1e-6)
+
+
+# --- reductions
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_reduction_without_axis_takes_all(is_known: bool) -> None:
+    x, feeds = unknown(MATRIX, MATRIX.shape if is_known else None)
+    assert run(reduce_ops.reduce_sum(x), feeds) == 15
+    assert run(reduce_ops.reduce_max(x, keepdims=True), feeds).shape == (1, 1)
+    np.testing.assert_array_equal(run(reduce_ops.reduce_mean(x, 0), feeds), [1.5, 2.5, 3.5])
+    np.testing.assert_allclose(
+        run(reduce_ops.reduce_logsumexp(x, 1), feeds), np.log(np.exp(MATRIX).sum(1)), rtol=1e-6
+    )
+    assert run(reduce_ops.count_nonzero(x), feeds) == 5
+
+
+def test_older_names_of_arguments_still_work() -> None:
+    np.testing.assert_array_equal(
+        run(reduce_ops.reduce_sum(MATRIX, reduction_indices=[1], keep_dims=True)), [[3], [12]]
+    )
+    np.testing.assert_array_equal(run(reduce_ops.argmax(MATRIX, dimension=1)), [2, 2])
+    with pytest.raises(ValueError, match="Cannot specify both 'axis' and 'reduction_indices'"):
+        reduce_ops.reduce_sum(MATRIX, axis=1, reduction_indices=1)
+
+
+# --- shapes and parts
+
+
+def test_transposing_reverses_the_axes() -> None:
+    for shape in (MATRIX.shape, None):
+        x, feeds = unknown(MATRIX, shape)
+        np.testing.assert_array_equal(run(array_ops.transpose(x), feeds), MATRIX.T)
+
+
+def test_splitting_takes_a_number_or_sizes() -> None:
+    parts = run(array_ops.split(MATRIX, 3, 1))
+    assert [part.tolist() for part in parts] == [[[0], [3]], [[1], [4]], [[2], [5]]]
+    assert [part.shape for part in run(array_ops.split(MATRIX, [1, 2], 1))] == [(2, 1), (2, 2)]
+
+
+def test_unstacking_needs_to_know_how_many() -> None:
+    rows = array_ops.unstack(MATRIX)
+    np.testing.assert_array_equal(run(array_ops.stack(rows)), MATRIX)
+    x, _ = unknown(MATRIX)
+    with pytest.raises(ValueError, match="Cannot infer num from shape <unknown>"):
+        array_ops.unstack(x)
+
+
+def test_joining_one_is_an_identity() -> None:
+    assert array_ops.concat([MATRIX], 0).op.type == "Identity"
+    np.testing.assert_array_equal(
+        run(array_ops.concat([MATRIX, MATRIX], 1)), np.hstack([MATRIX, MATRIX])
+    )
+
+
+@pytest.mark.parametrize(
+    "dtype, zero, one",
+    [
+        (dtypes.float32, 0, 1),
+        (dtypes.bool_, False, True),
+        (dtypes.string, b"", b"1"),
+    ],
+)
+def test_zeros_and_ones_are_of_any_type(dtype: dtypes.DType, zero: Any, one: Any) -> None:
+    for shape in ([2], convert.constant([2]), [2000]):
+        assert run(array_ops.zeros(shape, dtype)).tolist()[:2] == [zero, zero]
+        assert run(array_ops.ones(shape, dtype)).tolist()[:2] == [one, one]
+    assert array_ops.zeros([2, 3]).op.type == "Const"
+    np.testing.assert_array_equal(run(array_ops.zeros_like(MATRIX, dtypes.int32)), np.zeros((2, 3)))
+
+
+def test_padding_adds_zeros_only() -> None:
+    assert run(array_ops.pad(MATRIX, [[1, 0], [0, 2]])).shape == (3, 5)
+    with pytest.raises(ValueError, match="pad fills with zeros"):
+        array_ops.pad(MATRIX, [[1, 0], [0, 2]], mode="REFLECT")
+
+
+def test_one_hot_takes_its_type_from_its_values() -> None:
+    assert run(array_ops.one_hot([1], 2)).dtype == np.float32
+    assert run(array_ops.one_hot([1], 2, on_value=5, off_value=3)).tolist() == [[3, 5]]
+    assert run(array_ops.one_hot([1], 2, dtype=dtypes.int64)).dtype == np.int64
+    with pytest.raises(TypeError, match="do not match"):
+        array_ops.one_hot([1], 2, on_value=1.0, dtype=dtypes.int32)
+
+
+def test_shapes_broadcast_statically_and_in_the_step() -> None:
+    assert array_ops.broadcast_static_shape([2, 1], [3]).as_list() == [2, 3]
+    np.testing.assert_array_equal(run(array_ops.broadcast_dynamic_shape([2, 1], [3])), [2, 3])
+
+
+# --- picking
+
+
+def test_where_chooses_or_finds() -> None:
+    found = gather_ops.where(convert.constant([[True, False], [False, True]]))
+    np.testing.assert_array_equal(run(found), [[0, 0], [1, 1]])
+    chosen = gather_ops.where([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]])
+    np.testing.assert_array_equal(run(chosen), [[1, 2], [7, 8]])
+    with pytest.raises(ValueError, match="must both be non-None or both be None"):
+        gather_ops.where([True], x=[1])
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_mask_keeps_what_it_covers(is_known: bool) -> None:
+    x, feeds = unknown(MATRIX, MATRIX.shape if is_known else None)
+    mask = MATRIX > 1
+    np.testing.assert_array_equal(run(gather_ops.boolean_mask(x, mask), feeds), MATRIX[mask])
+    rows = np.array([False, True])
+    np.testing.assert_array_equal(run(gather_ops.boolean_mask(x, rows), feeds), MATRIX[rows])
+    columns = np.array([True, False, True])
+    np.testing.assert_array_equal(
+        run(gather_ops.boolean_mask(x, columns, axis=1), feeds), MATRIX[:, columns]
+    )
+
+
+def test_a_mask_must_fit() -> None:
+    with pytest.raises(ValueError, match="mask cannot be scalar"):
+        gather_ops.boolean_mask(MATRIX, True)
+    with pytest.raises(ValueError, match="are incompatible"):
+        gather_ops.boolean_mask(MATRIX, [True])
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    parts=st.integers(1, 4),
+    rows=st.integers(4, 11),
+    strategy=st.sampled_from(["mod", "div"]),
+    seed=st.integers(0, 99),
+)
+def test_a_table_in_parts_is_one_table(parts: int, rows: int, strategy: str, seed: int) -> None:
+    table = np.random.default_rng(seed).normal(size=(rows, 2)).astype(np.float32)
+    ids = np.random.default_rng(seed).integers(0, rows, (2, 3))
+    with graphs.Graph().as_default():
+        if strategy == "mod":
+            pieces = [table[index::parts] for index in range(parts)]
+        else:
+            pieces = np.array_split(table, parts)
+        tensors = [convert.constant(piece) for piece in pieces]
+        found = gather_ops.embedding_lookup(tensors, ids, partition_strategy=strategy)
+        np.testing.assert_array_equal(run(found), table[ids])
+        assert found.shape.as_list() == [2, 3, 2]
+        for slope in gradients.gradients(found, tensors):
+            assert isinstance(slope, indexed_slices.IndexedSlices)
+
+
+# --- neural networks
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_softmax_works_along_any_axis(axis: int) -> None:
+    powers = np.exp(MATRIX)
+    expected = powers / powers.sum(axis, keepdims=True)
+    np.testing.assert_allclose(run(nn.softmax(MATRIX, axis)), expected, rtol=1e-6)
+    np.testing.assert_allclose(run(nn.log_softmax(MATRIX, axis)), np.log(expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_losses_take_logits_of_any_rank(axis: int, is_known: bool) -> None:
+    random = np.random.default_rng(1)
+    logits, labels = random.normal(size=(2, 3, 4)), random.random((2, 3, 4))
+    if not is_known and axis != -1:
+        return  # the axes must be known to permute them
+    x, feeds = unknown(logits, logits.shape if is_known else None)
+    loss = nn.softmax_cross_entropy_with_logits(labels=labels, logits=x, dim=axis)
+    log_softmax = logits - np.log(np.exp(logits).sum(axis, keepdims=True))
+    np.testing.assert_allclose(run(loss, feeds), -(labels * log_softmax).sum(axis))
+    if axis == -1:
+        classes = random.integers(0, 4, (2, 3))
+        loss = nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=x)
+        expected = -np.take_along_axis(log_softmax, classes[..., None], -1)[..., 0]
+        np.testing.assert_allclose(run(loss, feeds), expected)
+
+
+def test_losses_want_their_arguments_by_name() -> None:
+    for loss in (
+        nn.softmax_cross_entropy_with_logits,
+        nn.sparse_softmax_cross_entropy_with_logits,
+        nn.sigmoid_cross_entropy_with_logits,
+    ):
+        with pytest.raises(ValueError, match="with named arguments"):
+            loss(MATRIX, MATRIX)
+        with pytest.raises(ValueError, match="Both labels and logits must be provided"):
+            loss(logits=MATRIX)
+    with pytest.raises(ValueError, match="Rank mismatch: Rank of labels"):
+        nn.sparse_softmax_cross_entropy_with_logits(labels=[[1, 2]], logits=MATRIX)
+
+
+def test_labels_are_constant_for_the_older_loss_only() -> None:
+    labels, logits = convert.constant([[0.3, 0.7]]), convert.constant([[1.0, 2.0]])
+    older = nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    newer = nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
+    assert gradients.gradients(older, labels) == [None]
+    assert gradients.gradients(newer, labels) != [None]
+
+
+def test_logistic_losses_are_stable() -> None:
+    x, z = np.float64([-1000, -1, 0, 1, 1000]), np.float64([0, 1, 0, 1, 1])
+    exact = np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x)))
+    np.testing.assert_allclose(run(nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x)), exact)
+    same = nn.weighted_cross_entropy_with_logits(z, x, 1.0)
+    np.testing.assert_allclose(run(same), exact, atol=1e-12)
+    with pytest.raises(ValueError, match="must have the same shape"):
+        nn.sigmoid_cross_entropy_with_logits(labels=[1.0], logits=[1.0, 2.0])
+
+
+def test_dropout_keeps_the_expected_sum() -> None:
+    x = convert.constant(np.ones((100, 100), np.float32))
+    kept = run(nn.dropout(x, keep_prob=0.25, seed=3))
+    assert set(np.unique(kept)) == {0, 4}
+    assert abs(kept.mean() - 1) < 0.1
+    assert nn.dropout(x, 1.0) is x
+    shared = run(nn.dropout(x, rate=0.5, noise_shape=[100, 1], seed=4))
+    assert (shared == shared[:, :1]).all()
+    for wrong in ({}, {"keep_prob": 0.5, "rate": 0.5}, {"keep_prob": 0.0}, {"rate": 1.5}):
+        with pytest.raises(ValueError):
+            nn.dropout(x, **wrong)
+
+
+def test_layers_compute_what_their_names_say() -> None:
+    w, b = np.ones((3, 2), np.float32), np.float32([1, -20])
+    np.testing.assert_array_equal(run(nn.xw_plus_b(MATRIX, w, b)), MATRIX @ w + b)
+    np.testing.assert_array_equal(run(nn.relu_layer(MATRIX, w, b)), np.maximum(MATRIX @ w + b, 0))
+    np.testing.assert_allclose(run(nn.leaky_relu([-1.0, 2.0])), [-0.2, 2])
+    np.testing.assert_allclose(run(nn.l2_normalize([[3.0, 4.0]], 1)), [[0.6, 0.8]], rtol=1e-6)
+    assert run(nn.zero_fraction(MATRIX)) == np.float32(1 / 6)
+    assert run(nn.in_top_k(MATRIX, [2, 0], 1)).tolist() == [True, False]
+    with pytest.raises(ValueError, match="data_format must be"):
+        nn.bias_add(MATRIX, b, data_format="NDHWC")
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_moments_and_normalization(keep: bool) -> None:
+    mean, variance = run(nn.moments(MATRIX, [0], keep_dims=keep))
+    np.testing.assert_allclose(mean, MATRIX.mean(0, keepdims=keep))
+    np.testing.assert_allclose(variance, MATRIX.var(0, keepdims=keep))
+    normal = run(nn.batch_normalization(MATRIX, mean, variance, 1.0, 2.0, 1e-3))
+    expected = 2 * (MATRIX - mean) / np.sqrt(variance + 1e-3) + 1
+    np.testing.assert_allclose(normal, expected, rtol=1e-5)
+
+
+# --- random numbers
+
+
+def test_random_numbers_are_scaled() -> None:
+    uniform = run(random_ops.random_uniform([1000], -3, 5, seed=1))
+    assert -3 <= uniform.min() < -2.5
+    assert 4.5 < uniform.max() <= 5
+    normal = run(random_ops.random_normal([1000], 7.0, 2.0, seed=1))
+    assert abs(normal.mean() - 7) < 0.5
+    assert abs(run(random_ops.truncated_normal([1000], 1.0, 0.1, seed=1)) - 1).max() <= 0.2001
+    whole = run(random_ops.random_uniform([100], 0, 3, dtypes.int32, seed=1))
+    assert set(whole.tolist()) == {0, 1, 2}
+
+
+def test_the_graphs_seed_makes_every_stream_repeatable() -> None:
+    def draw() -> Any:
+        with graphs.Graph().as_default():
+            random_ops.set_random_seed(7)
+            return run([random_ops.random_normal([3]), random_ops.random_normal([3])])
+
+    (one, two), (again, also) = draw(), draw()
+    np.testing.assert_array_equal([one, two], [again, also])
+    assert not np.array_equal(one, two)
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    with pytest.raises(ValueError, match="Must specify maxval for integer dtype"):
+        random_ops.random_uniform([2], dtype=dtypes.int32)
+    with pytest.raises(ValueError, match="Invalid dtype"):
+        random_ops.random_normal([2], dtype=dtypes.int32)
+
+
+# --- order and promises
+
+
+def test_dependencies_run_first() -> None:
+    check = control_flow_ops.Assert(False, ["never"])
+    value = control_flow_ops.with_dependencies([check], convert.constant(1.0))
+    with pytest.raises(errors.InvalidArgumentError, match="never"):
+        run(value)
+
+
+@pytest.mark.parametrize(
+    "check, good, bad, sign",
+    [
+        (check_ops.assert_equal, ([1, 2], [1, 2]), ([1, 2], [1, 3]), "=="),
+        (check_ops.assert_none_equal, ([1], [2]), ([1], [1]), "!="),
+        (check_ops.assert_less, ([1], [2]), ([2], [2]), "<"),
+        (check_ops.assert_less_equal, ([2], [2]), ([3], [2]), "<="),
+        (check_ops.assert_greater, ([3], [2]), ([2], [2]), ">"),
+        (check_ops.assert_greater_equal, ([2], [2]), ([1], [2]), ">="),
+        (check_ops.assert_positive, ([1],), ([0],), ">"),
+        (check_ops.assert_negative, ([-1],), ([0],), "<"),
+        (check_ops.assert_non_negative, ([0],), ([-1],), ">="),
+        (check_ops.assert_non_positive, ([0],), ([1],), "<="),
+        (check_ops.assert_rank, ([1], 1), (unknown, 2), "=="),
+    ],
+)
+def test_assertions_hold_or_tell(check: Any, good: Any, bad: Any, sign: str) -> None:
+    run(check(*good))
+    feeds = None
+    if bad[0] is unknown:
+        x, feeds = unknown([1])
+        bad = (x, *bad[1:])
+    with pytest.raises(errors.InvalidArgumentError) as raised:
+        run(check(*bad, message="told you"), feeds)
+    assert "told you" in str(raised.value)
+    assert f"Condition x {sign} y did not hold element-wise:" in str(raised.value)
+
+
+def test_a_rank_that_is_known_to_be_wrong_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="must have rank 3"):
+        check_ops.assert_rank(MATRIX, 3)
+
+
+# --- clipping
+
+
+def test_values_are_clipped_to_bounds() -> None:
+    np.testing.assert_array_equal(run(clip_ops.clip_by_value(MATRIX, 1.0, 3.0)), MATRIX.clip(1, 3))
+    with pytest.raises(ValueError):
+        clip_ops.clip_by_value([1.0], [[0.0, 0.0]], 3.0)
+
+
+def test_norms_are_clipped_where_they_are_larger() -> None:
+    x = np.float32([3, 4])
+    np.testing.assert_allclose(run(clip_ops.clip_by_norm(x, 1.0)), [0.6, 0.8], rtol=1e-6)
+    np.testing.assert_allclose(run(clip_ops.clip_by_norm(x, 10.0)), x)
+    np.testing.assert_allclose(run(clip_ops.clip_by_average_norm(x, 1.0)), x * 0.4, rtol=1e-6)
+    zero = convert.constant([0.0, 0.0])
+    (slope,) = gradients.gradients(clip_ops.clip_by_norm(zero, 1.0), zero)
+    assert np.isfinite(run(slope)).all()
+
+
+def test_the_global_norm_clips_all_together() -> None:
+    slices = indexed_slices.IndexedSlices(
+        convert.constant([[12.0]]), convert.constant([0]), convert.constant([5, 1])
+    )
+    items = [np.float32([3, 4]), None, slices]
+    assert run(clip_ops.global_norm(items)) == 13
+    clipped, norm = clip_ops.clip_by_global_norm(items, 6.5)
+    assert clipped[1] is None
+    assert isinstance(clipped[2], indexed_slices.IndexedSlices)
+    np.testing.assert_allclose(run(clipped[0]), [1.5, 2])
+    np.testing.assert_allclose(run(clipped[2].values), [[6]])
+    assert run(norm) == 13
+    with pytest.raises(TypeError, match="should be a sequence"):
+        clip_ops.global_norm(convert.constant(1.0))
