@@ -6,6 +6,7 @@ program with status 2 and one line that names the flag.
 """
 
 import difflib
+import itertools
 import pathlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -110,10 +111,11 @@ def parse(argv: Sequence[str]) -> list[str]:
     except _absl.Error as error:
         print(f"{program}: {error}", file=sys.stderr)  # noqa: T201, the program's last words
         sys.exit(_USAGE_ERROR)
-    if any(argument in ("--help", "-h") for argument in rest[1:]):
+    ours = list(itertools.takewhile(lambda argument: argument != "--", rest[1:]))
+    if "--help" in ours or "-h" in ours:
         print(_usage(program))  # noqa: T201, what was asked for
         sys.exit(0)
-    for argument in rest[1:]:
+    for argument in ours:
         _warn_of(argument)
     return rest
 

@@ -1,0 +1,67 @@
+"""What TF_CONFIG says of a task."""
+
+import json
+
+import pytest
+
+import capstan as tf
+
+CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
+
+
+def resolve(monkeypatch: pytest.MonkeyPatch, value: object, **arguments: object):
+    text = value if isinstance(value, str) else json.dumps(value)
+    monkeypatch.setenv("TF_CONFIG", text)
+    return tf.distribute.cluster_resolver.TFConfigClusterResolver(**arguments)
+
+
+def test_cluster_and_task_are_read(monkeypatch: pytest.MonkeyPatch):
+    config = {"cluster": CLUSTER, "task": {"type": "worker", "index": 1}, "environment": "cloud"}
+    resolver = resolve(monkeypatch, config)
+    assert resolver.cluster_spec() == tf.train.ClusterSpec(CLUSTER)
+    assert (resolver.task_type, resolver.task_id) == ("worker", 1)
+    assert (resolver.environment, resolver.rpc_layer) == ("cloud", "grpc")
+    assert resolver.master() == "grpc://c:1"
+    assert resolver.master("ps", 0) == "grpc://d:1"
+
+
+def test_what_is_given_overrules_what_is_read(monkeypatch: pytest.MonkeyPatch):
+    config = {"cluster": CLUSTER, "task": {"type": "worker", "index": 1}}
+    resolver = resolve(monkeypatch, config, task_type="ps", task_id=0)
+    assert resolver.master() == "grpc://d:1"
+
+
+@pytest.mark.parametrize("value", ["", "{}", {"cluster": {}}, {"cluster": {"worker": ["a:1"]}}])
+def test_alone_there_is_no_master_to_connect_to(monkeypatch: pytest.MonkeyPatch, value: object):
+    resolver = resolve(monkeypatch, value)
+    assert resolver.master() == ""
+    assert resolver.task_type is None
+    assert resolver.task_id is None
+
+
+def test_a_cluster_without_a_task_has_no_master_of_its_own(monkeypatch: pytest.MonkeyPatch):
+    resolver = resolve(monkeypatch, {"cluster": CLUSTER})
+    with pytest.raises(ValueError, match="TF_CONFIG names no task"):
+        resolver.master()
+
+
+@pytest.mark.parametrize(
+    "value, words",
+    [
+        ("{", ["TF_CONFIG is not JSON"]),
+        ("[]", ["TF_CONFIG must be a JSON object"]),
+        (
+            {"cluster": CLUSTER, "task": {"type": "worker", "index": 2}},
+            ["TF_CONFIG", "2", "worker"],
+        ),
+        ({"cluster": CLUSTER, "task": {"type": "tester", "index": 0}}, ["TF_CONFIG", "tester"]),
+        ({"cluster": {"ps": ["d"]}, "task": {"type": "ps"}}, ["TF_CONFIG", "cluster.ps[0]"]),
+    ],
+)
+def test_what_tf_config_may_not_say_is_named(
+    monkeypatch: pytest.MonkeyPatch, value: object, words: list[str]
+):
+    with pytest.raises(ValueError, match="TF_CONFIG") as caught:
+        resolve(monkeypatch, value)
+    for word in words:
+        assert word in str(caught.value)

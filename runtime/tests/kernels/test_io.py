@@ -1,0 +1,78 @@
+"""The ops that write and read checkpoints, as clients of TensorFlow send them."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.framework.raw import raw
+from capstan.kernels import io
+from capstan.resources import bundle
+
+
+def run(*fetches: object) -> list[object]:
+    with tf.Session() as session:
+        return session.run(list(fetches))
+
+
+def test_slices_are_written_and_read_in_parts(tmp_path: pathlib.Path):
+    prefix, whole = str(tmp_path / "m"), np.arange(12.0).reshape(4, 3)
+    specs = ["4 3 0,1:-", "4 3 1,3:-"]
+    with tf.Graph().as_default():
+        run(raw.SaveV2(prefix, ["v", "v"], specs, [whole[:1], whole[1:]]))
+    assert np.array_equal(bundle.Bundle(prefix).read("v"), whole)
+    with tf.Graph().as_default():
+        types = [tf.float64, tf.float64]
+        parts = raw.RestoreV2(prefix, ["v", "v"], ["4 3 -:1,2", ""], dtypes=types)
+        column, everything = run(*parts)
+    assert np.array_equal(column, whole[:, 1:])
+    assert np.array_equal(everything, whole)
+
+
+@pytest.mark.parametrize("spec", ["4", "4 3 0,1", "4 3 a:-", "4 3 0,1:-:-", "x 3 -:-"])
+def test_what_is_no_slice_is_refused(spec: str):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not a slice of a tensor"):
+        io.parse_slice(spec)
+
+
+def test_a_slice_of_another_shape_is_refused(tmp_path: pathlib.Path):
+    prefix = str(tmp_path / "m")
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"Slice '4 0,2' of v has shape \(2,\)"),
+    ):
+        run(raw.SaveV2(prefix, ["v"], ["4 0,2"], [np.zeros(3)]))
+    bundle.write(prefix, [bundle.Piece("v", np.zeros(4))])
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match=r"spec \[5\] does not match the shape stored in checkpoint: \[4\]",
+        ),
+    ):
+        run(raw.RestoreV2(prefix, ["v"], ["5 0,2"], dtypes=[tf.float64])[0])
+
+
+def test_names_and_tensors_must_be_as_many(tmp_path: pathlib.Path):
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(
+            tf.errors.InvalidArgumentError, match="SaveV2 takes one name and one slice per tensor"
+        ),
+    ):
+        run(raw.SaveV2(str(tmp_path / "m"), ["v"], [""], [np.zeros(3), np.zeros(3)]))
+
+
+def test_file_names_of_shards_are_tensorflows():
+    with tf.Graph().as_default():
+        (name,) = run(raw.ShardedFilename("dir/m", 3, 12))
+    assert name == b"dir/m-00003-of-00012"
+
+
+def test_strings_are_joined_and_scalars_to_every_one():
+    with tf.Graph().as_default():
+        joined = raw.StringJoin([["a", "b"], "-", ["c", "d"]], separator="_")
+        assert joined.shape.as_list() == [2]
+        (found,) = run(joined)
+    assert found.tolist() == [b"a_-_c", b"b_-_d"]

@@ -1,0 +1,338 @@
+"""Sessions that train: hooks around each run, and another session when a task is lost."""
+
+import pathlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import clusters
+import pytest
+
+import capstan as tf
+
+LOST = [tf.errors.AbortedError, tf.errors.UnavailableError]
+
+
+class Recorder(tf.train.SessionRunHook):
+    """Writes down every call; `fault(run)` may give an error to raise after a run."""
+
+    def __init__(self, fault: Callable[[int], Exception | None] = lambda run: None) -> None:
+        self.calls: list[str] = []
+        self.fault = fault
+        self.runs = 0
+
+    def begin(self) -> None:
+        self.calls.append("begin")
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self.coord = coord
+        self.calls.append("created")
+
+    def before_run(self, run_context: Any) -> None:
+        self.calls.append("before")
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.runs += 1
+        error = self.fault(self.runs)
+        if error is not None:
+            raise error
+        self.calls.append("after")
+
+    def end(self, session: Any) -> None:
+        self.calls.append(f"end with {session.run(tf.get_collection('n')[0])}")
+
+
+@pytest.fixture(autouse=True)
+def up(graph: tf.Graph) -> Any:
+    step = tf.train.get_or_create_global_step()
+    tf.add_to_collection("n", step)
+    return step.assign_add(1)
+
+
+def test_hooks_are_called_around_every_run(up: Any):
+    hook = Recorder()
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        assert [session.run(up), session.run([up])] == [1, [2]]
+    assert hook.calls == [
+        "begin", "created", "before", "after", "before", "after", "end with 2",
+    ]  # fmt: skip
+
+
+def test_hooks_get_what_they_ask_for_and_the_caller_only_their_own(up: Any):
+    class Asking(tf.train.SessionRunHook):
+        def before_run(self, run_context: Any) -> tf.train.SessionRunArgs:
+            self.seen = run_context.original_args
+            return tf.train.SessionRunArgs({"up": up, "both": [up, up]})
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            self.results = run_values.results
+
+    hook, silent = Asking(), Recorder()
+    with tf.train.MonitoredSession(hooks=[silent, hook]) as session:
+        assert session.run({"mine": up}) == {"mine": 1}
+    assert hook.results == {"up": 1, "both": [1, 1]}
+    assert hook.seen == ({"mine": up}, None, None)
+
+
+def test_a_hook_may_ask_for_a_stop(up: Any):
+    class Stopping(tf.train.SessionRunHook):
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            run_context.request_stop()
+            assert run_context.stop_requested
+
+    with tf.train.MonitoredSession(hooks=[Stopping()]) as session:
+        assert not session.should_stop()
+        session.run(up)
+        assert session.should_stop()
+        with pytest.raises(RuntimeError, match=r"Run called even after should_stop requested\."):
+            session.run(up)
+
+
+@pytest.mark.parametrize(
+    "fed, message",
+    [(False, "Same tensor is fed by two hooks"), (True, "fed by a SessionRunHook and user")],
+)
+def test_no_tensor_is_fed_twice(fed: bool, message: str):
+    tensor = tf.placeholder(tf.float32, [])
+    hooks = [tf.train.FeedFnHook(lambda: {tensor: 1}) for _ in range(1 if fed else 2)]
+    session = tf.train.MonitoredSession(hooks=hooks)
+    with pytest.raises(RuntimeError, match=message):
+        session.run(tensor, {tensor: 2} if fed else None)
+    session.close()
+
+
+def test_feeds_of_hooks_and_caller_come_together():
+    first, second = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    total = first + second
+    with tf.train.MonitoredSession(hooks=[tf.train.FeedFnHook(lambda: {first: 1})]) as session:
+        assert session.run(total, {second: 2}) == 3
+
+
+@pytest.mark.parametrize("end", [tf.errors.OutOfRangeError(None, None, "over"), StopIteration()])
+def test_the_end_of_the_input_ends_training_as_it_should(end: Exception):
+    hook = Recorder()
+    with tf.train.MonitoredSession(hooks=[hook]):
+        raise end
+    assert hook.calls[-1] == "end with 0"
+
+
+def test_an_error_ends_training_without_its_end():
+    hook = Recorder()
+    with pytest.raises(ValueError, match="mine"), tf.train.MonitoredSession(hooks=[hook]):
+        raise ValueError("mine")
+    assert hook.calls == ["begin", "created"]
+
+
+def test_a_closed_session_is_over(up: Any):
+    session = tf.train.MonitoredSession()
+    session.close()
+    assert session.should_stop()
+    assert session.graph is None
+    with pytest.raises(RuntimeError, match=r"Attempted to use a closed Session\."):
+        session.run(up)
+    with pytest.raises(RuntimeError, match=r"Session is already closed\."):
+        session.close()
+
+
+def test_the_graph_is_final_while_the_session_lives(graph: tf.Graph):
+    with tf.train.MonitoredSession() as session:
+        assert session.graph is graph
+        with pytest.raises(RuntimeError, match=r"Graph is finalized and cannot be modified\."):
+            tf.constant(1)
+    tf.constant(1)
+
+
+def test_two_sessions_one_after_the_other_share_the_graph(up: Any):
+    for _ in range(2):
+        with tf.train.MonitoredSession() as session:
+            assert session.run(up) == 1
+
+
+# --- recovery
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_a_lost_task_makes_another_session_and_the_run_is_repeated(
+    up: Any, kind: type[tf.errors.OpError], caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("INFO", "capstan")
+    hook = Recorder(lambda run: kind(None, None, "gone") if run == 2 else None)
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        assert session.run(up) == 1
+        # In process a new session has new variables.
+        assert session.run(up) == 1
+    assert hook.calls == [
+        "begin", "created", "before", "after", "before",
+        "created", "before", "after", "end with 1",
+    ]  # fmt: skip
+    assert "may be due to a preemption in a connected worker or parameter server" in caplog.text
+
+
+def test_training_goes_on_from_the_newest_checkpoint(up: Any, tmp_path: pathlib.Path):
+    lost = tf.errors.AbortedError(None, None, "gone")
+    hook = Recorder(lambda run: lost if run == 4 else None)
+    with tf.train.MonitoredTrainingSession(
+        checkpoint_dir=str(tmp_path), save_checkpoint_steps=2, hooks=[hook]
+    ) as session:
+        assert [session.run(up) for _ in range(3)] == [1, 2, 3]
+        assert session.run(up) == 5
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-5")
+
+
+def test_a_task_that_is_lost_before_the_session_is_made_is_waited_for(up: Any):
+    attempts = []
+
+    class Creator(tf.train.ChiefSessionCreator):
+        def create_session(self) -> tf.Session:
+            attempts.append(1)
+            if len(attempts) < 3:
+                raise tf.errors.UnavailableError(None, None, "not yet")
+            return super().create_session()
+
+    with tf.train.MonitoredSession(Creator()) as session:
+        assert session.run(up) == 1
+    assert len(attempts) == 3
+
+
+def test_a_task_that_is_lost_while_a_hook_starts_is_waited_for(up: Any):
+    class Starting(tf.train.SessionRunHook):
+        created = 0
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            self.created += 1
+            if self.created == 1:
+                raise tf.errors.UnavailableError(None, None, "gone")
+
+    hook = Starting()
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        assert session.run(up) == 1
+    assert hook.created == 2
+
+
+def test_another_error_is_the_callers(up: Any):
+    hook = Recorder(lambda run: tf.errors.InternalError(None, None, "bug"))
+    with (
+        pytest.raises(tf.errors.InternalError, match="bug"),
+        tf.train.MonitoredSession(hooks=[hook]) as session,
+    ):
+        session.run(up)
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_a_singular_session_leaves_recovery_to_the_caller(up: Any, kind: type[Exception]):
+    hook = Recorder(lambda run: kind(None, None, "gone"))
+    session = tf.train.SingularMonitoredSession(hooks=[hook])
+    assert session.raw_session().graph is tf.get_default_graph()
+    with pytest.raises(kind, match="gone"):
+        session.run(up)
+    session.close()
+
+
+def test_an_error_of_a_thread_is_raised_where_training_is(up: Any):
+    hook = Recorder()
+    session = tf.train.MonitoredSession(hooks=[hook])
+    hook.coord.request_stop(ValueError("in a thread"))
+    assert session.should_stop()
+    with pytest.raises(ValueError, match="in a thread"):
+        session.close()
+
+
+def test_a_task_that_a_thread_lost_makes_another_session(up: Any):
+    hook = Recorder()
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        first = hook.coord
+        first.request_stop(tf.errors.UnavailableError(None, None, "gone"))
+        assert not session.should_stop()
+        assert hook.coord is not first
+        assert session.run(up) == 1
+
+
+# --- chief and workers
+
+
+def make_task(target: str, *, is_chief: bool, last_step: int, **arguments: Any) -> list[int]:
+    """Train as one task of a cluster, in a graph of its own; return the steps that it made."""
+    made = []
+    with tf.Graph().as_default():
+        with tf.device(tf.train.replica_device_setter(ps_tasks=1)):
+            step = tf.train.get_or_create_global_step()
+            weights = tf.get_variable("weights", [3])
+            loss = tf.reduce_sum(tf.square(weights))
+            train = tf.train.AdamOptimizer().minimize(loss, global_step=step)
+        hooks = [tf.train.StopAtStepHook(last_step=last_step)]
+        with tf.train.MonitoredTrainingSession(
+            target, is_chief, hooks=hooks, **arguments
+        ) as session:
+            while not session.should_stop():
+                made.append(session.run([train, step])[1])
+    return made
+
+
+def test_workers_train_together_until_the_last_step(tmp_path: pathlib.Path):
+    servers = clusters.start(ps=1, worker=2)
+    made: dict[int, list[int]] = {}
+
+    def work(index: int) -> None:
+        made[index] = make_task(
+            servers[f"worker:{index}"].target,
+            is_chief=index == 0,
+            last_step=60,
+            checkpoint_dir=str(tmp_path),
+        )
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in (1, 0)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made[0]) + len(made[1]) >= 60
+    assert max(made[0][-1], made[1][-1]) in (60, 61)
+    assert tf.train.load_variable(str(tmp_path), "global_step") >= 60
+
+
+def test_a_restarted_worker_finds_the_model_where_it_was():
+    servers = clusters.start(ps=1, worker=2)
+    assert make_task(servers["worker:0"].target, is_chief=True, last_step=5)[-1] in (4, 5)
+    assert make_task(servers["worker:1"].target, is_chief=False, last_step=9)[0] in (5, 6)
+
+
+def test_a_worker_does_not_wait_for_ever_for_the_chief():
+    servers = clusters.start(ps=1, worker=1)
+    with pytest.raises(
+        tf.errors.DeadlineExceededError, match=r"Session was not ready after waiting 0 secs\."
+    ):
+        make_task(servers["worker:0"].target, is_chief=False, last_step=1, max_wait_secs=0.1)
+
+
+def test_only_the_chief_calls_the_chiefs_hooks_and_saves(tmp_path: pathlib.Path, up: Any):
+    servers = clusters.start(local=1)
+    init, hook = tf.global_variables_initializer(), Recorder()
+    with tf.Session(servers["local:0"].target) as session:
+        session.run(init)
+    with tf.train.MonitoredTrainingSession(
+        servers["local:0"].target,
+        is_chief=False,
+        checkpoint_dir=str(tmp_path),
+        chief_only_hooks=[hook],
+    ) as session:
+        session.run(up)
+    assert hook.calls == []
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments, steps",
+    [
+        ({}, [0, 5]),
+        ({"save_checkpoint_steps": 2}, [0, 2, 4, 5]),
+        ({"save_checkpoint_secs": None}, []),
+        ({"save_checkpoint_secs": 0}, []),
+    ],
+)
+def test_how_often_to_save_can_be_said(
+    tmp_path: pathlib.Path, up: Any, arguments: dict[str, Any], steps: list[int]
+):
+    with tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path), **arguments) as session:
+        for _ in range(5):
+            session.run(up)
+    assert sorted(int(path.stem.split("-")[1]) for path in tmp_path.glob("*.index")) == steps

@@ -1,0 +1,170 @@
+"""How a session becomes ready."""
+
+import pathlib
+import threading
+from typing import Any
+
+import pytest
+
+import capstan as tf
+
+
+def make_manager(**arguments: Any) -> tf.train.SessionManager:
+    return tf.train.SessionManager(ready_op=tf.report_uninitialized_variables(), **arguments)
+
+
+def test_without_a_checkpoint_the_init_op_runs(tmp_path: pathlib.Path):
+    variable = tf.Variable(5)
+    init, saver = tf.global_variables_initializer(), tf.train.Saver()
+    session = make_manager().prepare_session(
+        "", init_op=init, saver=saver, checkpoint_dir=str(tmp_path)
+    )
+    assert session.run(variable) == 5
+
+
+def test_the_init_op_can_be_fed_and_a_function_called_after_it():
+    fed = tf.placeholder(tf.int32, [])
+    variable = tf.Variable(0)
+    init, more = tf.assign(variable, fed), tf.assign_add(variable, 1)
+    session = make_manager().prepare_session(
+        "", init_op=init, init_feed_dict={fed: 7}, init_fn=lambda session: session.run(more)
+    )
+    assert session.run(variable) == 8
+
+
+def test_a_checkpoint_is_restored_and_the_init_op_left_out(tmp_path: pathlib.Path):
+    variable = tf.Variable(5)
+    init, saver, change = (
+        tf.global_variables_initializer(),
+        tf.train.Saver(),
+        tf.assign(variable, 6),
+    )
+    with tf.Session() as session:
+        session.run(change)
+        path = saver.save(session, str(tmp_path / "m"), global_step=1)
+    other = tf.train.Saver()
+    session = make_manager().prepare_session("", init, other, checkpoint_dir=str(tmp_path))
+    assert session.run(variable) == 6
+    assert other.last_checkpoints == [path]
+    named = make_manager().prepare_session("", init, saver, checkpoint_filename_with_path=path)
+    assert named.run(variable) == 6
+
+
+def test_a_checkpoint_that_comes_later_can_be_waited_for(tmp_path: pathlib.Path):
+    variable = tf.Variable(5)
+    saver, init = tf.train.Saver(), tf.global_variables_initializer()
+    manager = make_manager(recovery_wait_secs=0.01)
+    with tf.Session() as session:
+        session.run(init)
+        late = threading.Timer(0.1, saver.save, (session, str(tmp_path / "m")))
+        late.start()
+        ready = manager.prepare_session(
+            "", saver=saver, checkpoint_dir=str(tmp_path), wait_for_checkpoint=True
+        )
+        assert ready.run(variable) == 5
+        late.join()
+
+
+def test_local_variables_are_initialised_when_the_global_ones_are():
+    tf.Variable(1)
+    local = tf.Variable(2, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    manager = make_manager(
+        local_init_op=tf.local_variables_initializer(),
+        ready_for_local_init_op=tf.report_uninitialized_variables(tf.global_variables()),
+    )
+    session = manager.prepare_session("", init_op=tf.global_variables_initializer())
+    assert session.run(local) == 2
+
+
+def test_what_is_missing_is_named():
+    tf.Variable(1, name="present")
+    tf.Variable(1, name="missing")
+    manager = make_manager()
+    with pytest.raises(
+        RuntimeError,
+        match=r"Init operations did not make model ready\.  Init op: None, .* "
+        "error: Variables not initialized: present, missing",
+    ):
+        manager.prepare_session("", init_fn=lambda session: None)
+
+
+def test_what_is_missing_for_local_variables_is_named():
+    variable = tf.Variable(1, name="global")
+    manager = tf.train.SessionManager(
+        local_init_op=tf.no_op(),
+        ready_for_local_init_op=tf.report_uninitialized_variables([variable]),
+    )
+    with pytest.raises(RuntimeError, match=r"ready for local_init\. .* not initialized: global"):
+        manager.prepare_session("", init_op=tf.no_op())
+
+
+def test_something_must_initialise_the_model():
+    tf.Variable(1)
+    with pytest.raises(RuntimeError, match="Model is not initialized and no init_op or init_fn or"):
+        make_manager().prepare_session("")
+
+
+def test_a_ready_op_may_fail_instead_of_naming(tmp_path: pathlib.Path):
+    variable = tf.Variable(1, name="v")
+    manager = tf.train.SessionManager(ready_op=variable.value())
+    with pytest.raises(RuntimeError, match="Attempting to use uninitialized value v"):
+        manager.prepare_session("", init_op=tf.no_op())
+
+
+def test_recovering_says_whether_the_model_is_ready(tmp_path: pathlib.Path):
+    variable = tf.Variable(5)
+    saver = tf.train.Saver()
+    _, is_ready = make_manager().recover_session("", saver, str(tmp_path))
+    assert not is_ready
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        saver.save(session, str(tmp_path / "m"))
+    session, is_ready = make_manager().recover_session("", saver, str(tmp_path))
+    assert is_ready
+    assert session.run(variable) == 5
+
+
+def test_a_checkpoint_is_named_in_one_way(tmp_path: pathlib.Path):
+    tf.Variable(1)
+    with pytest.raises(ValueError, match="Can not provide both checkpoint_dir and"):
+        make_manager().prepare_session(
+            "", checkpoint_dir="a", checkpoint_filename_with_path="b", saver=tf.train.Saver()
+        )
+
+
+def test_a_local_init_op_belongs_to_its_ready_op():
+    with pytest.raises(ValueError, match="must also pass a local_init_op"):
+        tf.train.SessionManager(ready_for_local_init_op=tf.no_op())
+
+
+def test_a_scaffold_makes_what_is_missing_and_final(graph: tf.Graph):
+    tf.Variable(1)
+    scaffold = tf.train.Scaffold().finalize()
+    assert graph.finalized
+    assert scaffold.init_op.type == "NoOp"
+    assert scaffold.saver in tf.get_collection(tf.GraphKeys.SAVERS)
+    assert scaffold.summary_op is None
+    again = tf.train.Scaffold()
+    again.finalize()
+    assert again.saver is scaffold.saver
+    assert again.ready_op is scaffold.ready_op
+
+
+def test_a_scaffold_takes_what_is_given():
+    variable, seen = tf.Variable(1), []
+    saver, init = tf.train.Saver([variable]), tf.global_variables_initializer()
+    scaffold = tf.train.Scaffold(
+        init_op=init, saver=saver, init_fn=lambda *arguments: seen.append(arguments)
+    )
+    with tf.train.MonitoredSession(tf.train.ChiefSessionCreator(scaffold)):
+        ((first, session),) = seen
+    assert first is scaffold
+    assert isinstance(session, tf.Session)
+    assert (scaffold.init_op, scaffold.saver) == (init, saver)
+
+
+def test_a_scaffold_does_not_guess_between_two():
+    tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.no_op())
+    tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.no_op())
+    with pytest.raises(RuntimeError, match=r"tf.Scaffold\(init_op=item to use\)"):
+        tf.train.Scaffold().finalize()
