@@ -1,0 +1,167 @@
+"""Checkpoints go both ways between Capstan and TensorFlow itself."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(
+        importlib.util.find_spec("tensorflow") is None,
+        reason="needs TensorFlow: pip install -r requirements/oracle.txt, which `make test` does",
+    ),
+]
+
+
+def tensorflow(text: str, *arguments: object) -> Any:
+    """Run a program with TensorFlow, in a process of its own; return the JSON that it prints."""
+    header = "import json, sys\nimport numpy as np\nimport tensorflow as tf\nv1 = tf.compat.v1\n"
+    done = subprocess.run(
+        [sys.executable, "-c", header + textwrap.dedent(text), *map(str, arguments)],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_tensorflow_reads_what_capstan_saved(tmp_path: pathlib.Path, is_sharded: bool):
+    with tf.Graph().as_default():
+        with tf.device("/cpu:0"):
+            weights = tf.get_variable("layer/weights", [3, 2], initializer=tf.ones_initializer())
+        with tf.device("/cpu:1"):
+            words = tf.Variable([b"a", b"long" * 100], name="words")
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.AdamOptimizer().minimize(tf.reduce_sum(weights), global_step=step)
+        saver = tf.train.Saver(sharded=is_sharded)
+        with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+            session.run(tf.global_variables_initializer())
+            session.run(train)
+            saver.save(session, str(tmp_path / "model.ckpt"), global_step=step)
+            expected = session.run([weights, words])
+    found = tensorflow(
+        """
+        reader = tf.train.load_checkpoint(sys.argv[1])
+        print(json.dumps({
+            "latest": tf.train.latest_checkpoint(sys.argv[1]),
+            "shapes": reader.get_variable_to_shape_map(),
+            "dtypes": {k: v.name for k, v in reader.get_variable_to_dtype_map().items()},
+            "weights": reader.get_tensor("layer/weights").tolist(),
+            "words": [word.decode() for word in reader.get_tensor("words")],
+            "step": int(reader.get_tensor("global_step")),
+        }))
+        """,
+        tmp_path,
+    )
+    assert found == {
+        "latest": str(tmp_path / "model.ckpt-1"),
+        "shapes": {
+            "beta1_power": [],
+            "beta2_power": [],
+            "global_step": [],
+            "layer/weights": [3, 2],
+            "layer/weights/Adam": [3, 2],
+            "layer/weights/Adam_1": [3, 2],
+            "words": [2],
+        },
+        "dtypes": {
+            "beta1_power": "float32",
+            "beta2_power": "float32",
+            "global_step": "int64",
+            "layer/weights": "float32",
+            "layer/weights/Adam": "float32",
+            "layer/weights/Adam_1": "float32",
+            "words": "string",
+        },
+        "weights": expected[0].tolist(),
+        "words": [word.decode() for word in expected[1]],
+        "step": 1,
+    }
+
+
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_capstan_goes_on_from_what_tensorflow_saved(tmp_path: pathlib.Path, is_sharded: bool):
+    """The same program in both: its variables and slots have the same names, and Adam goes on."""
+    program = (
+        """
+        weights = tf.get_variable("weights", [4, 2], initializer=tf.ones_initializer())
+        table = tf.get_variable("table", [5, 2], initializer=tf.ones_initializer())
+        step = tf.train.get_or_create_global_step()
+        looked_up = tf.nn.embedding_lookup(table, tf.constant([1, 3, 1]))
+        loss = tf.reduce_sum(tf.square(weights)) + tf.reduce_sum(looked_up * looked_up)
+        first = tf.train.AdamOptimizer(0.1).minimize(loss, global_step=step)
+        second = tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True).minimize(loss)
+        saver = tf.train.Saver(sharded=%s)
+    """
+        % is_sharded
+    )
+    found = tensorflow(
+        """
+        program, folder = sys.argv[1:]
+        v1.disable_v2_behavior()
+        names = {"tf": v1}
+        exec(program, names)
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            for _ in range(3):
+                session.run(names["first"])
+                session.run(names["second"])
+            names["saver"].save(session, folder + "/model.ckpt", names["step"])
+            session.run(names["first"])
+            session.run(names["second"])
+            wanted = ["weights", "table", "step"]
+            print(json.dumps([session.run(names[name]).tolist() for name in wanted]))
+        """,
+        textwrap.dedent(program),
+        tmp_path,
+    )
+    names: dict[str, Any] = {"tf": tf}
+    with tf.Graph().as_default():
+        exec(textwrap.dedent(program), names)
+        with tf.Session() as session:
+            names["saver"].restore(session, tf.train.latest_checkpoint(str(tmp_path)))
+            session.run(names["first"])
+            session.run(names["second"])
+            for name, value in zip(["weights", "table", "step"], found, strict=True):
+                np.testing.assert_allclose(session.run(names[name]), value, rtol=1e-5)
+
+
+def test_capstan_reads_partitioned_variables_and_all_types_of_tensorflow(tmp_path: pathlib.Path):
+    types = ["float16", "float64", "int8", "int16", "int32", "uint8", "bool", "complex64"]
+    found = tensorflow(
+        """
+        folder, *types = sys.argv[1:]
+        v1.disable_v2_behavior()
+        slices = v1.get_variable(
+            "slices", [300, 3], initializer=v1.random_normal_initializer(seed=1),
+            partitioner=v1.fixed_size_partitioner(4))
+        for name in types:
+            v1.Variable(tf.cast([[1, 0, 2]], name), name=name)
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            v1.train.Saver().save(session, folder + "/m")
+            print(json.dumps(session.run(slices.as_tensor()).tolist()))
+        """,
+        tmp_path,
+        *types,
+    )
+    reader = tf.train.load_checkpoint(str(tmp_path))
+    assert reader.get_tensor("slices").tolist() == found
+    for name in types:
+        value = reader.get_tensor(name)
+        assert (value.dtype.name, value.astype(bool).tolist()) == (name, [[True, False, True]])
