@@ -143,4 +143,4 @@ def test_arrays_are_taken_as_they_are(array: np.ndarray[Any, Any]) -> None:
     np.testing.assert_array_equal(literals.to_array(array), array)
     as_list = literals.to_array(array.tolist(), dtypes.as_dtype(array.dtype))
     assert as_list.dtype == array.dtype
-    assert as_list.tolist() == array.tolist()
+    np.testing.assert_array_equal(as_list, array)
