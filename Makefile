@@ -24,9 +24,10 @@ LOCKED  := $(PRODUCT) requirements/dev.txt requirements/oracle.txt
 help: ## Print this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# On a terminal the live table is the only one to draw; its news shows the kills.
 .PHONY: demo
 demo: $(VENV)/.product ## Train digits with 1 ps and 2 workers; CHAOS=1 kills a worker, then the ps.
-	$(if $(CHAOS),@$(PY) examples/digits/chaos.py .capstan/digits/status.json & )$(BIN)/capstanctl run examples/digits/job.yaml
+	$(if $(CHAOS),@{ [ -t 1 ] && exec >/dev/null; exec $(PY) examples/digits/chaos.py .capstan/digits/status.json; } & )$(BIN)/capstanctl run examples/digits/job.yaml
 
 .PHONY: check
 check: lint types layers unit ## Style, types, import contracts and unit tests: before every merge.

@@ -5,6 +5,7 @@ graph -> place (at Create and Extend) -> per signature: prune -> simplify -> pru
 """
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,8 @@ from capstan.services import signature, step, worker
 from capstan.transport import interfaces
 
 Array = np.ndarray[Any, Any]
+
+_RETRY_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,10 @@ class MasterSession:
         return variants.run(feeds, self._steps, deadline)
 
     def compile(
-        self, asked: signature.Signature, facts: Mapping[node.Edge, infer.Fed]
+        self,
+        asked: signature.Signature,
+        facts: Mapping[node.Edge, infer.Fed],
+        deadline: float | None,
     ) -> step.CompiledStep:
         """Compile a signature for feeds of the given dtypes and shapes, and register the parts."""
         edges = [node.parse_tensor(name) for name in asked.fetches]
@@ -114,7 +120,7 @@ class MasterSession:
         needed = prune.prune(simple, fed, fetches, asked.targets)
         tasks = {name: devices.task_of(item.device) for name, item in needed.items()}
         cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home)
-        return self._register(cut)
+        return self._register(cut, deadline)
 
     def close(self) -> None:
         """Cancel the steps in flight and forget what the tasks compiled, as far as they answer."""
@@ -141,17 +147,36 @@ class MasterSession:
                     fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]"
                 )
 
-    def _register(self, cut: Mapping[str, parts.Part]) -> step.CompiledStep:
+    def _register(self, cut: Mapping[str, parts.Part], deadline: float | None) -> step.CompiledStep:
         local = None
         remotes = []
         for name, part in cut.items():
             task = self._tasks[name]
-            handle = task.worker.register_graph(self.handle, part)
+            handle = self._register_with(task, part, deadline)
             if name == self._home and isinstance(task.worker, worker.Worker):
                 local = task.worker.program(handle)
             else:
                 remotes.append(step.Remote(name, task.status.incarnation, handle, part))
         return step.CompiledStep(local, tuple(remotes))
+
+    def _register_with(self, task: Task, part: parts.Part, deadline: float | None) -> int:
+        """Register a part; a task that does not answer is given the time to come back."""
+        pause = threading.Event()
+        patience = time.monotonic() + step.RECONNECT_SECONDS
+        limit = patience if deadline is None else min(patience, deadline)
+        while True:
+            try:
+                return task.worker.register_graph(self.handle, part, deadline)
+            except errors.UnavailableError as fault:
+                if time.monotonic() > limit:
+                    raise _from(task, fault) from None
+            except errors.OpError as fault:
+                raise _from(task, fault) from None
+            pause.wait(_RETRY_SECONDS)
+
+
+def _from(task: Task, fault: errors.OpError) -> errors.OpError:
+    return errors.from_code(fault.error_code, f"From {task.name}:\n{fault.message}")
 
 
 def _check_fetches(fetches: Sequence[node.Edge], known: infer.Knowledge) -> None:

@@ -31,7 +31,8 @@ class Signature:
     targets: tuple[str, ...]
 
 
-Compile = Callable[[Signature, Mapping[node.Edge, infer.Fed]], step.CompiledStep]
+Compile = Callable[[Signature, Mapping[node.Edge, infer.Fed], float | None], step.CompiledStep]
+"""compile(signature, what is known of the feeds, deadline)"""
 
 
 class Variants:
@@ -52,12 +53,14 @@ class Variants:
         key: object = tuple([(value.dtype, value.shape) for value in values])
         compiled = self._by_shape.get(key)
         if compiled is None:
-            compiled = self._variant(key, values)
+            compiled = self._variant(key, values, deadline)
         feeds = dict(zip(self._feeds, values, strict=True))
         fetched = steps.run(compiled, feeds, deadline)
         return [fetched[edge] if edge in fetched else feeds[edge].copy() for edge in self._fetches]
 
-    def _variant(self, key: object, values: Sequence[Array]) -> step.CompiledStep:
+    def _variant(
+        self, key: object, values: Sequence[Array], deadline: float | None
+    ) -> step.CompiledStep:
         with self._lock:
             generic = len(self._by_shape) >= MAX_VARIANTS
             if generic:
@@ -68,5 +71,6 @@ class Variants:
                     edge: infer.Fed(dtypes.as_dtype(value.dtype), None if generic else value.shape)
                     for edge, value in zip(self._feeds, values, strict=True)
                 }
-                compiled = self._by_shape[key] = self._compile(self._signature, facts)
+                compiled = self._compile(self._signature, facts, deadline)
+                self._by_shape[key] = compiled
         return compiled

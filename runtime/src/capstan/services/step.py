@@ -223,8 +223,11 @@ class _Flight:
             link = self._links[task]
             if link.pending():
                 return task
-            tasks[link.fileno()] = task
-            poller.register(link.fileno(), select.POLLIN)
+            descriptor = link.fileno()
+            if descriptor < 0:
+                return task  # closed meanwhile: to read from it says why
+            tasks[descriptor] = task
+            poller.register(descriptor, select.POLLIN)
         timeout = None if self._deadline is None else (self._deadline - time.monotonic()) * 1000
         ready = poller.poll(None if timeout is None else max(0.0, timeout))
         if not ready:

@@ -53,8 +53,8 @@ class Worker:
         """Say who answers."""
         return self._status
 
-    def register_graph(self, session: str, part: parts.Part) -> int:
-        """Compile `part`; returns its handle.
+    def register_graph(self, session: str, part: parts.Part, deadline: float | None = None) -> int:
+        """Compile `part`; returns its handle. To compile takes as long as it takes.
 
         Raises:
             NotFoundError: the task has no kernel for one of the nodes.

@@ -114,8 +114,11 @@ class WorkerApi(Protocol):
     def get_status(self) -> WorkerStatus:
         """Say who answers."""
 
-    def register_graph(self, session: str, part: parts.Part) -> int:
-        """Compile a part for later steps; returns its handle, unique in this incarnation."""
+    def register_graph(self, session: str, part: parts.Part, deadline: float | None = None) -> int:
+        """Compile a part for later steps; returns its handle, unique in this incarnation.
+
+        `deadline` is in seconds of `time.monotonic`; None waits however long it takes.
+        """
 
     def deregister_graph(self, session: str) -> None:
         """Forget all that a session registered."""

@@ -7,7 +7,7 @@ import functools
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import grpc
 import numpy as np
@@ -19,6 +19,13 @@ from capstan.transport import interfaces
 from capstan.transport.grpc import channels, codec, status, wire
 
 Array = np.ndarray[Any, Any]
+
+# How long a task that is there, but says nothing, is waited for where no caller sets a limit.
+_PATIENCE_S: Final = 2.0
+
+
+def _seconds_to(deadline: float | None) -> float | None:
+    return None if deadline is None else max(0.001, deadline - time.monotonic())
 
 
 class _Service:
@@ -129,7 +136,7 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         Raises:
             FailedPreconditionError: the task speaks another version of the protocol.
         """
-        response = self._service.call("GetStatus", wire.GetStatusRequest())
+        response = self._service.call("GetStatus", wire.GetStatusRequest(), _PATIENCE_S)
         if response.protocol_version != interfaces.PROTOCOL_VERSION:
             raise errors.FailedPreconditionError(
                 None,
@@ -144,11 +151,13 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
             response.protocol_version,
         )
 
-    def register_graph(self, session: str, part: parts.Part) -> int:
-        return int(self._service.call("RegisterGraph", codec.encode_part(session, part)).graph)
+    def register_graph(self, session: str, part: parts.Part, deadline: float | None = None) -> int:
+        request = codec.encode_part(session, part)
+        return int(self._service.call("RegisterGraph", request, _seconds_to(deadline)).graph)
 
     def deregister_graph(self, session: str) -> None:
-        self._service.call("DeregisterGraph", wire.DeregisterGraphRequest(session=session))
+        request = wire.DeregisterGraphRequest(session=session)
+        self._service.call("DeregisterGraph", request, _PATIENCE_S)
 
     def cleanup_all(self, containers: Sequence[str]) -> None:
         self._service.call("CleanupAll", wire.CleanupAllRequest(container=containers))
@@ -157,8 +166,7 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         self, task: str, incarnation: int, planes: Sequence[str], deadline: float | None = None
     ) -> interfaces.Offer:
         request = wire.ConnectRequest(task=task, incarnation=incarnation, protocol=planes)
-        timeout_s = None if deadline is None else max(0.001, deadline - time.monotonic())
-        response = self._service.call("Connect", request, timeout_s)
+        response = self._service.call("Connect", request, _seconds_to(deadline))
         return interfaces.Offer(response.plane, response.address, response.token)
 
     def close(self) -> None:

@@ -1,0 +1,65 @@
+"""A step runs generated code and nothing per node: what a profile of ten training steps shows."""
+
+import cProfile
+import pstats
+from typing import Any
+
+import clusters
+import numpy as np
+
+import capstan as tf
+
+STEPS = 10
+
+
+def train_step(layers: int) -> tuple[Any, dict[Any, Any]]:
+    """A stack of dense layers over a ps, as digits has two: the update, and a batch to feed."""
+    worker = "/job:worker/task:0"
+    with tf.device(tf.train.replica_device_setter(ps_tasks=1, worker_device=worker)):
+        x = tf.placeholder(tf.float32, [None, 8])
+        y = tf.placeholder(tf.int64, [None])
+        value = x
+        for layer in range(layers):
+            weights = tf.get_variable(f"w{layer}", [8, 8])
+            biases = tf.get_variable(f"b{layer}", [8], initializer=tf.zeros_initializer())
+            value = tf.nn.relu(tf.nn.bias_add(tf.matmul(value, weights), biases))
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=value)
+        update = tf.train.AdamOptimizer(0.01).minimize(tf.reduce_mean(losses))
+    return update, {x: np.ones((4, 8), np.float32), y: np.arange(4)}
+
+
+def profile(target: str, layers: int) -> dict[tuple[str, str], int]:
+    """Count the Python functions that the caller's thread calls in ten steps, by file and name."""
+    with tf.Graph().as_default():
+        update, feed = train_step(layers)
+        with tf.Session(target) as session:
+            session.run(tf.global_variables_initializer())
+            session.run(update, feed)
+            recorder = cProfile.Profile(builtins=False)
+            recorder.runcall(lambda: [session.run(update, feed) for _ in range(STEPS)])
+    table: Any = pstats.Stats(recorder)
+    return {(file, name): calls for (file, _, name), (calls, *_) in table.stats.items()}
+
+
+def test_a_step_makes_no_grpc_call_and_interprets_no_node() -> None:
+    target = clusters.start(ps=1, worker=1)["worker:0"].target
+    small, large = profile(target, 2), profile(target, 12)
+    for calls in (small, large):
+        assert not [file for file, _ in calls if "grpc" in file]
+    # One segment of generated code for the gradients, whatever the number of layers.
+    segments = {key: count for key, count in large.items() if key[0].startswith("<capstan part")}
+    assert sorted({name for _, name in segments}) == ["feed", "fetch", "message0", "segment0"] or (
+        set(segments.values()) == {STEPS}
+    )
+    # What runs between the kernels is the same for six times the nodes.
+    outside = {
+        (file, name): count
+        for (file, name), count in large.items()
+        if "/kernels/" not in file and "numpy" not in file and not file.startswith("<capstan part")
+    }
+    before = {key: count for key, count in small.items() if key in outside}
+    per_row = {key for key in outside if "/transport/" in key[0]}
+    grown = {
+        key: (before.get(key), count) for key, count in outside.items() if before.get(key) != count
+    }
+    assert set(grown) <= per_row, grown
