@@ -96,9 +96,8 @@ def test_tensorflow_reads_what_capstan_saved(tmp_path: pathlib.Path, is_sharded:
 
 @pytest.mark.parametrize("is_sharded", [False, True])
 def test_capstan_goes_on_from_what_tensorflow_saved(tmp_path: pathlib.Path, is_sharded: bool):
-    """The same program in both: its variables and slots have the same names, and Adam goes on."""
-    program = (
-        """
+    # The same program in both: variables and slots have the same names, and the optimizers go on.
+    program = """
         weights = tf.get_variable("weights", [4, 2], initializer=tf.ones_initializer())
         table = tf.get_variable("table", [5, 2], initializer=tf.ones_initializer())
         step = tf.train.get_or_create_global_step()
@@ -106,10 +105,8 @@ def test_capstan_goes_on_from_what_tensorflow_saved(tmp_path: pathlib.Path, is_s
         loss = tf.reduce_sum(tf.square(weights)) + tf.reduce_sum(looked_up * looked_up)
         first = tf.train.AdamOptimizer(0.1).minimize(loss, global_step=step)
         second = tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True).minimize(loss)
-        saver = tf.train.Saver(sharded=%s)
-    """
-        % is_sharded
-    )
+        saver = tf.train.Saver(sharded=IS_SHARDED)
+    """.replace("IS_SHARDED", str(is_sharded))
     found = tensorflow(
         """
         program, folder = sys.argv[1:]

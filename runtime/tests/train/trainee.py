@@ -1,0 +1,39 @@
+"""One task of a training between graphs, for the tests that kill tasks.
+
+    python trainee.py JOB INDEX CLUSTER FOLDER LAST_STEP
+
+A worker prints the global step of each run.
+"""
+
+import json
+import sys
+
+import capstan as tf
+
+
+def main(job: str, index: int, cluster: dict[str, list[str]], folder: str, last: int) -> None:
+    server = tf.train.Server(cluster, job_name=job, task_index=index)
+    if job == "ps":
+        server.join()
+    this_task = f"/job:{job}/task:{index}"
+    with tf.device(tf.train.replica_device_setter(worker_device=this_task, cluster=cluster)):
+        step = tf.train.get_or_create_global_step()
+        weights = tf.get_variable("weights", [8, 8])
+        loss = tf.reduce_sum(tf.square(weights))
+        train = tf.train.AdamOptimizer().minimize(loss, global_step=step)
+    with tf.train.MonitoredTrainingSession(
+        server.target,
+        is_chief=index == 0,
+        checkpoint_dir=folder,
+        save_checkpoint_secs=0.2,
+        hooks=[tf.train.StopAtStepHook(last_step=last)],
+        config=tf.ConfigProto(device_filters=["/job:ps", this_task]),
+    ) as session:
+        while not session.should_stop():
+            print(session.run([train, step])[1], flush=True)
+
+
+if __name__ == "__main__":
+    job, index, cluster, folder, last = sys.argv[1:]
+    tf.logging.set_verbosity(tf.logging.INFO)
+    main(job, int(index), json.loads(cluster), folder, int(last))
