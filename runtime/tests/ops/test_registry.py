@@ -19,7 +19,7 @@ from capstan.framework.raw import raw
 from capstan.kernels import registry
 
 all_ops = pytest.mark.parametrize("op", sorted(op_cases.CASES))
-few = settings(max_examples=12, deadline=None)
+few = settings(max_examples=7, deadline=None)
 
 
 def placeholder(value: Any, *, is_shape_known: bool) -> Any:

@@ -72,10 +72,12 @@ def gradients(
             convert.convert_to_tensor(t, name="stop_gradients", as_ref=True).op
             for t in _as_list(stop_gradients or [])
         }
-        reverse = _Reverse(graph, colocate_gradients_with_ops, gate_gradients)
+        path = _between(sources, targets, stopped)
+        wanted = {*sources, *(tensor for op in path for tensor in op.outputs)}
+        reverse = _Reverse(graph, wanted, colocate_gradients_with_ops, gate_gradients)
         for index, (y, seed) in enumerate(zip(targets, given, strict=True)):
             reverse.receive(y, _seed(y, seed, index))
-        reverse.run(_between(sources, targets, stopped))
+        reverse.run(path)
         return [reverse.total(x) for x in sources]
 
 
@@ -125,10 +127,17 @@ def _between(
 
 
 class _Reverse:
-    """The gradients found so far: several for a tensor that is read several times."""
+    """The gradients found so far: several for a tensor that is read several times.
 
-    def __init__(self, graph: graphs.Graph, colocate: bool, gate: bool) -> None:
+    `wanted` are the tensors whose gradients lead anywhere. A rule gives those of its other inputs
+    as well; dropped before anything waits for them, they are never computed.
+    """
+
+    def __init__(
+        self, graph: graphs.Graph, wanted: set[graphs.Tensor], colocate: bool, gate: bool
+    ) -> None:
         self._graph = graph
+        self._wanted = wanted
         self._colocate = colocate
         self._gate = gate
         self._parts: dict[graphs.Tensor, list[Any]] = {}
@@ -178,6 +187,10 @@ class _Reverse:
                     f"Num gradients {len(found)} generated for op {op.node_def} do not match num "
                     f"inputs {len(op.inputs)}"
                 )
+            found = [
+                gradient if tensor in self._wanted else None
+                for tensor, gradient in zip(op.inputs, found, strict=True)
+            ]
             if self._gate and sum(gradient is not None for gradient in found) > 1:
                 found = grouping.tuple_of(found)
             return found
