@@ -88,12 +88,13 @@ def test_an_op_gives_the_same_whatever_is_known_of_its_arguments(op: str, data: 
             same(expected, run(case, op, form, with_buffers))
 
 
-@all_ops
+# The shapes of the others depend on values that no rule looks at.
+@pytest.mark.parametrize(
+    "op", sorted(op_cases.CASES.keys() - {"Where", "Unique", "BroadcastGradientArgs"})
+)
 @few
 @given(data=st.data())
 def test_shape_rules_are_exact_when_everything_is_known(op: str, data: Any) -> None:
-    if op in ("Where", "Unique", "BroadcastGradientArgs"):
-        return  # their shapes depend on values that no rule looks at
     case = data.draw(op_cases.CASES[op](opdef.lookup(op)))
     with graphs.Graph().as_default():
         outputs, feeds = build(case, op, lambda index, value: convert.constant(value))
@@ -124,10 +125,11 @@ def _is_type(name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("row", opdef.all_rows(), ids=lambda row: row.name)
+# Const has no kernel: the compiler binds its value.
+@pytest.mark.parametrize(
+    "row", [row for row in opdef.all_rows() if row.name != "Const"], ids=lambda row: row.name
+)
 def test_every_type_that_a_row_allows_has_a_kernel(row: opdef.OpDef) -> None:
-    if row.name == "Const":
-        return  # the compiler binds its value
     for attribute, allowed in row.types.items():
         for dtype in allowed:
             attrs: Mapping[str, Any] = {attribute: dtype}
