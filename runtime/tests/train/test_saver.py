@@ -44,6 +44,7 @@ def test_a_sharded_checkpoint_has_a_shard_for_each_device(tmp_path: pathlib.Path
         "m.data-00000-of-00002",
         "m.data-00001-of-00002",
         "m.index",
+        "m.meta",
     ]
     assert [tf.train.load_variable(path, f"v{n}") for n in range(3)] == [0, 1, 2]
 
@@ -256,3 +257,41 @@ def test_saving_what_is_not_initialised_fails_and_leaves_no_file(tmp_path: pathl
     ):
         saver.save(session, str(tmp_path / "m"))
     assert not list(tmp_path.iterdir())
+
+
+def test_the_graph_is_written_beside_the_checkpoint_and_deleted_with_it(tmp_path: pathlib.Path):
+    variable = tf.Variable(0, name="v")
+    saver = tf.train.Saver(max_to_keep=2)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        for step in (1, 2, 3):
+            saver.save(session, str(tmp_path / "m"), step, write_meta_graph=step < 3)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "checkpoint",
+        "m-2.data-00000-of-00001",
+        "m-2.index",
+        "m-2.meta",
+        "m-3.data-00000-of-00001",
+        "m-3.index",
+    }
+
+
+def test_a_graph_is_exported_with_its_saver_and_collections(tmp_path: pathlib.Path):
+    with tf.device("/cpu:0"):
+        variable = tf.Variable(0, name="v")
+    for key, item in (("names", "a"), ("names", object()), ("ops", variable.op), ("numbers", 3)):
+        tf.add_to_collection(key, item)
+    path = tmp_path / "graph.pbtxt"
+    meta = tf.train.Saver().export_meta_graph(str(path), as_text=True, clear_devices=True)
+    assert [node.name for node in meta.graph_def.node][:2] == ["v/initial_value", "v"]
+    assert {node.device for node in meta.graph_def.node} == {""}
+    assert meta.saver_def.restore_op_name == "save/restore_all"
+    assert meta.saver_def.filename_tensor_name == "save/Const:0"
+    collections = meta.collection_def
+    assert list(collections["names"].bytes_list.value) == [b"a"]
+    assert list(collections["ops"].node_list.value) == ["v"]
+    assert list(collections["numbers"].int64_list.value) == [3]
+    assert len(collections["variables"].bytes_list.value) == 1
+    assert 'restore_op_name: "save/restore_all"' in path.read_text()
+    only = tf.train.export_meta_graph(collection_list=["ops"])
+    assert list(only.collection_def) == ["ops"]

@@ -162,3 +162,42 @@ def test_capstan_reads_partitioned_variables_and_all_types_of_tensorflow(tmp_pat
     for name in types:
         value = reader.get_tensor(name)
         assert (value.dtype.name, value.astype(bool).tolist()) == (name, [[True, False, True]])
+
+
+def test_tensorflow_runs_the_graph_that_capstan_saved_with_a_checkpoint(tmp_path: pathlib.Path):
+    with tf.Graph().as_default():
+        features = tf.placeholder(tf.float32, [None, 3], name="features")
+        weights = tf.get_variable("weights", [3, 2])
+        loss = tf.reduce_mean(tf.square(tf.matmul(features, weights)), name="loss")
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.AdamOptimizer().minimize(loss, global_step=step, name="train")
+        saver = tf.train.Saver(sharded=True)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            path = saver.save(session, str(tmp_path / "model.ckpt"))
+            ones = {features: np.ones((4, 3))}
+            before = session.run(loss, ones)
+            session.run(train, ones)
+            after = session.run(loss, ones)
+    found = tensorflow(
+        """
+        v1.disable_v2_behavior()
+        saver = v1.train.import_meta_graph(sys.argv[1] + ".meta")
+        ones = {"features:0": np.ones((4, 3))}
+        with v1.Session() as session:
+            saver.restore(session, sys.argv[1])
+            before = session.run("loss:0", ones)
+            session.run("train", ones)
+            after = session.run("loss:0", ones)
+            names = [v.op.name for v in v1.global_variables()]
+            step = v1.train.get_global_step().name
+            print(json.dumps([float(before), float(after), names, step]))
+        """,
+        path,
+    )
+    np.testing.assert_allclose(found[:2], [before, after], rtol=1e-5)
+    adam = ["weights/Adam", "weights/Adam_1"]
+    assert found[2:] == [
+        ["weights", "global_step", "beta1_power", "beta2_power", *adam],
+        "global_step:0",
+    ]

@@ -31,6 +31,7 @@ from capstan.train.hook import (
     SessionRunHook,
     SessionRunValues,
 )
+from capstan.train.meta_graph import export_meta_graph
 from capstan.train.momentum import MomentumOptimizer
 from capstan.train.monitored_session import (
     MonitoredSession,
@@ -113,6 +114,7 @@ __all__ = [
     "assert_global_step",
     "checkpoint_exists",
     "create_global_step",
+    "export_meta_graph",
     "generate_checkpoint_state_proto",
     "get_checkpoint_mtimes",
     "get_checkpoint_state",

@@ -5,13 +5,13 @@ Source: tensorflow/python/training/saver.py.
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from capstan import errors
 from capstan.api import logging, variables
 from capstan.framework import graph as graphs
-from capstan.train import checkpoint_state, retention, saver_graph, steps
+from capstan.train import checkpoint_state, meta_graph, retention, saver_graph, steps
 
 _V2 = 2
 
@@ -66,6 +66,7 @@ class Saver:
         self._relative = save_relative_paths
         self._filename = filename
         self._ops: saver_graph.SaverOps | None = None
+        self._meta: tuple[int, Any] | None = None
         self._is_built = False
         self._retention = retention.Retention(
             max_to_keep or 0, keep_checkpoint_every_n_hours, started=time.time()
@@ -115,13 +116,16 @@ class Saver:
         save_path: str,
         global_step: Any = None,
         latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
         write_state: bool = True,
     ) -> str | None:
         """Write a checkpoint and return its name: `save_path`, and `-<global_step>` if given.
 
         Afterwards the state file of the folder (`checkpoint`, or `latest_filename`) names it, and
-        checkpoints beyond `max_to_keep` are deleted. `global_step` is a number or a tensor. None is
-        returned when there is nothing to save. Blocks.
+        checkpoints beyond `max_to_keep` are deleted. The graph is written beside it, as a file that
+        ends with `meta_graph_suffix`. `global_step` is a number or a tensor. None is returned when
+        there is nothing to save. Blocks.
 
         Raises:
             ValueError: the folder does not exist and cannot be made; names that collide.
@@ -143,8 +147,58 @@ class Saver:
             raise
         written: str = saved.decode() if isinstance(saved, bytes) else str(saved)
         if write_state:
-            self._record(written, folder, latest_filename)
+            self._record(written, folder, latest_filename, meta_graph_suffix)
+        if write_meta_graph:
+            name = checkpoint_state.meta_graph_filename(written, meta_graph_suffix)
+            meta_graph.write(name, self._meta_graph(sess.graph))
         return written
+
+    def as_saver_def(self) -> Any:
+        """Return the SaverDef: what to run, by names.
+
+        Raises:
+            RuntimeError: the saver has not been built.
+        """
+        from tensorboard.compat.proto import saver_pb2
+
+        self._check_built()
+        definition = saver_pb2.SaverDef(
+            max_to_keep=self._retention.max_to_keep,
+            sharded=self._sharded,
+            keep_checkpoint_every_n_hours=self._retention.every_n_hours,
+            version=saver_pb2.SaverDef.V2,
+        )
+        if self._ops is not None:
+            definition.filename_tensor_name = self._ops.filename.name
+            definition.save_tensor_name = self._ops.save.name
+            definition.restore_op_name = self._ops.restore.name
+        return definition
+
+    to_proto = as_saver_def
+
+    def export_meta_graph(
+        self,
+        filename: str | None = None,
+        collection_list: Iterable[str] | None = None,
+        as_text: bool = False,
+        clear_devices: bool = False,
+    ) -> Any:
+        """Return the default graph with this saver as a MetaGraphDef, and write it to `filename`."""
+        return meta_graph.export_meta_graph(
+            filename,
+            saver_def=self.as_saver_def(),
+            collection_list=collection_list,
+            as_text=as_text,
+            clear_devices=clear_devices,
+        )
+
+    def _meta_graph(self, graph: graphs.Graph) -> Any:
+        """Return the graph as a MetaGraphDef; the same one again while the graph has not grown."""
+        if self._meta is None or self._meta[0] != graph.version:
+            definition = self.as_saver_def()
+            meta = meta_graph.export_meta_graph(graph=graph, saver_def=definition)
+            self._meta = graph.version, meta
+        return self._meta[1]
 
     def restore(self, sess: Any, save_path: str | None) -> None:
         """Assign the values of a checkpoint to the variables, which need no initialisation. Blocks.
@@ -194,7 +248,9 @@ class Saver:
         number = f"{int(global_step):08d}" if self._pad_step_number else str(int(global_step))
         return f"{save_path}-{number}"
 
-    def _record(self, path: str, folder: str, latest_filename: str | None) -> None:
+    def _record(
+        self, path: str, folder: str, latest_filename: str | None, meta_graph_suffix: str
+    ) -> None:
         self._retention.record(path, time.time())
         checkpoint_state.update_checkpoint_state(
             folder,
@@ -205,7 +261,7 @@ class Saver:
         )
         # Only now: until the state file names the new checkpoint, it names one of these.
         for old in self._retention.take_doomed():
-            checkpoint_state.remove_checkpoint(old)
+            checkpoint_state.remove_checkpoint(old, meta_graph_suffix)
 
 
 def _explained(error: errors.OpError, cause: str) -> errors.OpError:

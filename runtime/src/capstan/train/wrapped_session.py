@@ -78,21 +78,25 @@ class HookedSession:
         context = hook.SessionRunContext(
             hook.SessionRunArgs(fetches, feed_dict, options), self._session
         )
-        # A tuple of the caller's and the hooks' fetches, so that the session knows it again.
+        # A tuple of the caller's and the hooks' fetches, so that the session knows it again. What
+        # several hooks ask for, as a rule the global step, is in it once.
         wanted = [fetches]
+        known = {id(None): None, id(fetches): 0}
         places: list[int | None] = []
         feeds: dict[Any, Any] = {}
         for item in self._hooks:
             asked = item.before_run(context)
-            if asked is None or asked.fetches is None:
+            if asked is None:
                 places.append(None)
-            else:
-                places.append(len(wanted))
+                continue
+            if id(asked.fetches) not in known:
+                known[id(asked.fetches)] = len(wanted)
                 wanted.append(asked.fetches)
-            if asked is not None and asked.feed_dict:
+            places.append(known[id(asked.fetches)])
+            if asked.feed_dict:
                 _check_disjoint(feeds, asked.feed_dict, "Same tensor is fed by two hooks.")
                 feeds.update(asked.feed_dict)
-            if asked is not None and asked.options is not None:
+            if asked.options is not None:
                 options = _with_options(options, asked.options)
         if feed_dict and feeds:
             _check_disjoint(feed_dict, feeds, "Same tensor is fed by a SessionRunHook and user.")
