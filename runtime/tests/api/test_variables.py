@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import interpreter
+from capstan.api import variable_scope
 import numpy as np
 import pytest
 
@@ -80,6 +81,7 @@ def test_a_cached_read_stands_on_the_caching_device() -> None:
 
 
 def test_an_unknown_shape_must_be_allowed(machine: interpreter.Interpreter) -> None:
+    assert tf.Variable([1.0, 2.0], validate_shape=False).shape.ndims is None
     unknown = tf.placeholder(tf.float32, name="u")
     with pytest.raises(
         ValueError, match=r"initial_value must have a shape specified: Tensor\(\"u:0\""
@@ -195,6 +197,8 @@ def test_a_scope_that_is_entered_again_keeps_its_prefix_for_variables_only() -> 
         assert tf.get_variable("w") is w
         assert tf.constant(1, name="c").name == "b/a/c:0"
         assert (again.name, again.original_name_scope) == ("a", "a/")
+    with tf.variable_scope(again):
+        assert tf.get_variable("w") is w
 
 
 def test_default_names_are_numbered() -> None:
@@ -305,6 +309,15 @@ def test_get_variable_refuses_in_tensorflows_words(
     with tf.variable_scope("a", reuse=reuse), pytest.raises(ValueError) as caught:
         tf.get_variable(**arguments)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("reuse", [None, False])
+def test_without_reuse_a_name_is_used_once(reuse: bool | None) -> None:
+    # A scope that never heard of reuse is one that does not allow it.
+    with tf.variable_scope(variable_scope.VariableScope(reuse, name="a")):
+        tf.get_variable("w", [1])
+        with pytest.raises(ValueError, match="Variable a/w already exists, disallowed"):
+            tf.get_variable("w", [1])
 
 
 def test_the_error_of_a_second_definition_shows_where_the_first_is() -> None:
@@ -424,23 +437,25 @@ def test_a_finalized_graph_still_finds_its_variables(graph: graphs.Graph) -> Non
 
 
 def test_threads_share_variables_and_not_scopes(graph: graphs.Graph) -> None:
+    threads = 4
     found: list[Any] = []
-    start = threading.Barrier(4)
+    inside = threading.Barrier(threads)
 
     def build(index: int) -> None:
         with graph.as_default():
-            start.wait()
             with tf.variable_scope(f"t{index}"):
+                inside.wait()
                 own = tf.get_variable("v", [1]).name
+                inside.wait()
             with tf.variable_scope("shared", reuse=tf.AUTO_REUSE):
                 found.append((own, tf.get_variable("v", [1])))
 
-    workers = [threading.Thread(target=build, args=(index,)) for index in range(4)]
+    workers = [threading.Thread(target=build, args=(index,)) for index in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert sorted(own for own, _ in found) == [f"t{index}/v:0" for index in range(4)]
+    assert sorted(own for own, _ in found) == [f"t{index}/v:0" for index in range(threads)]
     assert len({variable for _, variable in found}) == 1
 
 
@@ -501,7 +516,8 @@ def test_random_initializers_have_their_distribution(
 
 
 @pytest.mark.parametrize(
-    "shape, fan_in, fan_out", [([7], 7, 7), ([], 1, 1), ([3, 5], 3, 5), ([2, 2, 3, 5], 12, 20)]
+    "shape, fan_in, fan_out",
+    [([7], 7, 7), ([], 1, 1), ([0, 1], 1, 1), ([3, 5], 3, 5), ([2, 2, 3, 5], 12, 20)],
 )
 def test_the_fan_of_a_kernel_counts_its_receptive_field(
     machine: interpreter.Interpreter, shape: list[int], fan_in: int, fan_out: int
@@ -513,7 +529,7 @@ def test_the_fan_of_a_kernel_counts_its_receptive_field(
     ):
         value = tf.variance_scaling_initializer(3.0, mode, "uniform", seed=1)(shape)
         limit = (9 / fan) ** 0.5
-        assert np.abs(machine.run(value)).max() <= limit * (1 + 1e-6)
+        assert np.abs(machine.run(value)).max(initial=0) <= limit * (1 + 1e-6)
         # The limit is a constant of the graph.
         bounds = [
             float(op.get_attr("value"))

@@ -138,7 +138,7 @@ def test_shapes_that_do_not_fit() -> None:
         literals.to_array(1, shape=shapes.TensorShape(None))
 
 
-@given(hnp.arrays(st.sampled_from([np.float32, np.int16, np.bool_]), hnp.array_shapes(min_side=0)))
+@given(hnp.arrays(st.sampled_from([np.float32, np.int16, np.bool_]), hnp.array_shapes()))
 def test_arrays_are_taken_as_they_are(array: np.ndarray[Any, Any]) -> None:
     np.testing.assert_array_equal(literals.to_array(array), array)
     as_list = literals.to_array(array.tolist(), dtypes.as_dtype(array.dtype))
