@@ -38,12 +38,14 @@ if TYPE_CHECKING:
     from capstan.api import nn as nn
     from capstan.client.session import InteractiveSession as InteractiveSession
     from capstan.client.session import Session as Session
+    from capstan.train import contrib as contrib
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "app": "capstan.api.app",
     "compat": "capstan.api.compat",
+    "contrib": "capstan.train.contrib",
     "distribute": "capstan.api.distribute",
     "flags": "capstan.api.flags",
     "logging": "capstan.api.logging",

@@ -3,7 +3,6 @@
 import pytest
 
 import capstan as tf
-from capstan.train import contrib
 
 CLUSTER = {"ps": ["a:1", "b:1"], "worker": ["c:1", "d:1"]}
 
@@ -83,7 +82,9 @@ def test_a_strategy_must_be_callable():
 
 
 def test_greedy_placement_fills_the_emptiest_server():
-    strategy = contrib.training.GreedyLoadBalancingStrategy(2, contrib.training.byte_size_load_fn)
+    strategy = tf.contrib.training.GreedyLoadBalancingStrategy(
+        2, tf.contrib.training.byte_size_load_fn
+    )
     with tf.device(tf.train.replica_device_setter(cluster=CLUSTER, ps_strategy=strategy)):
         tasks = [
             tf.get_variable(f"v{n}", [size]).device[-1] for n, size in enumerate([10, 3, 4, 2, 9])
@@ -93,7 +94,7 @@ def test_greedy_placement_fills_the_emptiest_server():
 
 def test_random_placement_is_the_same_in_every_client():
     def place() -> list[str]:
-        strategy = contrib.training.RandomStrategy(3, seed=1)
+        strategy = tf.contrib.training.RandomStrategy(3, seed=1)
         setter = tf.train.replica_device_setter(ps_tasks=3, ps_strategy=strategy)
         with tf.Graph().as_default(), tf.device(setter):
             return [tf.get_variable(f"v{n}", [1]).device for n in range(20)]
@@ -105,6 +106,6 @@ def test_random_placement_is_the_same_in_every_client():
 
 def test_the_load_of_an_op_needs_one_output_of_known_shape():
     with pytest.raises(ValueError, match="single output"):
-        contrib.training.byte_size_load_fn(tf.no_op())
+        tf.contrib.training.byte_size_load_fn(tf.no_op())
     with pytest.raises(ValueError, match="fully defined shape"):
-        contrib.training.byte_size_load_fn(tf.placeholder(tf.float32, [None]).op)
+        tf.contrib.training.byte_size_load_fn(tf.placeholder(tf.float32, [None]).op)
