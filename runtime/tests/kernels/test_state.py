@@ -115,6 +115,52 @@ def test_scattering_outside_is_refused_and_changes_nothing() -> None:
     np.testing.assert_array_equal(runner.run(raw.Identity(ref)), [1, 2, 3])
 
 
+class Watch:
+    """Stands in for a variable's lock, and notes the value when it is taken and given back."""
+
+    def __init__(self, cell: Any) -> None:
+        self.cell = cell
+        self.seen: list[Any] = []
+
+    def __enter__(self) -> None:
+        self.seen.append(self.cell.array.copy())
+
+    def __exit__(self, *_: object) -> None:
+        self.seen.append(self.cell.array.copy())
+
+
+ONE = np.ones(3)
+CHANGES = {
+    "AssignAdd": (1, [ONE]),
+    "AssignSub": (1, [ONE]),
+    "ScatterAdd": (1, [[1], [1.0]]),
+    "ScatterSub": (1, [[1], [1.0]]),
+    "ScatterUpdate": (1, [[1], [9.0]]),
+    "ApplyGradientDescent": (1, [0.1, ONE]),
+    "ApplyMomentum": (2, [0.1, ONE, 0.9]),
+    "SparseApplyMomentum": (2, [0.1, [1.0], [1], 0.9]),
+    "ApplyAdam": (3, [0.9, 0.99, 0.1, 0.9, 0.99, 1e-8, ONE]),
+}
+
+
+@pytest.mark.parametrize("op", CHANGES)
+def test_every_change_is_made_under_the_lock(op: str) -> None:
+    count, arguments = CHANGES[op]
+    runner, watches, refs = interpreter.Interpreter(), [], []
+    for index in range(count):
+        refs.append(make(f"v{index}", dtype=dtypes.float64))
+        runner.run(raw.Assign(refs[-1], [1.0, 2.0, 3.0]))
+        cell = runner.resources.variable("", f"v{index}", dtypes.float64)
+        cell.lock = Watch(cell)
+        watches.append(cell.lock)
+    runner.run(getattr(raw, op)(*refs, *arguments).op)
+    for watch in watches:
+        before, after = watch.seen
+        np.testing.assert_array_equal(before, [1, 2, 3])
+        np.testing.assert_array_equal(after, watch.cell.array)
+        assert not np.array_equal(before, after)
+
+
 def test_no_addition_of_many_threads_is_lost() -> None:
     ref, runner = make(shape=(1000,)), interpreter.Interpreter()
     runner.run(raw.Assign(ref, np.zeros(1000, np.float32)))

@@ -139,6 +139,30 @@ def test_the_slope_of_a_lookup_stays_rows() -> None:
             np.testing.assert_array_equal(dense, [[1, 1], [0, 0], [2, 2]])
 
 
+def test_what_ties_shares_the_slope() -> None:
+    with graphs.Graph().as_default():
+        x = convert.constant([[1.0, 3.0, 3.0], [2.0, 0.0, 1.0]])
+        (slope,) = gradients.gradients(raw.Max(x, [1]), x)
+        np.testing.assert_array_equal(
+            interpreter.Interpreter().run(slope), [[0, 0.5, 0.5], [1, 0, 0]]
+        )
+
+
+def test_a_choice_between_equals_is_the_first() -> None:
+    with graphs.Graph().as_default():
+        x, y = convert.constant([1.0]), convert.constant([1.0])
+        for op in (raw.Maximum, raw.Minimum):
+            slopes = gradients.gradients(op(x, y), [x, y])
+            assert interpreter.Interpreter().run(slopes) == [[1], [0]]
+
+
+def test_the_slope_of_a_product_holds_at_zeros() -> None:
+    with graphs.Graph().as_default():
+        x = convert.constant([[2.0, 0.0, 3.0], [0.0, 0.0, 1.0]])
+        (slope,) = gradients.gradients(raw.Prod(x, [1]), x)
+        np.testing.assert_array_equal(interpreter.Interpreter().run(slope), [[0, 6, 0], [0, 0, 0]])
+
+
 def test_the_slope_of_softmax_losses_can_be_derived_again() -> None:
     random = np.random.default_rng(3)
     logits, labels = random.normal(size=(3, 4)), random.random((3, 4))
