@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import interpreter
-from capstan.api import variable_scope
 import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.api import variable_scope
 from capstan.framework import graph as graphs
 
 
