@@ -46,16 +46,15 @@ def test_a_step_makes_no_grpc_call_and_interprets_no_node() -> None:
     small, large = profile(target, 2), profile(target, 12)
     for calls in (small, large):
         assert not [file for file, _ in calls if "grpc" in file]
-    # One segment of generated code for the gradients, whatever the number of layers.
+    # The worker's part is one segment of generated code, whatever the number of layers.
     segments = {key: count for key, count in large.items() if key[0].startswith("<capstan part")}
-    assert sorted({name for _, name in segments}) == ["feed", "fetch", "message0", "segment0"] or (
-        set(segments.values()) == {STEPS}
-    )
+    assert {name for _, name in segments} >= {"segment0"}
+    assert set(segments.values()) == {STEPS}
     # What runs between the kernels is the same for six times the nodes.
     outside = {
         (file, name): count
         for (file, name), count in large.items()
-        if "/kernels/" not in file and "numpy" not in file and not file.startswith("<capstan part")
+        if "/src/capstan/" in file and "/kernels/" not in file
     }
     before = {key: count for key, count in small.items() if key in outside}
     per_row = {key for key in outside if "/transport/" in key[0]}

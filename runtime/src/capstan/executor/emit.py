@@ -2,85 +2,43 @@
 
 A node is one line. There is no dictionary, queue or lock per node, and no decision: which kernel,
 which buffer and which copy were settled when the line was written. The line number of a traceback
-tells the node, so an error costs nothing until it happens.
+tells the node, so an error costs nothing until it happens. What hangs on a `Switch` stands in an
+`if`.
 
 The module that is written looks like this:
 
     def build(k, b):
-        k0, k1 = k                        # kernels and constants
+        k0, k1, = k                       # kernels and constants
         b0, = b                           # buffers of one execution context
-        f0 = t1 = None                    # what one function leaves for another
+        f0 = None                         # what one function leaves for another
+        t1_0 = None
         def feed(values): ...
         def segment0():
-            nonlocal t1
-            t0 = k0(f0, b0)               # dense/MatMul
-            t1 = k1(t0)                   # dense/Relu
+            nonlocal t1_0
+            t0_0 = k0(f0, b0)             # 'dense/MatMul'
+            t1_0 = k1(t0_0)               # 'dense/Relu'
             return ()
-        def fetch(): return (t1,)
-        return feed, {}, (segment0,), fetch
+        def fetch(): return (t1_0, )
+        return feed, {}, (segment0, ), fetch
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
-from capstan.core import dtypes, node, shapes
-from capstan.executor import bind, state
-from capstan.graph import infer, schedule
+import numpy as np
+
+from capstan import errors
+from capstan.core import node
+from capstan.executor import bind, source, state
+from capstan.graph import guards, schedule
 from capstan.partition import parts
 from capstan.resources import containers
 
-
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """An array that each context allocates for itself."""
-
-    shape: tuple[int, ...]
-    dtype: dtypes.DType
+_AFTER_ALL = 1 << 30
+"""The leg of what is read after the last segment."""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
-    """What was written, and what must be bound to run it. `lines` maps line numbers to nodes."""
-
-    source: str
-    bound: tuple[Any, ...]
-    buffers: tuple[Buffer, ...]
-    lines: Mapping[int, str]
-
-
-@dataclass(slots=True)
-class _Writer:
-    """The text in the making."""
-
-    lines: list[str] = field(default_factory=list)
-    nodes: dict[int, str] = field(default_factory=dict)
-    bound: list[Any] = field(default_factory=list)
-    buffers: list[Buffer] = field(default_factory=list)
-
-    def line(self, text: str, name: str | None = None) -> None:
-        self.lines.append(text)
-        if name is not None:
-            self.nodes[len(self.lines)] = name
-
-    def bind(self, value: object) -> str:
-        self.bound.append(value)
-        return f"k{len(self.bound) - 1}"
-
-    def buffer(self, shape: shapes.Shape, dtype: dtypes.DType | None) -> str:
-        """Name a planned buffer; `None` in the source when nothing can be planned."""
-        if dtype is None or not plannable(shape, dtype):
-            return "None"
-        self.buffers.append(Buffer(tuple(size or 0 for size in shape or ()), dtype))
-        return f"b{len(self.buffers) - 1}"
-
-
-def plannable(shape: shapes.Shape, dtype: dtypes.DType | None) -> bool:
-    """Say whether an array of that shape and dtype can be allocated before the step."""
-    return infer.is_static(shape) and dtype not in (None, dtypes.string, dtypes.resource)
-
-
-def write(part: parts.Part, resources: containers.ResourceManager) -> Code:
+def write(part: parts.Part, resources: containers.ResourceManager) -> source.Code:
     """Write the module of `part`; variables are looked up in `resources` and bound.
 
     Raises:
@@ -91,182 +49,237 @@ def write(part: parts.Part, resources: containers.ResourceManager) -> Code:
 
 
 class _Emission:
-    """One part being written. `values` maps a tensor to the expression that holds it."""
+    """One part being written. `values` maps a tensor to the expression that holds it, `cells` to
+    the variable whose memory it shares, and `flags` what decides to the name of the decision.
+    """
 
     def __init__(self, part: parts.Part, resources: containers.ResourceManager) -> None:
         self.part = part
         self.resources = resources
-        self.out = _Writer()
+        self.out = source.Writer()
         self.values: dict[node.Edge, str] = {}
         self.cells: dict[node.Edge, str] = {}
         self.refs: set[node.Edge] = set()
-        self.shared: list[str] = []
         self.constants: dict[node.Edge, Any] = {}
+        self.flags: dict[node.Edge, str] = {}
+        self.guards = guards.Guards(edge for m in part.incoming for edge in m.conditional)
+        self.orders = [
+            schedule.reads_first([item for item in part.nodes if part.legs[item.name] == leg])
+            for leg in state.segment_legs(part)
+        ]
+        self.devices = {item.name: item.device for item in part.nodes}
+        self.copied = _copied_reads(part, self.orders)
         self.last_leg: dict[node.Edge, int] = {}
         for item in part.nodes:
+            self.guards.learn(item)
             for edge in item.inputs:
-                self.last_leg[edge] = max(self.last_leg.get(edge, 0), part.legs[item.name])
+                self._reach(edge, part.legs[item.name])
+        for edge in part.fetches:
+            self._reach(edge, _AFTER_ALL)
+        for item in reversed(part.nodes):
+            # A switch hands its input on under other names.
+            for index in (0, 1) if item.op in guards.SWITCHES else ():
+                self._reach(item.inputs[0], self.last_leg.get(node.Edge(item.name, index), 0))
 
-    def write(self) -> Code:
+    def _reach(self, edge: node.Edge, leg: int) -> None:
+        self.last_leg[edge] = max(self.last_leg.get(edge, 0), leg)
+
+    def write(self) -> source.Code:
         layout = state.Layout.of(self.part)
-        body = self.out
-        feeds = self._receive("feed", self.part.feeds, "f")
-        arrivals = {
-            message.number: self._receive(
-                f"message{message.number}", message.edges, f"m{message.number}_"
-            )
-            for message in self.part.incoming
-        }
-        segments = [
-            self._segment(index, leg, layout.sends[index])
-            for index, leg in enumerate(state.segment_legs(self.part))
-        ]
-        self._fetch()
-        table = ", ".join(f"{number}: {name}" for number, name in arrivals.items())
-        body.line(
-            f"    return {feeds}, {{{table}}}, ({''.join(s + ', ' for s in segments)}), fetch"
-        )
-        return self._assemble()
+        self._receive("feed", self.part.feeds, "f")
+        arrivals = [self._arrival(message) for message in self.part.incoming]
+        segments = []
+        for index, leg in enumerate(state.segment_legs(self.part)):
+            segments.append(f"segment{index}")
+            with self.out.function(segments[-1]):
+                self._segment(leg, layout.sends[index])
+        self.out.line("    def fetch():")
+        self.out.line(f"        return ({source.items([*map(self._fetched, self.part.fetches)])})")
+        table = "{" + ", ".join(arrivals) + "}"
+        self.out.line(f"    return feed, {table}, ({source.items(segments)}), fetch")
+        return self.out.code()
 
-    def _assemble(self) -> Code:
-        head = ["def build(k, b):"]
-        head += _unpack("k", len(self.out.bound)) + _unpack("b", len(self.out.buffers))
-        head += [f"    {name} = None" for name in self.shared]
-        lines = {number + len(head): name for number, name in self.out.nodes.items()}
-        source = "\n".join([*head, *self.out.lines, ""])
-        return Code(source, tuple(self.out.bound), tuple(self.out.buffers), lines)
-
-    def _receive(self, function: str, edges: Sequence[node.Edge], prefix: str) -> str:
+    def _receive(self, function: str, edges: Sequence[node.Edge], prefix: str, *more: str) -> None:
         """Write the function that takes the values of a message, or of the feeds."""
         names = [f"{prefix}{index}" for index in range(len(edges))]
         self.values.update(zip(edges, names, strict=True))
-        self.shared += names
+        names += more
+        self.out.shared += names
         self.out.line(f"    def {function}(values):")
         if names:
             self.out.line(f"        nonlocal {', '.join(names)}")
-            self.out.line(f"        {''.join(name + ', ' for name in names)} = values")
+            self.out.line(f"        {source.items(names)} = values")
         else:
             self.out.line("        return None")
-        return function
 
-    def _segment(self, index: int, leg: int, sends: Sequence[parts.Message]) -> str:
+    def _arrival(self, message: parts.Message) -> str:
+        """Write the function of a message. Its last value tells which conditional tensors live."""
+        function = f"message{message.number}"
+        alive = [f"a{message.number}"] if message.conditional else []
+        self._receive(function, message.edges, f"m{message.number}_", *alive)
+        for index, edge in enumerate(message.conditional):
+            self.flags[edge] = f"{alive[0]}[{index}]"
+        return f"{message.number}: {function}"
+
+    def _segment(self, leg: int, sends: Sequence[parts.Message]) -> None:
         here = [item for item in self.part.nodes if self.part.legs[item.name] == leg]
-        body, self.out.lines = self.out.lines, []
-        nodes, self.out.nodes = self.out.nodes, {}
-        before = len(self.shared)
-        for item in schedule.reads_first(here):
+        for item in order:
             self._node(item)
-        messages = [
-            "(" + "".join(self._leaving(edge) + ", " for edge in message.edges) + ")"
-            for message in sends
-        ]
-        self.out.line(f"        return ({''.join(text + ', ' for text in messages)})")
-        written, self.out.lines = self.out.lines, body
-        placed, self.out.nodes = self.out.nodes, nodes
-        self.out.line(f"    def segment{index}():")
-        if len(self.shared) > before:
-            self.out.line(f"        nonlocal {', '.join(self.shared[before:])}")
-        offset = len(self.out.lines)
-        self.out.lines += written
-        self.out.nodes.update({number + offset: name for number, name in placed.items()})
-        return f"segment{index}"
+        messages = [f"({source.items(self._message(message))})" for message in sends]
+        self.out.line(f"        return ({source.items(messages)})")
+
+    def _message(self, message: parts.Message) -> list[str]:
+        texts = []
+        for edge in message.edges:
+            condition = self._condition(self.guards.of(edge))
+            text = self._leaving(edge)
+            texts.append(f"({text} if {condition} else {self._dead()})" if condition else text)
+        if message.conditional:
+            alive = [self._condition(self.guards.of(edge)) for edge in message.conditional]
+            texts.append(f"{self.out.bind(_mask)}(({source.items(alive)}))")
+        return texts
+
+    def _dead(self) -> str:
+        return self.out.bind(np.zeros(0, np.uint8))
+
+    def _condition(self, guard: guards.Guard) -> str:
+        """The decisions of `guard`, outermost first; each is known when those before it hold."""
+        return " and ".join(
+            self.flags[edge] if side else f"not {self.flags[edge]}" for edge, side in guard
+        )
 
     def _node(self, item: node.Node) -> None:
-        number = len(self.values)
         edge = node.Edge(item.name)
         if item.op == "Const":
             self.constants[edge] = item.attrs["value"]
             self.values[edge] = self.out.bind(item.attrs["value"])
-            return
+        elif item.op in guards.SWITCHES:
+            self._switch(item)
+        elif item.op in guards.MERGES:
+            self._merge(item)
+        else:
+            self._computed(item)
+
+    def _computed(self, item: node.Node) -> None:
+        number = len(self.values)
+        edge = node.Edge(item.name)
         bound = bind.bind(item, self.part.tensor_shapes, self.constants, self.resources)
         outputs = bound.outputs
         if not item.inputs and len(outputs) == 1 and outputs[0][1]:
-            name = self.out.bind(bound.function())
-            self.values[edge], self.cells[edge] = name, name
+            # A variable: found once, used by every step.
+            self.values[edge] = self.cells[edge] = self.out.bind(bound.function())
             self.refs.add(edge)
             return
         edges = [node.Edge(item.name, index) for index in range(len(outputs))]
         names = [f"t{number}_{index}" for index in range(len(edges))]
-        self._call(item, bound, edges, names)
+        target = f"{', '.join(names)} = " if names else ""
+        text = f"{target}{self._call(item, bound, edges)}"
+        self.out.statement(text, item.name, self._condition(self.guards.of(edge)))
         for produced, name, (_, is_ref) in zip(edges, names, outputs, strict=True):
-            self.values[produced] = name
+            self._hold(produced, name)
             if is_ref:
                 self.refs.add(produced)
-                self.cells[produced] = self._cell_of(item)
-        if (
-            bound.kernel.alias
-            and item.inputs
-            and item.inputs[0] in self.cells
-            and not outputs[0][1]
-        ):
-            self.cells[edge] = self.cells[item.inputs[0]]
-        self.shared += [
-            name for produced, name in zip(edges, names, strict=True) if self._outlives(produced)
-        ]
+            shares = is_ref or (bound.kernel.alias and produced.index == 0)
+            if shares and item.inputs and item.inputs[0] in self.cells:
+                self.cells[produced] = self.cells[item.inputs[0]]
 
-    def _call(
-        self,
-        item: node.Node,
-        bound: bind.Bound,
-        edges: Sequence[node.Edge],
-        names: Sequence[str],
-    ) -> None:
-        arguments = self._arguments(item, bound)
+    def _hold(self, edge: node.Edge, name: str) -> None:
+        self.values[edge] = name
+        if self.last_leg.get(edge, 0) > self.part.legs[edge.node]:
+            self.out.shared.append(name)
+
+    def _call(self, item: node.Node, bound: bind.Bound, edges: Sequence[node.Edge]) -> str:
+        arguments = [
+            self._argument(edge, takes_ref)
+            for edge, (_, takes_ref) in zip(item.inputs, bound.inputs, strict=True)
+        ]
         if bound.kernel.emit is not None:
-            call = bound.kernel.emit(arguments)
-        else:
-            if bound.kernel.out:
-                arguments = arguments + self._planned(edges)
-            call = f"{self.out.bind(bound.function)}({', '.join(arguments)})"
-        target = f"{', '.join(names)} = " if names else ""
-        # A name comes from a client: it must not end the comment.
-        self.out.line(f"        {target}{call}  # {item.name!a}", item.name)
+            return bound.kernel.emit(arguments)
+        if bound.kernel.out:
+            arguments += self._planned(edges)
+        return f"{self.out.bind(bound.function)}({', '.join(arguments)})"
+
+    def _argument(self, edge: node.Edge, takes_ref: bool) -> str:
+        text = self.values[edge]
+        return f"{text}.read()" if edge in self.refs and not takes_ref else text
 
     def _planned(self, edges: Sequence[node.Edge]) -> list[str]:
         """Name a buffer for every output, or none when the shape of one is not known."""
         facts = [(self.part.tensor_shapes.get(e), self.part.tensor_dtypes.get(e)) for e in edges]
-        if not all(plannable(shape, dtype) for shape, dtype in facts):
+        if not all(source.plannable(shape, dtype) for shape, dtype in facts):
             return []
         return [self.out.buffer(shape, dtype) for shape, dtype in facts]
 
-    def _arguments(self, item: node.Node, bound: bind.Bound) -> list[str]:
-        texts: list[str] = []
-        for edge, (_, takes_ref) in zip(item.inputs, bound.inputs, strict=True):
-            text = self.values[edge]
-            texts.append(f"{text}.read()" if edge in self.refs and not takes_ref else text)
-        return texts
+    def _switch(self, item: node.Node) -> None:
+        """Both outputs are the input; what hangs on them asks the predicate."""
+        data, predicate = item.inputs
+        if predicate not in self.flags:
+            flag = f"p{len(self.flags)}"
+            condition = self._condition(self.guards.of(predicate))
+            text = f"{flag} = bool({self._argument(predicate, takes_ref=False)})"
+            self.out.statement(text, item.name, condition)
+            self.flags[predicate] = flag
+            self.out.shared.append(flag)
+        for index in (0, 1):
+            output = node.Edge(item.name, index)
+            self._pass_on(data, output)
 
-    def _cell_of(self, item: node.Node) -> str:
-        """The variable behind a reference that `item` passes on: that of its first input."""
-        return self.cells[item.inputs[0]]
+    def _pass_on(self, edge: node.Edge, output: node.Edge) -> None:
+        self.values[output] = self.values[edge]
+        if edge in self.cells:
+            self.cells[output] = self.cells[edge]
+        if edge in self.refs:
+            self.refs.add(output)
 
-    def _outlives(self, edge: node.Edge) -> bool:
-        """Say whether another function than the one that makes `edge` reads it."""
-        if edge in self.part.fetches:
-            return True
-        return self.last_leg.get(edge, 0) > self.part.legs[edge.node]
+    def _merge(self, item: node.Node) -> None:
+        """Take the input that lives; without one, a merge that may be dead says that it is."""
+        number = len(self.values)
+        names = [f"t{number}_0", f"t{number}_1"]
+        decides = node.Edge(item.name, -1)
+        flag = f"p{len(self.flags)}"
+        may_be_dead = (decides, True) in self.guards.of(decides)
+        if may_be_dead:
+            self.flags[decides] = flag
+            self.out.shared.append(flag)
+            self.out.statement(f"{flag} = False", item.name, "")
+        for index, edge in enumerate(item.inputs):
+            text = f"{', '.join(names)} = {self._merged(edge)}, {self.out.bind(np.int32(index))}"
+            text += f"; {flag} = True" if may_be_dead else ""
+            self.out.statement(text, item.name, self._condition(self.guards.of(edge)))
+        for index, name in enumerate(names):
+            self._hold(node.Edge(item.name, index), name)
+
+    def _merged(self, edge: node.Edge) -> str:
+        """A value that may stand for a variable here and for none there: so it is a copy."""
+        return self._leaving(edge) if edge in self.cells else self.values[edge]
 
     def _leaving(self, edge: node.Edge) -> str:
         """The expression for a value that leaves the task: variables are copied, locked."""
         text = self.values[edge]
+        if self.part.tensor_dtypes.get(edge) is dtypes.resource:
+            return f"{text}.handle({self.devices[edge.node]!a})"
         cell = self.cells.get(edge)
         if cell is None:
             return text
-        buffer = self.out.buffer(
-            self.part.tensor_shapes.get(edge), self.part.tensor_dtypes.get(edge)
-        )
+        shape, dtype = self.part.tensor_shapes.get(edge), self.part.tensor_dtypes.get(edge)
+        buffer = self.out.buffer(shape, dtype)
         if edge in self.refs:
             return f"{cell}.snapshot({buffer})"
         return f"{cell}.copy({text}, {buffer})"
 
-    def _fetch(self) -> None:
-        self.out.line("    def fetch():")
-        texts = "".join(self._leaving(edge) + ", " for edge in self.part.fetches)
-        self.out.line(f"        return ({texts})")
+    def _fetched(self, edge: node.Edge) -> str:
+        condition = self._condition(self.guards.of(edge))
+        if not condition:
+            return self._leaving(edge)
+        refuse = f"{self.out.bind(_refuse)}({edge.tensor!a})"
+        return f"({self._leaving(edge)} if {condition} else {refuse})"
 
 
-def _unpack(name: str, count: int) -> list[str]:
-    """Bind the items of a tuple to names, a screen's width at a time."""
-    if not count:
-        return []
-    return [f"    {''.join(f'{name}{index}, ' for index in range(count))} = {name}"]
+def _mask(alive: tuple[object, ...]) -> np.ndarray[Any, Any]:
+    return np.array([bool(one) for one in alive], np.bool_)
+
+
+def _refuse(tensor: str) -> None:
+    raise errors.InvalidArgumentError(
+        None, None, f"Retval {tensor} does not have value: it is in a branch that was not taken"
+    )

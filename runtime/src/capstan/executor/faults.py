@@ -6,12 +6,12 @@ from types import TracebackType
 import numpy as np
 
 from capstan import errors
-from capstan.executor import emit
+from capstan.executor import source
 
 _SHAPES = re.compile(r"shapes? (\([\d, ]*\)) (\([\d, ]*\))")
 
 
-def blame(fault: Exception, code: emit.Code, filename: str) -> errors.OpError:
+def blame(fault: Exception, code: source.Code, filename: str) -> errors.OpError:
     """Return the step's error: class by what was raised, node by the line that ran."""
     name = _node_at(fault.__traceback__, code, filename)
     translated = fault if isinstance(fault, errors.OpError) else _translate(fault)
@@ -23,7 +23,7 @@ def blame(fault: Exception, code: emit.Code, filename: str) -> errors.OpError:
     return errors.from_code(translated.error_code, message)
 
 
-def _node_at(trace: TracebackType | None, code: emit.Code, filename: str) -> str | None:
+def _node_at(trace: TracebackType | None, code: source.Code, filename: str) -> str | None:
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == filename:
             return code.lines.get(trace.tb_lineno)

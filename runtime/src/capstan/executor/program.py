@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.executor import emit, faults, state
+from capstan.executor import emit, faults, source, state
 from capstan.partition import parts
 from capstan.resources import containers
 
@@ -93,15 +93,15 @@ class Program:
         return faults.blame(fault, self.code, self._filename)
 
     def _compile(self) -> Callable[..., tuple[Any, ...]]:
-        source, filename = self.code.source, self._filename
-        module = compile(source, filename, "exec")
+        text, filename = self.code.source, self._filename
+        module = compile(text, filename, "exec")
         (build,) = (part for part in module.co_consts if isinstance(part, types.CodeType))
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         weakref.finalize(self, linecache.cache.pop, filename, None)
         return types.FunctionType(build, {})
 
 
-def _allocate(buffer: emit.Buffer) -> Array:
+def _allocate(buffer: source.Buffer) -> Array:
     """An uninitialised array whose memory starts on a cache line."""
     dtype = np.dtype(buffer.dtype.as_numpy_dtype)
     count = int(np.prod(buffer.shape, dtype=np.int64))

@@ -9,8 +9,8 @@ import heapq
 from collections import defaultdict
 from collections.abc import Sequence
 
-from capstan.core import node
-from capstan.graph import infer, order
+from capstan.core import dtypes, node
+from capstan.graph import guards, infer, order
 
 
 def reads_first(items: Sequence[node.Node]) -> list[node.Node]:
@@ -44,7 +44,7 @@ def reads_first(items: Sequence[node.Node]) -> list[node.Node]:
 
 def changes_state(item: node.Node) -> bool:
     """Say whether `item` changes a variable: it takes a reference and passes it on."""
-    if item.op == "Const" or not item.inputs:
+    if item.op == "Const" or item.op in guards.SWITCHES or not item.inputs:
         return False
     _, outputs = infer.arguments(item)
     return any(is_ref for _, is_ref in outputs)

@@ -82,3 +82,17 @@ register(Kernel("Placeholder", _placeholder))
 for _op in ("Identity", "PlaceholderWithDefault", "StopGradient"):
     register(Kernel(_op, constantly(_same), alias=True, emit=lambda inputs: inputs[0]))
 register(Kernel("Assert", _assert))
+
+
+def _both(data: Any, predicate: Any) -> tuple[Any, Any]:
+    return data, data
+
+
+def _first(*inputs: Any) -> tuple[Any, Any]:
+    return inputs[0], np.int32(0)
+
+
+# The compiler writes these as `if`; the rows say where they can be.
+for _op in ("Switch", "RefSwitch"):
+    register(Kernel(_op, constantly(_both)))
+register(Kernel("Merge", constantly(_first)))

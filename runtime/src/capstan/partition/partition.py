@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from capstan.core import node
-from capstan.graph import infer
+from capstan.graph import guards, infer
 from capstan.partition import parts
 
 
@@ -34,6 +34,8 @@ class _Cut:
         self.drafts: dict[str, _Draft] = {}
         self.legs: dict[str, int] = {}
         self.messages: dict[tuple[str, str, int], dict[node.Edge, None]] = {}
+        self.conditional: dict[tuple[str, str, int], dict[node.Edge, None]] = {}
+        self.guards = guards.Guards()
 
     def draft(self, task: str) -> _Draft:
         return self.drafts.setdefault(task, _Draft())
@@ -64,10 +66,13 @@ class _Cut:
             draft.nodes.setdefault(edge.node, self.nodes[edge.node])
             draft.legs.setdefault(edge.node, 0)
         elif self.tasks[edge.node] != task:
-            self.message(edge.node, task)[edge] = None
+            self.message(edge, task)[edge] = None
 
-    def message(self, source: str, task: str) -> dict[node.Edge, None]:
-        key = (self.tasks[source], task, self.legs[source] + 1)
+    def message(self, edge: node.Edge, task: str) -> dict[node.Edge, None]:
+        """The message that makes `edge`, be it a control edge, known to `task`."""
+        key = (self.tasks[edge.node], task, self.legs[edge.node] + 1)
+        if self.guards.of(edge):
+            self.conditional.setdefault(key, {})[edge] = None
         return self.messages.setdefault(key, {})
 
     def add(self, item: node.Node, fed: frozenset[node.Edge]) -> None:
@@ -77,7 +82,7 @@ class _Cut:
             self.bring(edge, task, fed)
         for source in item.control:
             if not self.is_copied(source) and self.tasks[source] != task:
-                self.message(source, task)
+                self.message(node.Edge(source, -1), task)
         draft = self.draft(task)
         draft.nodes[item.name] = item
         draft.legs[item.name] = self.legs[item.name]
@@ -107,6 +112,7 @@ def partition(
     fed = frozenset(feeds)
     cut = _Cut(nodes, tasks, home)
     for item in nodes.values():
+        cut.guards.learn(item)
         if cut.is_copied(item.name):
             cut.legs[item.name] = 0
         else:
@@ -115,8 +121,8 @@ def partition(
         if edge not in fed:
             cut.fetch(edge, fed)
     messages = [
-        parts.Message(number, source, destination, leg, tuple(edges))
-        for number, ((source, destination, leg), edges) in enumerate(cut.messages.items())
+        parts.Message(number, *key, tuple(edges), tuple(cut.conditional.get(key, ())))
+        for number, (key, edges) in enumerate(cut.messages.items())
     ]
     return {task: _part(task, draft, messages, known) for task, draft in cut.drafts.items()}
 

@@ -15,7 +15,9 @@ class Message:
     """Everything that `source` owes `destination` at one leg of a step, in one frame.
 
     `number` is unique in the step. `edges` are the tensors, in the order of the frame's values; a
-    message without edges carries a control dependency by arriving.
+    message without edges carries a control dependency by arriving. `conditional` names the tensors,
+    and the control edges (index -1), that hang on a branch: where there are any, one more value
+    follows the tensors, a vector that says of each whether it lives.
     """
 
     number: int
@@ -23,6 +25,7 @@ class Message:
     destination: str
     leg: int
     edges: tuple[node.Edge, ...] = ()
+    conditional: tuple[node.Edge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

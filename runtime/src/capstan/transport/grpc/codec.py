@@ -100,12 +100,18 @@ def _encode_message(message: parts.Message) -> Any:
         destination=message.destination,
         leg=message.leg,
         edge=_names(message.edges),
+        conditional=_names(message.conditional),
     )
 
 
 def _decode_message(message: Any) -> parts.Message:
     return parts.Message(
-        message.number, message.source, message.destination, message.leg, _edges(message.edge)
+        number=message.number,
+        source=message.source,
+        destination=message.destination,
+        leg=message.leg,
+        edges=_edges(message.edge),
+        conditional=_edges(message.conditional),
     )
 
 

@@ -52,7 +52,7 @@ CheckpointState        model_checkpoint_path:string=1 all_model_checkpoint_paths
 GetStatusRequest
 GetStatusResponse      device:DeviceAttributes*=1 incarnation:fixed64=2 protocol_version:int32=3
 LegMessage             number:uint32=1 source:string=2 destination:string=3 leg:uint32=4 \
-                       edge:string*=5
+                       edge:string*=5 conditional:string*=6
 TensorFacts            edge:string=1 dtype:DataType=2 shape:TensorShapeProto=3
 RegisterGraphRequest   session:string=1 task:string=2 graph_def:GraphDef=3 leg:uint32*=4 \
                        incoming:LegMessage*=5 outgoing:LegMessage*=6 feed:string*=7 \
