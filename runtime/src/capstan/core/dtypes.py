@@ -191,6 +191,9 @@ uint64 = DType("uint64", 23, np.uint64)
 half = float16
 double = float64
 
+np_resource: Final = np.dtype([("resource", np.uint8)])
+"""How a handle looks outside of its task: the bytes of a ResourceHandleProto, a row of these."""
+
 BASE_DTYPES: Final = (
     float32, float64, int32, uint8, int16, int8, string, complex64, int64, bool_, bfloat16,
     uint16, complex128, float16, resource, variant, uint32, uint64,
@@ -242,6 +245,8 @@ def as_dtype(value: Any) -> DType:
             found = _BY_NAME.get(np.dtype(value).name)
     elif isinstance(value, np.dtype):
         found = _BY_TYPE.get(value.type) or _BY_NAME.get(value.name)
+        if found is None and value == np_resource:
+            found = resource
     if found is None:
         raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType.")
     return found

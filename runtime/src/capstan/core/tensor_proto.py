@@ -38,6 +38,8 @@ _FIELDS = {
 def make(array: Any) -> Any:
     """Return the TensorProto of an array; of strings, an object array of `bytes`.
 
+    An array of `dtypes.np_resource` is one handle, and becomes a scalar.
+
     Raises:
         TypeError: the array has no dtype of TensorFlow's.
     """
@@ -45,6 +47,8 @@ def make(array: Any) -> Any:
 
     array = np.asarray(array)
     dtype = dtypes.as_dtype(array.dtype)
+    if dtype is dtypes.resource:
+        return _handle(array)
     proto = tensor_pb2.TensorProto(
         dtype=dtype.as_datatype_enum,
         tensor_shape=tensor_shape_pb2.TensorShapeProto(
@@ -87,6 +91,16 @@ def ndarray(proto: Any) -> Array:
     else:
         flat = _filled(_values(getattr(proto, _FIELDS[dtype]), dtype), count)
     return flat.reshape([size or 0 for size in shape])
+
+
+def _handle(array: Array) -> Any:
+    from tensorboard.compat.proto import resource_handle_pb2, tensor_pb2
+
+    return tensor_pb2.TensorProto(
+        dtype=dtypes.resource.as_datatype_enum,
+        tensor_shape={},
+        resource_handle_val=[resource_handle_pb2.ResourceHandleProto.FromString(array.tobytes())],
+    )
 
 
 def _little(dtype: Any) -> Any:

@@ -28,9 +28,10 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import node
+from capstan.core import devices, dtypes, node
 from capstan.executor import bind, source, state
-from capstan.graph import guards, schedule
+from capstan.graph import guards, hazards, infer, schedule
+from capstan.kernels import registry
 from capstan.partition import parts
 from capstan.resources import containers
 
@@ -89,10 +90,10 @@ class _Emission:
         self._receive("feed", self.part.feeds, "f")
         arrivals = [self._arrival(message) for message in self.part.incoming]
         segments = []
-        for index, leg in enumerate(state.segment_legs(self.part)):
+        for index, order in enumerate(self.orders):
             segments.append(f"segment{index}")
             with self.out.function(segments[-1]):
-                self._segment(leg, layout.sends[index])
+                self._segment(order, layout.sends[index])
         self.out.line("    def fetch():")
         self.out.line(f"        return ({source.items([*map(self._fetched, self.part.fetches)])})")
         table = "{" + ", ".join(arrivals) + "}"
@@ -121,8 +122,7 @@ class _Emission:
             self.flags[edge] = f"{alive[0]}[{index}]"
         return f"{message.number}: {function}"
 
-    def _segment(self, leg: int, sends: Sequence[parts.Message]) -> None:
-        here = [item for item in self.part.nodes if self.part.legs[item.name] == leg]
+    def _segment(self, order: Sequence[node.Node], sends: Sequence[parts.Message]) -> None:
         for item in order:
             self._node(item)
         messages = [f"({source.items(self._message(message))})" for message in sends]
@@ -165,10 +165,11 @@ class _Emission:
         edge = node.Edge(item.name)
         bound = bind.bind(item, self.part.tensor_shapes, self.constants, self.resources)
         outputs = bound.outputs
-        if not item.inputs and len(outputs) == 1 and outputs[0][1]:
+        if not item.inputs and len(outputs) == 1 and _stands_for_a_variable(*outputs[0]):
             # A variable: found once, used by every step.
             self.values[edge] = self.cells[edge] = self.out.bind(bound.function())
-            self.refs.add(edge)
+            if outputs[0][1]:
+                self.refs.add(edge)
             return
         edges = [node.Edge(item.name, index) for index in range(len(outputs))]
         names = [f"t{number}_{index}" for index in range(len(edges))]
@@ -180,6 +181,8 @@ class _Emission:
             if is_ref:
                 self.refs.add(produced)
             shares = is_ref or (bound.kernel.alias and produced.index == 0)
+            if item.name in self.copied:
+                continue
             if shares and item.inputs and item.inputs[0] in self.cells:
                 self.cells[produced] = self.cells[item.inputs[0]]
 
@@ -193,6 +196,8 @@ class _Emission:
             self._argument(edge, takes_ref)
             for edge, (_, takes_ref) in zip(item.inputs, bound.inputs, strict=True)
         ]
+        if item.name in self.copied:
+            return f"{arguments[0]}.snapshot({', '.join(self._planned(edges))})"
         if bound.kernel.emit is not None:
             return bound.kernel.emit(arguments)
         if bound.kernel.out:
@@ -273,6 +278,27 @@ class _Emission:
             return self._leaving(edge)
         refuse = f"{self.out.bind(_refuse)}({edge.tensor!a})"
         return f"({self._leaving(edge)} if {condition} else {refuse})"
+
+
+def _stands_for_a_variable(dtype: dtypes.DType, is_ref: bool) -> bool:
+    return is_ref or dtype is dtypes.resource
+
+
+def _copied_reads(part: parts.Part, orders: Sequence[Sequence[node.Node]]) -> frozenset[str]:
+    """Which reads of resource variables must be copies."""
+    sent = [
+        [edge for message in messages for edge in message.edges]
+        for messages in state.Layout.of(part).sends
+    ]
+
+    def shares(item: node.Node) -> bool:
+        if item.op in guards.SWITCHES or item.op in guards.MERGES:
+            return True
+        kind = devices.parse(item.device).device_type or "CPU"
+        kernel = registry.find(item.op, kind, infer.attributes(item))
+        return kernel is not None and kernel.alias
+
+    return hazards.copied_reads(orders, sent, part.fetches, shares)
 
 
 def _mask(alive: tuple[object, ...]) -> np.ndarray[Any, Any]:

@@ -28,7 +28,7 @@ class ResourceManager:
         """
         key = (container or self.default_container, name)
         with self._lock:
-            cell, held = self._variables.setdefault(key, (variable.Variable(name), dtype))
+            cell, held = self._variables.setdefault(key, (variable.Variable(name, key[0]), dtype))
         if held != dtype:
             raise errors.InvalidArgumentError(
                 None,

@@ -3,7 +3,8 @@
 The lock guards the array against torn reads and lost updates *between* steps: kernels that change
 the variable hold it, and so does whoever copies the value out of the task. A read inside a step
 shares the memory (TensorFlow's reference variables do the same), so a step that reads and another
-that assigns at the same time race, as they do in TensorFlow without `use_locking`.
+that assigns at the same time race, as they do in TensorFlow without `use_locking`. Within a step
+the compiler sees to it that a resource variable's read outlasts a later change.
 """
 
 import threading
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
+from capstan.core import dtypes
 
 Array = np.ndarray[Any, Any]
 
@@ -19,10 +21,11 @@ Array = np.ndarray[Any, Any]
 class Variable:
     """A named, typed cell. Thread-safe as the module says."""
 
-    __slots__ = ("array", "lock", "name")
+    __slots__ = ("array", "container", "lock", "name")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, container: str) -> None:
         self.name = name
+        self.container = container
         self.array: Array | None = None
         self.lock = threading.Lock()
 
@@ -70,6 +73,15 @@ class Variable:
                     f"lhs shape= {_show(array.shape)} rhs shape= {_show(value.shape)}",
                 )
             self.array = np.array(value, order="C")
+
+    def handle(self, device: str) -> Array:
+        """What stands for the variable outside of its task: a `dtypes.np_resource` row."""
+        from tensorboard.compat.proto import resource_handle_pb2
+
+        proto = resource_handle_pb2.ResourceHandleProto(
+            device=device, container=self.container, name=self.name
+        )
+        return np.frombuffer(proto.SerializeToString(), dtypes.np_resource)
 
     def clear(self) -> None:
         """Forget the value, as `Session.reset` asks; whoever holds the cell goes on sharing it."""

@@ -279,6 +279,8 @@ def _numpy_dtype(code: int) -> np.dtype[Any]:
         dtype = dtypes.as_dtype(code)
     except TypeError:
         raise _broken(f"no tensor has dtype {code}") from None
+    if dtype is dtypes.resource:
+        return dtypes.np_resource
     if dtype.is_ref_dtype or not dtype.is_numpy_compatible:
         raise _broken(f"a {dtype.name} does not travel")
     return np.dtype(dtype.as_numpy_dtype)
