@@ -43,8 +43,13 @@ def reads_first(items: Sequence[node.Node]) -> list[node.Node]:
 
 
 def changes_state(item: node.Node) -> bool:
-    """Say whether `item` changes a variable: it takes a reference and passes it on."""
+    """Say whether `item` changes a variable.
+
+    Then it takes a reference and passes it on, or it takes a handle and gives nothing.
+    """
     if item.op == "Const" or item.op in guards.SWITCHES or not item.inputs:
         return False
-    _, outputs = infer.arguments(item)
+    inputs, outputs = infer.arguments(item)
+    if not outputs:
+        return any(dtype is dtypes.resource for dtype, _ in inputs)
     return any(is_ref for _, is_ref in outputs)
