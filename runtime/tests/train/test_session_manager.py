@@ -168,3 +168,32 @@ def test_a_scaffold_does_not_guess_between_two():
     tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.no_op())
     with pytest.raises(RuntimeError, match=r"tf.Scaffold\(init_op=item to use\)"):
         tf.train.Scaffold().finalize()
+
+
+def test_a_damaged_checkpoint_is_passed_over(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+):
+    variable = tf.Variable(5)
+    saver, change = tf.train.Saver(), tf.assign_add(variable, 1)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        paths = []
+        for number in range(3):
+            paths.append(saver.save(session, str(tmp_path / "m"), global_step=number))
+            session.run(change)
+    manager = make_manager()
+    for path, value in zip(reversed(paths), (6, 5), strict=False):
+        pathlib.Path(f"{path}.data-00000-of-00001").write_bytes(b"half")
+        session = manager.prepare_session("", saver=saver, checkpoint_dir=str(tmp_path))
+        assert session.run(variable) == value
+        assert f"Trying the checkpoint before {path}" in caplog.text
+    pathlib.Path(f"{paths[0]}.data-00000-of-00001").write_bytes(b"half")
+    with pytest.raises(tf.errors.DataLossError, match="damaged"):
+        manager.prepare_session("", saver=saver, checkpoint_dir=str(tmp_path))
+
+
+def test_a_checkpoint_that_is_gone_is_said(tmp_path: pathlib.Path):
+    tf.Variable(5)
+    tf.train.update_checkpoint_state(str(tmp_path), str(tmp_path / "m-1"))
+    with pytest.raises(ValueError, match="The passed save_path is not a valid checkpoint"):
+        make_manager().prepare_session("", saver=tf.train.Saver(), checkpoint_dir=str(tmp_path))

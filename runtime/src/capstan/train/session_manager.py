@@ -65,12 +65,15 @@ class SessionManager:
     ) -> sessions.Session:
         """Return a session whose model is ready; what a chief does. Blocks.
 
-        The newest checkpoint of `checkpoint_dir`, or the one named, is restored; without one,
-        `init_op` runs and `init_fn(session)` is called. Then `local_init_op` runs.
+        The newest checkpoint of `checkpoint_dir` that is not damaged, or the one named, is
+        restored; without one, `init_op` runs and `init_fn(session)` is called. Then
+        `local_init_op` runs.
 
         Raises:
             RuntimeError: there is nothing to initialise the model with, or it is not ready then.
-            ValueError: both `checkpoint_dir` and `checkpoint_filename_with_path`.
+            ValueError: both `checkpoint_dir` and `checkpoint_filename_with_path`; the newest
+                checkpoint is not there.
+            DataLossError: every checkpoint is damaged.
         """
         session, is_restored = self._restored(
             master,
@@ -193,7 +196,7 @@ class SessionManager:
         state = self._checkpoint_of(str(folder), wait_secs)
         if state is None:
             return session, False
-        saver.restore(session, state.model_checkpoint_path)
+        _restore_newest(saver, session, state)
         saver.recover_last_checkpoints(list(state.all_model_checkpoint_paths))
         return session, True
 
@@ -219,6 +222,23 @@ class SessionManager:
             session.run(self._local_init_op)
             logging.info("Done running local_init_op.")
         return missing
+
+
+def _restore_newest(saver: Any, session: sessions.Session, state: Any) -> None:
+    """Restore the newest checkpoint, or the one before where that is damaged, and so on.
+
+    Who was killed while it wrote a checkpoint of the same name anew may have left a damaged one.
+    """
+    newest = state.model_checkpoint_path
+    older = [path for path in reversed(state.all_model_checkpoint_paths) if path != newest]
+    *others, last = [newest, *filter(checkpoint_state.checkpoint_exists, older)]
+    for path in others:
+        try:
+            saver.restore(session, path)
+            return
+        except errors.DataLossError as error:
+            logging.error("Trying the checkpoint before %s: %s", path, error)
+    saver.restore(session, last)
 
 
 def _what_is_missing(op: Any, session: sessions.Session, what: str) -> str | None:
