@@ -16,8 +16,10 @@ from capstan.api.array_ops import *
 from capstan.api.check_ops import *
 from capstan.api.clip_ops import *
 from capstan.api.control_flow_ops import *
+from capstan.api.creation_ops import *
 from capstan.api.framework import *
 from capstan.api.gather_ops import *
+from capstan.api.logic_ops import *
 from capstan.api.math_ops import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *

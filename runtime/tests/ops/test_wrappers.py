@@ -15,6 +15,7 @@ from capstan.api import (
     check_ops,
     clip_ops,
     control_flow_ops,
+    creation_ops,
     gather_ops,
     math_ops,
     nn,
@@ -41,7 +42,7 @@ def run(fetches: Any, feeds: Any = None) -> Any:
 def unknown(value: Any, shape: Any = None) -> tuple[Any, dict[Any, Any]]:
     """A placeholder, and the feed that makes it `value`."""
     array = np.asarray(value)
-    tensor = array_ops.placeholder(dtypes.as_dtype(array.dtype), shape)
+    tensor = creation_ops.placeholder(dtypes.as_dtype(array.dtype), shape)
     return tensor, {tensor: array}
 
 
@@ -49,7 +50,7 @@ def unknown(value: Any, shape: Any = None) -> tuple[Any, dict[Any, Any]]:
 
 
 def test_operations_have_tensorflows_names(graph: graphs.Graph) -> None:
-    x = array_ops.placeholder(dtypes.float32, [None, 3], name="x")
+    x = creation_ops.placeholder(dtypes.float32, [None, 3], name="x")
     reduce_ops.reduce_mean(math_ops.matmul(x, np.ones((3, 2), np.float32)))
     nn.relu(x)
     reduce_ops.argmax(x, 1)
@@ -233,10 +234,12 @@ def test_joining_one_is_an_identity() -> None:
 )
 def test_zeros_and_ones_are_of_any_type(dtype: dtypes.DType, zero: Any, one: Any) -> None:
     for shape in ([2], convert.constant([2]), [2000]):
-        assert run(array_ops.zeros(shape, dtype)).tolist()[:2] == [zero, zero]
-        assert run(array_ops.ones(shape, dtype)).tolist()[:2] == [one, one]
-    assert array_ops.zeros([2, 3]).op.type == "Const"
-    np.testing.assert_array_equal(run(array_ops.zeros_like(MATRIX, dtypes.int32)), np.zeros((2, 3)))
+        assert run(creation_ops.zeros(shape, dtype)).tolist()[:2] == [zero, zero]
+        assert run(creation_ops.ones(shape, dtype)).tolist()[:2] == [one, one]
+    assert creation_ops.zeros([2, 3]).op.type == "Const"
+    np.testing.assert_array_equal(
+        run(creation_ops.zeros_like(MATRIX, dtypes.int32)), np.zeros((2, 3))
+    )
 
 
 def test_padding_adds_zeros_only() -> None:
@@ -246,11 +249,11 @@ def test_padding_adds_zeros_only() -> None:
 
 
 def test_one_hot_takes_its_type_from_its_values() -> None:
-    assert run(array_ops.one_hot([1], 2)).dtype == np.float32
-    assert run(array_ops.one_hot([1], 2, on_value=5, off_value=3)).tolist() == [[3, 5]]
-    assert run(array_ops.one_hot([1], 2, dtype=dtypes.int64)).dtype == np.int64
+    assert run(creation_ops.one_hot([1], 2)).dtype == np.float32
+    assert run(creation_ops.one_hot([1], 2, on_value=5, off_value=3)).tolist() == [[3, 5]]
+    assert run(creation_ops.one_hot([1], 2, dtype=dtypes.int64)).dtype == np.int64
     with pytest.raises(TypeError, match="do not match"):
-        array_ops.one_hot([1], 2, on_value=1.0, dtype=dtypes.int32)
+        creation_ops.one_hot([1], 2, on_value=1.0, dtype=dtypes.int32)
 
 
 def test_shapes_broadcast_statically_and_in_the_step() -> None:

@@ -1,4 +1,4 @@
-"""TensorFlow 1's functions of arithmetic, comparison and logic (python/ops/math_ops.py).
+"""TensorFlow 1's functions of arithmetic (python/ops/math_ops.py).
 
 They take tensors, variables, numbers and arrays; types are never mixed silently. Shapes that do not
 fit raise ValueError at once where they are known, InvalidArgumentError in the step where not.
@@ -13,61 +13,11 @@ from capstan.framework import arguments, convert, operators
 from capstan.framework.raw import raw
 
 __all__ = [
-    "abs",
-    "accumulate_n",
-    "add",
-    "add_n",
-    "cast",
-    "ceil",
-    "div",
-    "div_no_nan",
-    "divide",
-    "equal",
-    "exp",
-    "floor",
-    "floordiv",
-    "floormod",
-    "greater",
-    "greater_equal",
-    "is_finite",
-    "is_inf",
-    "is_nan",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log_sigmoid",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "matmul",
-    "maximum",
-    "minimum",
-    "mod",
-    "multiply",
-    "negative",
-    "not_equal",
-    "pow",
-    "range",
-    "realdiv",
-    "reciprocal",
-    "round",
-    "rsqrt",
-    "saturate_cast",
-    "scalar_mul",
-    "sigmoid",
-    "sign",
-    "sqrt",
-    "square",
-    "squared_difference",
-    "subtract",
-    "tanh",
-    "to_double",
-    "to_float",
-    "to_int32",
-    "to_int64",
-    "truediv",
+    "abs", "accumulate_n", "add", "add_n", "cast", "ceil", "div", "div_no_nan", "divide", "exp",
+    "floor", "floordiv", "floormod", "log", "log1p", "log_sigmoid", "matmul", "maximum", "minimum",
+    "mod", "multiply", "negative", "pow", "range", "realdiv", "reciprocal", "round", "rsqrt",
+    "saturate_cast", "scalar_mul", "sigmoid", "sign", "sqrt", "square", "squared_difference",
+    "subtract", "tanh", "to_double", "to_float", "to_int32", "to_int64", "truediv",
 ]  # fmt: skip
 
 
@@ -223,60 +173,6 @@ def ceil(x: Any, name: str | None = None) -> Any:
 def round(x: Any, name: str | None = None) -> Any:
     """Round to the nearest whole number; halves to the even one."""
     return raw.Round(x, name=name)
-
-
-def is_finite(x: Any, name: str | None = None) -> Any:
-    return raw.IsFinite(x, name=name)
-
-
-def is_inf(x: Any, name: str | None = None) -> Any:
-    return raw.IsInf(x, name=name)
-
-
-def is_nan(x: Any, name: str | None = None) -> Any:
-    return raw.IsNan(x, name=name)
-
-
-def equal(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Equal(x, y, name=name)
-
-
-def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.NotEqual(x, y, name=name)
-
-
-def less(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Less(x, y, name=name)
-
-
-def less_equal(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.LessEqual(x, y, name=name)
-
-
-def greater(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Greater(x, y, name=name)
-
-
-def greater_equal(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.GreaterEqual(x, y, name=name)
-
-
-def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.LogicalAnd(x, y, name=name)
-
-
-def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.LogicalOr(x, y, name=name)
-
-
-def logical_not(x: Any, name: str | None = None) -> Any:
-    return raw.LogicalNot(x, name=name)
-
-
-def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
-    with scoped(name, "LogicalXor", (x, y)) as scope:
-        neither_both = raw.LogicalNot(raw.LogicalAnd(x, y))
-        return raw.LogicalAnd(raw.LogicalOr(x, y), neither_both, name=scope)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:

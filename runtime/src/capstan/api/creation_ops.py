@@ -1,0 +1,123 @@
+"""TensorFlow 1's functions that make tensors: fed, filled, or like others."""
+
+from typing import Any
+
+from capstan.api import array_ops
+from capstan.api.scoped import scoped
+from capstan.core import dtypes, shapes
+from capstan.framework import convert
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+__all__ = [
+    "fill", "one_hot", "ones", "ones_like", "placeholder", "placeholder_with_default", "zeros",
+    "zeros_like",
+]  # fmt: skip
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """Return a tensor whose value must be fed. A `shape` of None fits every value."""
+    return raw.Placeholder(
+        dtype=dtypes.as_dtype(dtype).base_dtype, shape=shapes.as_shape(shape), name=name
+    )
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+    """Return a tensor that has the value of `input` in steps that do not feed it."""
+    return raw.PlaceholderWithDefault(input, shape=shapes.as_shape(shape), name=name)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Any:
+    """Return a tensor of shape `dims` that holds `value` everywhere."""
+    return raw.Fill(dims, value, name=name)
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Any:
+    """Return a tensor of zeros: of False for bool, of empty strings for string."""
+    return _filled(0, shape, dtype, name, "zeros")
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Any:
+    return _filled(1, shape, dtype, name, "ones")
+
+
+_SMALL = 1000
+"""Up to so many elements, a shape that is known gives a constant, as TensorFlow has it."""
+
+
+def _filled(value: int, shape: Any, dtype: Any, name: str | None, default: str) -> Any:
+    kind = dtypes.as_dtype(dtype).base_dtype
+    content: Any = value
+    if kind is dtypes.string:
+        content = b"" if value == 0 else b"1"
+    elif kind is dtypes.bool_:
+        content = bool(value)
+    with scoped(name, default, (shape,)) as scope:
+        known = _static_shape(shape)
+        if known is not None and (shapes.num_elements(known) or 0) < _SMALL:
+            return convert.constant(content, kind, known, name=scope)
+        sizes = convert.convert_to_tensor(shape, preferred_dtype=dtypes.int32, name="shape")
+        return raw.Fill(sizes, convert.constant(content, kind), name=scope)
+
+
+def _static_shape(shape: Any) -> shapes.Shape:
+    if isinstance(shape, graphs.Tensor):
+        return None
+    try:
+        known = shapes.to_shape(shape)
+    except TypeError:
+        return None
+    return known if shapes.is_fully_defined(known) else None
+
+
+def zeros_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Any:
+    """Return zeros in the shape of `tensor`, of its type or of `dtype`."""
+    return _like("ZerosLike", zeros, tensor, dtype, name)
+
+
+def ones_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Any:
+    """Return ones in the shape of `tensor`, of its type or of `dtype`."""
+    return _like("OnesLike", ones, tensor, dtype, name)
+
+
+def _like(op: str, other: Any, tensor: Any, dtype: Any, name: str | None) -> Any:
+    with scoped(name, op, (tensor,)) as scope:
+        tensor = convert.convert_to_tensor(tensor, name="tensor")
+        if dtype is None or dtypes.as_dtype(dtype).base_dtype is tensor.dtype.base_dtype:
+            return getattr(raw, op)(tensor, name=scope)
+        return other(array_ops.shape(tensor), dtype, name=scope)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Return `depth` values per index: `on_value` (1) at the index, `off_value` (0) elsewhere.
+
+    Raises:
+        TypeError: on_value, off_value and dtype do not agree.
+    """
+    with scoped(name, "one_hot", (indices, depth, on_value, off_value)) as scope:
+        kind = None if dtype is None else dtypes.as_dtype(dtype)
+        given = [
+            convert.convert_to_tensor(value, preferred_dtype=kind).dtype.base_dtype
+            for value in (on_value, off_value)
+            if value is not None
+        ]
+        if len({*given, *(() if kind is None else (kind,))}) > 1:
+            raise TypeError(
+                f"dtypes of on_value, off_value and dtype do not match: {given}, dtype {dtype}"
+            )
+        kind = kind or (given[0] if given else dtypes.float32)
+        on = convert.convert_to_tensor(1 if on_value is None else on_value, kind, "on_value")
+        off = convert.convert_to_tensor(0 if off_value is None else off_value, kind, "off_value")
+        return raw.OneHot(indices, depth, on, off, axis=-1 if axis is None else axis, name=scope)
