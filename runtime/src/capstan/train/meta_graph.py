@@ -1,4 +1,4 @@
-"""The graph of a checkpoint, `model.ckpt-7.meta`: all that it takes to use the checkpoint elsewhere.
+"""The graph of a checkpoint, `model.ckpt-7.meta`: what it takes to use the checkpoint elsewhere.
 
 A MetaGraphDef holds the GraphDef, the names that a saver runs, and the collections. TensorFlow's
 `import_meta_graph` reads it. Source: tensorflow/python/framework/meta_graph.py.

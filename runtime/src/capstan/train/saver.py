@@ -183,7 +183,7 @@ class Saver:
         as_text: bool = False,
         clear_devices: bool = False,
     ) -> Any:
-        """Return the default graph with this saver as a MetaGraphDef, and write it to `filename`."""
+        """Return the default graph and this saver as a MetaGraphDef; write it to `filename`."""
         return meta_graph.export_meta_graph(
             filename,
             saver_def=self.as_saver_def(),
