@@ -15,6 +15,9 @@ HALVES := operator runtime
 SUITES := $(HALVES) e2e
 # Any value kills a worker and then the ps in the middle of the demo.
 CHAOS ?=
+# What `make bench` measures, and how often; nothing means all rows.
+ROWS   ?=
+ROUNDS ?=
 
 PRODUCT := requirements/build.txt requirements/operator.txt requirements/runtime.txt \
            examples/digits/requirements.txt
@@ -59,6 +62,10 @@ test: check $(VENV)/.oracle ## check, and everything else that this machine can 
 	@for suite in $(SUITES); do \
 	  echo "$$suite: pytest -m e2e"; (cd $$suite && $(PY) -m pytest -q -m e2e) || exit 1; \
 	done
+
+.PHONY: bench
+bench: $(VENV)/.oracle ## Measure Capstan and TensorFlow side by side; ROWS=read,assign_add ROUNDS=3 for less.
+	@ROWS="$(ROWS)" ROUNDS="$(ROUNDS)" $(PY) bench/run.py
 
 .PHONY: generate
 generate: $(VENV)/.dev ## Write anew the parts of docs/ that follow from the code.

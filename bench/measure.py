@@ -1,0 +1,121 @@
+"""Measure a row: the processes of every setting side by side, asked in turn, round by round.
+
+All settings are set up before the first round and stay to the last, idle while another is asked, so
+that a disturbance of the machine meets all of them alike.
+"""
+
+import contextlib
+import importlib.util
+import json
+import os
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import network
+import process
+import sides
+
+if TYPE_CHECKING:
+    import contest
+
+ROUNDS = int(os.environ.get("ROUNDS") or 7)
+"""Rounds of each setting in one row."""
+
+Figures = dict[str, list[float]]
+
+
+def main(row: "contest.Row", module: str) -> None:
+    """Measure `row`, whose processes run `module`, and print its line."""
+    network.isolate()
+    with contextlib.ExitStack() as stack:
+        askers = {
+            setting.name: stack.enter_context(_set_up(row, module, setting))
+            for setting in (sides.CAPSTAN_AS_IT_IS, *present(row.peers))
+        }
+        figures = alternate(askers)
+    report(row.title, row.unit, row.goal, figures, higher_is_better=row.higher_is_better)
+
+
+def present(peers: Sequence[sides.Setting]) -> Sequence[sides.Setting]:
+    """The settings of TensorFlow, if it is installed: it has no wheel for every machine."""
+    return peers if importlib.util.find_spec("tensorflow") else ()
+
+
+def alternate(askers: Mapping[str, Callable[[], float]]) -> Figures:
+    """Ask each in turn, round by round."""
+    figures: Figures = {name: [] for name in askers}
+    for _ in range(ROUNDS):
+        for name, ask in askers.items():
+            figures[name].append(ask())
+    return figures
+
+
+def report(title: str, unit: str, goal: float, figures: Figures, *, higher_is_better: bool) -> None:
+    """Print the row as one line of JSON; the ratio is against TensorFlow's best setting."""
+    medians = {name: statistics.median(values) for name, values in figures.items()}
+    ours = medians.pop(sides.CAPSTAN)
+    line: dict[str, Any] = {
+        "title": title,
+        "unit": unit,
+        "goal": goal,
+        "rounds": ROUNDS,
+        "capstan": _spread(figures[sides.CAPSTAN]),
+    }
+    if medians:
+        best = (max if higher_is_better else min)(medians, key=lambda name: medians[name])
+        ratio = ours / medians[best] if higher_is_better else medians[best] / ours
+        line["tensorflow"] = _spread(figures[best])
+        line["setting"] = best
+        line["others"] = {name: _spread(figures[name]) for name in medians if name != best}
+        line["ratio"] = _rounded(ratio)
+    print(json.dumps(line), flush=True)
+
+
+@contextlib.contextmanager
+def _set_up(
+    row: "contest.Row", module: str, setting: sides.Setting
+) -> Iterator[Callable[[], float]]:
+    """Start the processes of a setting; yields what measures a round of them."""
+    ports = iter(network.free_ports(row.ps + row.workers))
+    counts = {"ps": row.ps, "worker": row.workers}
+    cluster = (
+        {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in counts.items()}
+        if row.ps
+        else {}
+    )
+    with contextlib.ExitStack() as stack:
+
+        def start(role: str, index: int) -> process.Process:
+            command = [sys.executable, "-m", module, setting.name, role, str(index)]
+            started = process.Process([*command, json.dumps(cluster)])
+            stack.callback(started.stop)
+            return started
+
+        servers = [start("ps", index) for index in range(row.ps)]
+        workers = []
+        for index in range(row.workers):  # the first worker initializes, the others find it done
+            workers.append(start("worker", index))
+            workers[-1].answer()
+        for server in servers:
+            server.answer()
+
+        def ask() -> float:
+            for worker in workers:
+                worker.ask()
+            return float(sum(worker.answer() for worker in workers))
+
+        yield ask
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    return {
+        "median": _rounded(statistics.median(values)),
+        "min": _rounded(min(values)),
+        "max": _rounded(max(values)),
+    }
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")

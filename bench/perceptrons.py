@@ -1,0 +1,62 @@
+"""The models that are trained: dense layers on random batches, by gradient descent."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import contest
+
+RATE = 0.01
+BATCHES = 50
+
+
+def build(tf: Any, sizes: Sequence[int]) -> tuple[Any, Any, Any]:
+    """Return the placeholders of images and labels, and the loss, of a softmax classifier."""
+    images = tf.placeholder(tf.float32, [None, sizes[0]])
+    labels = tf.placeholder(tf.int64, [None])
+    hidden = images
+    for index, (fan_in, units) in enumerate(itertools.pairwise(sizes)):
+        weights = tf.get_variable(f"weights{index}", [fan_in, units])
+        biases = tf.get_variable(f"biases{index}", [units], initializer=tf.zeros_initializer())
+        hidden = tf.nn.bias_add(tf.matmul(hidden, weights), biases)
+        if index < len(sizes) - 2:
+            hidden = tf.nn.relu(hidden)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=hidden)
+    return images, labels, tf.reduce_mean(losses)
+
+
+def batches(sizes: Sequence[int], count: int, seed: int) -> list[tuple[Any, Any]]:
+    """Random batches of `count` images and their labels."""
+    random = np.random.default_rng(seed)
+    return [
+        (
+            random.random((count, sizes[0]), np.float32),
+            random.integers(0, sizes[-1], count, np.int64),
+        )
+        for _ in range(BATCHES)
+    ]
+
+
+def train_between_graphs(place: contest.Place, sizes: Sequence[int]) -> contest.Step:
+    """A worker's asynchronous train step, as a script for TensorFlow 1 has it; batches of 100."""
+    tf = place.tf
+    cluster = tf.train.ClusterSpec(place.cluster)
+    here = f"/job:worker/task:{place.index}"
+    with tf.device(tf.train.replica_device_setter(worker_device=here, cluster=cluster)):
+        images, labels, loss = build(tf, sizes)
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.GradientDescentOptimizer(RATE).minimize(loss, global_step=step)
+    session = tf.train.MonitoredTrainingSession(
+        master=place.target,
+        is_chief=place.index == 0,
+        config=tf.ConfigProto(device_filters=["/job:ps", here]),
+    )
+    fed = itertools.cycle(batches(sizes, 100, place.index))
+
+    def run() -> object:
+        pixels, classes = next(fed)
+        return session.run([train, step], {images: pixels, labels: classes})
+
+    return run

@@ -1,0 +1,119 @@
+"""The table: on a terminal, in a pipe, and in README.md."""
+
+import importlib.metadata
+import importlib.util
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import rich.console
+import rich.table
+
+Line = Mapping[str, Any]
+
+HEAD = (
+    "row",
+    "unit",
+    "Capstan",
+    "min to max",
+    "TensorFlow",
+    "min to max",
+    "its setting",
+    "times better",
+    "goal",
+)
+RIGHT = frozenset({"Capstan", "TensorFlow", "min to max", "times better", "goal"})
+
+_PACKAGES = {"numpy": "numpy", "grpcio": "grpc", "tensorflow-cpu": "tensorflow"}
+_BLOCK = re.compile(r"(<!-- latest -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def show(lines: Sequence[Line]) -> None:
+    """Print the table: drawn on a terminal, as Markdown when piped."""
+    if not sys.stdout.isatty():
+        print(markdown(lines))
+        return
+    table = rich.table.Table()
+    for title in HEAD:
+        table.add_column(title, justify="right" if title in RIGHT else "left")
+    for line in lines:
+        style = None if line.get("ratio", 0) >= line["goal"] else "yellow"
+        table.add_row(*_cells(line), style=style)
+    rich.console.Console().print(table)
+
+
+def keep(lines: Sequence[Line], page: pathlib.Path) -> None:
+    """Write the table, and what it was measured on, between the marks of `page`."""
+    facts = "\n".join(f"* {fact}" for fact in _circumstances(lines))
+    latest = f"{facts}\n\n{markdown(lines)}\n"
+    text = page.read_text(encoding="utf-8")
+    text = _BLOCK.sub(lambda found: f"{found[1]}{latest}{found[2]}", text)
+    page.write_text(text, encoding="utf-8")
+
+
+def markdown(lines: Iterable[Line]) -> str:
+    """The table in Markdown."""
+    rule = ["--:" if title in RIGHT else "---" for title in HEAD]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (HEAD, rule, *map(_cells, lines)))
+
+
+def _cells(line: Line) -> list[str]:
+    cells = [line["title"], line["unit"], *_figure(line["capstan"])]
+    if "tensorflow" not in line:
+        return [*cells, "", "", "not installed", "", _goal(line)]
+    cells += [*_figure(line["tensorflow"]), line["setting"] if line["others"] else ""]
+    ratio = line["ratio"]
+    return [*cells, f"{ratio:.2g}" if ratio < 10 else f"{ratio:.0f}", _goal(line)]
+
+
+def _figure(side: Mapping[str, float]) -> list[str]:
+    return [_number(side["median"]), f"{_number(side['min'])} to {_number(side['max'])}"]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}".replace(",", " ") if value >= 100 else f"{value:.3g}"
+
+
+def _goal(line: Line) -> str:
+    return "ahead" if line["goal"] == 1 else f"{line['goal']:g}"
+
+
+def _circumstances(lines: Sequence[Line]) -> Iterable[str]:
+    yield (
+        f"{time.strftime('%d %B %Y', time.gmtime())}; Capstan at {_commit()}; "
+        f"{lines[0]['rounds']} rounds a side"
+    )
+    yield f"{os.cpu_count()} cores: {_processor()}; {platform.system()} {platform.release()}"
+    installed = [
+        f"{name} {importlib.metadata.version(name)}"
+        for name, module in _PACKAGES.items()
+        if importlib.util.find_spec(module)
+    ]
+    yield f"Python {platform.python_version()}, {', '.join(installed)}"
+
+
+def _commit() -> str:
+    here = pathlib.Path(__file__).parent
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return described.stdout.strip() or "an unknown commit"
+
+
+def _processor() -> str:
+    try:
+        text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = re.search(r"model name\s*: (.+)", text)
+    return found[1] if found else platform.machine()

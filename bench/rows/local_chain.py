@@ -1,0 +1,20 @@
+"""Local: a hundred scalar additions, each of the result of the one before."""
+
+import contest
+import sides
+
+
+def prepare(place: contest.Place) -> contest.Step:
+    tf = place.tf
+    start, one = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    total = start
+    for _ in range(100):
+        total = total + one
+    session = place.session()
+    return lambda: session.run(total, {start: 0.0, one: 1.0})
+
+
+ROW = contest.Row("local: 100 dependent adds", "us", 1, prepare, (sides.POOL, sides.CALLER))
+
+if __name__ == "__main__":
+    contest.main(ROW, __spec__)

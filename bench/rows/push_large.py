@@ -1,0 +1,26 @@
+"""Push one variable of 100 MB to a ps, which adds it to its own."""
+
+import contest
+import sides
+import transfers
+
+COUNT, ELEMENTS = 1, 25_000_000
+
+
+def prepare(place: contest.Place) -> contest.Step:
+    return transfers.push(place, COUNT, ELEMENTS)
+
+
+ROW = contest.Row(
+    "push 100 MB, one variable",
+    "GB/s",
+    1,
+    prepare,
+    (sides.REFERENCE, sides.RESOURCE),
+    ps=1,
+    bytes_moved=4 * COUNT * ELEMENTS,
+    window_s=1,
+)
+
+if __name__ == "__main__":
+    contest.main(ROW, __spec__)

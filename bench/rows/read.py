@@ -1,0 +1,22 @@
+"""Read a scalar variable of a ps, from a session of a worker."""
+
+import contest
+import sides
+import transfers
+
+
+def prepare(place: contest.Place) -> contest.Step:
+    tf = place.tf
+    with tf.device(transfers.PS):
+        scalar = tf.get_variable("scalar", [], initializer=tf.zeros_initializer())
+    session = place.session()
+    session.run(tf.global_variables_initializer())
+    return lambda: session.run(scalar)
+
+
+ROW = contest.Row(
+    "read a scalar of a ps", "us", 4, prepare, (sides.REFERENCE, sides.RESOURCE), ps=1
+)
+
+if __name__ == "__main__":
+    contest.main(ROW, __spec__)

@@ -1,0 +1,47 @@
+"""Steps that move variables between a ps and a worker, and nothing else."""
+
+import contest
+
+PS = "/job:ps/task:0"
+WORKER = "/job:worker/task:0"
+
+
+def pull(place: contest.Place, count: int, elements: int) -> contest.Step:
+    """A step in which the worker reads `count` float32 variables of a ps.
+
+    An op on the worker takes a view of each, so the values must get there; none goes to Python.
+    """
+    tf = place.tf
+    with tf.device(PS):
+        sources = _variables(place, "source", count, elements)
+    with tf.device(WORKER):
+        views = [tf.reshape(variable, [-1])[:1] for variable in sources]
+        arrived = tf.group(*views)
+    return _step(place, arrived)
+
+
+def push(place: contest.Place, count: int, elements: int) -> contest.Step:
+    """A step in which the worker adds `count` float32 variables of its own to those of a ps."""
+    tf = place.tf
+    with tf.device(WORKER):
+        sources = _variables(place, "source", count, elements)
+    with tf.device(PS):
+        sinks = _variables(place, "sink", count, elements)
+    with tf.device(WORKER):
+        values = [tf.identity(variable) for variable in sources]
+    sums = [tf.assign_add(sink, value).op for sink, value in zip(sinks, values, strict=True)]
+    return _step(place, tf.group(*sums))
+
+
+def _variables(place: contest.Place, name: str, count: int, elements: int) -> list[object]:
+    zeros = place.tf.zeros_initializer()
+    return [
+        place.tf.get_variable(f"{name}{index}", [elements], initializer=zeros)
+        for index in range(count)
+    ]
+
+
+def _step(place: contest.Place, target: object) -> contest.Step:
+    session = place.session()
+    session.run(place.tf.global_variables_initializer())
+    return lambda: session.run(target)
