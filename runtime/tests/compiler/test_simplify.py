@@ -108,3 +108,39 @@ def test_a_node_that_fails_is_left_for_the_step() -> None:
         constant("a", [1, 2]), constant("b", [1, 2, 3]), make("Add", "c", "a", "b")
     )
     assert found["c"].op == "Add"
+
+
+def test_a_node_of_several_outputs_becomes_a_constant_for_each() -> None:
+    found, _ = simplified(
+        constant("rows", [4, 1], dtypes.int32),
+        constant("columns", [1, 3], dtypes.int32),
+        node.Node(
+            "args",
+            "BroadcastGradientArgs",
+            (Edge("rows"), Edge("columns")),
+            attrs={"T": dtypes.int32},
+        ),
+        node.Node("after", "NoOp", (), ("args",)),
+        node.Node(
+            "second",
+            "Placeholder",
+            (),
+            attrs={"dtype": dtypes.int32, "shape": shapes.TensorShape(None)},
+        ),
+        node.Node("y", "Add", (Edge("args", 1), Edge("second")), attrs={"T": dtypes.int32}),
+    )
+    assert "args" not in found
+    assert found["y"].inputs == (Edge("args/folded_1"), Edge("second"))
+    assert found["args/folded_0"].attrs["value"].tolist() == [1]
+    assert found["args/folded_1"].attrs["value"].tolist() == [0]
+    assert found["after"].control == ()
+
+
+def test_a_node_of_several_outputs_that_is_fetched_stays() -> None:
+    nodes = (
+        constant("rows", [4, 1], dtypes.int32),
+        node.Node(
+            "args", "BroadcastGradientArgs", (Edge("rows"), Edge("rows")), attrs={"T": dtypes.int32}
+        ),
+    )
+    assert simplified(*nodes, keep=("args",))[0]["args"].op == "BroadcastGradientArgs"

@@ -40,61 +40,95 @@ def simplify(
     known = infer.Knowledge(feeds)
     fed_nodes = {edge.node for edge in feeds}
     done: dict[str, node.Node] = {}
-    renamed: dict[str, str] = {}
+    moved = _Moves(frozenset(feeds))
     twins: dict[object, str] = {}
     for name, original in nodes.items():
-        item = _rewire(original, renamed, feeds)
+        item = moved.rewire(original)
+        replacements = [item]
         if name not in fed_nodes:
-            item = _fold(item, known, evaluate) or item
-            twin = _twin(item, twins)
-            if twin is not None and name not in keep:
-                renamed[name] = twin
-                continue
-        done[name] = item
-        known.learn(item)
+            constants = _fold(item, known, evaluate, taken=nodes)
+            if len(constants) == 1 or (constants and name not in keep):
+                replacements = constants
+            if len(replacements) > 1:
+                moved.split(name, [new.name for new in replacements])
+            elif (twin := _twin(replacements[0], twins)) is not None and name not in keep:
+                moved.rename(name, twin)
+                replacements = []
+        for new in replacements:
+            done[new.name] = new
+            known.learn(new)
     return done, known
 
 
-def _rewire(
-    item: node.Node, renamed: Mapping[str, str], feeds: Mapping[node.Edge, object]
-) -> node.Node:
-    if not any(edge.node in renamed for edge in item.inputs) and not any(
-        source in renamed for source in item.control
-    ):
-        return item
-    return replace(
-        item,
-        inputs=tuple(
-            edge if edge in feeds else node.Edge(renamed.get(edge.node, edge.node), edge.index)
-            for edge in item.inputs
-        ),
-        control=tuple(dict.fromkeys(renamed.get(source, source) for source in item.control)),
-    )
+class _Moves:
+    """Which nodes have others in their place. Edges to fed tensors stay as they are."""
+
+    def __init__(self, fed: frozenset[node.Edge]) -> None:
+        self._fed = fed
+        self._renamed: dict[str, str] = {}
+        self._split: dict[str, Sequence[str]] = {}
+
+    def rename(self, name: str, other: str) -> None:
+        """`other` computes what `name` does."""
+        self._renamed[name] = other
+
+    def split(self, name: str, others: Sequence[str]) -> None:
+        """Constants, one an output, stand for `name`; to wait for it is to wait for nothing."""
+        self._split[name] = others
+
+    def rewire(self, item: node.Node) -> node.Node:
+        """Return `item` over the nodes that took the place of its producers."""
+        inputs = tuple(map(self._edge, item.inputs))
+        control = tuple(
+            dict.fromkeys(
+                self._renamed.get(source, source)
+                for source in item.control
+                if source not in self._split
+            )
+        )
+        if inputs == item.inputs and control == item.control:
+            return item
+        return replace(item, inputs=inputs, control=control)
+
+    def _edge(self, edge: node.Edge) -> node.Edge:
+        if edge in self._fed:
+            return edge
+        if edge.node in self._split:
+            return node.Edge(self._split[edge.node][edge.index])
+        return node.Edge(self._renamed.get(edge.node, edge.node), edge.index)
 
 
-def _fold(item: node.Node, known: infer.Knowledge, evaluate: Evaluate) -> node.Node | None:
+def _fold(
+    item: node.Node, known: infer.Knowledge, evaluate: Evaluate, taken: Mapping[str, object]
+) -> list[node.Node]:
+    """Return a constant for each output of `item`, or nothing when they are not known."""
     if item.op == "Const" or not opdef.is_defined(item.op) or item.control:
-        return None
-    row = opdef.lookup(item.op)
-    if row.stateful or len(row.outputs) != 1 or not item.inputs:
-        return None
+        return []
+    if opdef.lookup(item.op).stateful or not item.inputs:
+        return []
+    values: Sequence[Array] | None = None
     if item.op in _SHAPE_OPS:
         shape = known.tensor_shapes.get(item.inputs[0])
-        if shape is None or not infer.is_static(shape):
-            return None
-        sizes = tuple(size or 0 for size in shape)
-        stand_in = np.broadcast_to(np.zeros((), np.int8), sizes)
-        values: Sequence[Array] | None = evaluate(item, [stand_in])
+        if shape is not None and infer.is_static(shape):
+            sizes = tuple(size or 0 for size in shape)
+            values = evaluate(item, [np.broadcast_to(np.zeros((), np.int8), sizes)])
     elif all(edge in known.constants for edge in item.inputs):
         values = evaluate(item, [known.constants[edge] for edge in item.inputs])
-    else:
-        return None
-    if values is None or values[0].nbytes > MAX_FOLDED_BYTES:
-        return None
-    ((dtype, _),) = infer.arguments(item)[1]
-    return node.Node(
-        item.name, "Const", device=item.device, attrs={"dtype": dtype, "value": values[0]}
-    )
+    if not values or sum(value.nbytes for value in values) > MAX_FOLDED_BYTES:
+        return []
+    names = [item.name] if len(values) == 1 else _names(item.name, len(values), taken)
+    return [
+        node.Node(name, "Const", device=item.device, attrs={"dtype": dtype, "value": value})
+        for name, value, (dtype, _) in zip(names, values, infer.arguments(item)[1], strict=True)
+    ]
+
+
+def _names(name: str, count: int, taken: Mapping[str, object]) -> list[str]:
+    """Names for the outputs of a node that the client's graph does not use."""
+    mark = "folded"
+    while any(f"{name}/{mark}_{index}" in taken for index in range(count)):
+        mark += "_"
+    return [f"{name}/{mark}_{index}" for index in range(count)]
 
 
 def _twin(item: node.Node, twins: dict[object, str]) -> str | None:
