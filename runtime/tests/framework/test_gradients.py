@@ -104,6 +104,8 @@ def test_whole_numbers_carry_no_gradient() -> None:
     x = _scalar()
     y = tf.cast(tf.cast(x, tf.int32), tf.float64) * 2
     assert tf.gradients(y, x) == [None]
+    n = tf.constant(3)
+    assert tf.gradients(n * n, n) == [None]
 
 
 def test_rows_that_were_looked_up_keep_their_gradient_small() -> None:
@@ -159,9 +161,18 @@ def test_a_sum_of_gradients_stands_with_its_first_part(graph: graphs.Graph) -> N
     v = tf.Variable(1.0)
     with tf.device("/job:worker/task:1"):
         y = tf.exp(v) * tf.log(v)
-        (grad,) = tf.gradients(y, v)
+    with tf.colocate_with(v), tf.device("/job:ps"):
+        (grad,) = tf.gradients(y, v, colocate_gradients_with_ops=True)
     assert grad.op.type == "AddN"
     assert grad.device == "/job:worker/task:1"
+    assert grad.op.colocation_groups() == grad.op.inputs[0].op.colocation_groups()
+
+
+def test_a_sum_is_made_once(graph: graphs.Graph) -> None:
+    x = _scalar()
+    h = tf.tanh(x)
+    tf.gradients(h * 2 + h, [x, h, h])
+    assert [op.type for op in graph.get_operations()].count("AddN") == 1
 
 
 def test_gated_gradients_are_there_together() -> None:

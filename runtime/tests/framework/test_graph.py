@@ -1,5 +1,6 @@
 """Graphs: names, elements, scopes, collections, threads. Messages are TensorFlow's."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -427,10 +428,15 @@ def test_threads_build_one_graph_side_by_side(graph: graphs.Graph) -> None:
             faults.append(fault)
 
     workers = [threading.Thread(target=build, args=(index,)) for index in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        sys.setswitchinterval(usual)
     assert faults == []
     names = [op.name for op in graph.get_operations()]
     assert len(names) == len(set(names)) == threads * (1 + 2 * rounds) == graph.version

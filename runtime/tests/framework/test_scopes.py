@@ -7,6 +7,7 @@ import pytest
 
 import capstan as tf
 from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +21,15 @@ def _op(name: str = "x") -> graphs.Operation:
 
 
 # --- names
+
+
+def test_asking_for_a_unique_name_takes_it_or_not(graph: graphs.Graph) -> None:
+    assert graph.unique_name("a", mark_as_used=False) == "a"
+    assert graph.unique_name("a") == "a"
+    assert graph.unique_name("a", mark_as_used=False) == "a_1"
+    with graph.name_scope("b"):
+        assert graph.unique_name("a") == "b/a"
+    assert _op("a").name == "a_1"
 
 
 def test_name_scopes_nest_and_are_numbered() -> None:
@@ -122,6 +132,21 @@ def test_a_function_sees_the_operation_and_replaces_its_device() -> None:
     assert y.device == "/job:worker/task:7/device:CPU:0"
 
 
+def test_a_function_may_look_at_the_whole_node(graph: graphs.Graph) -> None:
+    def choose(op: Any) -> str:
+        assert op.node_def.device == "/device:CPU:0"
+        return "/job:ps"
+
+    v = _op("v")
+    with tf.device(choose), tf.device("/cpu:0"):
+        x = _op("x")
+    with tf.colocate_with(v), tf.device(choose), tf.device("/cpu:0"):
+        y = _op("y")
+    assert x.node.device == y.node.device == "/job:ps"
+    assert y.node.attrs["_class"] == [b"loc:@v"]
+    assert [item.device for item in graph.nodes()] == ["", "/job:ps", "/job:ps"]
+
+
 @pytest.mark.parametrize("answer", [None, "", tf.DeviceSpec()])
 def test_a_function_may_answer_no_device(answer: Any) -> None:
     with tf.device(lambda op: answer), tf.device("/cpu:0"):
@@ -221,6 +246,16 @@ def test_an_operation_that_reads_one_that_waits_need_not_wait_itself() -> None:
     assert _waits_for(y.op) == []
 
 
+def test_what_was_freed_from_waiting_does_not_free_those_that_read_it() -> None:
+    a = _op("a")
+    with tf.control_dependencies([a]):
+        with tf.control_dependencies(None):
+            free = tf.constant(1.0)
+        v = tf.Variable(1.0)
+        assert _waits_for(tf.exp(free).op) == ["a"]
+        assert _waits_for(tf.exp(v).op) == ["a"]
+
+
 def test_an_operation_does_not_wait_for_its_own_input() -> None:
     x = tf.constant(1.0)
     with tf.control_dependencies([x]):
@@ -258,6 +293,12 @@ def test_a_container_holds_what_is_made_inside() -> None:
         assert "container" not in x.value().op.node.attrs
     z = tf.Variable(1.0, name="z")
     assert [v.op.get_attr("container") for v in (x, y, z)] == [b"c1", b"c2", b""]
+
+
+def test_a_container_that_an_operation_names_itself_stands() -> None:
+    with tf.container("c1"):
+        v = raw.VariableV2(dtype=tf.float32, shape=[], container="own")
+    assert v.op.get_attr("container") == b"own"
 
 
 # --- groups

@@ -104,4 +104,5 @@ def test_a_long_chain_of_whole_numbers_is_no_recursion_without_end(graph: graphs
     count = tf.constant(1)
     for _ in range(2000):
         count = count + 0 * count
+    assert convert.constant_value(count) is None
     assert tf.reshape(tf.zeros([1]), [count]).shape.ndims == 1

@@ -302,7 +302,6 @@ class Graph(scopes.Scoped):
             ValueError: a bad name, an input of another graph, or shapes that do not fit the op.
             NotFoundError: `dtypes` is not given and no row knows the op.
         """
-        self._check_not_finalized()
         attrs = dict(attrs or {})
         for tensor in inputs:
             if tensor.graph is not self:

@@ -62,8 +62,8 @@ class Scopes(threading.local):
         return list(wanted)
 
     def note(self, op: Any) -> None:
-        """Remember that `op` was created in the open blocks."""
-        for block in self.dependencies:
+        """Remember that `op` was created in the open blocks, and so waits for what they ask."""
+        for block in self._open_blocks():
             block.members.add(op)
 
     def _open_blocks(self) -> tuple[Dependencies, ...]:
