@@ -224,6 +224,21 @@ def test_checkpoints_are_saved_at_the_start_at_intervals_and_at_the_end(tmp_path
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-6")
 
 
+def test_no_checkpoint_is_saved_twice(tmp_path: pathlib.Path):
+    saved = []
+
+    class Listener(tf.train.CheckpointSaverListener):
+        def before_save(self, session: Any, global_step_value: int) -> None:
+            saved.append(global_step_value)
+
+    up, saver = count_up(), tf.train.Saver()
+    hook = tf.train.CheckpointSaverHook(
+        str(tmp_path), save_steps=4, saver=saver, listeners=[Listener()]
+    )
+    train(up, hook, runs=8)
+    assert saved == [0, 4, 8]
+
+
 def test_a_listener_may_ask_for_a_stop(tmp_path: pathlib.Path):
     class Listener(tf.train.CheckpointSaverListener):
         def after_save(self, session: Any, global_step_value: int) -> bool:
@@ -286,6 +301,29 @@ def test_progress_tells_step_rate_and_metrics(tmp_path: pathlib.Path):
     assert written(path)["step"] == 5
     assert written(path)["metrics"] == {"accuracy": 0.75}
     assert [file.name for file in tmp_path.iterdir()] == ["progress.json"]
+
+
+def test_the_rate_of_steps_starts_anew_after_a_recovery(tmp_path: pathlib.Path):
+    up, clock, path = count_up(), Clock(), tmp_path / "progress.json"
+
+    class Losing(tf.train.SessionRunHook):
+        runs = 0
+
+        def before_run(self, run_context: Any) -> None:
+            clock.now += 1
+            self.runs += 1
+            if self.runs == 101:
+                raise tf.errors.AbortedError(None, None, "gone")
+
+    class Reader(tf.train.SessionRunHook):
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            assert written(path).get("stepsPerSecond", 1) == 1
+
+    progress = tf.train.ProgressHook(str(path), clock=clock)
+    with tf.train.MonitoredSession(hooks=[Losing(), progress, Reader()]) as session:
+        for _ in range(102):
+            session.run(up)
+    assert written(path)["stepsPerSecond"] == 1
 
 
 def test_progress_that_cannot_be_written_is_said_once_and_training_goes_on(

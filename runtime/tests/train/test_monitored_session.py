@@ -209,6 +209,37 @@ def test_a_task_that_is_lost_while_a_hook_starts_is_waited_for(up: Any):
     assert hook.created == 2
 
 
+def test_a_session_that_no_hook_could_start_with_is_closed(up: Any):
+    made = []
+
+    class Failing(tf.train.SessionRunHook):
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            made.append(session)
+            raise ValueError("no start")
+
+    with pytest.raises(ValueError, match="no start"):
+        tf.train.MonitoredSession(hooks=[Failing()])
+    with pytest.raises(RuntimeError, match="closed Session"):
+        made[0].run(up)
+
+
+def test_an_error_that_came_of_a_lost_task_makes_another_session(up: Any):
+    class Thread(tf.train.SessionRunHook):
+        runs = 0
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            self.coord = coord
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            self.runs += 1
+            if self.runs == 1:
+                self.coord.request_stop(tf.errors.AbortedError(None, None, "gone"))
+                raise tf.errors.CancelledError(None, None, "because of it")
+
+    with tf.train.MonitoredSession(hooks=[Thread()]) as session:
+        assert session.run(up) == 1
+
+
 def test_another_error_is_the_callers(up: Any):
     hook = Recorder(lambda run: tf.errors.InternalError(None, None, "bug"))
     with (

@@ -208,3 +208,22 @@ def test_what_cannot_be_optimised_is_refused(
 def test_without_variables_there_is_nothing_to_optimise():
     with pytest.raises(ValueError, match="No variables to optimize"):
         tf.train.GradientDescentOptimizer(0.1).minimize(tf.constant(1.0))
+
+
+def test_what_counts_steps_waits_for_the_updates():
+    variables = [tf.get_variable(f"v{n}", [2]) for n in range(2)]
+    step = tf.train.create_global_step()
+    loss = tf.reduce_sum(variables[0] * variables[1])
+    tf.train.AdamOptimizer().minimize(loss, global_step=step)
+    operations = tf.get_default_graph().get_operations()
+    applies = {op for op in operations if op.type == "ApplyAdam"}
+
+    def before(op: tf.Operation) -> set[tf.Operation]:
+        direct = {*op.control_inputs, *(tensor.op for tensor in op.inputs)}
+        return direct.union(*map(before, direct))
+
+    (counting,) = (op for op in operations if op.type == "AssignAdd")
+    powers = [op for op in operations if op.type == "Assign" and op.name.startswith("Adam/")]
+    assert len(powers) == 2
+    for op in (counting, *powers):
+        assert applies <= before(op)
