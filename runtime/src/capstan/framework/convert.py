@@ -71,8 +71,8 @@ def convert_to_tensor(
         return _checked(densify(value, name), wanted)
     if isinstance(value, graphs.Operation):
         raise TypeError(
-            f"Can't convert Operation '{value.name}' to Tensor (target dtype={wanted}): take one of "
-            "its outputs instead"
+            f"Can't convert Operation '{value.name}' to Tensor (target dtype={wanted}): take one "
+            "of its outputs instead"
         )
     if isinstance(value, shapes.TensorShape | shapes.Dimension):
         return _shape_constant(value, wanted, name)

@@ -14,14 +14,13 @@ import numpy as np
 
 from capstan.core import devices, dtypes, graph_def, node, shapes
 from capstan.framework import (
-    collections,
     defaults,
     elements,
+    graph_state,
     inference,
     names,
     opdef,
     operand,
-    scopes,
     static_values,
 )
 
@@ -238,8 +237,8 @@ class Operation:
         session.run(self, feed_dict)
 
     def constant_value(self, depth: int = MAX_DEPTH) -> "np.ndarray[Any, Any] | None":
-        """Return the one output's value if it is known before any step; not to be written to."""
-        if self._values is None and len(self._outputs) == 1 and depth:
+        """Return the value of the one output if it is known before any step. Do not write to it."""
+        if self._values is None and depth:
             self._values = static_values.evaluate(
                 self._type,
                 self._attrs,
@@ -264,18 +263,13 @@ class Operation:
         return f"<tf.Operation '{self._name}' type={self._type}>"
 
 
-class Graph(scopes.Scoped):
+class Graph(graph_state.GraphState):
     """Operations by name, the tensors between them, and named collections. Thread-safe."""
 
     def __init__(self) -> None:
         super().__init__()
         self._operations: dict[str, Operation] = {}
         self._in_order: list[Operation] = []
-        self._collections = collections.Collections()
-        self._unfeedable: set[Tensor] = set()
-        self._unfetchable: set[Any] = set()
-        self._finalized = False
-        self._seed: int | None = None
 
     # --- operations
 
@@ -455,96 +449,14 @@ class Graph(scopes.Scoped):
             for op in ops
         )
 
-    # --- the graph as a whole
-
     @property
     def version(self) -> int:
         """A number that grows with every operation: how many there are."""
         return len(self._in_order)
 
-    @property
-    def seed(self) -> int | None:
-        """The seed that all random operations of the graph depend on, or None."""
-        return self._seed
-
-    @seed.setter
-    def seed(self, seed: int | None) -> None:
-        self._seed = seed
-
-    @property
-    def finalized(self) -> bool:
-        return self._finalized
-
-    def finalize(self) -> None:
-        """Refuse all further changes: threads may then share the graph without surprises."""
-        with self._lock:
-            self._finalized = True
-
-    def _unsafe_unfinalize(self) -> None:
-        """Allow changes again; unsafe while other threads use the graph (TensorFlow's name)."""
-        with self._lock:
-            self._finalized = False
-
-    def _check_not_finalized(self) -> None:
-        if self._finalized:
-            raise RuntimeError("Graph is finalized and cannot be modified.")
-
     def as_default(self) -> "AbstractContextManager[Graph]":
         """Make this the graph that new operations of the current thread are added to."""
         return defaults.GRAPHS.entered(self, "Graph")
-
-    # --- collections
-
-    @property
-    def collections(self) -> list[Any]:
-        return self.get_all_collection_keys()
-
-    def add_to_collection(self, name: Any, value: Any) -> None:
-        with self._lock:
-            self._check_not_finalized()
-            self._collections.add(name, value)
-
-    def add_to_collections(self, names: Any, value: Any) -> None:
-        """Add to several collections, to each once; `names` may be one name."""
-        for name in dict.fromkeys((names,) if isinstance(names, str) else names):
-            self.add_to_collection(name, value)
-
-    def get_collection_ref(self, name: Any) -> list[Any]:
-        """Return the live list of a collection, which the caller may change."""
-        with self._lock:
-            return self._collections.reference(name)
-
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Return a collection; with `scope`, what has a name that the pattern matches."""
-        with self._lock:
-            return self._collections.copy(name, scope)
-
-    def get_all_collection_keys(self) -> list[Any]:
-        with self._lock:
-            return self._collections.keys()
-
-    def clear_collection(self, name: Any) -> None:
-        with self._lock:
-            self._check_not_finalized()
-            self._collections.clear(name)
-
-    # --- feeding and fetching
-
-    def prevent_feeding(self, tensor: Tensor) -> None:
-        self._unfeedable.add(tensor)
-
-    def is_feedable(self, tensor: Tensor) -> bool:
-        return tensor not in self._unfeedable
-
-    def prevent_fetching(self, op: Any) -> None:
-        self._unfetchable.add(op)
-
-    def is_fetchable(self, tensor_or_op: Any) -> bool:
-        if isinstance(tensor_or_op, Tensor):
-            return (
-                tensor_or_op not in self._unfetchable and tensor_or_op.op not in self._unfetchable
-            )
-        return tensor_or_op not in self._unfetchable
 
 
 def _output_types(row: opdef.OpDef | None, attrs: Mapping[str, Any]) -> list[dtypes.DType]:

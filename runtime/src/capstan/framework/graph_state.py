@@ -1,0 +1,96 @@
+"""What a graph is besides its operations: collections, a seed, and whether it may still change."""
+
+from typing import Any
+
+from capstan.framework import collections, scopes
+
+
+class GraphState(scopes.Scoped):
+    """The part of `tf.Graph` that does not look at operations. Thread-safe, scopes as they say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._collections = collections.Collections()
+        self._unfeedable: set[Any] = set()
+        self._unfetchable: set[Any] = set()
+        self._finalized = False
+        self._seed: int | None = None
+
+    @property
+    def seed(self) -> int | None:
+        """The seed that all random operations of the graph depend on, or None."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self._seed = seed
+
+    @property
+    def finalized(self) -> bool:
+        return self._finalized
+
+    def finalize(self) -> None:
+        """Refuse all further changes: threads may then share the graph without surprises."""
+        with self._lock:
+            self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        """Allow changes again; unsafe while other threads use the graph (TensorFlow's name)."""
+        with self._lock:
+            self._finalized = False
+
+    def _check_not_finalized(self) -> None:
+        if self._finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+
+    # --- collections
+
+    @property
+    def collections(self) -> list[Any]:
+        return self.get_all_collection_keys()
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        with self._lock:
+            self._check_not_finalized()
+            self._collections.add(name, value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Add to several collections, to each once; `names` may be one name."""
+        for name in dict.fromkeys((names,) if isinstance(names, str) else names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """Return the live list of a collection, which the caller may change."""
+        with self._lock:
+            return self._collections.reference(name)
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """Return a collection; with `scope`, what has a name that the pattern matches."""
+        with self._lock:
+            return self._collections.copy(name, scope)
+
+    def get_all_collection_keys(self) -> list[Any]:
+        with self._lock:
+            return self._collections.keys()
+
+    def clear_collection(self, name: Any) -> None:
+        with self._lock:
+            self._check_not_finalized()
+            self._collections.clear(name)
+
+    # --- feeding and fetching
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Refuse values for a tensor: `Session.run` raises ValueError."""
+        self._unfeedable.add(tensor)
+
+    def is_feedable(self, tensor: Any) -> bool:
+        return tensor not in self._unfeedable
+
+    def prevent_fetching(self, op: Any) -> None:
+        """Refuse to return the outputs of an operation: `Session.run` raises ValueError."""
+        self._unfetchable.add(op)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        op = getattr(tensor_or_op, "op", tensor_or_op)
+        return tensor_or_op not in self._unfetchable and op not in self._unfetchable
