@@ -152,9 +152,9 @@ class SessionManager:
         while True:
             session = sessions.Session(master, graph=self._graph, config=config)
             try:
-                not_local = self._run_local_init(session)
-                missing = not_local
-                if not_local is None:
+                missing = self._run_local_init(session)
+                is_local_ready = missing is None
+                if is_local_ready:
                     missing = _what_is_missing(self._ready_op, session, "Model not ready")
             except BaseException:
                 session.close()
@@ -168,8 +168,8 @@ class SessionManager:
                 )
             logging.info(
                 "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
-                not_local,
-                missing,
+                None if is_local_ready else missing,
+                missing if is_local_ready else None,
             )
             pause.wait(self._wait_secs)
 
