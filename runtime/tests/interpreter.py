@@ -62,8 +62,8 @@ class Interpreter:
         row = opdef.lookup(op.type)
         declared = opdef.expand(row.input_arguments, op.node.attrs)
         arguments = [
-            value.read() if isinstance(value, variable.Variable) and not is_ref else value
-            for value, (_, is_ref) in zip(inputs, declared, strict=True)
+            value.read() if isinstance(value, variable.Variable) and not stands else value
+            for value, stands in zip(inputs, map(_stands_for_a_variable, declared), strict=True)
         ]
         kernel, function = self._functions.get(op) or self._make(op, declared)
         buffers = _buffers(op) if kernel.out and self.with_buffers else ()
@@ -102,6 +102,11 @@ class Interpreter:
         return self._functions[op]
 
 
+def _stands_for_a_variable(argument: tuple[dtypes.DType, bool]) -> bool:
+    dtype, is_ref = argument
+    return is_ref or dtype is dtypes.resource
+
+
 def _copy(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else None
 
@@ -109,7 +114,8 @@ def _copy(value: Any) -> Any:
 def _buffers(op: Any) -> tuple[Any, ...]:
     """Memory for the outputs, full of rubbish; nothing when a shape is not known."""
     plannable = all(
-        shapes.is_fully_defined(tensor.shape.internal) and tensor.dtype is not dtypes.string
+        shapes.is_fully_defined(tensor.shape.internal)
+        and tensor.dtype not in (dtypes.string, dtypes.resource)
         for tensor in op.outputs
     )
     if not plannable:

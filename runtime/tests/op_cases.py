@@ -561,6 +561,13 @@ ELSEWHERE = {
     "kernels/test_training.py": {
         "ApplyGradientDescent", "ApplyMomentum", "SparseApplyMomentum", "ApplyAdam",
     },
+    "kernels/test_resource.py": {
+        "VarHandleOp", "ReadVariableOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp",
+        "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceGather",
+        "ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate",
+        "ResourceApplyGradientDescent", "ResourceApplyMomentum", "ResourceSparseApplyMomentum",
+        "ResourceApplyAdam",
+    },
     "kernels/test_sampling.py": {
         "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt",
     },

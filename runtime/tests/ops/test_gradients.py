@@ -120,7 +120,8 @@ def test_a_flat_op_ends_the_search(op: str, data: Any) -> None:
 
 
 def test_only_changes_and_branches_have_no_slope() -> None:
-    assert set(no_gradient) <= {
+    of_handles = {name for name in no_gradient if not opdef.lookup(name).outputs}
+    assert set(no_gradient) - of_handles <= {
         "ApplyAdam", "ApplyGradientDescent", "ApplyMomentum", "Assign", "AssignAdd", "AssignSub",
         "Merge", "RefSwitch", "ScatterAdd", "ScatterSub", "ScatterUpdate", "SparseApplyMomentum",
         "Switch",

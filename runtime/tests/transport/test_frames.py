@@ -148,7 +148,7 @@ def row(place: int, dtype: int, size: int, *shape: int) -> bytes:
         ([row(0, 1, 0, 2**62, 2**62)], 0, "0 bytes are not"),
         ([row(0, 1, 0, 2**63, 0)], 0, "it holds what is no value"),
         ([row(0, 7, 4, 2**40)], 4, "do not fit"),
-        ([row(0, 20, 8)], 8, "a resource does not travel"),
+        ([row(0, 21, 8)], 8, "a variant does not travel"),
         ([row(0, 101, 4)], 4, "float32_ref does not travel"),
         ([row(0, 99, 4)], 4, "no tensor has dtype 99"),
         ([row(0, 1, 4)], 5, "its header says"),

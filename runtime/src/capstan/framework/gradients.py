@@ -22,6 +22,7 @@ _TRAINABLE = frozenset(
         dtypes.float64,
         dtypes.complex64,
         dtypes.complex128,
+        dtypes.resource,
     }
 )
 

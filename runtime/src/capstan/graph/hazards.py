@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from capstan.core import node
 from capstan.graph import infer, schedule
 
-Key = tuple[bytes | str, bytes | str]
+Key = tuple[str, str]
 """Container and name of a variable."""
 Shares = Callable[[node.Node], bool]
 
@@ -83,7 +83,8 @@ class _Course:
     def _variable(self, item: node.Node) -> Key | None:
         """The variable that `item` is about; None when only the step will tell."""
         if item.op == "VarHandleOp":
-            return item.attrs.get("container") or b"", item.attrs.get("shared_name") or item.name
+            box, shared = item.attrs.get("container"), item.attrs.get("shared_name")
+            return _text(box or b""), _text(shared or item.name)
         return self._variables.get(item.inputs[0]) if item.inputs else None
 
     def _pass_on(self, item: node.Node, key: Key | None) -> None:
@@ -92,3 +93,7 @@ class _Course:
             output = node.Edge(item.name, index)
             self._variables[output] = key
             self._views[output] |= views
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else value

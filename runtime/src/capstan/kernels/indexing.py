@@ -13,14 +13,15 @@ Array = np.ndarray[Any, Any]
 
 
 def _gather(params: Array, indices: Array, out: Array | None = None) -> Any:
-    return _take(params, indices, 0, out)
+    return take(params, indices, 0, out)
 
 
 def _gather_v2(params: Array, indices: Array, axis: Array, out: Array | None = None) -> Any:
-    return _take(params, indices, int(axis.item()), out)
+    return take(params, indices, int(axis.item()), out)
 
 
-def _take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
+def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
+    """Pick along `axis`; an index out of range is an InvalidArgumentError."""
     if not -params.ndim <= axis < params.ndim:
         raise invalid(f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {axis}")
     rows.check(indices, params.shape[axis])

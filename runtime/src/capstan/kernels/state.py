@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import shapes
+from capstan.core import dtypes, shapes
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -19,16 +19,22 @@ Array = np.ndarray[Any, Any]
 
 
 def _variable(node: NodeContext) -> Function:
-    container, shared = _text(node.attrs["container"]), _text(node.attrs["shared_name"])
-    cell = node.resources.variable(container, shared or node.name, node.output_dtypes[0])
+    cell = cell_of(node, node.output_dtypes[0])
     return lambda: cell
+
+
+def cell_of(node: NodeContext, dtype: dtypes.DType) -> variable.Variable:
+    """The variable that a node stands for; by its name when it has no `shared_name`."""
+    container, shared = _text(node.attrs["container"]), _text(node.attrs["shared_name"])
+    return node.resources.variable(container, shared or node.name, dtype)
 
 
 def _text(value: bytes | str) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _is_initialized(cell: variable.Variable) -> Any:
+def is_initialized(cell: variable.Variable) -> Any:
+    """Say whether something was assigned to `cell`."""
     return np.bool_(cell.array is not None)
 
 
@@ -101,10 +107,15 @@ def _replace(table: Array, indices: Array, values: Array) -> None:
 
 
 register(Kernel("VariableV2", _variable))
-register(Kernel("IsVariableInitialized", constantly(_is_initialized)))
+register(Kernel("IsVariableInitialized", constantly(is_initialized)))
 register(Kernel("Assign", _assign))
 register(Kernel("AssignAdd", _update(np.add)))
 register(Kernel("AssignSub", _update(np.subtract)))
-register(Kernel("ScatterAdd", _scatter(_add)))
-register(Kernel("ScatterSub", _scatter(_subtract)))
-register(Kernel("ScatterUpdate", _scatter(_replace)))
+SCATTERS = {
+    "ScatterAdd": _scatter(_add),
+    "ScatterSub": _scatter(_subtract),
+    "ScatterUpdate": _scatter(_replace),
+}
+"""Makers by op; each op has a twin for resource variables."""
+for _op, _make in SCATTERS.items():
+    register(Kernel(_op, _make))

@@ -28,7 +28,7 @@ class _Blocks:
     __slots__ = ("_scratch",)
 
     def __init__(self, node: NodeContext, scratch: int) -> None:
-        dtype = node.input_dtypes[0].as_numpy_dtype
+        dtype = node.attrs["T"].as_numpy_dtype
         self._scratch = [np.empty(0, dtype) for _ in range(scratch)]
 
     def of(self, *arrays: Array) -> Iterator[tuple[Array, ...]]:
@@ -165,7 +165,12 @@ def _adam(node: NodeContext) -> Function:
     return apply
 
 
-register(Kernel("ApplyGradientDescent", _gradient_descent))
-register(Kernel("ApplyMomentum", _momentum))
-register(Kernel("SparseApplyMomentum", _sparse_momentum))
-register(Kernel("ApplyAdam", _adam))
+UPDATES = {
+    "ApplyGradientDescent": _gradient_descent,
+    "ApplyMomentum": _momentum,
+    "SparseApplyMomentum": _sparse_momentum,
+    "ApplyAdam": _adam,
+}
+"""Makers by op; each op has a twin for resource variables."""
+for _op, _make in UPDATES.items():
+    register(Kernel(_op, _make))

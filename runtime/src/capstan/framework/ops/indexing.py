@@ -11,7 +11,8 @@ from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 
-def _gather_shape(ctx: ShapeContext) -> rules.Shapes:
+def gather_shape(ctx: ShapeContext) -> rules.Shapes:
+    """The shape of rows picked along axis 0."""
     params, indices = shapes.with_rank_at_least(ctx.inputs[0], 1), ctx.inputs[1]
     return (shapes.concatenate(indices, None if params is None else params[1:]),)
 
@@ -141,7 +142,7 @@ define(
         ("params: Tparams", "indices: Tindices"),
         ("output: Tparams",),
         attrs={"validate_indices": True},
-        shape=_gather_shape,
+        shape=gather_shape,
         gradient=_gather,
         types={"Tindices": typesets.INDEX},
     )

@@ -41,7 +41,7 @@ def _scalars(*numbers: shapes.Shape) -> None:
         shapes.with_rank(number, 0)
 
 
-define(
+UPDATES = (
     OpDef(
         "ApplyGradientDescent",
         ("var: Ref(T)", "alpha: T", "delta: T"),
@@ -50,9 +50,7 @@ define(
         shape=_descent_shape,
         stateful=True,
         types=_FLOAT,
-    )
-)
-define(
+    ),
     OpDef(
         "ApplyMomentum",
         ("var: Ref(T)", "accum: Ref(T)", "lr: T", "grad: T", "momentum: T"),
@@ -61,9 +59,7 @@ define(
         shape=_momentum_shape,
         stateful=True,
         types=_FLOAT,
-    )
-)
-define(
+    ),
     OpDef(
         "SparseApplyMomentum",
         (
@@ -79,9 +75,7 @@ define(
         shape=_sparse_momentum_shape,
         stateful=True,
         types={**_FLOAT, "Tindices": typesets.INDEX},
-    )
-)
-define(
+    ),
     OpDef(
         "ApplyAdam",
         (
@@ -101,5 +95,9 @@ define(
         shape=_adam_shape,
         stateful=True,
         types=_FLOAT,
-    )
+    ),
 )
+"""Each has a twin for resource variables."""
+
+for _row in UPDATES:
+    define(_row)

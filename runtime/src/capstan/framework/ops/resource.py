@@ -1,0 +1,159 @@
+"""Rows of resource variables: handles, and the ops that read and change what they stand for.
+
+Sources: tensorflow/core/ops/{resource_variable_ops,training_ops}.cc. The static shape of a handle
+is here that of its variable, as a reference's is: it is what every rule wants to know.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from capstan.core import dtypes, shapes
+from capstan.framework import indexed_slices
+from capstan.framework.opdef import OpDef, ShapeContext, ShapeRule, define
+from capstan.framework.ops import indexing, rules, training, typesets
+
+
+def _checked(rule: ShapeRule) -> ShapeRule:
+    """A rule of an op that passes a reference on, for the op that gives nothing."""
+
+    def check(ctx: ShapeContext) -> rules.Shapes:
+        rule(ctx)
+        return ()
+
+    return check
+
+
+def _scattered(ctx: ShapeContext) -> rules.Shapes:
+    handle, indices, updates = ctx.inputs
+    if handle is not None and indices is not None:
+        shapes.with_rank_at_least(handle, 1)
+        if updates != ():
+            shapes.merge(updates, indices + handle[1:])
+    return ()
+
+
+def _variable_shape(ctx: ShapeContext) -> rules.Shapes:
+    handle = ctx.inputs[0]
+    return ((None if handle is None else len(handle),),)
+
+
+def _gathered(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    handle, indices = op.inputs
+    sizes = raw.VariableShape(handle)
+    count = raw.Reshape(raw.Size(indices), [1])
+    values = raw.Reshape(grads[0], raw.ConcatV2([count, raw.Slice(sizes, [1], [-1])], 0))
+    return indexed_slices.IndexedSlices(values, raw.Reshape(indices, [-1]), sizes), None
+
+
+def _read(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return grads
+
+
+define(
+    OpDef(
+        "VarHandleOp",
+        outputs=("resource: resource",),
+        attrs={
+            "dtype": dtypes.DType,
+            "shape": shapes.TensorShape,
+            "container": b"",
+            "shared_name": b"",
+            "debug_name": b"",
+            "allowed_devices": [],
+        },
+        shape=rules.from_attribute,
+        not_differentiable=True,
+        stateful=True,
+    )
+)
+define(
+    OpDef(
+        "ReadVariableOp",
+        ("resource: resource",),
+        ("value: dtype",),
+        attrs={"dtype": dtypes.DType},
+        shape=rules.unchanged,
+        gradient=_read,
+        stateful=True,
+    )
+)
+define(
+    OpDef(
+        "VarIsInitializedOp",
+        ("resource: resource",),
+        ("is_initialized: bool",),
+        shape=rules.scalar,
+        not_differentiable=True,
+        stateful=True,
+    )
+)
+define(
+    OpDef(
+        "VariableShape",
+        ("input: resource",),
+        ("output: out_type",),
+        attrs={"out_type": dtypes.int32},
+        shape=_variable_shape,
+        not_differentiable=True,
+        stateful=True,
+        types={"out_type": typesets.INDEX},
+    )
+)
+define(
+    OpDef(
+        "DestroyResourceOp",
+        ("resource: resource",),
+        attrs={"ignore_lookup_error": True},
+        shape=rules.nothing,
+        not_differentiable=True,
+        stateful=True,
+    )
+)
+for _name in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
+    define(
+        OpDef(
+            _name,
+            ("resource: resource", "value: dtype"),
+            attrs={"validate_shape": False} if _name == "AssignVariableOp" else {},
+            shape=_checked(rules.merged),
+            stateful=True,
+            types={} if _name == "AssignVariableOp" else {"dtype": typesets.NUMERIC},
+        )
+    )
+define(
+    OpDef(
+        "ResourceGather",
+        ("resource: resource", "indices: Tindices"),
+        ("output: dtype",),
+        attrs={"dtype": dtypes.DType, "batch_dims": 0, "validate_indices": True},
+        shape=indexing.gather_shape,
+        gradient=_gathered,
+        stateful=True,
+        types={"Tindices": typesets.INDEX},
+    )
+)
+for _name in ("ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate"):
+    define(
+        OpDef(
+            _name,
+            ("resource: resource", "indices: Tindices", "updates: dtype"),
+            shape=_scattered,
+            stateful=True,
+            types={"Tindices": typesets.INDEX}
+            | ({} if _name == "ResourceScatterUpdate" else {"dtype": typesets.NUMERIC}),
+        )
+    )
+
+for _row in training.UPDATES:
+    # The same arguments; those that are references there are handles here.
+    define(
+        replace(
+            _row,
+            name=f"Resource{_row.name}",
+            inputs=tuple(re.sub(r"Ref\(T\)", "resource", text) for text in _row.inputs),
+            outputs=(),
+            shape=_checked(_row.shape or rules.nothing),
+        )
+    )

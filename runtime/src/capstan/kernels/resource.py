@@ -1,0 +1,136 @@
+"""Kernels of resource variables. A handle is the `resources.variable.Variable` itself.
+
+What they do is what the ops of reference variables do; they only give nothing in return.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.core import shapes
+from capstan.kernels import indexing, state, training
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, show
+from capstan.resources import variable
+
+Array = np.ndarray[Any, Any]
+Cell = variable.Variable
+
+
+def _handle(node: NodeContext) -> Function:
+    cell = state.cell_of(node, node.attrs["dtype"])
+    return lambda: cell
+
+
+def _read(cell: Cell) -> Array:
+    return cell.read()
+
+
+def _shape(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+    return lambda cell: np.array(cell.read().shape, dtype)
+
+
+def _assign(node: NodeContext) -> Function:
+    declared = node.input_shapes[0]
+
+    def assign(cell: Cell, value: Array) -> None:
+        # Later reads trust what the handle declares, so no other shape may come in.
+        if value.shape != declared and not shapes.is_compatible(declared, value.shape):
+            raise invalid(
+                f"Trying to assign to variable with tensor with wrong shape. Expected "
+                f"{shapes.show(declared)} got {show(value.shape)}"
+            )
+        cell.assign(value, validate_shape=False)
+
+    return assign
+
+
+def _update(ufunc: np.ufunc) -> Any:
+    def update(cell: Cell, value: Array) -> None:
+        with cell.lock:
+            array = cell.read()
+            if array.shape != value.shape:
+                raise invalid(
+                    f"Cannot update variable with shape {show(array.shape)} using a Tensor with "
+                    f"shape {show(value.shape)}, shapes must be equal."
+                )
+            ufunc(array, value, array)
+
+    return constantly(update)
+
+
+def _gather(node: NodeContext) -> Function:
+    if node.attrs["batch_dims"]:
+        raise invalid(f"batch_dims must be 0, not {node.attrs['batch_dims']}")
+
+    def gather(cell: Cell, indices: Array, out: Array | None = None) -> Any:
+        with cell.lock:
+            return indexing.take(cell.read(), indices, 0, out)
+
+    return gather
+
+
+def _scatter(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
+    def scatter(node: NodeContext) -> Function:
+        function = make(node)
+
+        def run(cell: Cell, indices: Array, updates: Array) -> None:
+            if not updates.ndim:
+                # One number for all elements.
+                shape = (*indices.shape, *cell.read().shape[1:])
+                updates = np.broadcast_to(updates, shape)
+            function(cell, indices, updates)
+
+        return run
+
+    return scatter
+
+
+def _without_result(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
+    """A maker whose function does what that of `make` does, and gives nothing."""
+
+    def made(node: NodeContext) -> Function:
+        function = make(node)
+
+        def run(*inputs: Any) -> None:
+            function(*inputs)
+
+        return run
+
+    return made
+
+
+def _destroy(node: NodeContext) -> Function:
+    is_forgiving = bool(node.attrs["ignore_lookup_error"])
+
+    def destroy(cell: Cell) -> None:
+        if not is_forgiving:
+            cell.read()
+        cell.clear()
+
+    return destroy
+
+
+register(Kernel("VarHandleOp", _handle))
+register(
+    Kernel(
+        "ReadVariableOp",
+        constantly(_read),
+        alias=True,
+        emit=lambda inputs: f"{inputs[0]}.read()",
+    )
+)
+register(Kernel("VarIsInitializedOp", constantly(state.is_initialized)))
+register(Kernel("VariableShape", _shape))
+register(Kernel("DestroyResourceOp", _destroy))
+register(Kernel("AssignVariableOp", _assign))
+register(Kernel("AssignAddVariableOp", _update(np.add)))
+register(Kernel("AssignSubVariableOp", _update(np.subtract)))
+register(Kernel("ResourceGather", _gather, out=True))
+for _op, _make in state.SCATTERS.items():
+    register(Kernel(f"Resource{_op}", _scatter(_make)))
+for _op, _make in training.UPDATES.items():
+    register(Kernel(f"Resource{_op}", _without_result(_make)))

@@ -1,0 +1,189 @@
+"""Resource variables: handles that stand for a variable, and reads that keep what they read."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import interpreter
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import capstan as tf
+from capstan import errors
+from capstan.core import dtypes, shapes, tensor_proto
+from capstan.framework import gradients
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+FLOAT = {"dtype": dtypes.float32}
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[graphs.Graph]:
+    with graphs.Graph().as_default() as graph:
+        yield graph
+
+
+def handle(name: str = "v", shape: Any = (3,), **names: Any) -> Any:
+    return raw.VarHandleOp(**FLOAT, shape=shapes.TensorShape(shape), name=name, **names)
+
+
+def read(of: Any) -> Any:
+    return raw.ReadVariableOp(of, **FLOAT)
+
+
+def test_a_handle_is_assigned_to_added_to_and_read() -> None:
+    v, runner = handle(), interpreter.Interpreter()
+    is_set = raw.VarIsInitializedOp(v)
+    assert not runner.run(is_set)
+    runner.run(raw.AssignVariableOp(v, [1.0, 2.0, 3.0]))
+    runner.run(raw.AssignAddVariableOp(v, [1.0, 1.0, 1.0]))
+    runner.run(raw.AssignSubVariableOp(v, [0.0, 0.0, 4.0]))
+    assert runner.run(is_set)
+    np.testing.assert_array_equal(runner.run(read(v)), [2, 3, 0])
+    np.testing.assert_array_equal(runner.run(raw.VariableShape(v)), [3])
+
+
+def test_a_variable_without_value_says_so_and_a_destroyed_one_has_none() -> None:
+    v, runner = handle("weights"), interpreter.Interpreter()
+    for use in (read(v), raw.AssignAddVariableOp(v, [1.0] * 3), raw.VariableShape(v)):
+        with pytest.raises(errors.FailedPreconditionError, match="uninitialized value weights"):
+            runner.run(use)
+    runner.run(raw.AssignVariableOp(v, [0.0] * 3))
+    runner.run(raw.DestroyResourceOp(v))
+    assert not runner.run(raw.VarIsInitializedOp(v))
+    runner.run(raw.DestroyResourceOp(v))
+    with pytest.raises(errors.FailedPreconditionError):
+        runner.run(raw.DestroyResourceOp(v, ignore_lookup_error=False))
+
+
+def test_a_value_of_another_shape_than_declared_is_refused() -> None:
+    v, runner = handle(shape=[None, 2]), interpreter.Interpreter()
+    value = raw.Placeholder(dtype=dtypes.float32, shape=shapes.TensorShape(None))
+    assign = raw.AssignVariableOp(v, value)
+    runner.run(assign, {value: np.zeros((2, 2))})
+    runner.run(assign, {value: np.ones((1, 2))})
+    np.testing.assert_array_equal(runner.run(read(v)), [[1, 1]])
+    with pytest.raises(errors.InvalidArgumentError, match=r"\[\?,2\] got \[3\]"):
+        runner.run(assign, {value: np.zeros(3)})
+    add = raw.AssignAddVariableOp(v, value)
+    with pytest.raises(errors.InvalidArgumentError, match=r"shape \[1,2\] using .* \[2,2\]"):
+        runner.run(add, {value: np.zeros((2, 2))})
+    with pytest.raises(ValueError, match="must be equal"):
+        raw.AssignVariableOp(handle("w", shape=[2]), [1.0, 2.0, 3.0])
+
+
+def test_rows_are_gathered_and_scattered() -> None:
+    v, runner = handle(shape=[3, 2]), interpreter.Interpreter()
+    runner.run(raw.AssignVariableOp(v, [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
+    gathered = raw.ResourceGather(v, [[2], [0]], **FLOAT)
+    assert gathered.shape.as_list() == [2, 1, 2]
+    np.testing.assert_array_equal(runner.run(gathered), [[[4, 5]], [[0, 1]]])
+    runner.run(raw.ResourceScatterAdd(v, [0, 0], [[1.0, 1.0], [1.0, 2.0]]))
+    runner.run(raw.ResourceScatterSub(v, [1], [[1.0, 1.0]]))
+    runner.run(raw.ResourceScatterUpdate(v, [2], 9.0))
+    np.testing.assert_array_equal(runner.run(read(v)), [[2, 4], [1, 2], [9, 9]])
+    for use in (raw.ResourceGather(v, [3], **FLOAT), raw.ResourceScatterAdd(v, [3], 1.0)):
+        with pytest.raises(errors.InvalidArgumentError, match=r"= 3 is not in \[0, 3\)"):
+            runner.run(use)
+
+
+UPDATES = {
+    "ApplyGradientDescent": (1, [0.1, [1.0, 2.0]]),
+    "ApplyMomentum": (2, [0.1, [1.0, 2.0], 0.9]),
+    "SparseApplyMomentum": (2, [0.1, [1.0], [1], 0.9]),
+    "ApplyAdam": (3, [0.9, 0.99, 0.1, 0.9, 0.99, 1e-8, [1.0, 2.0]]),
+}
+
+
+@pytest.mark.parametrize("op", UPDATES)
+def test_optimizers_do_to_handles_what_they_do_to_references(op: str) -> None:
+    count, arguments = UPDATES[op]
+    runner, start = interpreter.Interpreter(), [3.0, 5.0]
+    refs = [raw.VariableV2(**FLOAT, shape=[2], name=f"ref{index}") for index in range(count)]
+    handles = [handle(f"resource{index}", [2]) for index in range(count)]
+    for ref, v in zip(refs, handles, strict=True):
+        runner.run([raw.Assign(ref, start), raw.AssignVariableOp(v, start)])
+    runner.run(getattr(raw, op)(*refs, *arguments).op)
+    runner.run(getattr(raw, f"Resource{op}")(*handles, *arguments))
+    for ref, v in zip(refs, handles, strict=True):
+        found, expected = runner.run([read(v), raw.Identity(ref)])
+        np.testing.assert_array_equal(found, expected)
+        assert found.tolist() != start
+
+
+def test_gradients_reach_a_handle_from_its_reads() -> None:
+    v, table, runner = handle(shape=[2]), handle("table", [3, 1]), interpreter.Interpreter()
+    runner.run(raw.AssignVariableOp(v, [3.0, 4.0]))
+    runner.run(raw.AssignVariableOp(table, [[1.0], [2.0], [3.0]]))
+    rows = raw.ResourceGather(table, [2, 2], **FLOAT)
+    slopes = gradients.gradients([raw.Square(read(v)), raw.Square(rows)], [v, table])
+    assert slopes[0].shape.as_list() == [2]
+    np.testing.assert_array_equal(runner.run(slopes[0]), [6, 8])
+    found = runner.run([slopes[1].values, slopes[1].indices])
+    np.testing.assert_array_equal(found[0], [[6], [6]])
+    np.testing.assert_array_equal(found[1], [2, 2])
+
+
+def test_a_fetched_handle_says_where_its_variable_is() -> None:
+    v = handle("w", shared_name="there", container="box")
+    with tf.Session() as session:
+        found = session.run(v)
+    proto = tensor_proto.make(found)
+    assert proto.dtype == dtypes.resource.as_datatype_enum
+    (stands,) = proto.resource_handle_val
+    assert (stands.container, stands.name) == ("box", "there")
+    assert stands.device.endswith("/device:CPU:0")
+
+
+ACTIONS = ("read", "view", "assign", "add", "copy")
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    actions=st.lists(
+        st.tuples(st.sampled_from(ACTIONS), st.sampled_from("vw"), st.integers(0, 20)),
+        min_size=1,
+        max_size=14,
+    ),
+    fetched=st.sets(st.integers(0, 20)),
+)
+def test_what_was_read_never_changes(actions: list[Any], fetched: set[int]) -> None:
+    """Actions one after the other, against a Python program that does the same with lists."""
+    with graphs.Graph().as_default() as graph, tf.Session() as session:
+        handles = {name: handle(name, [2]) for name in "vw"}
+        # Two handles of one variable are one variable.
+        others = {name: handle(f"{name}_again", [2], shared_name=name) for name in "vw"}
+        session.run([raw.AssignVariableOp(handles[name], [0.0, 0.0]) for name in "vw"])
+        state = {"v": [0.0, 0.0], "w": [0.0, 0.0]}
+        tensors: list[Any] = [raw.Neg([1.0, 2.0])]
+        values: list[Any] = [[-1.0, -2.0]]
+        last: Any = tensors[0].op
+        for number, (action, name, pick) in enumerate(actions):
+            chosen = pick % len(tensors)
+            v = (handles if pick % 2 else others)[name]
+            with graph.control_dependencies([last]):
+                if action == "read":
+                    tensors.append(read(v))
+                    values.append(list(state[name]))
+                elif action == "view":
+                    tensors.append(raw.Reshape(raw.Identity(tensors[chosen]), [2]))
+                    values.append(values[chosen])
+                elif action == "copy":
+                    tensors.append(raw.Add(tensors[chosen], np.float32([1, 1])))
+                    values.append([item + 1 for item in values[chosen]])
+                elif action == "assign":
+                    last = raw.AssignVariableOp(v, tensors[chosen])
+                    state[name] = list(values[chosen])
+                else:
+                    last = raw.AssignAddVariableOp(v, raw.Fill([2], np.float32(number)))
+                    state[name] = [item + number for item in state[name]]
+            if action in ("read", "view", "copy"):
+                last = tensors[-1].op
+        wanted = sorted({index % len(tensors) for index in fetched})
+        found = session.run([*(tensors[index] for index in wanted), last])[:-1]
+        for index, value in zip(wanted, found, strict=True):
+            np.testing.assert_array_equal(value, values[index], err_msg=str(index))
+        for name in "vw":
+            np.testing.assert_array_equal(session.run(read(handles[name])), state[name])
