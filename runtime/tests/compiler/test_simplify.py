@@ -133,7 +133,7 @@ def test_a_node_of_several_outputs_becomes_a_constant_for_each() -> None:
     assert found["y"].inputs == (Edge("args/folded_1"), Edge("second"))
     assert found["args/folded_0"].attrs["value"].tolist() == [1]
     assert found["args/folded_1"].attrs["value"].tolist() == [0]
-    assert found["after"].control == ()
+    assert found["after"].control == ("args/folded_0",)
 
 
 def test_a_node_of_several_outputs_that_is_fetched_stays() -> None:
@@ -144,3 +144,34 @@ def test_a_node_of_several_outputs_that_is_fetched_stays() -> None:
         ),
     )
     assert simplified(*nodes, keep=("args",))[0]["args"].op == "BroadcastGradientArgs"
+
+
+def test_a_folded_constant_waits_for_what_its_node_would_have_waited_for() -> None:
+    first = node.Node("first", "NoOp")
+    late = node.Node("late", "Const", (), ("first",), attrs=dict(constant("c", 2).attrs))
+    found, _ = simplified(first, late, constant("a", 3), make("Mul", "y", "late", "a"))
+    assert (found["y"].op, found["y"].control) == ("Const", ("first",))
+
+
+def test_a_shape_that_is_known_still_needs_its_tensor_where_that_changes_something() -> None:
+    attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([2])}
+    v = node.Node("v", "VariableV2", attrs=attrs)
+    nodes = (v, constant("one", [1, 1]), make("AssignAdd", "more", "v", "one"))
+    found, _ = simplified(*nodes, make("Shape", "s", "more"), make("Shape", "t", "v"))
+    assert (found["s"].op, found["s"].control) == ("Const", ("more",))
+    assert (found["t"].op, found["t"].control) == ("Const", ())
+
+
+def test_what_is_computed_in_a_branch_stays_in_it() -> None:
+    decision = constant("decision", True, dtypes.bool_)
+    switch = node.Node("switch", "Switch", (Edge("x"), Edge("decision")), attrs=FLOAT)
+    taken = make("Identity", "taken", "switch")
+    feeds = {
+        Edge("x"): infer.Fed(dtypes.float32, (2,)),
+        Edge("decision"): infer.Fed(dtypes.bool_, ()),
+    }
+    nodes = (placeholder("x"), decision, switch, taken)
+    last = (make("Shape", "s", "switch"), make("Shape", "t", "taken"))
+    found, _ = simplified(*nodes, *last, feeds=feeds)
+    assert found["s"].op == "Shape"
+    assert (found["t"].op, found["t"].control) == ("Const", ("taken",))

@@ -14,7 +14,7 @@ import numpy as np
 
 from capstan.core import node
 from capstan.framework import opdef
-from capstan.graph import infer
+from capstan.graph import guards, infer, schedule
 
 Array = np.ndarray[Any, Any]
 Evaluate = Callable[[node.Node, Sequence[Array]], Sequence[Array] | None]
@@ -42,11 +42,12 @@ def simplify(
     done: dict[str, node.Node] = {}
     moved = _Moves(frozenset(feeds))
     twins: dict[object, str] = {}
+    waits = _Waits(frozenset(feeds))
     for name, original in nodes.items():
         item = moved.rewire(original)
         replacements = [item]
         if name not in fed_nodes:
-            constants = _fold(item, known, evaluate, taken=nodes)
+            constants = _fold(item, known, evaluate, waits.of_inputs(item), taken=nodes)
             if len(constants) == 1 or (constants and name not in keep):
                 replacements = constants
             if len(replacements) > 1:
@@ -57,6 +58,7 @@ def simplify(
         for new in replacements:
             done[new.name] = new
             known.learn(new)
+            waits.learn(new)
     return done, known
 
 
@@ -73,7 +75,7 @@ class _Moves:
         self._renamed[name] = other
 
     def split(self, name: str, others: Sequence[str]) -> None:
-        """Constants, one an output, stand for `name`; to wait for it is to wait for nothing."""
+        """Constants, one an output, stand for `name`; to wait for one is to wait for it."""
         self._split[name] = others
 
     def rewire(self, item: node.Node) -> node.Node:
@@ -81,9 +83,10 @@ class _Moves:
         inputs = tuple(map(self._edge, item.inputs))
         control = tuple(
             dict.fromkeys(
-                self._renamed.get(source, source)
+                self._split[source][0]
+                if source in self._split
+                else self._renamed.get(source, source)
                 for source in item.control
-                if source not in self._split
             )
         )
         if inputs == item.inputs and control == item.control:
@@ -98,11 +101,51 @@ class _Moves:
         return node.Edge(self._renamed.get(edge.node, edge.node), edge.index)
 
 
+class _Waits:
+    """For which nodes it matters when, or whether, they run; a fed tensor waits for nothing.
+
+    A value that is known early must still not count as there before the step comes to it: what
+    depends on it might then change a variable too soon, or run in a branch that is not taken.
+    """
+
+    def __init__(self, fed: frozenset[node.Edge]) -> None:
+        self._fed = fed
+        self._on: dict[str, tuple[str, ...]] = {}
+        self._switches: set[str] = set()
+
+    def learn(self, item: node.Node) -> None:
+        """Add a node whose producers have been learnt."""
+        if item.op == "Const":
+            if item.control:
+                self._on[item.name] = item.control
+            return
+        changes = opdef.is_defined(item.op) and schedule.changes_state(item)
+        if item.op in guards.SWITCHES:
+            self._switches.add(item.name)
+        elif item.control or changes or self.of_inputs(item) != ():
+            self._on[item.name] = (item.name,)
+
+    def of_inputs(self, item: node.Node) -> tuple[str, ...] | None:
+        """The nodes that a constant in place of `item` must wait for.
+
+        None: there can be none, as nobody can wait for one side of a switch.
+        """
+        sources = [edge.node for edge in item.inputs if edge not in self._fed]
+        if not self._switches.isdisjoint(sources):
+            return None
+        names = (name for source in sources for name in self._on.get(source, ()))
+        return tuple(dict.fromkeys(names))
+
+
 def _fold(
-    item: node.Node, known: infer.Knowledge, evaluate: Evaluate, taken: Mapping[str, object]
+    item: node.Node,
+    known: infer.Knowledge,
+    evaluate: Evaluate,
+    control: tuple[str, ...] | None,
+    taken: Mapping[str, object],
 ) -> list[node.Node]:
     """Return a constant for each output of `item`, or nothing when they are not known."""
-    if item.op == "Const" or not opdef.is_defined(item.op) or item.control:
+    if item.op == "Const" or not opdef.is_defined(item.op) or item.control or control is None:
         return []
     if opdef.lookup(item.op).stateful or not item.inputs:
         return []
@@ -118,7 +161,7 @@ def _fold(
         return []
     names = [item.name] if len(values) == 1 else _names(item.name, len(values), taken)
     return [
-        node.Node(name, "Const", device=item.device, attrs={"dtype": dtype, "value": value})
+        node.Node(name, "Const", (), control, item.device, {"dtype": dtype, "value": value})
         for name, value, (dtype, _) in zip(names, values, infer.arguments(item)[1], strict=True)
     ]
 
