@@ -1,0 +1,84 @@
+"""TensorFlow itself, for the tests that hold Capstan to it; and Capstan's tasks as processes.
+
+TensorFlow's client speaks to the tasks over the wire, so what is tested is what its user gets.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import clusters
+import pytest
+
+MARKS = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("tensorflow") is None,
+        reason="needs TensorFlow: pip install -r requirements/oracle.txt, which `make test` does",
+    ),
+]
+
+_TASK = """
+import json, sys
+import capstan as tf
+server = tf.train.Server(json.loads(sys.argv[1]), job_name=sys.argv[2], task_index=int(sys.argv[3]))
+print("up", flush=True)
+server.join()
+"""
+
+
+def tensorflow() -> Any:
+    """Import TensorFlow, as a program of TensorFlow 1 uses it."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import tensorflow as tf
+    tf.compat.v1.disable_v2_behavior()
+    tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+    return tf
+
+
+class Tasks:
+    """A cluster of processes on loopback. `spec` is what a ClusterSpec takes."""
+
+    def __init__(self, **jobs: int) -> None:
+        self.spec = clusters.spec(**jobs)
+        self._processes: dict[tuple[str, int], subprocess.Popen[str]] = {}
+        for job, addresses in self.spec.items():
+            for index in range(len(addresses)):
+                self.start(job, index)
+
+    def start(self, job: str, index: int = 0) -> None:
+        """Start a task and wait until it serves."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", _TASK, json.dumps(self.spec), job, str(index)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._processes[job, index] = process
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+
+    def kill(self, job: str, index: int = 0) -> None:
+        """End a task as a lost machine does."""
+        process = self._processes.pop((job, index))
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def target(self, job: str = "worker", index: int = 0) -> str:
+        """What a session of TensorFlow connects to."""
+        return f"grpc://{self.spec[job][index]}"
+
+    def close(self) -> None:
+        """End every task."""
+        for job, index in list(self._processes):
+            self.kill(job, index)
