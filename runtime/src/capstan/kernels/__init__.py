@@ -15,6 +15,8 @@ from capstan.kernels import (
     shape,
     slicing,
     state,
+    strings,
+    summary,
     training,
     unary,
 )
@@ -34,6 +36,8 @@ __all__ = [
     "shape",
     "slicing",
     "state",
+    "strings",
+    "summary",
     "training",
     "unary",
 ]

@@ -16,6 +16,8 @@ from capstan.framework.ops import (
     shape,
     slicing,
     state,
+    strings,
+    summary,
     training,
     unary,
 )
@@ -36,6 +38,8 @@ __all__ = [
     "shape",
     "slicing",
     "state",
+    "strings",
+    "summary",
     "training",
     "unary",
 ]

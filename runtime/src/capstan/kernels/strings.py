@@ -1,0 +1,68 @@
+"""Kernels of ops on strings, element by element."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+Array = np.ndarray[Any, Any]
+
+
+def _full_match(node: NodeContext) -> Function:
+    text = node.attrs["pattern"]
+    try:
+        pattern = re.compile(text if isinstance(text, bytes) else text.encode())
+    except re.error as error:
+        raise invalid(f"Invalid pattern: {text!r}, error: {error}") from None
+    return _elementwise(lambda item: pattern.fullmatch(item) is not None, np.bool_)
+
+
+def _as_string(node: NodeContext) -> Function:
+    dtype = node.attrs["T"]
+    write = _written(node.attrs, is_floating=dtype.is_floating)
+    if dtype is dtypes.string:
+        return _elementwise(lambda item: write(item.decode(errors="replace")), object)
+    if dtype is dtypes.bool_:
+        return _elementwise(lambda item: write("true" if item else "false"), object)
+    return _elementwise(write, object)
+
+
+def _written(attrs: Any, *, is_floating: bool) -> Callable[[Any], bytes]:
+    """Write one item as C's printf does with the flags that the attributes stand for."""
+    fill = attrs["fill"] if isinstance(attrs["fill"], str) else attrs["fill"].decode()
+    if fill not in ("", " ", "+", "-", "0", "#"):
+        raise invalid(f'Fill argument not supported: "{fill}"')
+    width, precision = attrs["width"], attrs["precision"]
+    if attrs["scientific"] and attrs["shortest"]:
+        raise invalid("Cannot select both scientific and shortest notation")
+    if not is_floating and (attrs["scientific"] or attrs["shortest"] or precision >= 0):
+        raise invalid("scientific, shortest and precision are for floating point numbers only")
+    head = "%" + fill + (str(width) if width > -1 else "")
+    head += f".{precision}" if precision > -1 else ""
+    letter = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
+
+    def write(item: Any) -> bytes:
+        kind = "s" if isinstance(item, str) else letter if is_floating else "d"
+        return ((head + kind) % item).encode()
+
+    return write
+
+
+def _elementwise(function: Callable[[Any], Any], dtype: type[Any]) -> Function:
+    def run(x: Array) -> Array:
+        array = np.asarray(x)
+        out = np.empty(array.shape, dtype)
+        for position, item in enumerate(array.flat):
+            out.flat[position] = function(item)
+        return out
+
+    return run
+
+
+register(Kernel("StaticRegexFullMatch", _full_match))
+register(Kernel("AsString", _as_string))

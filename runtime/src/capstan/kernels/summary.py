@@ -1,0 +1,123 @@
+"""Kernels that write Summary protocol buffers, as TensorBoard reads them.
+
+Source: core/kernels/summary_op.cc. Histograms have the buckets of core/lib/histogram/histogram.cc.
+"""
+
+import functools
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from capstan.core import tensor_proto
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Kernel, register
+from capstan.kernels.rejection import invalid, show
+
+Array = np.ndarray[Any, Any]
+
+
+def _scalar(tags: Array, values: Array) -> Array:
+    tags, values = np.asarray(tags), np.asarray(values)
+    if tags.shape != values.shape:
+        tag = f" (tag '{_text(tags)}')" if tags.size == 1 else ""
+        raise invalid(
+            f"tags and values are not the same shape: {show(tags.shape)} != {show(values.shape)}"
+            f"{tag}"
+        )
+    summary = _summary()
+    for tag, value in zip(tags.flat, values.flat, strict=True):
+        summary.value.add(tag=tag.decode(errors="replace"), simple_value=float(value))
+    return _serialized(summary)
+
+
+def _histogram(tag: Array, values: Array) -> Array:
+    name = _text(tag)
+    flat = np.asarray(values).ravel().astype(np.float64)
+    finite = np.isfinite(flat)
+    if not finite.all():
+        first = flat[int(np.argmin(finite))]
+        kind = "Nan" if math.isnan(first) else "Infinity"
+        raise invalid(f"{kind} in summary histogram for: {name}")
+    limits = _limits()
+    counts = np.bincount(np.searchsorted(limits, flat, side="right"), minlength=len(limits))
+    buckets = list(_without_gaps(limits.tolist(), counts.tolist()))
+    summary = _summary()
+    histogram = summary.value.add(tag=name).histo
+    histogram.min = flat.min() if flat.size else sys.float_info.max
+    histogram.max = flat.max() if flat.size else -sys.float_info.max
+    histogram.num = float(flat.size)
+    histogram.sum = flat.sum()
+    histogram.sum_squares = np.dot(flat, flat)
+    histogram.bucket_limit.extend(limit for limit, _ in buckets)
+    histogram.bucket.extend(count for _, count in buckets)
+    return _serialized(summary)
+
+
+def _without_gaps(limits: list[float], counts: list[int]) -> Iterator[tuple[float, float]]:
+    """The buckets, neighbours that are empty made one."""
+    for index, (limit, count) in enumerate(zip(limits, counts, strict=True)):
+        if count or index + 1 == len(limits) or counts[index + 1]:
+            yield limit, float(count)
+
+
+@functools.cache
+def _limits() -> Array:
+    """Where the buckets end: a tenth apart from 1e-12 to 1e20, on both sides of 0."""
+    positive, limit = [], 1e-12
+    while limit < 1e20:
+        positive.append(limit)
+        limit *= 1.1
+    positive.append(sys.float_info.max)
+    return np.array([-end for end in reversed(positive)] + [0.0] + positive)
+
+
+def _tensor(tag: Array, tensor: Array, metadata: Array) -> Array:
+    summary = _summary()
+    value = summary.value.add(tag=_text(tag), tensor=tensor_proto.make(tensor))
+    value.metadata.ParseFromString(np.asarray(metadata, object).item())
+    return _serialized(summary)
+
+
+def _merge(*inputs: Array) -> Array:
+    merged, seen = _summary(), set()
+    for item in (item for texts in inputs for item in np.asarray(texts, object).flat):
+        part = _summary()
+        try:
+            part.ParseFromString(item)
+        except Exception:  # noqa: BLE001 - protobuf's own error has moved between releases
+            raise invalid("Could not parse one of the summary inputs") from None
+        for value in part.value:
+            if value.tag in seen:
+                raise invalid(f"Duplicate tag {value.tag} found in summary inputs")
+            seen.add(value.tag)
+        merged.MergeFrom(part)
+    return _serialized(merged)
+
+
+def _summary() -> Any:
+    from tensorboard.compat.proto import summary_pb2
+
+    return summary_pb2.Summary()
+
+
+def _text(value: Array) -> str:
+    item = np.asarray(value, object)
+    if item.size != 1:
+        raise invalid(f"tag must be a scalar, but it has shape {show(item.shape)}")
+    text: bytes = item.item()
+    return text.decode(errors="replace")
+
+
+def _serialized(summary: Any) -> Array:
+    value = np.empty((), object)
+    value[()] = summary.SerializeToString()
+    return value
+
+
+register(Kernel("ScalarSummary", constantly(_scalar)))
+register(Kernel("HistogramSummary", constantly(_histogram)))
+register(Kernel("TensorSummaryV2", constantly(_tensor)))
+register(Kernel("MergeSummary", constantly(_merge)))

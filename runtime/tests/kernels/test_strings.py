@@ -1,0 +1,58 @@
+"""Strings matched and written."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import interpreter
+import numpy as np
+import pytest
+
+from capstan import errors
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[graphs.Graph]:
+    with graphs.Graph().as_default() as graph:
+        yield graph
+
+
+def run(tensor: Any) -> Any:
+    return interpreter.Interpreter().run(tensor)
+
+
+def test_a_pattern_matches_a_whole_string_or_not_at_all() -> None:
+    words = np.array([[b"s3://a", b"xs3://a"], [b"", b"s3://"]], object)
+    found = run(raw.StaticRegexFullMatch(words, pattern=b"^s3://.*"))
+    assert found.tolist() == [[True, False], [False, True]]
+    with pytest.raises(errors.InvalidArgumentError, match="Invalid pattern"):
+        run(raw.StaticRegexFullMatch(words, pattern=b"("))
+
+
+@pytest.mark.parametrize(
+    "value, attrs, text",
+    [
+        (np.float32(1.5), {}, b"1.500000"),
+        (np.float64(-2), {"precision": 2, "width": 8, "fill": b"0"}, b"-0002.00"),
+        (np.float32(1.5), {"scientific": True, "precision": 1}, b"1.5e+00"),
+        (np.float32(0.5), {"shortest": True}, b"0.5"),
+        (np.float64(np.inf), {}, b"inf"),
+        (np.int64(7), {"width": 3, "fill": b"+"}, b" +7"),
+        (np.uint8(200), {}, b"200"),
+        (np.bool_(True), {}, b"true"),
+        (np.array(b"x", object), {"width": 3, "fill": b"-"}, b"x  "),
+    ],
+)
+def test_values_are_written_as_printf_does(value: Any, attrs: Any, text: bytes) -> None:
+    assert run(raw.AsString(value, **attrs)).item() == text
+
+
+def test_flags_that_contradict_each_other_are_refused() -> None:
+    for value, attrs in (
+        (np.float32(1), {"scientific": True, "shortest": True}),
+        (np.int32(1), {"precision": 2}),
+        (np.int32(1), {"fill": b"x"}),
+    ):
+        with pytest.raises(errors.InvalidArgumentError):
+            run(raw.AsString(value, **attrs))
