@@ -48,7 +48,8 @@ def _written(attrs: Any, *, is_floating: bool) -> Callable[[Any], bytes]:
 
     def write(item: Any) -> bytes:
         kind = "s" if isinstance(item, str) else letter if is_floating else "d"
-        return ((head + kind) % item).encode()
+        text: str = (head + kind) % item
+        return text.encode()
 
     return write
 
