@@ -4,6 +4,7 @@ import os
 import pathlib
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,7 +15,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from capstan.transport import api, listener
+from capstan.transport import api, interfaces, listener, sockets
+from capstan.transport.grpc import client, server
 
 PEER = pathlib.Path(__file__).with_name("peer.py")
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
@@ -54,8 +56,11 @@ class Plane(Protocol):
         """End it all."""
 
 
-class TcpPlane:
-    """The socket plane over loopback."""
+class _DoorPlane:
+    """Links through the door of this process; how one gets there differs."""
+
+    name = ""
+    host: str | None = None
 
     def __init__(self, max_message_bytes: int = 256 << 20) -> None:
         self._accepted: queue.Queue[api.Link] = queue.Queue()
@@ -63,13 +68,20 @@ class TcpPlane:
         self._limit = max_message_bytes
         self._peers: list[Peer] = []
         self._links: list[api.Link] = []
-        self.listener = listener.Listener("127.0.0.1", INCARNATION, self._hold, max_message_bytes)
+        self.listener = listener.Listener(self.host, INCARNATION, self._hold, max_message_bytes)
 
-    def offer(self) -> Any:
-        return self.listener.connect("/job:test", INCARNATION, (listener.PLANE,))
+    def offer(self) -> interfaces.Offer:
+        return self.listener.connect("/job:test", INCARNATION, (self.name,))
+
+    def reach(self, offer: interfaces.Offer) -> socket.socket:
+        raise NotImplementedError
+
+    def where(self, offer: interfaces.Offer) -> str:
+        raise NotImplementedError
 
     def pair(self) -> tuple[api.Link, api.Link]:
-        near = listener.connect("127.0.0.1", self.offer(), "far", max_message_bytes=self._limit)
+        offer = self.offer()
+        near = listener.greet(self.reach(offer), offer, "far", max_message_bytes=self._limit)
         self._links.append(near)
         return near, self.accepted()
 
@@ -79,7 +91,7 @@ class TcpPlane:
 
     def peer(self, what: str) -> tuple[api.Link, Peer]:
         offer = self.offer()
-        peer = Peer(offer.plane, offer.address, offer.token.hex(), what)
+        peer = Peer(self.name, self.where(offer), offer.token.hex(), what)
         self._peers.append(peer)
         return self.accepted(), peer
 
@@ -96,7 +108,44 @@ class TcpPlane:
         self._closing.wait()
 
 
-PLANES: dict[str, Callable[[], Plane]] = {"tcp": TcpPlane}
+class TcpPlane(_DoorPlane):
+    """The socket plane over loopback."""
+
+    name = listener.TCP
+    host = "127.0.0.1"
+
+    def reach(self, offer: interfaces.Offer) -> socket.socket:
+        return sockets.dial("127.0.0.1", int(offer.address), PATIENCE_S)
+
+    def where(self, offer: interfaces.Offer) -> str:
+        return offer.address
+
+
+class GrpcPlane(_DoorPlane):
+    """The stream plane: no port but that of the control plane."""
+
+    name = listener.GRPC
+
+    def __init__(self, max_message_bytes: int = 256 << 20) -> None:
+        super().__init__(max_message_bytes)
+        nobody: Any = object()
+        self._control = server.ControlServer("127.0.0.1", 0, nobody, nobody, self.listener)
+        self._control.start()
+        self._worker = client.GrpcWorker(self.where(self.offer()))
+
+    def reach(self, offer: interfaces.Offer) -> socket.socket:
+        return self._worker.open_tunnel()
+
+    def where(self, offer: interfaces.Offer) -> str:
+        return f"127.0.0.1:{self._control.port}"
+
+    def close(self) -> None:
+        super().close()
+        self._worker.close()
+        self._control.stop()
+
+
+PLANES: dict[str, Callable[[], Plane]] = {"tcp": TcpPlane, "grpc": GrpcPlane}
 
 
 @pytest.fixture(params=sorted(PLANES))

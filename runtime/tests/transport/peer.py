@@ -1,6 +1,7 @@
 """The other end of a link, as a process that a test may kill or stop.
 
 peer.py tcp PORT TOKEN echo|flood
+peer.py grpc ADDRESS TOKEN echo|flood
 """
 
 import sys
@@ -8,14 +9,18 @@ import sys
 import numpy as np
 
 from capstan import errors
-from capstan.transport import api, interfaces, listener
+from capstan.transport import api, interfaces, listener, sockets
+from capstan.transport.grpc import client
 
 BIG = np.zeros(64 << 20, np.uint8)
 
 
-def main(port: str, token: str, what: str) -> None:
-    offer = interfaces.Offer(listener.PLANE, port, bytes.fromhex(token))
-    link = listener.connect("127.0.0.1", offer, "the test")
+def main(plane: str, where: str, token: str, what: str) -> None:
+    if plane == listener.TCP:
+        sock = sockets.dial("127.0.0.1", int(where), 10)
+    else:
+        sock = client.GrpcWorker(where).open_tunnel()
+    link = listener.greet(sock, interfaces.Offer(plane, "", bytes.fromhex(token)), "the test")
     try:
         while True:
             frame = link.recv()
@@ -26,4 +31,4 @@ def main(port: str, token: str, what: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[2:])
+    main(*sys.argv[1:])

@@ -304,6 +304,8 @@ def test_a_peer_that_is_stopped_for_longer_than_a_dead_host_is_given_is_alive(
     plane: Any, aside: futures.Executor
 ) -> None:
     link, peer = plane.peer("echo")
+    link.send(frame(1, 5))
+    assert_same(link.recv(), frame(1, 5))
     peer.signal(signal.SIGSTOP)
     large = frame(1, np.arange(BIG // 8))
     sending = aside.submit(link.send, large)

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.transport import api, frames, interfaces, listener, stream
+from capstan.transport import api, frames, interfaces, listener, sockets, stream
 
 PATIENCE_S = 20.0
 
 
 def dial(offer: interfaces.Offer) -> stream.StreamLink:
-    return listener.connect("127.0.0.1", offer, "the listener")
+    sock = sockets.dial("127.0.0.1", int(offer.address), PATIENCE_S)
+    return listener.greet(sock, offer, "the listener")
 
 
 def stranger(tcp: Any) -> socket.socket:
@@ -56,7 +57,7 @@ def raw_pair(tcp: Any) -> tuple[socket.socket, api.Link]:
 def test_the_listener_knows_which_task_dials() -> None:
     met: futures.Future[listener.Hello] = futures.Future()
     door = listener.Listener("127.0.0.1", 7, lambda link, hello: met.set_result(hello))
-    link = dial(door.connect("/job:worker/replica:0/task:3", 7, ("memory", listener.PLANE)))
+    link = dial(door.connect("/job:worker/replica:0/task:3", 7, ("memory", listener.TCP)))
     assert met.result(PATIENCE_S) == listener.Hello("/job:worker/replica:0/task:3")
     link.close()
     door.close()
@@ -76,11 +77,11 @@ def test_a_wrong_token_opens_nothing(tcp: Any) -> None:
 
 def test_an_offer_is_for_one_incarnation(tcp: Any) -> None:
     with pytest.raises(errors.AbortedError, match=r"expects incarnation 40 .* incarnation 41.*new"):
-        tcp.listener.connect("/job:worker", 40, (listener.PLANE,))
+        tcp.listener.connect("/job:worker", 40, (listener.TCP,))
 
 
 def test_a_task_without_a_common_plane_is_told_so(tcp: Any) -> None:
-    with pytest.raises(errors.UnimplementedError, match="offers memory, this task tcp"):
+    with pytest.raises(errors.UnimplementedError, match="offers memory, this task tcp, grpc"):
         tcp.listener.connect("/job:worker", 41, ("memory",))
 
 
@@ -108,11 +109,15 @@ def test_a_stranger_is_shown_out_whatever_he_says(tcp: Any, said: bytes) -> None
 
 
 def test_a_stranger_who_hangs_up_is_forgotten(tcp: Any, eventually: Any) -> None:
+    def doormen() -> int:
+        return sum(thread.name == "capstan-link" for thread in threading.enumerate())
+
+    before = doormen()
     stranger(tcp).close()
     mute = stranger(tcp)
     tcp.pair()
     mute.close()
-    eventually(lambda: sum(thread.name == "capstan-link" for thread in threading.enumerate()) == 1)
+    eventually(lambda: doormen() == before + 1)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +187,7 @@ def test_nothing_is_left_of_links_that_ended(tcp: Any, eventually: Any) -> None:
 
     door = listener.Listener("127.0.0.1", 1, answer)
     for _ in range(20):
-        link = dial(door.connect("/job:worker", 1, (listener.PLANE,)))
+        link = dial(door.connect("/job:worker", 1, (listener.TCP,)))
         link.send(api.Frame(api.Kind.START, 1, 1))
         link.recv()
         link.close()

@@ -57,7 +57,7 @@ def ps() -> Iterator[Ps]:
 
 @pytest.fixture
 def links(ps: Ps) -> Iterator[pool.Pool]:
-    made = pool.Pool(dialer.StreamDialer("/job:worker", {PS: "127.0.0.1:2222"}, lambda task: ps))
+    made = pool.Pool(dialer.LinkDialer("/job:worker", {PS: "127.0.0.1:2222"}, lambda task: ps))
     with contextlib.closing(made):
         yield made
 

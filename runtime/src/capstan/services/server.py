@@ -29,7 +29,7 @@ class ServerDef:
     cluster: clusters.ClusterSpec
     job_name: str
     task_index: int
-    protocol: str = "grpc"
+    protocol: str | None = None
 
 
 class Server:
@@ -47,7 +47,8 @@ class Server:
         """Take the place of task `task_index` of job `job_name` in a cluster.
 
         Both may be left out where the cluster has only one of them. `config` is the default of
-        sessions.
+        sessions. Tensors travel over sockets of their own where tasks can reach these, else over
+        gRPC; `protocol="grpc"`, be it here or in a ServerDef, opens no port but the task's own.
 
         Raises:
             ValueError: the task is not named, or not in the cluster.
@@ -57,6 +58,7 @@ class Server:
         self._def = _definition(server_or_cluster_def, job_name, task_index, protocol)
         self.settings = settings_of.SessionConfig.from_proto(config)
         self._started = False
+        self._planes = (listener.GRPC,) if self._def.protocol else listener.PLANES
         self._task = devices.task_name(self._def.job_name, self._def.task_index)
         self._build(self._def.cluster.task_address(self._def.job_name, self._def.task_index))
         if start:
@@ -65,7 +67,7 @@ class Server:
     @classmethod
     def create_local_server(cls, config: Any = None, start: bool = True) -> "Server":
         """A cluster of one task, `local`, in this process, on a port that the system chooses."""
-        return cls({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
+        return cls({"local": ["localhost:0"]}, config=config, start=start)
 
     @property
     def server_def(self) -> ServerDef:
@@ -95,6 +97,19 @@ class Server:
         first_process.obey_sigterm()
         threading.Event().wait()
 
+    def stop(self) -> None:
+        """Close the sessions of this master, fail the steps of others, give the ports back.
+
+        For whoever owns the process. Variables die with the server, which cannot be started again.
+        """
+        targets.withdraw(self.target)
+        self.master.close()
+        self._control.stop()
+        self._listener.close()
+        self._steps.close()
+        self._links.close()
+        self._peers.close()
+
     def _build(self, address: str) -> None:
         host, port = _parse(address)
         incarnation = secrets.randbits(62) | 1
@@ -104,12 +119,19 @@ class Server:
         addresses = self._def.cluster.tasks()
         usable = cores.usable()
         cores.limit(cores.threads_for(self.settings, self._task, addresses, usable))
-        peers = client.Peers(addresses)
-        links = pool.Pool(dialer.StreamDialer(self._task, addresses, peers.worker))
-        steps = worker.StepServer(home, links, peers.worker)
-        self._listener = listener.Listener(host, incarnation, steps.serve)
+        self._peers = peers = client.Peers(addresses)
+        self._links = links = pool.Pool(
+            dialer.LinkDialer(self._task, addresses, peers.worker, planes=self._planes)
+        )
+        self._steps = worker.StepServer(home, links, peers.worker)
+        reachable = host if listener.TCP in self._planes else None
+        self._listener = listener.Listener(reachable, incarnation, self._steps.serve)
         self.master = master.Master(home, list(addresses), peers.worker, links)
-        self._control = server.ControlServer(host, port, self.master, home, self._listener.connect)
+        try:
+            self._control = server.ControlServer(host, port, self.master, home, self._listener)
+        except errors.UnknownError:
+            self._listener.close()
+            raise
 
 
 def _definition(
@@ -135,15 +157,14 @@ def _definition(
         raise errors.InvalidArgumentError(
             None, None, f'Task {task_index} was not defined in job "{job_name}"'
         )
-    protocol = protocol or "grpc"
-    if protocol != "grpc":
+    if protocol not in (None, "", "grpc"):
         raise errors.NotFoundError(
             None,
             None,
             f"No server factory registered for the given ServerDef: protocol {protocol!r}; "
             "use 'grpc'",
         )
-    return ServerDef(cluster, job_name, task_index, protocol)
+    return ServerDef(cluster, job_name, task_index, protocol or None)
 
 
 def _parse(address: str) -> tuple[str, int]:

@@ -32,8 +32,13 @@ LOCALHOST = "/job:localhost/replica:0/task:0"
 
 
 def publish(target: str, owner: Owner) -> None:
-    """Let sessions of this process reach the master of `owner` under `target`, for good."""
+    """Let sessions of this process reach the master of `owner` under `target`."""
     _TARGETS[target] = owner
+
+
+def withdraw(target: str) -> None:
+    """Forget a target, where it is known."""
+    _TARGETS.pop(target, None)
 
 
 def find(

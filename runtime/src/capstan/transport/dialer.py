@@ -1,21 +1,29 @@
-"""How a task opens links of the socket plane: ask over the control plane, then dial.
+"""How a task opens links to the others: ask over the control plane, then dial.
 
 The host is the one that the ClusterSpec names, resolved anew each time: a task that was replaced
-has a new address under its old name.
+has a new address under its old name. Where its port cannot be connected although it has just
+answered `Connect`, something between the two lets only the control plane through: then the link
+goes that way as well.
 """
 
+import logging
+import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from capstan import errors
-from capstan.transport import api, frames, interfaces, listener
+from capstan.transport import api, frames, interfaces, listener, sockets
 
 _RETRY_S: Final = 0.1
+# Two SYNs. A firewall that drops them must not use up the time in which the other plane answers.
+_REACH_S: Final = 2.0
+# How long a port that could not be connected is not tried again: rules change, rarely. A guess.
+_BARRED_S: Final = 60.0
 
 
-class StreamDialer(api.Dialer):
+class LinkDialer(api.Dialer):
     """`api.Dialer` for one task. Thread-safe."""
 
     def __init__(
@@ -23,13 +31,19 @@ class StreamDialer(api.Dialer):
         task: str,
         addresses: Mapping[str, str],
         peers: Callable[[str], interfaces.ConnectApi],
+        planes: Sequence[str] = listener.PLANES,
         max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
     ) -> None:
-        """Dial as `task`. `addresses` gives the `host:port` of every task, `peers` whom to ask."""
+        """Dial as `task`, over one of `planes`, the better one first.
+
+        `addresses` gives the `host:port` of every task, `peers` whom to ask.
+        """
         self._task = task
         self._addresses = dict(addresses)
         self._peers = peers
+        self._planes = tuple(planes)
         self._limit = max_message_bytes
+        self._barred: dict[tuple[str, int], float] = {}
 
     def dial(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
         """Open a link, as `api.Dialer.dial`; blocks until `deadline`, or for ever.
@@ -37,7 +51,7 @@ class StreamDialer(api.Dialer):
         Raises:
             UnavailableError: not reachable before the deadline.
             AbortedError: the task answers with another incarnation.
-            UnimplementedError: the task has no socket plane.
+            UnimplementedError: the task has none of our planes.
         """
         pause = threading.Event()
         while True:
@@ -54,6 +68,36 @@ class StreamDialer(api.Dialer):
             pause.wait(min(left, _RETRY_S))
 
     def _dial(self, task: str, incarnation: int, deadline: float | None) -> api.Link:
-        offer = self._peers(task).connect(self._task, incarnation, (listener.PLANE,), deadline)
+        peer = self._peers(task)
+        barred = self._barred.get((task, incarnation), 0.0) > time.monotonic()
+        planes = (listener.GRPC,) if barred else self._planes
+        offer = peer.connect(self._task, incarnation, planes, deadline)
+        if offer.plane == listener.TCP:
+            try:
+                sock = self._reach(task, offer, deadline)
+            except errors.UnavailableError as error:
+                if listener.GRPC not in self._planes:
+                    raise
+                offer = peer.connect(self._task, incarnation, (listener.GRPC,), deadline)
+                link = listener.greet(peer.open_tunnel(), offer, task, deadline, self._limit)
+                self._bar(task, incarnation, error)
+                return link
+        else:
+            sock = peer.open_tunnel()
+        return listener.greet(sock, offer, task, deadline, self._limit)
+
+    def _reach(self, task: str, offer: interfaces.Offer, deadline: float | None) -> socket.socket:
         host = self._addresses[task].rpartition(":")[0].strip("[]")
-        return listener.connect(host, offer, task, deadline, self._limit)
+        left = _REACH_S if deadline is None else (deadline - time.monotonic()) / 2
+        return sockets.dial(host, int(offer.address), min(left, _REACH_S))
+
+    def _bar(self, task: str, incarnation: int, error: errors.OpError) -> None:
+        """Note that a task is there, and its port is not."""
+        if (task, incarnation) not in self._barred:
+            logging.getLogger("capstan").warning(
+                "%s answers, but its data port does not: %s. Tensors travel over gRPC, which is "
+                "slower; let the tasks connect to each other's ports",
+                task,
+                error.message,
+            )
+        self._barred[task, incarnation] = time.monotonic() + _BARRED_S

@@ -6,6 +6,7 @@ TensorFlow's cut: master_interface.h, worker_interface.h.
 them.
 """
 
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -50,7 +51,8 @@ class StepOptions:
 class Offer:
     """The answer to `connect`: how to open one link of `plane`.
 
-    `address` is what the plane needs beside the host that the ClusterSpec names: the port of `tcp`.
+    `address` is what the plane needs beside the host that the ClusterSpec names: the port of `tcp`,
+    nothing for `grpc`.
     """
 
     plane: str
@@ -73,6 +75,22 @@ class ConnectApi(Protocol):
             AbortedError: it is another incarnation.
             UnimplementedError: it has none of the `planes`.
         """
+
+    def open_tunnel(self) -> socket.socket:
+        """Return a socket that leads to the task through the control plane, for the plane `grpc`.
+
+        Waits for nothing: where nobody answers, the socket ends.
+        """
+
+
+class Door(Protocol):
+    """Where the links of a task come in. Thread-safe; nothing blocks."""
+
+    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> Offer:
+        """Answer `ConnectApi.connect`; raises as that."""
+
+    def admit(self, sock: socket.socket) -> None:
+        """Take over what leads to somebody who has yet to show the token of an offer."""
 
 
 class MasterApi(Protocol):

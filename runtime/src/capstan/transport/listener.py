@@ -1,8 +1,10 @@
-"""Where links of the socket plane begin: a port that lets in who holds a token, and who dials it.
+"""Where links begin: a task's door, which lets in who holds a token, and who knocks on it.
 
-The token comes out of `Connect` on the control plane, and is good for one connection. It is the
-first frame on the connection (HELLO), and the listener answers with another one, so that a dialler
-knows at once whether it was let in.
+There are two ways to the door, the planes: a port of its own (`tcp`), and the stream that the
+control plane carries (`grpc`) for those who cannot reach that port. The token comes out of
+`Connect` on the control plane, and is good for one connection. It is the first frame on the
+connection (HELLO), and the listener answers with another one, so that a dialler knows at once
+whether it was let in.
 """
 
 import contextlib
@@ -19,8 +21,10 @@ import numpy as np
 from capstan import errors
 from capstan.transport import api, frames, interfaces, sockets, stream
 
-PLANE: Final = "tcp"
-"""The name of this plane in `Connect`."""
+TCP: Final = "tcp"
+GRPC: Final = "grpc"
+PLANES: Final = (TCP, GRPC)
+"""The names of the planes in `Connect`, the better one first."""
 
 _HELLO_S: Final = 10.0
 # A stranger must not make us take memory.
@@ -46,15 +50,16 @@ class Listener:
 
     def __init__(
         self,
-        host: str,
+        host: str | None,
         incarnation: int,
         handle: Handle,
         max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
     ) -> None:
         """Listen on a port of `host` that the system chooses, and serve until `close`.
 
-        `handle` is called for every link, in a daemon thread of its own; the link is closed when it
-        returns. It may let UnavailableError pass: so a link ends.
+        Without a host there is no port, and links come by `admit` alone. `handle` is called for
+        every link, in a daemon thread of its own; the link is closed when it returns. It may let
+        UnavailableError pass: so a link ends.
 
         Raises:
             UnavailableError: `host` has no address here.
@@ -66,10 +71,7 @@ class Listener:
         self._tokens: dict[bytes, Hello] = {}
         self._links: set[stream.StreamLink] = set()
         self._ended = threading.Event()
-        self._socket = sockets.listen(host)
-        self._address: tuple[str, int] = self._socket.getsockname()[:2]
-        self._thread = threading.Thread(target=self._accept, name="capstan-listener", daemon=True)
-        self._thread.start()
+        self._port = None if host is None else _Port(host, self.admit)
 
     def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
         """Answer `Connect`: tell `task` where to dial and with which token.
@@ -86,9 +88,13 @@ class Listener:
                 f"{task} expects incarnation {incarnation} of a task that is incarnation "
                 f"{self._incarnation}: it was restarted. Make a new session",
             )
-        if PLANE not in planes:
+        ours = PLANES if self._port is not None else (GRPC,)
+        plane = next((name for name in ours if name in planes), None)
+        if plane is None:
             raise errors.UnimplementedError(
-                None, None, f"{task} offers {', '.join(planes) or 'nothing'}, this task {PLANE}"
+                None,
+                None,
+                f"{task} offers {', '.join(planes) or 'nothing'}, this task {', '.join(ours)}",
             )
         token = secrets.token_bytes(_TOKEN_BYTES)
         with self._lock:
@@ -97,7 +103,12 @@ class Listener:
             while len(self._tokens) >= _MAX_TOKENS:
                 del self._tokens[next(iter(self._tokens))]
             self._tokens[token] = Hello(task)
-        return interfaces.Offer(PLANE, str(self._address[1]), token)
+        address = "" if plane == GRPC or self._port is None else str(self._port.number)
+        return interfaces.Offer(plane, address, token)
+
+    def admit(self, sock: socket.socket) -> None:
+        """Take over a connection of somebody who has yet to show a token. Returns at once."""
+        threading.Thread(target=self._serve, args=(sock,), name="capstan-link", daemon=True).start()
 
     def close(self) -> None:
         """Stop listening and close every link. Does not wait for handlers. Idempotent."""
@@ -105,28 +116,10 @@ class Listener:
             self._ended.set()
             self._tokens.clear()
             links = tuple(self._links)
-        with contextlib.suppress(OSError):  # wakes `accept`, unless an earlier close did
-            socket.create_connection(self._address, timeout=_HELLO_S).close()
-        self._thread.join()
+        if self._port is not None:
+            self._port.close()
         for link in links:
             link.close()
-
-    def _accept(self) -> None:
-        with self._socket:
-            while not self._ended.is_set():
-                try:
-                    sock, _ = self._socket.accept()
-                except OSError:
-                    # The dialler is gone already, or this process is out of descriptors, of which
-                    # links that end give some back.
-                    self._ended.wait(_RETRY_S)
-                    continue
-                if self._ended.is_set():
-                    sock.close()
-                    return
-                threading.Thread(
-                    target=self._serve, args=(sock,), name="capstan-link", daemon=True
-                ).start()
 
     def _serve(self, sock: socket.socket) -> None:
         admitted = self._admit(sock)
@@ -162,37 +155,62 @@ class Listener:
             return None
 
 
-def connect(
-    host: str,
+class _Port:
+    """A listening socket and the thread that accepts its connections."""
+
+    def __init__(self, host: str, admit: Callable[[socket.socket], None]) -> None:
+        self._admit = admit
+        self._ended = threading.Event()
+        self._socket = sockets.listen(host)
+        self._address: tuple[str, int] = self._socket.getsockname()[:2]
+        self.number = self._address[1]
+        self._thread = threading.Thread(target=self._accept, name="capstan-listener", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Give the port back. Idempotent."""
+        self._ended.set()
+        with contextlib.suppress(OSError):  # wakes `accept`, unless an earlier close did
+            socket.create_connection(self._address, timeout=_HELLO_S).close()
+        self._thread.join()
+
+    def _accept(self) -> None:
+        with self._socket:
+            while not self._ended.is_set():
+                try:
+                    sock, _ = self._socket.accept()
+                except OSError:
+                    # The dialler is gone already, or this process is out of descriptors, of which
+                    # links that end give some back.
+                    self._ended.wait(_RETRY_S)
+                    continue
+                if self._ended.is_set():
+                    sock.close()
+                    return
+                self._admit(sock)
+
+
+def greet(
+    sock: socket.socket,
     offer: interfaces.Offer,
     task: str,
     deadline: float | None = None,
     max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
 ) -> stream.StreamLink:
-    """Open a link to the listener that made `offer`; `host` is resolved now.
+    """Show the token of `offer` to whom `sock` leads to; returns the link, which owns `sock`.
 
     Raises:
-        UnavailableError: it cannot be reached before `deadline` (at most ten seconds from now), or
-            does not know the token.
+        UnavailableError: we were not let in before `deadline` (at most ten seconds from now).
     """
     latest = time.monotonic() + _HELLO_S
-    deadline = latest if deadline is None else min(deadline, latest)
-    try:
-        sock = socket.create_connection(
-            (host, int(offer.address)), timeout=max(0.001, deadline - time.monotonic())
-        )
-    except OSError as error:
-        raise errors.UnavailableError(
-            None, None, f"Cannot connect to {task} at {host}:{offer.address}: {error}"
-        ) from None
-    link = None
     try:
         link = stream.StreamLink(sock, task, max_message_bytes)
         link.send(api.Frame(api.Kind.HELLO, 0, 0, (np.frombuffer(offer.token, np.uint8),)))
-        link.recv(deadline)
+        link.recv(latest if deadline is None else min(deadline, latest))
     except (errors.OpError, OSError) as error:
         sock.close()
+        where = f" at port {offer.address}" if offer.address else ""
         raise errors.UnavailableError(
-            None, None, f"{task} at {host}:{offer.address} did not let us in: {error}"
+            None, None, f"{task}{where} did not let us in: {error}"
         ) from None
     return link

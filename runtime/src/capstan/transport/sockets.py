@@ -7,7 +7,8 @@ the time in which the peer acknowledges everything and just does not read (tcp(7
 connection of a stopped process). So a blocked sender takes that limit off while this is so, and
 counts unanswered probes itself.
 
-Only Linux has all of these; elsewhere a dead host is found by keepalive alone.
+Only Linux has all of these; elsewhere a dead host is found by keepalive alone. A local socket needs
+none: its other end is in this process (grpc/tunnel.py).
 """
 
 import contextlib
@@ -31,6 +32,8 @@ _DEAD_PROBES: Final = 5
 def prepare(sock: socket.socket) -> None:
     """Set the options of a link on a connected socket, and make it non-blocking."""
     sock.setblocking(False)
+    if not _is_tcp(sock):
+        return
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if not _LINUX:
@@ -47,7 +50,7 @@ def prepare(sock: socket.socket) -> None:
 
 def limit_silence(sock: socket.socket, *, on: bool) -> None:
     """Let the kernel end the connection when the peer's host is silent for ten seconds, or not."""
-    if _LINUX:
+    if _LINUX and _is_tcp(sock):
         millis = DEAD_AFTER_S * 1000 if on else 0
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, millis)
 
@@ -58,7 +61,7 @@ def is_only_slow(sock: socket.socket) -> bool:
     Raises:
         UnavailableError: the peer does not even answer the kernel's probes any more.
     """
-    if not _LINUX:
+    if not _LINUX or not _is_tcp(sock):
         return False
     info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
     if int.from_bytes(info[_UNACKED_AT], sys.byteorder):
@@ -83,3 +86,21 @@ def listen(host: str) -> socket.socket:
         raise errors.UnavailableError(
             None, None, f"Cannot listen for other tasks on {host!r}: {error}"
         ) from None
+
+
+def dial(host: str, port: int, timeout_s: float) -> socket.socket:
+    """Connect to a port of `host`, whose name is resolved now.
+
+    Raises:
+        UnavailableError: nobody answers there within `timeout_s`, or the name has no address.
+    """
+    try:
+        return socket.create_connection((host, port), timeout=max(0.001, timeout_s))
+    except OSError as error:
+        raise errors.UnavailableError(
+            None, None, f"Cannot connect to {host}:{port}: {error}"
+        ) from None
+
+
+def _is_tcp(sock: socket.socket) -> bool:
+    return sock.family in (socket.AF_INET, socket.AF_INET6)

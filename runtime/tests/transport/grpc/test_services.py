@@ -1,6 +1,7 @@
 """The two services between a real server and real clients, over a port."""
 
 import contextlib
+import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
@@ -92,6 +93,9 @@ class Recorder:
     def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
         return self._note("connect", task, incarnation, tuple(planes))  # type: ignore[no-any-return]
 
+    def admit(self, sock: socket.socket) -> None:
+        sock.close()
+
 
 @pytest.fixture
 def task() -> Recorder:
@@ -100,7 +104,7 @@ def task() -> Recorder:
 
 @pytest.fixture
 def address(task: Recorder) -> Iterator[str]:
-    control = server.ControlServer("127.0.0.1", 0, task, task, task.connect)
+    control = server.ControlServer("127.0.0.1", 0, task, task, task)
     control.start()
     yield f"127.0.0.1:{control.port}"
     control.stop()
@@ -280,7 +284,7 @@ def test_a_port_in_use_is_an_unknown_error_that_names_it(address: str, task: Rec
     with pytest.raises(
         errors.UnknownError, match=rf"Could not start gRPC server on 127\.0\.0\.1:{port}: "
     ):
-        server.ControlServer("127.0.0.1", port, task, task, task.connect)
+        server.ControlServer("127.0.0.1", port, task, task, task)
 
 
 def test_nobody_at_the_address_is_unavailable_at_once() -> None:
@@ -316,7 +320,7 @@ def test_peers_have_one_channel_each_and_only_those_of_the_cluster(address: str)
 
 def test_a_server_that_came_back_is_found_again(task: Recorder) -> None:
     task.answer = interfaces.WorkerStatus(1, ())
-    first = server.ControlServer("127.0.0.1", 0, task, task, task.connect)
+    first = server.ControlServer("127.0.0.1", 0, task, task, task)
     first.start()
     with contextlib.closing(client.GrpcMaster(f"grpc://127.0.0.1:{first.port}")) as master:
         task.answer = "1"
@@ -324,7 +328,7 @@ def test_a_server_that_came_back_is_found_again(task: Recorder) -> None:
         first.stop()
         with pytest.raises(errors.UnavailableError):
             master.extend_session("1", (), 0)
-        second = server.ControlServer("127.0.0.1", first.port, task, task, task.connect)
+        second = server.ControlServer("127.0.0.1", first.port, task, task, task)
         second.start()
         task.answer = "2"
         assert master.create_session((), config.SessionConfig()) == "2"

@@ -11,6 +11,9 @@ WORKER: Final = "capstan.Worker"
 
 _LARGEST: Final = (1 << 31) - 1
 _KEEPALIVE_MS: Final = 10_000
+# gRPC also sets TCP_USER_TIMEOUT to this, and Linux counts the time in which a stopped process does
+# not read: that long a process may be stopped before it counts as dead.
+_KEEPALIVE_TIMEOUT_MS: Final = 20_000
 
 _BOTH: Final = [
     # The default refuses 5 MB.
@@ -18,7 +21,9 @@ _BOTH: Final = [
     ("grpc.max_receive_message_length", _LARGEST),
     # A host that died says nothing: ask, also when no call is under way.
     ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
-    ("grpc.keepalive_timeout_ms", _KEEPALIVE_MS),
+    ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+    # While a ping that measures bandwidth is under way no other is sent, and it may take a minute.
+    ("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
 ]

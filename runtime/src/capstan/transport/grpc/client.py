@@ -4,6 +4,7 @@ TensorFlow: grpc_remote_master.cc, grpc_remote_worker.cc.
 """
 
 import functools
+import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from capstan import errors
 from capstan.core import config, graph_def, node
 from capstan.partition import parts
 from capstan.transport import interfaces
-from capstan.transport.grpc import channels, codec, status, wire
+from capstan.transport.grpc import channels, codec, status, tunnel, wire
 
 Array = np.ndarray[Any, Any]
 
@@ -49,13 +50,23 @@ class _Service:
         except grpc.RpcError as error:
             raise status.from_call(error, self.address) from None
         except ValueError as error:  # grpc's word for a channel that was closed
-            raise errors.UnavailableError(
-                None, None, f"The connection to {self.address} was closed: {error}"
-            ) from None
+            raise self._closed(error) from None
+
+    def open_tunnel(self) -> socket.socket:
+        """Return a socket to the task's door; it ends at once where the task cannot be reached."""
+        try:
+            return tunnel.open_tunnel(self._channel)
+        except ValueError as error:
+            raise self._closed(error) from None
 
     def close(self) -> None:
         """Hang up; calls under way fail."""
         self._channel.close()
+
+    def _closed(self, error: ValueError) -> errors.UnavailableError:
+        return errors.UnavailableError(
+            None, None, f"The connection to {self.address} was closed: {error}"
+        )
 
 
 class GrpcMaster(interfaces.MasterApi):
@@ -168,6 +179,9 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         request = wire.ConnectRequest(task=task, incarnation=incarnation, protocol=planes)
         response = self._service.call("Connect", request, _seconds_to(deadline))
         return interfaces.Offer(response.plane, response.address, response.token)
+
+    def open_tunnel(self) -> socket.socket:
+        return self._service.open_tunnel()
 
     def close(self) -> None:
         """Hang up; calls under way fail."""

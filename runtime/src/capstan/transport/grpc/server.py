@@ -1,7 +1,7 @@
 """The control plane of one task: TensorFlow's master service and our worker service on one port."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import grpc
@@ -9,13 +9,10 @@ import grpc
 from capstan import errors
 from capstan.core import config, graph_def
 from capstan.transport import interfaces
-from capstan.transport.grpc import channels, codec, replay, status, threads, wire
+from capstan.transport.grpc import channels, codec, replay, status, threads, tunnel, wire
 
 # A blocked call keeps its thread; four blocked calls must not starve the fifth. They start lazily.
 _MAX_CALLS: Final = 1024
-
-Connect = Callable[[str, int, Sequence[str]], interfaces.Offer]
-"""Offer a link to a task, which says who it is, whom it expects here, and its planes."""
 
 
 class ControlServer:
@@ -27,7 +24,7 @@ class ControlServer:
         port: int,
         master: interfaces.MasterApi,
         worker: interfaces.WorkerApi,
-        connect: Connect,
+        door: interfaces.Door,
     ) -> None:
         """Take the port; 0 lets the system choose one, which `port` tells.
 
@@ -39,11 +36,15 @@ class ControlServer:
             calls,  # type: ignore[arg-type]  # any executor will do
             options=channels.SERVER_OPTIONS,
         )
-        for service, answers in (
-            (channels.MASTER, _Master(master).answers()),
-            (channels.WORKER, _Worker(worker, connect).answers()),
+        methods = _methods(_Worker(worker, door).answers())
+        methods[tunnel.METHOD] = tunnel.handler(door.admit)
+        for service, found in (
+            (channels.MASTER, _methods(_Master(master).answers())),
+            (channels.WORKER, methods),
         ):
-            self._server.add_generic_rpc_handlers([_handlers(service, answers)])
+            self._server.add_generic_rpc_handlers(
+                [grpc.method_handlers_generic_handler(service, found)]
+            )
         try:
             self.port: int = self._server.add_insecure_port(f"{host}:{port}")
         except RuntimeError as error:
@@ -136,9 +137,9 @@ class _Master:
 class _Worker:
     """`capstan.Worker`."""
 
-    def __init__(self, worker: interfaces.WorkerApi, connect: Connect) -> None:
+    def __init__(self, worker: interfaces.WorkerApi, door: interfaces.Door) -> None:
         self._worker = worker
-        self._connect = connect
+        self._door = door
 
     def answers(self) -> Mapping[str, Callable[[Any], Any]]:
         """The methods by name."""
@@ -171,20 +172,17 @@ class _Worker:
         return wire.CleanupAllResponse()
 
     def _offer(self, request: Any) -> Any:
-        offer = self._connect(request.task, request.incarnation, tuple(request.protocol))
+        offer = self._door.connect(request.task, request.incarnation, tuple(request.protocol))
         return wire.ConnectResponse(plane=offer.plane, address=offer.address, token=offer.token)
 
 
-def _handlers(
-    service: str, answers: Mapping[str, Callable[[Any], Any]]
-) -> "grpc.GenericRpcHandler[Any, Any]":
-    return grpc.method_handlers_generic_handler(
-        service,
-        {
-            name: channels.handler(name, functools.partial(_answer, answer))
-            for name, answer in answers.items()
-        },
-    )
+def _methods(
+    answers: Mapping[str, Callable[[Any], Any]],
+) -> "dict[str, grpc.RpcMethodHandler[Any, Any]]":
+    return {
+        name: channels.handler(name, functools.partial(_answer, answer))
+        for name, answer in answers.items()
+    }
 
 
 def _answer(answer: Callable[[Any], Any], request: Any, context: grpc.ServicerContext) -> Any:

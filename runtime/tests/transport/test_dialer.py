@@ -1,0 +1,215 @@
+"""Which way a link goes: over a socket where one can be reached, else through the control plane."""
+
+import contextlib
+import logging
+import pathlib
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent import futures
+from typing import Any
+
+import numpy as np
+import pytest
+
+from capstan import errors
+from capstan.transport import api, dialer, interfaces, listener
+from capstan.transport.grpc import client, server
+
+PS = "/job:ps/replica:0/task:0"
+INCARNATION = 7
+
+
+def answer(link: api.Link, hello: listener.Hello) -> None:
+    while True:
+        link.send(link.recv())
+
+
+class Ps:
+    """A task with a door behind a real control plane. `walled`: its data port is somebody else's
+    machine's; `asked` is what it was offered.
+    """
+
+    def __init__(self, host: str | None) -> None:
+        self.door = listener.Listener(host, INCARNATION, answer)
+        self.walled = False
+        self.asked: list[tuple[str, ...]] = []
+        self.opened: list[str] = []
+        self.control = server.ControlServer("127.0.0.1", 0, self, self, self)  # type: ignore[arg-type]
+        self.control.start()
+        self.address = f"127.0.0.1:{self.control.port}"
+        self.worker = client.GrpcWorker(self.address)
+
+    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
+        self.asked.append(tuple(planes))
+        offer = self.door.connect(task, incarnation, planes)
+        if self.walled and offer.plane == listener.TCP:
+            with socket.create_server(("127.0.0.1", 0)) as gone:
+                port = gone.getsockname()[1]
+            offer = interfaces.Offer(offer.plane, str(port), offer.token)
+        self.opened.append(offer.plane)
+        return offer
+
+    def admit(self, sock: socket.socket) -> None:
+        self.door.admit(sock)
+
+    def close(self) -> None:
+        self.door.close()
+        self.worker.close()
+        self.control.stop()
+
+    def dialer(self, *planes: str) -> dialer.LinkDialer:
+        ways = planes or listener.PLANES
+        return dialer.LinkDialer("/job:w", {PS: self.address}, lambda task: self.worker, ways)
+
+
+@pytest.fixture
+def ps() -> Iterator[Ps]:
+    with contextlib.closing(Ps("127.0.0.1")) as made:
+        yield made
+
+
+@pytest.fixture
+def portless() -> Iterator[Ps]:
+    with contextlib.closing(Ps(None)) as made:
+        yield made
+
+
+def soon() -> float:
+    return time.monotonic() + 20
+
+
+def assert_works(link: api.Link) -> None:
+    sent = api.Frame(api.Kind.LEG, 5, 6, [np.arange(300_000)])
+    link.send(sent)
+    np.testing.assert_array_equal(link.recv(soon()).values[0], sent.values[0])
+    link.close()
+
+
+def test_a_socket_is_used_where_it_can_be_reached(ps: Ps) -> None:
+    assert_works(ps.dialer().dial(PS, INCARNATION, soon()))
+    assert ps.opened == [listener.TCP]
+
+
+def test_a_port_that_cannot_be_connected_is_replaced_by_a_stream(
+    ps: Ps, caplog: pytest.LogCaptureFixture
+) -> None:
+    ps.walled = True
+    ways = ps.dialer()
+    with caplog.at_level(logging.WARNING, "capstan"):
+        assert_works(ways.dial(PS, INCARNATION, soon()))
+        assert ps.opened == [listener.TCP, listener.GRPC]
+        # The next link does not try the port again, nor does the log say it twice.
+        assert_works(ways.dial(PS, INCARNATION, soon()))
+    assert ps.opened == [listener.TCP, listener.GRPC, listener.GRPC]
+    (record,) = caplog.records
+    assert "answers, but its data port does not" in record.getMessage()
+
+
+def test_a_task_without_a_port_offers_the_stream(portless: Ps) -> None:
+    assert_works(portless.dialer().dial(PS, INCARNATION, soon()))
+    assert portless.opened == [listener.GRPC]
+    assert portless.asked == [listener.PLANES]
+
+
+def test_a_dialler_that_is_told_so_asks_for_the_stream_alone(ps: Ps) -> None:
+    assert_works(ps.dialer(listener.GRPC).dial(PS, INCARNATION, soon()))
+    assert ps.asked == [(listener.GRPC,)]
+
+
+def test_without_the_stream_a_port_that_cannot_be_connected_is_unavailable(ps: Ps) -> None:
+    ps.walled = True
+    with pytest.raises(errors.UnavailableError, match="Cannot connect to 127"):
+        ps.dialer(listener.TCP).dial(PS, INCARNATION, time.monotonic() + 0.3)
+
+
+def test_a_stale_incarnation_is_refused_whatever_the_plane(ps: Ps) -> None:
+    for ways in (ps.dialer(), ps.dialer(listener.GRPC)):
+        with pytest.raises(errors.AbortedError, match="it was restarted"):
+            ways.dial(PS, INCARNATION + 1, soon())
+
+
+def test_a_stream_without_a_token_is_shown_out(ps: Ps) -> None:
+    stranger = ps.worker.open_tunnel()
+    with stranger:
+        stranger.settimeout(20)
+        stranger.sendall(b"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n" * 10)
+        with contextlib.suppress(ConnectionResetError):
+            assert stranger.recv(1) == b""
+
+
+def test_a_stream_to_nobody_ends(ps: Ps) -> None:
+    nobody = client.GrpcWorker("127.0.0.1:1")
+    with contextlib.closing(nobody), nobody.open_tunnel() as sock:
+        sock.settimeout(20)
+        assert sock.recv(1) == b""
+    with pytest.raises(errors.UnavailableError, match="was closed"):
+        nobody.open_tunnel()
+
+
+def descriptors() -> int:
+    return len(list(pathlib.Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")
+def test_nothing_is_left_of_streams_that_ended(portless: Ps, eventually: Any) -> None:
+    others = carriers()
+    ways = portless.dialer()
+    assert_works(ways.dial(PS, INCARNATION, soon()))
+    eventually(lambda: carriers() <= others)
+    before = descriptors()
+    for _ in range(20):
+        assert_works(ways.dial(PS, INCARNATION, soon()))
+    eventually(lambda: carriers() <= others)
+    eventually(lambda: descriptors() <= before)
+
+
+def carriers() -> set[threading.Thread]:
+    """The threads behind links, of whatever test."""
+    names = ("capstan-tunnel", "capstan-link")
+    return {thread for thread in threading.enumerate() if thread.name in names}
+
+
+def relay(there: tuple[str, int], dark: threading.Event) -> socket.socket:
+    """A port whose connections lead to `there`, until it goes dark: then they stay open, mute."""
+    door = socket.create_server(("127.0.0.1", 0))
+
+    def copy(source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                if dark.is_set():
+                    return
+                sink.sendall(data)
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = door.accept()
+                far = socket.create_connection(there)
+                for ends in ((near, far), (far, near)):
+                    threading.Thread(target=copy, args=ends, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return door
+
+
+@pytest.mark.e2e
+def test_a_half_open_stream_ends_on_both_sides(
+    portless: Ps, aside: futures.Executor, eventually: Any
+) -> None:
+    others = carriers()
+    dark = threading.Event()
+    door = relay(("127.0.0.1", portless.control.port), dark)
+    worker = client.GrpcWorker(f"127.0.0.1:{door.getsockname()[1]}")
+    with door, contextlib.closing(worker):
+        addresses = {PS: portless.address}
+        link = dialer.LinkDialer("/job:w", addresses, lambda task: worker).dial(PS, INCARNATION)
+        link.send(api.Frame(api.Kind.LEG, 1, 1))
+        link.recv(soon())
+        dark.set()
+        with pytest.raises(errors.UnavailableError):
+            link.recv(time.monotonic() + 50)
+        eventually(lambda: carriers() <= others)
+        link.close()
