@@ -160,6 +160,26 @@ class TaskConfig:
     environment: str = ""
 
 
+def from_json(text: str) -> ClusterSpec:
+    """Read a cluster that is written as in TF_CONFIG: job names with lists of addresses.
+
+    >>> from_json('{"ps": ["a:1"], "worker": ["b:1", "b:2"]}').num_tasks("worker")
+    2
+
+    Raises:
+        ValueError: it is not; the message tells all faults.
+    """
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON: {error}; it is {_excerpt(text)}") from None
+    faults: list[str] = []
+    jobs = _read_jobs(document, faults)
+    if faults:
+        raise ValueError("; ".join(faults))
+    return ClusterSpec(jobs)
+
+
 def from_tf_config(text: str) -> TaskConfig:
     """Read the value of the environment variable TF_CONFIG; an empty one is an empty cluster.
 
