@@ -95,7 +95,7 @@ class Interpreter:
             input_shapes=[tensor.shape.internal for tensor in op.inputs],
             output_dtypes=[tensor.dtype.base_dtype for tensor in op.outputs],
             output_shapes=[tensor.shape.internal for tensor in op.outputs],
-            resources=self.resources,
+            resources=self.resources.for_session(),
             constants=constants,
         )
         self._functions[op] = kernel, kernel.make(context)

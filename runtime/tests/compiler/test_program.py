@@ -42,7 +42,7 @@ def cut(
 
 
 def compiled(part: parts.Part) -> program.Program:
-    return program.Program(part, containers.ResourceManager())
+    return program.Program(part, containers.ResourceManager().for_session())
 
 
 def evaluate(made: program.Program, *feeds: Any) -> list[Any]:
@@ -115,7 +115,7 @@ def test_a_variable_that_leaves_its_task_is_a_copy() -> None:
     cell = held.variable("", "v", dtypes.float32)
     cell.assign(np.array([1, 2], np.float32))
     part = cut(*nodes, feeds={}, fetches=("y",), there=("v", "v/read"))[THERE]
-    made = program.Program(part, held)
+    made = program.Program(part, held.for_session())
     ((value,),) = made.run_segment(made.take(), 0)
     assert value.tolist() == [1, 2]
     assert not np.shares_memory(value, cell.read())

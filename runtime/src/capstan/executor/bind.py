@@ -26,7 +26,7 @@ def bind(
     item: node.Node,
     known: Mapping[node.Edge, shapes.Shape],
     constants: Mapping[node.Edge, np.ndarray[Any, Any]],
-    resources: containers.ResourceManager,
+    resources: containers.SessionResources,
 ) -> Bound:
     """Bind `item`, whose tensors have the static shapes in `known`.
 

@@ -39,7 +39,7 @@ _AFTER_ALL = 1 << 30
 """The leg of what is read after the last segment."""
 
 
-def write(part: parts.Part, resources: containers.ResourceManager) -> source.Code:
+def write(part: parts.Part, resources: containers.SessionResources) -> source.Code:
     """Write the module of `part`; variables are looked up in `resources` and bound.
 
     Raises:
@@ -54,7 +54,7 @@ class _Emission:
     the variable whose memory it shares, and `flags` what decides to the name of the decision.
     """
 
-    def __init__(self, part: parts.Part, resources: containers.ResourceManager) -> None:
+    def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
         self.part = part
         self.resources = resources
         self.out = source.Writer()

@@ -21,7 +21,7 @@ def evaluate(item: node.Node, values: Sequence[Array]) -> Sequence[Array] | None
     known = {edge: value.shape for edge, value in zip(item.inputs, values, strict=True)}
     constants = dict(zip(item.inputs, values, strict=True))
     try:
-        bound = bind.bind(item, known, constants, containers.ResourceManager())
+        bound = bind.bind(item, known, constants, containers.ResourceManager().for_session())
         with np.errstate(all="ignore"):
             found = bind.results(bound.function(*values), bound.outputs)
     except Exception:  # noqa: BLE001 - what is wrong here is wrong in the step, and is told there

@@ -49,7 +49,7 @@ class Program:
 
     _serial = itertools.count()
 
-    def __init__(self, part: parts.Part, resources: containers.ResourceManager) -> None:
+    def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
         self.part = part
         self.layout = state.Layout.of(part)
         self.code = emit.write(part, resources)

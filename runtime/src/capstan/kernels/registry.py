@@ -22,8 +22,9 @@ class NodeContext:
     """What a kernel may know of its node when it makes the function that runs it.
 
     Shapes are static (`None`: unknown); `attrs` has the defaults filled in. `resources` holds the
-    variables of the task. `constants` holds the inputs whose values the compiler knows, by index: a
-    kernel may prepare itself for them, and is handed them in every call all the same.
+    variables of the task and what the node keeps between steps. `constants` holds the inputs whose
+    values the compiler knows, by index: a kernel may prepare itself for them, and is handed them in
+    every call all the same.
     """
 
     name: str
@@ -34,7 +35,7 @@ class NodeContext:
     input_shapes: Sequence[shapes.Shape]
     output_dtypes: Sequence[dtypes.DType]
     output_shapes: Sequence[shapes.Shape]
-    resources: "containers.ResourceManager"
+    resources: "containers.SessionResources"
     constants: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
 
 

@@ -7,7 +7,7 @@ safe to share between steps, but then the order in which steps draw decides who 
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,6 +24,11 @@ _BOUND = 2.0
 
 
 def _generator(node: NodeContext) -> np.random.Generator:
+    """The stream of a node; it goes on through all steps of the session."""
+    return cast("np.random.Generator", node.resources.keep(node.name, lambda: _stream(node)))
+
+
+def _stream(node: NodeContext) -> np.random.Generator:
     seeds = (int(node.attrs["seed"]) & _MASK, int(node.attrs["seed2"]) & _MASK)
     if seeds == (0, 0):
         return np.random.Generator(np.random.Philox())

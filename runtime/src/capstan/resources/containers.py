@@ -5,7 +5,8 @@ by name; ops without one use the task's default container, which a server names 
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from capstan import errors
 from capstan.core import dtypes
@@ -45,3 +46,31 @@ class ResourceManager:
             cells = [cell for (box, _), (cell, _) in self._variables.items() if box in doomed]
         for cell in cells:
             cell.clear()
+
+    def for_session(self) -> "SessionResources":
+        """Return what the nodes of one session see of this task's resources."""
+        return SessionResources(self)
+
+
+class SessionResources:
+    """The variables of a task, and what the nodes of one session keep from step to step.
+
+    TensorFlow keeps a stateful kernel for the life of its session (core/framework/op_segment.h), so
+    a random op goes on with its stream whatever is fetched beside it. Thread-safe.
+    """
+
+    def __init__(self, task: ResourceManager) -> None:
+        self._task = task
+        self._lock = threading.Lock()
+        self._kept: dict[str, Any] = {}
+
+    def variable(self, container: str, name: str, dtype: dtypes.DType) -> variable.Variable:
+        """Return a variable of the task, as `ResourceManager.variable`."""
+        return self._task.variable(container, name, dtype)
+
+    def keep(self, node: str, make: Callable[[], Any]) -> Any:
+        """Return what `make` gave when the node called `node` was first compiled."""
+        with self._lock:
+            if node not in self._kept:
+                self._kept[node] = make()
+            return self._kept[node]

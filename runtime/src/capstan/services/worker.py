@@ -48,6 +48,7 @@ class Worker:
         self._handles = itertools.count(1)
         self._programs: dict[int, program.Program] = {}
         self._sessions: dict[str, list[int]] = {}
+        self._held: dict[str, containers.SessionResources] = {}
 
     def get_status(self) -> interfaces.WorkerStatus:
         """Say who answers."""
@@ -59,7 +60,9 @@ class Worker:
         Raises:
             NotFoundError: the task has no kernel for one of the nodes.
         """
-        compiled = program.Program(part, self.resources)
+        with self._lock:
+            held = self._held.setdefault(session, self.resources.for_session())
+        compiled = program.Program(part, held)
         with self._lock:
             handle = next(self._handles)
             self._programs[handle] = compiled
@@ -71,6 +74,7 @@ class Worker:
         with self._lock:
             for handle in self._sessions.pop(session, ()):
                 del self._programs[handle]
+            self._held.pop(session, None)
 
     def cleanup_all(self, names: Sequence[str]) -> None:
         """Clear the named containers, or the default one."""
