@@ -10,9 +10,12 @@ VENV   := .venv
 BIN    := $(CURDIR)/$(VENV)/bin
 PY     := $(BIN)/python
 PIP    := $(PY) -m pip --disable-pip-version-check install --progress-bar on
-HALVES := operator runtime
+HALVES := runtime operator
 # Where pytest is run: each half and the repository's own tests, each with its own configuration.
 SUITES := $(HALVES) e2e
+PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
+# Old versions of make cannot keep the output of jobs apart; they mix it.
+IN_BLOCKS := $(if $(filter output-sync,$(.FEATURES)),--output-sync=recurse)
 # Any value kills a worker and then the ps in the middle of the demo.
 CHAOS ?=
 # What `make bench` measures, and how often; nothing means all rows.
@@ -32,8 +35,10 @@ help: ## Print this list.
 demo: $(VENV)/.product ## Train digits with 1 ps and 2 workers; CHAOS=1 kills a worker, then the ps.
 	$(if $(CHAOS),@{ [ -t 1 ] && exec >/dev/null; exec $(PY) examples/digits/chaos.py .capstan/digits/status.json; } & )$(BIN)/capstanctl run examples/digits/job.yaml
 
+# Side by side, as many as there are processors; each shows its output when it is done.
 .PHONY: check
-check: lint types layers unit ## Style, types, import contracts and unit tests: before every merge.
+check: $(VENV)/.dev ## Style, types, import contracts and unit tests: before every merge.
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(PROCESSORS) $(IN_BLOCKS) lint types layers unit
 
 .PHONY: lint
 lint: $(VENV)/.dev
@@ -49,19 +54,23 @@ types: $(VENV)/.dev
 
 .PHONY: layers
 layers: $(VENV)/.dev
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
-.PHONY: unit
-unit: $(VENV)/.dev
-	@for suite in $(SUITES); do \
-	  echo "$$suite: pytest -m 'not e2e'"; (cd $$suite && $(PY) -m pytest -q -m "not e2e") || exit 1; \
-	done
+.PHONY: unit $(SUITES:%=unit-%)
+unit: $(SUITES:%=unit-%)
 
-.PHONY: test
-test: check $(VENV)/.oracle ## check, and everything else that this machine can run.
-	@for suite in $(SUITES); do \
-	  echo "$$suite: pytest -m e2e"; (cd $$suite && $(PY) -m pytest -q -m e2e) || exit 1; \
-	done
+$(SUITES:%=unit-%): unit-%: $(VENV)/.dev
+	@echo "unit tests: $*"
+	@cd $* && $(PY) -m pytest -q -m "not e2e" $(if $(filter $*,$(HALVES)),--hypothesis-profile=fast)
+
+# One suite after the other: their processes want the machine for themselves.
+.PHONY: test $(SUITES:%=test-%)
+test: $(VENV)/.oracle lint types layers ## check, and everything else that this machine can run.
+	@$(MAKE) --no-print-directory --keep-going --jobs=1 $(SUITES:%=test-%)
+
+$(SUITES:%=test-%): test-%: $(VENV)/.oracle
+	@echo "all tests: $*"
+	@cd $* && $(PY) -m pytest -q $(if $(filter $*,$(HALVES)),--hypothesis-profile=full)
 
 .PHONY: bench
 bench: $(VENV)/.oracle ## Measure Capstan and TensorFlow side by side; ROWS=read,assign_add ROUNDS=3 for less.

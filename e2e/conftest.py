@@ -15,6 +15,13 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MARK = "CAPSTAN_E2E_TEST"
+NOT_HANDED_ON = {"TF_CONFIG", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"}
+"""What the `make` that runs these tests would tell another, and the task that this is not."""
+
+
+def users_environment() -> dict[str, str]:
+    """The environment as a user's shell has it."""
+    return {key: value for key, value in os.environ.items() if key not in NOT_HANDED_ON}
 
 
 @dataclass
@@ -29,10 +36,9 @@ class Shell:
         self, *command: object, env: Mapping[str, str] | None = None, **options: object
     ) -> subprocess.Popen[str]:
         """Start a command; its output is text in pipes. It is killed when the test is over."""
-        inherited = {key: value for key, value in os.environ.items() if key != "TF_CONFIG"}
         process: subprocess.Popen[str] = subprocess.Popen(
             [str(word) for word in command],
-            env={**inherited, **(env or {}), MARK: self.mark},
+            env={**users_environment(), **(env or {}), MARK: self.mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conftest import ROOT, Shell
+from conftest import ROOT, Shell, users_environment
 
 JOB = ROOT / "examples/digits/job.yaml"
 LAST_LINE = re.compile(r"^digits: Succeeded  accuracy (0\.\d{3})  steps (\d+)  restarts (\d+)$")
@@ -52,7 +52,12 @@ def test_digits_are_learnt(shell: Shell, capstanctl: pathlib.Path) -> None:
 def test_a_killed_worker_and_a_killed_ps_come_back_and_training_goes_on(shell: Shell) -> None:
     # What `make` runs, in a folder of its own.
     recipe = subprocess.run(
-        ["make", "-n", "demo", "CHAOS=1"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "-n", "demo", "CHAOS=1"],
+        cwd=ROOT,
+        env=users_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert "pip" not in recipe, "run `make test`: the environment is out of date"
     (shell.folder / "examples").symlink_to(ROOT / "examples")

@@ -27,6 +27,7 @@ def digits() -> ModuleType:
     return module
 
 
+@pytest.mark.e2e
 def test_the_data_are_those_that_scikit_learn_loads(digits: ModuleType) -> None:
     training, test = digits.load()
     code = (

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT, Shell
+from conftest import ROOT, Shell, users_environment
 from test_repository import tracked
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -42,6 +42,9 @@ def test_the_first_command_of_the_readme_sets_up_and_trains(
     assert re.match(r"digits: Succeeded  accuracy 0\.9\d\d  steps ", out.splitlines()[-1])
     assert "setup 1/3" in out
     again = subprocess.run(
-        ["make", "--question", ".venv/.product", f"PYTHON={base_python()}"], cwd=clone, check=False
+        ["make", "--question", ".venv/.product", f"PYTHON={base_python()}"],
+        cwd=clone,
+        env=users_environment(),
+        check=False,
     )
     assert again.returncode == 0, "a second run would set up again"

@@ -10,7 +10,8 @@ import tomllib
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from conftest import ROOT, users_environment
+
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 PATH_IN_TEXT = re.compile(
     r"`((?:operator|runtime|docs|e2e|examples|requirements|\.ci)/[\w./-]*|[\w.-]+\.(?:md|toml))`"
@@ -135,7 +136,7 @@ def test_a_decision_says_why_what_and_what_not(decision: pathlib.Path) -> None:
 
 
 def test_make_alone_lists_the_targets_that_the_readme_names() -> None:
-    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = make(ROOT).stdout
     targets = set(re.findall(r"make ([a-z-]+)", listed))
     assert {"check", "test", "demo", "generate"} <= targets
     named = {
@@ -177,8 +178,17 @@ def make_in_a_bare_copy(folder: pathlib.Path, *arguments: str) -> subprocess.Com
         copy = folder / lock.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(lock.read_bytes())
+    return make(folder, "demo", *arguments)
+
+
+def make(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["make", "demo", *arguments], cwd=folder, capture_output=True, text=True, check=False
+        ["make", *arguments],
+        cwd=folder,
+        env=users_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -46,7 +46,7 @@ def test_chosen_ports_are_none_that_the_kernel_hands_out() -> None:
     assert not [port for port in ports.choose("x", TASKS).values() if low <= port <= high]
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(1, 65535), st.integers(1, 65535), st.text(max_size=9))
 def test_every_port_is_tried_once_and_ephemeral_ones_last(a: int, b: int, seed: str) -> None:
     ephemeral = range(min(a, b), max(a, b) + 1)

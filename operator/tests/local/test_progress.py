@@ -59,10 +59,7 @@ JSON = st.recursive(
 FIELDS = st.sampled_from(["step", "stepsPerSecond", "metrics", "updatedAt"])
 
 
-@settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     st.dictionaries(FIELDS, JSON)
     | st.builds(lambda rest: {"step": 1, **rest}, st.dictionaries(FIELDS, JSON))

@@ -241,9 +241,7 @@ def assert_no_counting_life_is_stopped(decided: Plan, after: Status, seen: Obser
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = hypothesis.settings(
-    max_examples=100, stateful_step_count=40, deadline=None, phases=PHASES
-)
+TestHistories.settings = hypothesis.settings(stateful_step_count=40, phases=PHASES)
 
 
 views = st.builds(
@@ -260,7 +258,6 @@ views = st.builds(
 )
 
 
-@hypothesis.settings(deadline=None, max_examples=150)
 @hypothesis.given(job=any_job, seen=st.lists(views, max_size=8, unique_by=lambda one: one.uid))
 def test_from_any_sight_the_loop_comes_to_rest(job: TrainingJob, seen: list[TaskView]) -> None:
     world = World(job)
@@ -279,7 +276,6 @@ def test_from_any_sight_the_loop_comes_to_rest(job: TrainingJob, seen: list[Task
     }
 
 
-@hypothesis.settings(deadline=None, max_examples=100)
 @hypothesis.given(job=any_job, seen=st.lists(views, max_size=8), data=st.data())
 def test_the_order_and_number_of_views_do_not_matter(
     job: TrainingJob, seen: list[TaskView], data: st.DataObject

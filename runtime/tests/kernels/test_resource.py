@@ -6,7 +6,7 @@ from typing import Any
 import interpreter
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import capstan as tf
@@ -140,7 +140,6 @@ def test_a_fetched_handle_says_where_its_variable_is() -> None:
 ACTIONS = ("read", "view", "assign", "add", "copy")
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     actions=st.lists(
         st.tuples(st.sampled_from(ACTIONS), st.sampled_from("vw"), st.integers(0, 20)),

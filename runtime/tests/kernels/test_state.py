@@ -7,7 +7,7 @@ from typing import Any
 import interpreter
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan import errors
@@ -81,7 +81,6 @@ def test_a_variable_may_be_added_to_itself() -> None:
     np.testing.assert_array_equal(runner.run(raw.AssignAdd(ref, ref)), [2, 4, 6])
 
 
-@settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_scattering_adds_up_what_meets_in_a_row(data: Any) -> None:
     rows = data.draw(st.integers(1, 5))

@@ -6,7 +6,7 @@ from typing import Any
 import interpreter
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan import errors
@@ -90,7 +90,6 @@ def test_adam_follows_its_paper(shape: Any, nesterov: bool) -> None:
     cells.check(value, mean, power)
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     indices=st.lists(st.integers(0, 3), max_size=6),
     nesterov=st.booleans(),

@@ -8,7 +8,7 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -32,7 +32,6 @@ def write(prefix: pathlib.Path, **tensors: object) -> str:
     return str(prefix)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(names, values, max_size=8))
 def test_tensors_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, tensors: dict[str, np.ndarray]
@@ -47,7 +46,6 @@ def test_tensors_are_read_as_they_were_written(
         assert read.tobytes() == value.tobytes()
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=300), max_size=6))
 def test_strings_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, strings: list[bytes]

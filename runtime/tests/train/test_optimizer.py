@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import capstan as tf
@@ -56,7 +56,6 @@ def test_a_dense_gradient_is_applied_by_the_formula(name: str, dtype: tf.DType):
             np.testing.assert_allclose(session.run(variable), value, rtol=1e-4)
 
 
-@settings(deadline=None, max_examples=15)
 @given(
     st.sampled_from(["descent", "momentum", "nesterov", "adam"]),
     st.lists(st.integers(0, 2), min_size=1, max_size=5),
@@ -80,7 +79,7 @@ def test_a_sparse_gradient_adds_up_rows_that_repeat(name: str, rows: list[int]):
     if name != "adam":
         # What no row names stays as it is, momentum or not.
         expected = np.where(dense.any(axis=1, keepdims=True), expected, START)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_global_step_counts_every_update():

@@ -1,5 +1,6 @@
 """Planes under test, links over them, and peers in processes of their own."""
 
+import abc
 import os
 import pathlib
 import queue
@@ -56,7 +57,7 @@ class Plane(Protocol):
         """End it all."""
 
 
-class _DoorPlane:
+class _DoorPlane(abc.ABC):
     """Links through the door of this process; how one gets there differs."""
 
     name = ""
@@ -73,11 +74,13 @@ class _DoorPlane:
     def offer(self) -> interfaces.Offer:
         return self.listener.connect("/job:test", INCARNATION, (self.name,))
 
+    @abc.abstractmethod
     def reach(self, offer: interfaces.Offer) -> socket.socket:
-        raise NotImplementedError
+        """Connect to the door of the offer."""
 
+    @abc.abstractmethod
     def where(self, offer: interfaces.Offer) -> str:
-        raise NotImplementedError
+        """Say to a peer's process how it connects."""
 
     def pair(self) -> tuple[api.Link, api.Link]:
         offer = self.offer()

@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -102,7 +102,6 @@ def test_the_beginning_of_a_frame_is_no_frame(sent: api.Frame, cut: int) -> None
     assert read(data[: max(0, len(data) - cut)], []) == []
 
 
-@settings(max_examples=300)
 @given(sent=any_frame(), at=st.integers(0, 200), garbage=st.binary(min_size=1, max_size=12))
 def test_damaged_bytes_give_a_frame_or_an_error_and_nothing_else(
     sent: api.Frame, at: int, garbage: bytes
