@@ -8,6 +8,7 @@ output, each line that it reads from standard input, and ends when its input doe
 
 import json
 import os
+import signal
 import statistics
 import sys
 import time
@@ -24,6 +25,9 @@ Step = Callable[[], object]
 
 WARM_UP_S = 0.5
 WARM_UP_STEPS = 5
+
+LIFE_S = 900
+"""After so long a process ends by itself, should it hang in a step while its parent is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ def main(row: Row, spec: ModuleSpec) -> None:
 
 
 def _serve(row: Row, setting: str, role: str, index: int, cluster: dict[str, list[str]]) -> None:
+    signal.alarm(LIFE_S)
     chosen = sides.SETTINGS[setting]
     tf = sides.load(chosen)
     target = ""

@@ -48,9 +48,12 @@ def show(lines: Sequence[Line]) -> None:
     rich.console.Console().print(table)
 
 
-def keep(lines: Sequence[Line], page: pathlib.Path) -> None:
-    """Write the table, and what it was measured on, between the marks of `page`."""
-    facts = "\n".join(f"* {fact}" for fact in _circumstances(lines))
+def keep(lines: Sequence[Line], page: pathlib.Path, load: float) -> None:
+    """Write the table, and what it was measured on, between the marks of `page`.
+
+    `load` is the load average before the first row: what other programs asked of the cores.
+    """
+    facts = "\n".join(f"* {fact}" for fact in _circumstances(lines, load))
     latest = f"{facts}\n\n{markdown(lines)}\n"
     text = page.read_text(encoding="utf-8")
     text = _BLOCK.sub(lambda found: f"{found[1]}{latest}{found[2]}", text)
@@ -84,12 +87,12 @@ def _goal(line: Line) -> str:
     return "ahead" if line["goal"] == 1 else f"{line['goal']:g}"
 
 
-def _circumstances(lines: Sequence[Line]) -> Iterable[str]:
+def _circumstances(lines: Sequence[Line], load: float) -> Iterable[str]:
     yield (
         f"{time.strftime('%d %B %Y', time.gmtime())}; Capstan at {_commit()}; "
         f"{lines[0]['rounds']} rounds a side"
     )
-    yield f"{os.cpu_count()} cores: {_processor()}; {platform.system()} {platform.release()}"
+    yield f"{os.cpu_count()} cores: {_processor()}; {platform.system()} {platform.release()}; load average before {load:.1f}"
     installed = [
         f"{name} {importlib.metadata.version(name)}"
         for name, module in _PACKAGES.items()

@@ -49,6 +49,7 @@ def main() -> int:
         return 2
     for name in process.dropped():
         print(f"bench: {name} is not passed on: it would slow one side's BLAS", file=sys.stderr)
+    load = os.getloadavg()[0]
     lines = []
     failed = 0
     for name in asked or ORDER:
@@ -62,7 +63,7 @@ def main() -> int:
         lines.append(json.loads(done.stdout))
     report.show(lines)
     if lines and not asked and not failed:
-        report.keep(lines, HERE / "README.md")
+        report.keep(lines, HERE / "README.md", load)
     return 1 if failed else 0
 
 

@@ -5,6 +5,7 @@ python starts.py SIDE import|step          a process of a side: prints seconds a
 """
 
 import importlib
+import os
 import sys
 import time
 from typing import Literal
@@ -37,7 +38,7 @@ def measured(title: str, unit: Literal["s", "MB"], goal: float, until: Until) ->
 
 
 def _main(side: str, until: str) -> None:
-    """Be the process of a side. Nothing is imported that it would have to import anyway."""
+    """Be the process of a side; what this module imports, the interpreter has all but loaded."""
     before = time.perf_counter()
     tf = importlib.import_module(side)
     if side == "tensorflow":
@@ -48,8 +49,6 @@ def _main(side: str, until: str) -> None:
             tf.Session(server.target).run(tf.constant(1.0))
     seconds = time.perf_counter() - before
     print([round(seconds, 4), _resident_mb()], flush=True)
-    import os
-
     os._exit(0)
 
 
