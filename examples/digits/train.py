@@ -100,13 +100,13 @@ def dense(inputs, fan_in, units, name):
 def find_task():
     """Return the cluster, the job's name and the task's index; the cluster is empty when alone."""
     by_flags = FLAGS.job_name or FLAGS.ps_hosts or FLAGS.worker_hosts
-    source = "--job_name and --task_index" if by_flags else "TF_CONFIG"
+    given = f"--job_name={FLAGS.job_name} --task_index={FLAGS.task_index}: " if by_flags else ""
     try:
         cluster, job_name, task_index = task_of_flags() if by_flags else task_of_environment()
         if cluster:
             cluster.task_address(job_name, task_index)
     except (ValueError, TypeError) as error:
-        give_up(f"cannot tell from {source} which task this is: {error}")
+        give_up(f"cannot tell which task this is: {given}{error}")
     return cluster, job_name, task_index
 
 
@@ -114,7 +114,9 @@ def task_of_flags():
     hosts = {"ps": FLAGS.ps_hosts, "worker": FLAGS.worker_hosts}
     cluster = tf.train.ClusterSpec({job: text.split(",") for job, text in hosts.items() if text})
     if not FLAGS.job_name:
-        raise ValueError("there are hosts, but --job_name is missing")
+        raise ValueError("there are hosts, but no --job_name")
+    if not cluster:
+        raise ValueError("there is a job, but neither --ps_hosts nor --worker_hosts")
     return cluster, FLAGS.job_name, FLAGS.task_index
 
 
@@ -124,7 +126,7 @@ def task_of_environment():
     if not cluster:
         return cluster, "worker", 0
     if resolver.task_type is None:
-        raise ValueError("there is a cluster, but no task")
+        raise ValueError("TF_CONFIG has a cluster, but no task")
     return cluster, resolver.task_type, resolver.task_id
 
 
@@ -132,7 +134,7 @@ def start_server(cluster, job_name, task_index):
     try:
         return tf.train.Server(cluster, job_name=job_name, task_index=task_index)
     except tf.errors.OpError as error:
-        give_up(f"cannot serve {cluster.task_address(job_name, task_index)}: {error.message}")
+        give_up(error.message)
 
 
 def give_up(message):

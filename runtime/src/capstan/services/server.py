@@ -6,6 +6,7 @@ on another. A program starts it and builds its graph in the same process, or cal
 
 import logging
 import secrets
+import socket
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -112,6 +113,7 @@ class Server:
 
     def _build(self, address: str) -> None:
         host, port = _parse(address)
+        _check_free(host, port, address)
         incarnation = secrets.randbits(62) | 1
         held = containers.ResourceManager(self._def.job_name)
         offered = targets.cpu_devices(self._task, incarnation, self.settings)
@@ -175,3 +177,19 @@ def _parse(address: str) -> tuple[str, int]:
             None, None, f'Could not parse port for local server from "{address}": write host:port'
         )
     return ("127.0.0.1" if host in _LOOPBACK else "0.0.0.0"), int(port)
+
+
+def _check_free(host: str, port: int, address: str) -> None:
+    """Raise UnknownError when the port is taken: gRPC would log a line besides, and say less."""
+    with socket.socket() as probe:
+        # As gRPC does: what an earlier server's connections have left behind is in nobody's way.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise errors.UnknownError(
+                None,
+                None,
+                f"Could not start gRPC server on {address}: {error.strerror}. Is another server, "
+                "or an earlier one that is still alive, on this port?",
+            ) from None
