@@ -100,13 +100,15 @@ def dense(inputs, fan_in, units, name):
 def find_task():
     """Return the cluster, the job's name and the task's index; the cluster is empty when alone."""
     by_flags = FLAGS.job_name or FLAGS.ps_hosts or FLAGS.worker_hosts
-    given = f"--job_name={FLAGS.job_name} --task_index={FLAGS.task_index}: " if by_flags else ""
+    given = f"--job_name={FLAGS.job_name} --task_index={FLAGS.task_index}"
+    source = given if by_flags else "TF_CONFIG"
     try:
         cluster, job_name, task_index = task_of_flags() if by_flags else task_of_environment()
         if cluster:
             cluster.task_address(job_name, task_index)
     except (ValueError, TypeError) as error:
-        give_up(f"cannot tell which task this is: {given}{error}")
+        fault = str(error) if source in str(error) else f"{source}: {error}"
+        give_up(f"cannot tell which task this is: {fault}")
     return cluster, job_name, task_index
 
 
@@ -126,7 +128,7 @@ def task_of_environment():
     if not cluster:
         return cluster, "worker", 0
     if resolver.task_type is None:
-        raise ValueError("TF_CONFIG has a cluster, but no task")
+        raise ValueError("there is a cluster, but no task")
     return cluster, resolver.task_type, resolver.task_id
 
 
