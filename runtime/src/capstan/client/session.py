@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from capstan.services import targets
 from capstan.transport import interfaces
 
 Array = np.ndarray[Any, Any]
+Answer = TypeVar("Answer")
 
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
 _NO_OPTIONS = interfaces.StepOptions()
@@ -120,15 +121,25 @@ class Session:
         step = _NO_OPTIONS
         if options is not None and options.timeout_in_ms:
             step = interfaces.StepOptions(timeout_ms=options.timeout_in_ms)
-        found = self._step(resolved, values, step)
-        return resolved.rebuild(
-            {tensor: _present(value) for tensor, value in zip(resolved.tensors, found, strict=True)}
+        found = self._call(
+            lambda handle: self._master.run_step(
+                handle, values, resolved.fetch_names, resolved.target_names, step
+            )
         )
+        return _rebuilt(resolved, found)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """Return a function of the values of `feed_list`, positional, that runs `fetches`."""
+        """Return a function of the values of `feed_list`, positional, that runs `fetches`.
+
+        With `accept_options` it also takes `options` and `run_metadata`, as `run`.
+
+        Raises:
+            TypeError: `feed_list` is no list, or a call brings more or fewer values than it names.
+        """
+        if feed_list is not None and not isinstance(feed_list, list | tuple):
+            raise TypeError(f"Argument `feed_list` must be a list. Received: feed_list={feed_list}")
         keys = list(feed_list or ())
 
         def call(*values: Any, **options: Any) -> Any:
@@ -137,6 +148,47 @@ class Session:
             return self.run(fetches, dict(zip(keys, values, strict=True)), **options)
 
         return call if accept_options else lambda *values: call(*values)
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
+        """Begin a step that is fed and fetched in portions; returns its handle.
+
+        `fetches` is all that will be fetched or run, `feeds` the tensors that will be fed.
+
+        Raises:
+            RuntimeError, TypeError, ValueError: as `run`.
+            InvalidArgumentError: nothing is asked for, or a tensor is both fed and fetched.
+        """
+        self._check_open()
+        resolved = self._resolve(fetches, dict.fromkeys(feeds or ()))
+        return self._call(
+            lambda handle: self._master.partial_run_setup(
+                handle, resolved.feed_names, resolved.fetch_names, resolved.target_names
+            )
+        )
+
+    def partial_run(
+        self, handle: str, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
+    ) -> Any:
+        """Feed a portion of a step and return what can be computed with it, as `run` does.
+
+        Every feed may be fed once and every fetch fetched once; nothing runs twice.
+
+        Raises:
+            InvalidArgumentError: a feed or fetch that was not announced or comes again, a fetch
+                that waits for a feed, or no such step.
+            RuntimeError: operations among the fetches; the setup named those. Else as `run`.
+        """
+        self._check_open()
+        resolved = self._resolve(fetches, feed_dict)
+        if resolved.target_names:
+            raise RuntimeError("partial_run() requires empty target_list.")
+        values = self._values(resolved, feed_dict)
+        found = self._call(
+            lambda session: self._master.partial_run(
+                session, handle, values, resolved.fetch_names, _NO_OPTIONS
+            )
+        )
+        return _rebuilt(resolved, found)
 
     def list_devices(self) -> list[interfaces.Device]:
         """The devices of the cluster that this session may use."""
@@ -226,14 +278,10 @@ class Session:
             for name, tensor, value in zip(resolved.feed_names, resolved.feeds, given, strict=True)
         }
 
-    def _step(
-        self, resolved: _Run, values: Mapping[str, Array], options: interfaces.StepOptions
-    ) -> list[Array]:
+    def _call(self, call: Callable[[str], Answer]) -> Answer:
+        """Call the master with the session's handle, once it has the whole graph."""
         try:
-            handle = self._extend()
-            return self._master.run_step(
-                handle, values, resolved.fetch_names, resolved.target_names, options
-            )
+            return call(self._extend())
         except errors.OpError as fault:
             raise self._located(fault) from None
 
@@ -283,6 +331,12 @@ class InteractiveSession(Session):
     def _enter_default(self) -> Iterator[None]:
         with defaults.SESSIONS.entered(self, "session", nested=False):
             yield
+
+
+def _rebuilt(resolved: _Run, found: Sequence[Array]) -> Any:
+    return resolved.rebuild(
+        {tensor: _present(value) for tensor, value in zip(resolved.tensors, found, strict=True)}
+    )
 
 
 def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:

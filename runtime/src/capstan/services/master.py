@@ -97,9 +97,55 @@ class Master:
         """
         session = self._session(handle)
         asked = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
-        limit = options.timeout_ms or session.settings.operation_timeout_ms
-        deadline = time.monotonic() + limit / 1000 if limit else None
-        return session.run(asked, list(feeds.values()), deadline)
+        return session.run(asked, list(feeds.values()), _deadline(session, options))
+
+    def make_callable(
+        self,
+        handle: str,
+        feeds: Sequence[str],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: interfaces.StepOptions,
+    ) -> int:
+        """Remember a signature of a session, as `master_session.MasterSession.make_callable`."""
+        asked = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
+        return self._session(handle).make_callable(asked, options)
+
+    def run_callable(
+        self, handle: str, callable_handle: int, feeds: Sequence[Array]
+    ) -> list[Array]:
+        """Run a remembered signature with `feeds` in its order, as `run_step`."""
+        session = self._session(handle)
+        asked, options = session.callable(callable_handle)
+        if len(feeds) != len(asked.feeds):
+            raise errors.InvalidArgumentError(
+                None, None, f"Expected {len(asked.feeds)} feeds, but got {len(feeds)}"
+            )
+        return session.run(asked, feeds, _deadline(session, options))
+
+    def release_callable(self, handle: str, callable_handle: int) -> None:
+        """Forget a remembered signature."""
+        self._session(handle).release_callable(callable_handle)
+
+    def partial_run_setup(
+        self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
+    ) -> str:
+        """Begin a partial run, as `master_session.MasterSession.partial_run_setup`."""
+        asked = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
+        return self._session(handle).partial_run_setup(asked)
+
+    def partial_run(
+        self,
+        handle: str,
+        partial_run_handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        options: interfaces.StepOptions,
+    ) -> list[Array]:
+        """Feed and fetch a portion of a partial run; as `run_step`."""
+        session = self._session(handle)
+        deadline = _deadline(session, options)
+        return session.partial_run(partial_run_handle, feeds, fetches, deadline)
 
     def close_session(self, handle: str) -> None:
         """End a session; steps in flight raise CancelledError."""
@@ -172,6 +218,13 @@ class Master:
                 )
                 complain = now + _COMPLAIN_SECONDS
             pause.wait(_POLL_SECONDS)
+
+
+def _deadline(
+    session: master_session.MasterSession, options: interfaces.StepOptions
+) -> float | None:
+    limit = options.timeout_ms or session.settings.operation_timeout_ms
+    return time.monotonic() + limit / 1000 if limit else None
 
 
 def _unknown(handle: str) -> errors.AbortedError:

@@ -4,6 +4,8 @@ graph -> place (at Create and Extend) -> per signature: prune -> simplify -> pru
       -> register with each task -> steps
 """
 
+import functools
+import itertools
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -15,11 +17,11 @@ import numpy as np
 from capstan import errors
 from capstan.core import config, devices, node
 from capstan.executor import fold
-from capstan.graph import infer, prune, simplify
+from capstan.graph import infer, portion, prune, simplify
 from capstan.kernels import registry
 from capstan.partition import partition, parts
 from capstan.placement import place
-from capstan.services import signature, step, worker
+from capstan.services import partial_run, signature, step, worker
 from capstan.transport import interfaces
 
 Array = np.ndarray[Any, Any]
@@ -62,6 +64,10 @@ class MasterSession:
             settings.allow_soft_placement,
         )
         self._compiled: dict[signature.Signature, signature.Variants] = {}
+        self._portions: dict[object, tuple[portion.Portion, signature.Variants]] = {}
+        self._handles = itertools.count(1)
+        self._partial: dict[str, partial_run.PartialRun] = {}
+        self._callables: dict[int, tuple[signature.Signature, interfaces.StepOptions]] = {}
 
     def extend(self, nodes: Sequence[node.Node]) -> None:
         """Add nodes and place them; nodes that cannot be placed fail the steps that need them.
@@ -97,6 +103,90 @@ class MasterSession:
             variants = self._compiled.setdefault(asked, made)
         return variants.run(feeds, self._steps, deadline)
 
+    def make_callable(self, asked: signature.Signature, options: interfaces.StepOptions) -> int:
+        """Remember a signature; returns its handle.
+
+        Raises:
+            NotFoundError, InvalidArgumentError: the graph has nothing of that name, or a cycle.
+        """
+        edges = [node.parse_tensor(name) for name in asked.fetches]
+        with self._lock:
+            prune.prune(
+                self._nodes, list(map(node.parse_tensor, asked.feeds)), edges, asked.targets
+            )
+            handle = next(self._handles)
+            self._callables[handle] = asked, options
+        return handle
+
+    def callable(self, handle: int) -> tuple[signature.Signature, interfaces.StepOptions]:
+        """Return what was remembered.
+
+        Raises:
+            InvalidArgumentError: no such handle.
+        """
+        found = self._callables.get(handle)
+        if found is None:
+            raise errors.InvalidArgumentError(None, None, f"No such callable handle: {handle}")
+        return found
+
+    def release_callable(self, handle: int) -> None:
+        """Forget a remembered signature, where there is one."""
+        self._callables.pop(handle, None)
+
+    def partial_run_setup(self, asked: signature.Signature) -> str:
+        """Begin a partial run of a signature; returns its handle.
+
+        Raises:
+            NotFoundError, InvalidArgumentError: as `portion.plan`.
+        """
+        feeds, fetches = (
+            tuple(map(node.parse_tensor, names)) for names in (asked.feeds, asked.fetches)
+        )
+        with self._lock:
+            whole = portion.plan(self._nodes, feeds, fetches, asked.targets)
+            handle = str(next(self._handles))
+            self._partial[handle] = partial_run.PartialRun(whole, self._portion)
+        return handle
+
+    def partial_run(
+        self,
+        handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        deadline: float | None,
+    ) -> list[Array]:
+        """Run a portion, as `partial_run.PartialRun.run`.
+
+        Raises:
+            InvalidArgumentError: no such partial run, or it is over.
+        """
+        mine = self._partial.get(handle)
+        if mine is None:
+            raise partial_run.no_such_run()
+        fed = {node.parse_tensor(name): value for name, value in feeds.items()}
+        try:
+            return mine.run(fed, list(map(node.parse_tensor, fetches)), self._steps, deadline)
+        finally:
+            if mine.is_over:
+                self._partial.pop(handle, None)
+
+    def _portion(
+        self, whole: portion.Plan, ran: frozenset[str], now: frozenset[str]
+    ) -> tuple[portion.Portion, signature.Variants]:
+        """Return a portion and what was compiled for it, the same for every run that gets there."""
+        key = (whole.feeds, whole.fetches, whole.targets, ran, now)
+        known = self._portions.get(key)
+        if known is None:
+            todo = portion.portion(whole, ran, now)
+            asked = signature.Signature(
+                tuple(edge.tensor for edge in todo.feeds),
+                tuple(edge.tensor for edge in todo.fetches),
+                todo.targets,
+            )
+            made = signature.Variants(asked, functools.partial(self._compile, todo.nodes))
+            known = self._portions.setdefault(key, (todo, made))
+        return known
+
     def compile(
         self,
         asked: signature.Signature,
@@ -104,10 +194,19 @@ class MasterSession:
         deadline: float | None,
     ) -> step.CompiledStep:
         """Compile a signature for feeds of the given dtypes and shapes, and register the parts."""
+        return self._compile(self._nodes, asked, facts, deadline)
+
+    def _compile(
+        self,
+        graph: Mapping[str, node.Node],
+        asked: signature.Signature,
+        facts: Mapping[node.Edge, infer.Fed],
+        deadline: float | None,
+    ) -> step.CompiledStep:
         edges = [node.parse_tensor(name) for name in asked.fetches]
         fetches = [edge for edge in edges if edge not in facts]
         with self._lock:
-            nodes = prune.prune(self._nodes, list(facts), edges, asked.targets)
+            nodes = prune.prune(graph, list(facts), edges, asked.targets)
             self._check(nodes)
             placed = {
                 name: replace(item, device=self._placement.devices[name])

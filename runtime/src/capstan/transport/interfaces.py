@@ -116,6 +116,48 @@ class MasterApi(Protocol):
     ) -> list[Array]:
         """Run what `fetches` (`node:index`) and `targets` (`node`) need; returns copies."""
 
+    def make_callable(
+        self,
+        handle: str,
+        feeds: Sequence[str],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: StepOptions,
+    ) -> int:
+        """Remember what a step names; returns a handle of it, good for this session.
+
+        Raises:
+            NotFoundError, InvalidArgumentError: the graph has nothing of that name.
+        """
+
+    def run_callable(
+        self, handle: str, callable_handle: int, feeds: Sequence[Array]
+    ) -> list[Array]:
+        """Run a step that was remembered, its feeds in order; returns copies of its fetches."""
+
+    def release_callable(self, handle: str, callable_handle: int) -> None:
+        """Forget a step that was remembered, if there is one of this handle."""
+
+    def partial_run_setup(
+        self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
+    ) -> str:
+        """Begin a step that is fed and fetched in portions; returns its handle."""
+
+    def partial_run(
+        self,
+        handle: str,
+        partial_run_handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        options: StepOptions,
+    ) -> list[Array]:
+        """Feed a portion, run what waits for nothing more, and return copies of `fetches`.
+
+        Raises:
+            InvalidArgumentError: a feed or fetch that was not announced or comes again, a fetch
+                that waits for a feed, or no such partial run.
+        """
+
     def close_session(self, handle: str) -> None:
         """End a session; steps in flight raise CancelledError."""
 

@@ -69,6 +69,29 @@ class Recorder:
         fed = {name: value.tolist() for name, value in feeds.items()}
         return self._note("run", handle, fed, list(fetches), list(targets), options)  # type: ignore[no-any-return]
 
+    def make_callable(self, *named: Any) -> int:
+        return self._note("make", *named)  # type: ignore[no-any-return]
+
+    def run_callable(self, handle: str, number: int, feeds: Sequence[Any]) -> list[Any]:
+        return self._note("call", handle, number, [value.tolist() for value in feeds])  # type: ignore[no-any-return]
+
+    def release_callable(self, handle: str, number: int) -> None:
+        self._note("release", handle, number)
+
+    def partial_run_setup(self, *named: Any) -> str:
+        return self._note("setup", *named)  # type: ignore[no-any-return]
+
+    def partial_run(
+        self,
+        handle: str,
+        partial: str,
+        feeds: Mapping[str, Any],
+        fetches: Sequence[str],
+        options: interfaces.StepOptions,
+    ) -> list[Any]:
+        fed = {name: value.tolist() for name, value in feeds.items()}
+        return self._note("portion", handle, partial, fed, list(fetches), options)  # type: ignore[no-any-return]
+
     def close_session(self, handle: str) -> None:
         self._note("close", handle)
 
@@ -152,6 +175,70 @@ def test_a_step_carries_feeds_and_fetches(master: client.GrpcMaster, task: Recor
     assert task.asked == [
         ("run", "h", {"x:0": [0, 1, 2], "s:0": b"bytes"}, ["y:0", "w:1"], ["train"], options)
     ]
+
+
+def test_a_step_may_be_remembered_run_and_forgotten(
+    master: client.GrpcMaster, task: Recorder
+) -> None:
+    options = interfaces.StepOptions(timeout_ms=700)
+    task.answer = 2**40
+    assert master.make_callable("h", ["x:0", "s:0"], ["y:0"], ["train"], options) == 2**40
+    task.answer = [np.array([1, 2]), np.array(b"word", object)]
+    numbers, word = master.run_callable("h", 2**40, [np.arange(3), np.array([b"s"], object)])
+    assert (numbers.tolist(), word.tolist()) == ([1, 2], b"word")
+    master.release_callable("h", 2**40)
+    assert task.asked == [
+        ("make", "h", ["x:0", "s:0"], ["y:0"], ["train"], options),
+        ("call", "h", 2**40, [[0, 1, 2], [b"s"]]),
+        ("release", "h", 2**40),
+    ]
+
+
+def test_a_step_may_be_fed_and_fetched_in_portions(
+    master: client.GrpcMaster, task: Recorder
+) -> None:
+    task.answer = "17"
+    assert master.partial_run_setup("h", ["x:0"], ["y:0"], ["train"]) == "17"
+    task.answer = [np.float32(2)]
+    options = interfaces.StepOptions(timeout_ms=700)
+    assert master.partial_run("h", "17", {"x:0": np.array(1)}, ["y:0"], options) == [2]
+    assert task.asked == [
+        ("setup", "h", ["x:0"], ["y:0"], ["train"]),
+        ("portion", "h", "17", {"x:0": 1}, ["y:0"], options),
+    ]
+
+
+def test_a_callable_that_connects_tensors_is_refused(address: str) -> None:
+    request = wire.MakeCallableRequest()
+    request.options.tensor_connection.add(from_tensor="a:0", to_tensor="b:0")
+    with channels.open_channel(address) as channel:
+        make = channels.method(channel, channels.MASTER, "MakeCallable")
+        with pytest.raises(grpc.RpcError, match=r"UNIMPLEMENTED(.|\n)*feed the tensor 'b:0'"):
+            make(request)
+
+
+@pytest.mark.parametrize("name, answer", [("MakeCallable", 41), ("PartialRunSetup", "41")])
+def test_what_gives_a_handle_gives_the_same_one_again(
+    address: str, task: Recorder, name: str, answer: Any
+) -> None:
+    request = getattr(wire, f"{name}Request")(session_handle="h", request_id=5)
+    with channels.open_channel(address) as channel:
+        ask = channels.method(channel, channels.MASTER, name)
+        task.answer = answer
+        first = ask(request)
+        task.answer = None
+        assert ask(request) == first
+    assert len(task.asked) == 1
+
+
+def test_an_error_comes_again_with_the_same_request(address: str, task: Recorder) -> None:
+    task.answer = errors.UnavailableError(None, None, "ps is away")
+    with channels.open_channel(address) as channel:
+        call = channels.method(channel, channels.MASTER, "RunCallable")
+        for _ in range(3):
+            with pytest.raises(grpc.RpcError, match="ps is away"):
+                call(wire.RunCallableRequest(session_handle="h", request_id=6))
+    assert len(task.asked) == 1
 
 
 def test_large_tensors_travel_in_a_step(master: client.GrpcMaster, task: Recorder) -> None:

@@ -14,7 +14,7 @@ import grpc
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, graph_def, node
+from capstan.core import config, graph_def, node, tensor_proto
 from capstan.partition import parts
 from capstan.transport import interfaces
 from capstan.transport.grpc import channels, codec, status, tunnel, wire
@@ -103,13 +103,67 @@ class GrpcMaster(interfaces.MasterApi):
         targets: Sequence[str],
         options: interfaces.StepOptions,
     ) -> list[Array]:
+        return self._run(handle, feeds, fetches, options, target=targets)
+
+    def make_callable(
+        self,
+        handle: str,
+        feeds: Sequence[str],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: interfaces.StepOptions,
+    ) -> int:
+        named = wire.CallableOptions(feed=feeds, fetch=fetches, target=targets)
+        named.run_options.timeout_in_ms = options.timeout_ms
+        request = wire.MakeCallableRequest(session_handle=handle, options=named)
+        return int(self._service.call("MakeCallable", request).handle)
+
+    def run_callable(
+        self, handle: str, callable_handle: int, feeds: Sequence[Array]
+    ) -> list[Array]:
+        request = wire.RunCallableRequest(
+            session_handle=handle, handle=callable_handle, feed=map(tensor_proto.make, feeds)
+        )
+        response = self._service.call("RunCallable", request)
+        return [tensor_proto.ndarray(value) for value in response.fetch]
+
+    def release_callable(self, handle: str, callable_handle: int) -> None:
+        request = wire.ReleaseCallableRequest(session_handle=handle, handle=callable_handle)
+        self._service.call("ReleaseCallable", request)
+
+    def partial_run_setup(
+        self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
+    ) -> str:
+        request = wire.PartialRunSetupRequest(
+            session_handle=handle, feed=feeds, fetch=fetches, target=targets
+        )
+        return str(self._service.call("PartialRunSetup", request).partial_run_handle)
+
+    def partial_run(
+        self,
+        handle: str,
+        partial_run_handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        options: interfaces.StepOptions,
+    ) -> list[Array]:
+        return self._run(handle, feeds, fetches, options, partial_run_handle=partial_run_handle)
+
+    def _run(
+        self,
+        handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        options: interfaces.StepOptions,
+        **more: Any,
+    ) -> list[Array]:
         request = wire.RunStepRequest(
             session_handle=handle,
             feed=codec.encode_tensors(feeds),
             fetch=fetches,
-            target=targets,
             options=wire.RunOptions(timeout_in_ms=options.timeout_ms),
             store_errors_in_response_body=True,
+            **more,
         )
         response = self._service.call("RunStep", request)
         if response.status_code:

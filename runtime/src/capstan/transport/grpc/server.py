@@ -7,9 +7,20 @@ from typing import Any, Final
 import grpc
 
 from capstan import errors
-from capstan.core import config, graph_def
 from capstan.transport import interfaces
-from capstan.transport.grpc import channels, codec, replay, status, threads, tunnel, wire
+from capstan.transport.grpc import (
+    channels,
+    codec,
+    connections,
+    leases,
+    master_service,
+    status,
+    threads,
+    tunnel,
+    wire,
+)
+
+Answer = Callable[[Any, grpc.ServicerContext], Any]
 
 # A blocked call keeps its thread; four blocked calls must not starve the fifth. They start lazily.
 _MAX_CALLS: Final = 1024
@@ -36,14 +47,16 @@ class ControlServer:
             calls,  # type: ignore[arg-type]  # any executor will do
             options=channels.SERVER_OPTIONS,
         )
-        methods = _methods(_Worker(worker, door).answers())
-        methods[tunnel.METHOD] = tunnel.handler(door.admit)
-        for service, found in (
-            (channels.MASTER, _methods(_Master(master).answers())),
-            (channels.WORKER, methods),
+        self._sessions = leases.Leases(master.close_session)
+        masters = master_service.MasterService(master, self._sessions)
+        workers = _methods(_Worker(worker, door).answers())
+        workers[tunnel.METHOD] = tunnel.handler(door.admit)
+        for service, methods in (
+            (channels.MASTER, _methods(masters.answers())),
+            (channels.WORKER, workers),
         ):
             self._server.add_generic_rpc_handlers(
-                [grpc.method_handlers_generic_handler(service, found)]
+                [grpc.method_handlers_generic_handler(service, methods)]
             )
         try:
             self.port: int = self._server.add_insecure_port(f"{host}:{port}")
@@ -58,80 +71,12 @@ class ControlServer:
     def start(self) -> None:
         """Answer from now on."""
         self._server.start()
+        self._sessions.watch(functools.partial(connections.is_open, port=self.port))
 
     def stop(self) -> None:
         """Give the port back; calls under way are cancelled. Idempotent."""
+        self._sessions.close()
         self._server.stop(grace=None).wait()
-
-
-class _Master:
-    """`tensorflow.MasterService`. Errors of a step go into its response, as TensorFlow's client
-    expects: it would repeat the step after some errors of the call.
-    """
-
-    def __init__(self, master: interfaces.MasterApi) -> None:
-        self._master = master
-        self._steps = replay.Once()
-
-    def answers(self) -> Mapping[str, Callable[[Any], Any]]:
-        """The methods by name."""
-        return {
-            "CreateSession": self._create,
-            "ExtendSession": self._extend,
-            "RunStep": self._run,
-            "CloseSession": self._close,
-            "Reset": self._reset,
-            "ListDevices": self._list,
-        }
-
-    def _create(self, request: Any) -> Any:
-        nodes = graph_def.decode(request.graph_def)
-        settings = config.SessionConfig.from_proto(request.config)
-        handle = self._master.create_session(nodes, settings)
-        return wire.CreateSessionResponse(session_handle=handle, graph_version=0)
-
-    def _extend(self, request: Any) -> Any:
-        version = self._master.extend_session(
-            request.session_handle,
-            graph_def.decode(request.graph_def),
-            request.current_graph_version,
-        )
-        return wire.ExtendSessionResponse(new_graph_version=version)
-
-    def _run(self, request: Any) -> Any:
-        try:
-            return self._steps.run(request.request_id, functools.partial(self._step, request))
-        except errors.OpError as error:
-            if not request.store_errors_in_response_body:
-                raise
-            return wire.RunStepResponse(
-                status_code=error.error_code, status_error_message=error.message
-            )
-
-    def _step(self, request: Any) -> Any:
-        values = self._master.run_step(
-            request.session_handle,
-            codec.decode_tensors(request.feed),
-            list(request.fetch),
-            list(request.target),
-            interfaces.StepOptions(timeout_ms=request.options.timeout_in_ms),
-        )
-        return wire.RunStepResponse(
-            tensor=codec.encode_tensors(dict(zip(request.fetch, values, strict=True))),
-            metadata=wire.RunMetadata(),  # its presence says that this is the last response
-        )
-
-    def _close(self, request: Any) -> Any:
-        self._master.close_session(request.session_handle)
-        return wire.CloseSessionResponse()
-
-    def _reset(self, request: Any) -> Any:
-        self._master.reset(list(request.container))
-        return wire.ResetResponse()
-
-    def _list(self, request: Any) -> Any:
-        devices = self._master.list_devices(request.session_handle)
-        return wire.ListDevicesResponse(local_device=codec.encode_devices(devices))
 
 
 class _Worker:
@@ -141,7 +86,7 @@ class _Worker:
         self._worker = worker
         self._door = door
 
-    def answers(self) -> Mapping[str, Callable[[Any], Any]]:
+    def answers(self) -> Mapping[str, Answer]:
         """The methods by name."""
         return {
             "GetStatus": self._status,
@@ -151,7 +96,7 @@ class _Worker:
             "Connect": self._offer,
         }
 
-    def _status(self, request: Any) -> Any:
+    def _status(self, request: Any, context: grpc.ServicerContext) -> Any:
         found = self._worker.get_status()
         return wire.GetStatusResponse(
             device=codec.encode_devices(found.devices),
@@ -159,25 +104,25 @@ class _Worker:
             protocol_version=found.protocol_version,
         )
 
-    def _register(self, request: Any) -> Any:
+    def _register(self, request: Any, context: grpc.ServicerContext) -> Any:
         graph = self._worker.register_graph(request.session, codec.decode_part(request))
         return wire.RegisterGraphResponse(graph=graph)
 
-    def _deregister(self, request: Any) -> Any:
+    def _deregister(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._worker.deregister_graph(request.session)
         return wire.DeregisterGraphResponse()
 
-    def _cleanup(self, request: Any) -> Any:
+    def _cleanup(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._worker.cleanup_all(list(request.container))
         return wire.CleanupAllResponse()
 
-    def _offer(self, request: Any) -> Any:
+    def _offer(self, request: Any, context: grpc.ServicerContext) -> Any:
         offer = self._door.connect(request.task, request.incarnation, tuple(request.protocol))
         return wire.ConnectResponse(plane=offer.plane, address=offer.address, token=offer.token)
 
 
 def _methods(
-    answers: Mapping[str, Callable[[Any], Any]],
+    answers: Mapping[str, Answer],
 ) -> "dict[str, grpc.RpcMethodHandler[Any, Any]]":
     return {
         name: channels.handler(name, functools.partial(_answer, answer))
@@ -185,10 +130,10 @@ def _methods(
     }
 
 
-def _answer(answer: Callable[[Any], Any], request: Any, context: grpc.ServicerContext) -> Any:
+def _answer(answer: Answer, request: Any, context: grpc.ServicerContext) -> Any:
     """Answer a call, or end it with the status that stands for the error."""
     try:
-        return answer(request)
+        return answer(request, context)
     except errors.OpError as error:
         context.abort(*status.to_status(error))
     except ValueError as error:  # of a message that contradicts itself

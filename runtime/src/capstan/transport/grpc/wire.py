@@ -34,6 +34,15 @@ RunStepRequest         session_handle:string=1 feed:NamedTensorProto*=2 fetch:st
                        store_errors_in_response_body:bool=7 request_id:int64=8
 RunStepResponse        tensor:NamedTensorProto*=1 metadata:RunMetadata=2 status_code:int32=3 \
                        status_error_message:string=4
+PartialRunSetupRequest session_handle:string=1 feed:string*=2 fetch:string*=3 target:string*=4 \
+                       request_id:int64=5
+PartialRunSetupResponse partial_run_handle:string=1
+MakeCallableRequest    session_handle:string=1 options:CallableOptions=2 request_id:int64=3
+MakeCallableResponse   handle:int64=1
+RunCallableRequest     session_handle:string=1 handle:int64=2 feed:TensorProto*=3 request_id:int64=4
+RunCallableResponse    fetch:TensorProto*=1 metadata:RunMetadata=2
+ReleaseCallableRequest session_handle:string=1 handle:int64=2
+ReleaseCallableResponse
 CloseSessionRequest    session_handle:string=1
 CloseSessionResponse
 ResetRequest           container:string*=1 device_filters:string*=2
@@ -68,6 +77,7 @@ ConnectResponse        plane:string=1 address:string=2 token:bytes=3
 
 # What the table borrows, and the files of tensorboard/compat/proto that hold it.
 _BORROWED = {
+    "CallableOptions": "config",
     "ConfigProto": "config",
     "DataType": "types",
     "GraphDef": "graph",

@@ -1,0 +1,149 @@
+"""`tensorflow.MasterService`, as TensorFlow's own client calls it.
+
+Errors of a step go into its response where that has a place for them: the client repeats a call
+that ends with UNAVAILABLE, and a step must not run twice. What has a request id runs once.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import grpc
+
+from capstan import errors
+from capstan.core import config, graph_def, tensor_proto
+from capstan.transport import interfaces
+from capstan.transport.grpc import codec, leases, replay, wire
+
+
+class MasterService:
+    """A master's methods as messages in, messages out."""
+
+    def __init__(self, master: interfaces.MasterApi, sessions: leases.Leases) -> None:
+        """`sessions` learns who calls for which session."""
+        self._master = master
+        self._sessions = sessions
+        self._once = replay.Once()
+
+    def answers(self) -> Mapping[str, Callable[[Any, grpc.ServicerContext], Any]]:
+        """The methods by name."""
+        within = {
+            "ExtendSession": self._extend,
+            "PartialRunSetup": self._partial_run_setup,
+            "RunStep": self._run,
+            "ListDevices": self._list,
+            "MakeCallable": self._make_callable,
+            "RunCallable": self._run_callable,
+            "ReleaseCallable": self._release_callable,
+        }
+        return {
+            **{name: functools.partial(self._within, answer) for name, answer in within.items()},
+            "CreateSession": self._create,
+            "CloseSession": self._close,
+            "Reset": self._reset,
+        }
+
+    def _within(
+        self, answer: Callable[[Any], Any], request: Any, context: grpc.ServicerContext
+    ) -> Any:
+        """Answer a call for a session, and keep the session meanwhile."""
+        self._sessions.renew(request.session_handle, context)
+        return answer(request)
+
+    def _create(self, request: Any, context: grpc.ServicerContext) -> Any:
+        nodes = graph_def.decode(request.graph_def)
+        settings = config.SessionConfig.from_proto(request.config)
+        handle = self._master.create_session(nodes, settings)
+        self._sessions.grant(handle, context)
+        return wire.CreateSessionResponse(session_handle=handle, graph_version=0)
+
+    def _extend(self, request: Any) -> Any:
+        version = self._master.extend_session(
+            request.session_handle,
+            graph_def.decode(request.graph_def),
+            request.current_graph_version,
+        )
+        return wire.ExtendSessionResponse(new_graph_version=version)
+
+    def _run(self, request: Any) -> Any:
+        try:
+            return self._once.run(request.request_id, functools.partial(self._step, request))
+        except errors.OpError as error:
+            if not request.store_errors_in_response_body:
+                raise
+            return wire.RunStepResponse(
+                status_code=error.error_code, status_error_message=error.message
+            )
+
+    def _step(self, request: Any) -> Any:
+        feeds = codec.decode_tensors(request.feed)
+        options = interfaces.StepOptions(timeout_ms=request.options.timeout_in_ms)
+        handle, fetches = request.session_handle, list(request.fetch)
+        if request.partial_run_handle:
+            partial = request.partial_run_handle
+            values = self._master.partial_run(handle, partial, feeds, fetches, options)
+        else:
+            targets = list(request.target)
+            values = self._master.run_step(handle, feeds, fetches, targets, options)
+        return wire.RunStepResponse(
+            tensor=codec.encode_tensors(dict(zip(fetches, values, strict=True))),
+            metadata=wire.RunMetadata(),  # its presence says that this is the last response
+        )
+
+    def _partial_run_setup(self, request: Any) -> Any:
+        begin = functools.partial(
+            self._master.partial_run_setup,
+            request.session_handle,
+            list(request.feed),
+            list(request.fetch),
+            list(request.target),
+        )
+        handle = self._once.run(request.request_id, begin, repeatable=True)
+        return wire.PartialRunSetupResponse(partial_run_handle=handle)
+
+    def _make_callable(self, request: Any) -> Any:
+        options = request.options
+        if options.tensor_connection:
+            raise errors.UnimplementedError(
+                None,
+                None,
+                "A callable cannot connect tensors here (tensor_connection): feed the tensor "
+                f"{options.tensor_connection[0].to_tensor!r} instead",
+            )
+        make = functools.partial(
+            self._master.make_callable,
+            request.session_handle,
+            list(options.feed),
+            list(options.fetch),
+            list(options.target),
+            interfaces.StepOptions(timeout_ms=options.run_options.timeout_in_ms),
+        )
+        handle = self._once.run(request.request_id, make, repeatable=True)
+        return wire.MakeCallableResponse(handle=handle)
+
+    def _run_callable(self, request: Any) -> Any:
+        return self._once.run(request.request_id, functools.partial(self._call, request))
+
+    def _call(self, request: Any) -> Any:
+        feeds = [tensor_proto.ndarray(value) for value in request.feed]
+        values = self._master.run_callable(request.session_handle, request.handle, feeds)
+        return wire.RunCallableResponse(
+            fetch=map(tensor_proto.make, values), metadata=wire.RunMetadata()
+        )
+
+    def _release_callable(self, request: Any) -> Any:
+        self._master.release_callable(request.session_handle, request.handle)
+        return wire.ReleaseCallableResponse()
+
+    def _close(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self._sessions.forget(request.session_handle)
+        self._master.close_session(request.session_handle)
+        return wire.CloseSessionResponse()
+
+    def _reset(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self._master.reset(list(request.container))
+        return wire.ResetResponse()
+
+    def _list(self, request: Any) -> Any:
+        devices = self._master.list_devices(request.session_handle)
+        return wire.ListDevicesResponse(local_device=codec.encode_devices(devices))

@@ -1,0 +1,238 @@
+"""Steps in portions, and steps that are remembered: in process, over links, and over the wire."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import clusters
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import capstan as tf
+from capstan.transport import interfaces
+
+PLACES = ["in process", "cluster", "wire"]
+SERVERS: list[Any] = []
+
+
+def target(place: str) -> str:
+    """A master in this process, one with a ps beside it, or the same over gRPC."""
+    if place == "in process":
+        return ""
+    if not SERVERS:
+        SERVERS.extend(clusters.start(ps=1, worker=1).values())
+    mine = str(SERVERS[-1].target)
+    return mine if place == "cluster" else mine.replace("localhost", "127.0.0.1")
+
+
+@pytest.fixture(params=PLACES)
+def session(request: pytest.FixtureRequest) -> Any:
+    with tf.Graph().as_default(), tf.Session(target(request.param)) as made:
+        yield made
+
+
+def inputs(*names: str) -> list[Any]:
+    return [tf.placeholder(tf.float32, [], name=name) for name in names]
+
+
+def refused(words: str, call: Callable[[], object]) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        call()
+    assert caught.value.message == words
+
+
+def test_a_step_is_fed_and_fetched_in_portions(session: Any) -> None:
+    a, b, c = inputs("a", "b", "c")
+    first = a + b
+    second = first * c
+    for _ in range(3):
+        handle = session.partial_run_setup([first, second], [a, b, c])
+        assert session.partial_run(handle, first, {a: 1, b: 2}) == 3.0
+        assert session.partial_run(handle, {"x": [second]}, {c: 5}) == {"x": [15.0]}
+
+
+def test_a_portion_may_bring_nothing_or_ask_for_nothing(session: Any) -> None:
+    a, b = inputs("a", "b")
+    known, total = tf.constant([1, 2]), a + b
+    handle = session.partial_run_setup([known, total], [a, b])
+    assert session.partial_run(handle, [], {a: 1}) == []
+    assert session.partial_run(handle, known).tolist() == [1, 2]
+    assert session.partial_run(handle, total, {b: 2}) == 3.0
+
+
+# The words are TensorFlow 2.21's, as its own server answers.
+def test_what_a_portion_may_not_do_is_said_in_tensorflows_words(session: Any) -> None:
+    a, b, c = inputs("a", "b", "c")
+    first = tf.add(a, b, name="first")
+    second = tf.multiply(first, c, name="second")
+
+    def begun() -> str:
+        handle = session.partial_run_setup([first, second], [a, b, c])
+        session.partial_run(handle, first, {a: 1, b: 2})
+        return str(handle)
+
+    run, handle = session.partial_run, begun()
+    refused("The fetch first:0 has already been fetched.", lambda: run(handle, first))
+    refused("The feed a:0 has already been fed.", lambda: run(handle, second, {a: 1}))
+    refused(
+        "Fetch c:0 can't be computed from the feeds that have been fed so far.",
+        lambda: run(handle, second),
+    )
+    refused(
+        "The feed first:0 was not specified in partial_run_setup.",
+        lambda: run(handle, second, {c: 1, first: 17}),
+    )
+    other = session.partial_run_setup([first], [a, b])
+    refused(
+        "The fetch second:0 was not specified in partial_run_setup.",
+        lambda: run(other, second, {a: 1, b: 2}),
+    )
+    # None of that did harm.
+    assert run(handle, second, {c: 5}) == 15.0
+    for gone in (handle, "unheard of"):
+        refused(
+            "Must run PartialRunSetup before performing partial runs",
+            lambda gone=gone: run(gone, second),  # type: ignore[misc]
+        )
+    refused(
+        "Must specify at least one target to fetch or execute.",
+        lambda: session.partial_run_setup([], [a]),
+    )
+    refused("a:0 is both fed and fetched.", lambda: session.partial_run_setup([first, a], [a, b]))
+    with pytest.raises(RuntimeError, match="requires empty target_list"):
+        run(begun(), second.op, {c: 1})
+
+
+def test_a_change_happens_once_and_before_what_waits_for_it(session: Any) -> None:
+    with tf.device("/job:ps/task:0" if session.sess_str else ""):
+        variable = tf.Variable(1.0)
+        delta, scale = inputs("delta", "scale")
+        change = tf.assign_add(variable, delta)
+        with tf.control_dependencies([change]):
+            after = tf.identity(variable) * scale
+        through = change * scale
+    session.run(tf.global_variables_initializer())
+    handle = session.partial_run_setup([after, through], [delta, scale])
+    session.partial_run(handle, [], {delta: 2})
+    assert session.run(variable) == 3.0
+    assert session.partial_run(handle, [after, through], {scale: 10}) == [30.0, 30.0]
+    assert session.run(variable) == 3.0
+
+
+def test_targets_run_with_the_portion_that_completes_them(session: Any) -> None:
+    variable = tf.Variable(0.0)
+    a, b = inputs("a", "b")
+    change = tf.assign(variable, a + b)
+    session.run(tf.global_variables_initializer())
+    handle = session.partial_run_setup([change.op, a + 1.0], [a, b])
+    session.partial_run(handle, [], {a: 1})
+    assert session.run(variable) == 0.0
+    session.partial_run(handle, [], {b: 2})
+    assert session.run(variable) == 3.0
+
+
+def test_a_portion_that_fails_ends_the_run(session: Any) -> None:
+    a = tf.placeholder(tf.float32, [None])
+    b = tf.placeholder(tf.float32, [None])
+    total = tf.add(a, b, name="total")
+    handle = session.partial_run_setup([total], [a, b])
+    session.partial_run(handle, [], {a: [1, 2]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible shapes") as caught:
+        session.partial_run(handle, total, {b: [1, 2, 3]})
+    assert caught.value.op is total.op
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Must run PartialRunSetup"):
+        session.partial_run(handle, total)
+
+
+def test_arrays_between_portions_are_the_callers_own(session: Any) -> None:
+    a = tf.placeholder(tf.float32, [3])
+    b = tf.placeholder(tf.float32, [3])
+    double = a + a
+    both = a + double + b
+    handle = session.partial_run_setup([double, both], [a, b])
+    mine = np.ones(3, np.float32)
+    got = session.partial_run(handle, double, {a: mine})
+    mine[:] = 100
+    got[:] = 100
+    assert session.partial_run(handle, both, {b: np.zeros(3)}).tolist() == [3.0, 3.0, 3.0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_portions_give_what_one_step_gives_and_run_nothing_twice(data: st.DataObject) -> None:
+    with tf.Graph().as_default(), tf.Session(target("cluster")) as session:
+        feeds = inputs(*(f"f{number}" for number in range(data.draw(st.integers(1, 4)))))
+        tensors, counters = list(feeds), []
+        for number in range(data.draw(st.integers(1, 10))):
+            task = data.draw(st.sampled_from(["/job:ps/task:0", "/job:worker/task:0"]))
+            some = st.sampled_from(tensors)
+            with tf.device(task), tf.control_dependencies([data.draw(some).op]):
+                made = data.draw(some) * 0.5 + data.draw(some)
+                if data.draw(st.booleans()):
+                    counters.append(tf.Variable(0.0, name=f"count{number}"))
+                    change = tf.assign_add(counters[-1], 1.0)
+                    made = made + change if data.draw(st.booleans()) else made
+                    with tf.control_dependencies([change]):
+                        made = tf.identity(made)
+            tensors.append(made)
+        fetches = tensors[len(feeds) :]
+        values = {feed: float(place + 1) for place, feed in enumerate(feeds)}
+        session.run(tf.global_variables_initializer())
+        expected = session.run(fetches, values)
+        session.run(tf.global_variables_initializer())
+        handle = session.partial_run_setup(fetches, feeds)
+        for feed in data.draw(st.permutations(feeds)):
+            session.partial_run(handle, [], {feed: values[feed]})
+        assert session.partial_run(handle, fetches) == expected
+        assert session.run(counters) == [1.0] * len(counters)
+
+
+def test_a_callable_takes_its_feeds_in_order(session: Any) -> None:
+    a, b = inputs("a", "b")
+    less = session.make_callable(a - b, [a, b])
+    assert [less(3, 1), less(1, 3)] == [2.0, -2.0]
+    with pytest.raises(TypeError, match="takes 2 values, but got 1"):
+        less(1)
+    with pytest.raises(TypeError, match="`feed_list` must be a list"):
+        session.make_callable(a, feed_list=a)
+
+
+@pytest.mark.parametrize("place", ["cluster", "wire"])
+def test_a_master_remembers_steps_until_they_are_released(place: str) -> None:
+    options = interfaces.StepOptions()
+    with tf.Graph().as_default(), tf.Session(target(place)) as session:
+        a, b = inputs("a", "b")
+        tf.subtract(a, b, name="less")
+        session.run(tf.constant(1))
+        master, handle = session._master, session._handle
+        less = master.make_callable(handle, ["a:0", "b:0"], ["less:0"], [], options)
+        for value in (3, 1):
+            fed = [np.float32(value), np.float32(1)]
+            assert master.run_callable(handle, less, fed) == [value - 1]
+        refused(
+            "Expected 2 feeds, but got 1",
+            lambda: master.run_callable(handle, less, [np.float32(1)]),
+        )
+        with pytest.raises(tf.errors.NotFoundError, match="nobody"):
+            master.make_callable(handle, [], ["nobody:0"], [], options)
+        master.release_callable(handle, less)
+        master.release_callable(handle, less)
+        refused(f"No such callable handle: {less}", lambda: master.run_callable(handle, less, fed))
+        with pytest.raises(tf.errors.AbortedError, match="is not found"):
+            master.run_callable("gone", less, fed)
+
+
+def test_portions_of_one_run_take_turns(session: Any) -> None:
+    feeds = inputs(*"abcdefgh")
+    total = tf.add_n(feeds)
+    handle = session.partial_run_setup([total], feeds)
+    threads = [
+        threading.Thread(target=session.partial_run, args=(handle, [], {feed: 1})) for feed in feeds
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert session.partial_run(handle, total) == 8.0

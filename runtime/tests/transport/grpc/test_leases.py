@@ -1,0 +1,182 @@
+"""Sessions whose clients are gone: who is, who is only quiet, and what the kernel knows."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+import clusters
+import pytest
+
+import capstan as tf
+from capstan.transport.grpc import connections, leases
+
+SOURCES = pathlib.Path(__file__).parents[3] / "src"
+PEER = "ipv4:10.0.0.1:5000"
+CLIENT = """
+import sys, time
+import capstan as tf
+session = tf.Session(sys.argv[1])
+print(session.run(tf.constant(7.0)), flush=True)
+sys.stdin.read()
+"""
+
+
+class Call:
+    """A call under way, as a server sees it."""
+
+    def __init__(self, peer: str = PEER) -> None:
+        self._peer = peer
+        self._callbacks: list[Any] = []
+        self.is_over = False
+
+    def peer(self) -> str:
+        return self._peer
+
+    def add_callback(self, callback: Any) -> bool:
+        self._callbacks.append(callback)
+        return not self.is_over
+
+    def end(self) -> None:
+        self.is_over = True
+        for callback in self._callbacks:
+            callback()
+
+
+class Sessions:
+    """Leases over sessions that are only names."""
+
+    def __init__(self) -> None:
+        self.closed: list[str] = []
+        self.leases = leases.Leases(self.closed.append)
+        self.now = time.monotonic()
+
+    def created(self, handle: str) -> None:
+        call: Any = Call()
+        self.leases.grant(handle, call)
+        call.end()
+
+    def after(self, seconds: float, connected: bool | None) -> list[str]:
+        self.now += seconds
+        self.leases.sweep(self.now, lambda peer: connected)
+        return self.closed
+
+
+@pytest.fixture
+def sessions() -> Sessions:
+    return Sessions()
+
+
+def test_a_client_that_is_connected_keeps_its_session(sessions: Sessions) -> None:
+    sessions.created("a")
+    for _ in range(30):
+        assert sessions.after(3600, connected=True) == []
+
+
+def test_a_client_that_is_gone_loses_its_session_after_a_minute(sessions: Sessions) -> None:
+    sessions.created("a")
+    assert sessions.after(600, connected=True) == []
+    assert sessions.after(50, connected=False) == []
+    assert sessions.after(20, connected=False) == ["a"]
+    assert sessions.after(600, connected=False) == ["a"]
+
+
+def test_a_client_that_comes_back_keeps_its_session(sessions: Sessions) -> None:
+    sessions.created("a")
+    assert sessions.after(50, connected=False) == []
+    assert sessions.after(5, connected=True) == []
+    assert sessions.after(55, connected=False) == []
+
+
+def test_a_client_that_grpc_hung_up_on_keeps_its_session_for_a_day(sessions: Sessions) -> None:
+    sessions.created("a")
+    assert sessions.after(29 * 60, connected=True) == []
+    assert sessions.after(12 * 3600, connected=False) == []
+    assert sessions.after(12 * 3600, connected=False) == ["a"]
+
+
+def test_a_client_that_cannot_be_seen_keeps_its_session_for_a_day(sessions: Sessions) -> None:
+    sessions.created("a")
+    assert sessions.after(23 * 3600, connected=None) == []
+    assert sessions.after(3601, connected=None) == ["a"]
+
+
+def test_a_call_under_way_keeps_its_session(sessions: Sessions) -> None:
+    sessions.created("a")
+    call: Any = Call()
+    sessions.leases.renew("a", call)
+    assert sessions.after(48 * 3600, connected=False) == []
+    call.end()
+    assert sessions.after(0, connected=False) == ["a"]
+
+
+def test_a_call_that_ended_before_it_was_noted_keeps_nothing(sessions: Sessions) -> None:
+    sessions.created("a")
+    late: Any = Call()
+    late.is_over = True
+    sessions.leases.renew("a", late)
+    assert sessions.after(61, connected=False) == ["a"]
+
+
+def test_a_session_that_was_closed_is_left_alone(sessions: Sessions) -> None:
+    sessions.created("a")
+    sessions.leases.forget("a")
+    stranger: Any = Call()
+    sessions.leases.renew("unheard of", stranger)
+    assert sessions.after(48 * 3600, connected=False) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists connections in /proc")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_the_kernel_knows_whether_a_connection_stands(host: str, eventually: Any) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as door:
+        port = door.getsockname()[1]
+        near = socket.create_connection((host, port))
+        far, (_, number, *_) = door.accept()
+        quoted = f"ipv6:%5B{host}%5D:{number}" if ":" in host else f"ipv4:{host}:{number}"
+        assert connections.is_open(quoted, port) is True
+        assert connections.is_open(quoted, port + 1) is False
+        near.close()
+        eventually(lambda: connections.is_open(quoted, port) is False)
+        far.close()
+
+
+@pytest.mark.parametrize("peer", ["unix:", "unix:/tmp/x", "ipv4:nonsense", "ipv4:1.2.3:x", ""])
+def test_a_peer_without_an_address_is_unknown(peer: str) -> None:
+    assert connections.is_open(peer, 1) is None
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists connections in /proc")
+def test_the_session_of_a_killed_client_is_closed(eventually: Any) -> None:
+    (server,) = clusters.start(worker=1).values()
+    held: Any = server
+    client = subprocess.Popen(
+        [sys.executable, "-c", CLIENT, server.target],
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with client, tf.Graph().as_default(), tf.Session(server.target) as mine:
+        mine.run(tf.constant(1.0))
+        assert client.stdout is not None
+        assert client.stdout.readline() == b"7.0\n"
+        port = held._control.port
+        table = held._control._sessions
+
+        def after_a_minute() -> int:
+            soon = time.monotonic() + leases.GONE_S
+            table.sweep(soon, lambda peer: connections.is_open(peer, port))
+            return len(held.master._sessions)
+
+        assert after_a_minute() == 2
+        client.send_signal(signal.SIGKILL)
+        client.wait()
+        eventually(lambda: after_a_minute() == 1)
+        assert mine.run(tf.constant(2.0)) == 2.0
+    server.stop()
