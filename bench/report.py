@@ -92,7 +92,10 @@ def _circumstances(lines: Sequence[Line], load: float) -> Iterable[str]:
         f"{time.strftime('%d %B %Y', time.gmtime())}; Capstan at {_commit()}; "
         f"{lines[0]['rounds']} rounds a side"
     )
-    yield f"{os.cpu_count()} cores: {_processor()}; {platform.system()} {platform.release()}; load average before {load:.1f}"
+    yield (
+        f"{os.cpu_count()} cores: {_processor()}; {platform.system()} {platform.release()}; "
+        f"load average before {load:.1f}"
+    )
     installed = [
         f"{name} {importlib.metadata.version(name)}"
         for name, module in _PACKAGES.items()
