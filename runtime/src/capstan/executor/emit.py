@@ -63,7 +63,10 @@ class _Emission:
         self.refs: set[node.Edge] = set()
         self.constants: dict[node.Edge, Any] = {}
         self.flags: dict[node.Edge, str] = {}
-        self.guards = guards.Guards(edge for m in part.incoming for edge in m.conditional)
+        self.fed = frozenset(part.feeds)
+        self.guards = guards.Guards(
+            self.fed, (edge for message in part.incoming for edge in message.conditional)
+        )
         self.orders = [
             schedule.reads_first([item for item in part.nodes if part.legs[item.name] == leg])
             for leg in state.segment_legs(part)
@@ -151,8 +154,9 @@ class _Emission:
     def _node(self, item: node.Node) -> None:
         edge = node.Edge(item.name)
         if item.op == "Const":
-            self.constants[edge] = item.attrs["value"]
-            self.values[edge] = self.out.bind(item.attrs["value"])
+            if edge not in self.fed:
+                self.constants[edge] = item.attrs["value"]
+                self.values[edge] = self.out.bind(item.attrs["value"])
         elif item.op in guards.SWITCHES:
             self._switch(item)
         elif item.op in guards.MERGES:
@@ -167,6 +171,8 @@ class _Emission:
         outputs = bound.outputs
         if not item.inputs and len(outputs) == 1 and _stands_for_a_variable(*outputs[0]):
             # A variable: found once, used by every step.
+            if edge in self.fed:
+                return
             self.values[edge] = self.cells[edge] = self.out.bind(bound.function())
             if outputs[0][1]:
                 self.refs.add(edge)
@@ -177,6 +183,8 @@ class _Emission:
         text = f"{target}{self._call(item, bound, edges)}"
         self.out.statement(text, item.name, self._condition(self.guards.of(edge)))
         for produced, name, (_, is_ref) in zip(edges, names, outputs, strict=True):
+            if produced in self.fed:
+                continue
             self._hold(produced, name)
             if is_ref:
                 self.refs.add(produced)
@@ -227,7 +235,8 @@ class _Emission:
             self.out.shared.append(flag)
         for index in (0, 1):
             output = node.Edge(item.name, index)
-            self._pass_on(data, output)
+            if output not in self.fed:
+                self._pass_on(data, output)
 
     def _pass_on(self, edge: node.Edge, output: node.Edge) -> None:
         self.values[output] = self.values[edge]
@@ -252,7 +261,8 @@ class _Emission:
             text += f"; {flag} = True" if may_be_dead else ""
             self.out.statement(text, item.name, self._condition(self.guards.of(edge)))
         for index, name in enumerate(names):
-            self._hold(node.Edge(item.name, index), name)
+            if node.Edge(item.name, index) not in self.fed:
+                self._hold(node.Edge(item.name, index), name)
 
     def _merged(self, edge: node.Edge) -> str:
         """A value that may stand for a variable here and for none there: so it is a copy."""

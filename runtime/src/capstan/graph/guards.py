@@ -19,12 +19,15 @@ MERGES = frozenset({"Merge"})
 
 
 class Guards:
-    """The guards of the nodes learnt so far. `arrived` names what comes from elsewhere.
+    """The guards of the nodes learnt so far.
 
-    An arrived tensor, or control edge (index -1), decides by itself whether it lives.
+    `fed` names the tensors that are fed: they live whatever their nodes do. `arrived` names what
+    comes from elsewhere: such a tensor, or control edge (index -1), decides by itself whether it
+    lives.
     """
 
-    def __init__(self, arrived: Iterable[node.Edge] = ()) -> None:
+    def __init__(self, fed: Iterable[node.Edge] = (), arrived: Iterable[node.Edge] = ()) -> None:
+        self._fed = frozenset(fed)
         self._edges: dict[node.Edge, Guard] = {edge: ((edge, True),) for edge in arrived}
         self._nodes: dict[str, Guard] = {}
 
@@ -43,6 +46,8 @@ class Guards:
 
     def of(self, edge: node.Edge) -> Guard:
         """The guard of a tensor, or of a control edge; empty when it always lives."""
+        if edge in self._fed:
+            return ()
         found = self._edges.get(edge)
         return self._nodes.get(edge.node, ()) if found is None else found
 

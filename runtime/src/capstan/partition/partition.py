@@ -27,15 +27,22 @@ class _Draft:
 class _Cut:
     """One partitioning in progress."""
 
-    def __init__(self, nodes: Mapping[str, node.Node], tasks: Mapping[str, str], home: str) -> None:
+    def __init__(
+        self,
+        nodes: Mapping[str, node.Node],
+        tasks: Mapping[str, str],
+        home: str,
+        fed: frozenset[node.Edge],
+    ) -> None:
         self.nodes = nodes
         self.tasks = tasks
         self.home = home
+        self.fed = fed
         self.drafts: dict[str, _Draft] = {}
         self.legs: dict[str, int] = {}
         self.messages: dict[tuple[str, str, int], dict[node.Edge, None]] = {}
         self.conditional: dict[tuple[str, str, int], dict[node.Edge, None]] = {}
-        self.guards = guards.Guards()
+        self.guards = guards.Guards(fed)
 
     def draft(self, task: str) -> _Draft:
         return self.drafts.setdefault(task, _Draft())
@@ -44,10 +51,10 @@ class _Cut:
         item = self.nodes[name]
         return item.op == "Const" and not item.control
 
-    def leg_of(self, item: node.Node, fed: frozenset[node.Edge]) -> int:
+    def leg_of(self, item: node.Node) -> int:
         """One more than the leg of each producer in another task, the same as those in this one."""
         here = self.tasks[item.name]
-        sources = [edge.node for edge in item.inputs if edge not in fed] + list(item.control)
+        sources = [edge.node for edge in item.inputs if edge not in self.fed] + list(item.control)
         return max(
             (
                 self.legs[source] + (self.tasks[source] != here)
@@ -57,10 +64,10 @@ class _Cut:
             default=0,
         )
 
-    def bring(self, edge: node.Edge, task: str, fed: frozenset[node.Edge]) -> None:
+    def bring(self, edge: node.Edge, task: str) -> None:
         """Make `edge` readable in the part of `task`."""
         draft = self.draft(task)
-        if edge in fed:
+        if edge in self.fed:
             draft.feeds[edge] = None
         elif self.is_copied(edge.node):
             draft.nodes.setdefault(edge.node, self.nodes[edge.node])
@@ -75,11 +82,11 @@ class _Cut:
             self.conditional.setdefault(key, {})[edge] = None
         return self.messages.setdefault(key, {})
 
-    def add(self, item: node.Node, fed: frozenset[node.Edge]) -> None:
+    def add(self, item: node.Node) -> None:
         task = self.tasks[item.name]
-        self.legs[item.name] = self.leg_of(item, fed)
+        self.legs[item.name] = self.leg_of(item)
         for edge in item.inputs:
-            self.bring(edge, task, fed)
+            self.bring(edge, task)
         for source in item.control:
             if not self.is_copied(source) and self.tasks[source] != task:
                 self.message(node.Edge(source, -1), task)
@@ -87,10 +94,10 @@ class _Cut:
         draft.nodes[item.name] = item
         draft.legs[item.name] = self.legs[item.name]
 
-    def fetch(self, edge: node.Edge, fed: frozenset[node.Edge]) -> None:
+    def fetch(self, edge: node.Edge) -> None:
         task = self.home if self.is_copied(edge.node) else self.tasks[edge.node]
         if self.is_copied(edge.node):
-            self.bring(edge, task, fed)
+            self.bring(edge, task)
         fetches = self.draft(task).fetches
         if edge not in fetches:
             fetches.append(edge)
@@ -110,16 +117,16 @@ def partition(
     master, where fetched constants are taken. Fetches that are fed are the caller's business.
     """
     fed = frozenset(feeds)
-    cut = _Cut(nodes, tasks, home)
+    cut = _Cut(nodes, tasks, home, fed)
     for item in nodes.values():
         cut.guards.learn(item)
         if cut.is_copied(item.name):
             cut.legs[item.name] = 0
         else:
-            cut.add(item, fed)
+            cut.add(item)
     for edge in fetches:
         if edge not in fed:
-            cut.fetch(edge, fed)
+            cut.fetch(edge)
     messages = [
         parts.Message(number, *key, tuple(edges), tuple(cut.conditional.get(key, ())))
         for number, (key, edges) in enumerate(cut.messages.items())

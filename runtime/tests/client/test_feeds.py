@@ -1,0 +1,60 @@
+"""What is fed stands for a tensor, whether or not its node runs as well."""
+
+from typing import Any
+
+import clusters
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.framework.raw import raw
+
+
+@pytest.fixture(scope="module")
+def target() -> str:
+    return clusters.start(ps=1, worker=1)["worker:0"].target
+
+
+def test_a_fed_tensor_keeps_its_value_when_its_node_runs_before_its_readers() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder_with_default(1.0, [])
+        fed = x + 1.0
+        with tf.control_dependencies([fed.op]):
+            after = tf.identity(x)
+        assert session.run([after, fed * 2.0], {fed: 50.0}) == [1.0, 100.0]
+
+
+def test_one_of_several_outputs_is_fed(target: str) -> None:
+    for where in ("", target):
+        with tf.Graph().as_default(), tf.device("/job:ps" if where else None):
+            first, second = tf.split(tf.placeholder_with_default([1.0, 2.0, 3.0, 4.0], [4]), 2)
+            with tf.device("/job:worker" if where else None):
+                read = first + 0.0
+            with tf.Session(where) as session:
+                got = session.run([second, read, first * 2.0], {first: [7.0, 8.0]})
+        np.testing.assert_equal([value.tolist() for value in got], [[3, 4], [7, 8], [14, 16]])
+
+
+def test_a_variable_that_is_fed_is_read_as_fed_and_keeps_its_own_value() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        var = tf.Variable(1.0)
+        session.run(var.initializer)
+        with tf.control_dependencies([var.op]):
+            after = tf.placeholder_with_default(3.0, []) + 0.0
+        assert session.run([after, var + 1.0], {var: 9.0}) == [3.0, 10.0]
+        assert session.run(var) == 1.0
+
+
+@pytest.mark.parametrize("reader", [None, "/job:ps", "/job:worker"])
+def test_what_is_fed_lives_also_where_its_branch_was_not_taken(
+    target: str, reader: str | None
+) -> None:
+    with tf.Graph().as_default(), tf.device("/job:ps" if reader else None):
+        chooses = tf.placeholder(tf.bool, [])
+        off, on = raw.Switch(tf.placeholder_with_default(3.0, []), chooses)
+        with tf.device(reader):
+            read = on + 1.0
+        further = read + 1.0
+        with tf.Session(target if reader else "") as session:
+            feeds: dict[Any, Any] = {chooses: False, on: 7.0}
+            assert session.run([off, read, further], feeds) == [3.0, 8.0, 9.0]
