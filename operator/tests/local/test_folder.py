@@ -78,6 +78,8 @@ def test_where_there_are_no_checkpoints_none_are_set_aside(claimed: folder.Folde
         (b"", ""),
         (b"\n \n", ""),
         (b"Traceback:\nValueError: no\n\n", "ValueError: no"),
+        (b"InternalError: no\n\t[[{{node Add}}]]\n", "InternalError: no"),
+        (b"  all\n  of it\n\x00\n", "of it"),
         (b"no end of line", "no end of line"),
         (b"\x1b[31mred\x1b[0m\n", "[31mred[0m"),
         (b"caf\xc3\xa9 \xff\n", "café �"),

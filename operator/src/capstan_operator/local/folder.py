@@ -82,15 +82,23 @@ class Folder:
             return None
 
     def last_words(self, task: str, attempt: int) -> str:
-        """Return the last line of a log that is not blank, fit to be printed, or nothing."""
+        """Return the last line of a log that says something, fit to be printed, or nothing.
+
+        What is indented belongs to a line above it, as the node does to the error of a step.
+        """
         try:
             with self.log(task, attempt).open("rb") as log:
                 log.seek(max(log.seek(0, os.SEEK_END) - _LAST_WORDS_WITHIN, 0))
                 lines = log.read().decode(errors="replace").splitlines()
         except OSError:
             return ""
-        words = ("".join(filter(str.isprintable, line)).strip() for line in reversed(lines))
-        return next(filter(None, words), "")
+        said = [line for line in lines if _printable(line)]
+        said = [line for line in said if not line[0].isspace()] or said
+        return _printable(said[-1]) if said else ""
+
+
+def _printable(line: str) -> str:
+    return "".join(filter(str.isprintable, line)).strip()
 
 
 def claim(path: Path) -> Folder:
