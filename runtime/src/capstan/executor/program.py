@@ -7,6 +7,7 @@ see each other's buffers and a steady state allocates nothing.
 
 import itertools
 import linecache
+import math
 import types
 import weakref
 from collections import deque
@@ -58,7 +59,11 @@ class Program:
         self._free: deque[Context] = deque()
 
     def take(self) -> Context:
-        """Return a context that nobody else uses until it is given back."""
+        """Return a context that nobody else uses until it is given back.
+
+        Raises:
+            ResourceExhaustedError: there is no memory for its buffers.
+        """
         try:
             return self._free.pop()
         except IndexError:
@@ -104,7 +109,16 @@ class Program:
 def _allocate(buffer: source.Buffer) -> Array:
     """An uninitialised array whose memory starts on a cache line."""
     dtype = np.dtype(buffer.dtype.as_numpy_dtype)
-    count = int(np.prod(buffer.shape, dtype=np.int64))
-    raw = np.empty(count * dtype.itemsize + _ALIGNMENT, np.uint8)
+    size = math.prod(buffer.shape) * dtype.itemsize
+    try:
+        raw = np.empty(size + _ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError):  # NumPy's word for more than it can count
+        shape = ",".join(map(str, buffer.shape))
+        raise errors.ResourceExhaustedError(
+            None,
+            None,
+            f"OOM when allocating tensor with shape[{shape}] and type {buffer.dtype.name}: "
+            f"it takes {size} bytes",
+        ) from None
     start = -raw.ctypes.data % _ALIGNMENT
-    return raw[start : start + count * dtype.itemsize].view(dtype).reshape(buffer.shape)
+    return raw[start : start + size].view(dtype).reshape(buffer.shape)

@@ -1,0 +1,27 @@
+"""What does not fit, into memory or into a message, ends its step with an error that says so."""
+
+import clusters
+import pytest
+
+import capstan as tf
+
+
+@pytest.fixture(scope="module")
+def target() -> str:
+    return clusters.start(ps=1, worker=1)["worker:0"].target
+
+
+@pytest.mark.parametrize("side", [1 << 22, 1 << 40])
+@pytest.mark.parametrize("device", [None, "/job:worker", "/job:ps"])
+def test_a_tensor_that_no_memory_holds_exhausts_resources_wherever_it_is(
+    target: str, device: str | None, side: int
+) -> None:
+    with tf.Graph().as_default(), tf.Session(target if device else "") as session:
+        with tf.device(device):
+            row = tf.placeholder_with_default([[1.0]], [1, side])
+            column = tf.placeholder_with_default([[1.0]], [side, 1])
+            total = tf.reduce_sum(row + column)
+            small = tf.placeholder_with_default(2.0, []) + 1.0
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=rf"shape\[{side},{side}\]"):
+            session.run(total)
+        assert session.run(small) == 3.0
