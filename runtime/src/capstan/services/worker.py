@@ -174,21 +174,28 @@ class StepServer:
             part_run.arrive(frame.subject, frame.values)
 
     def _push(self, task: str, frame: api.Frame) -> None:
-        """Send to a task that is not the master's. A stale link tells that it was restarted."""
-        if task not in self._incarnations:
-            self._incarnations[task] = self._peers(task).get_status().incarnation
-        incarnation = self._incarnations[task]
+        """Send to a task that is not the master's, in whatever incarnation.
+
+        Whether that is the one that the step began with, the master of the step finds out.
+        """
+        incarnation, link = self._link_to(task, time.monotonic() + _PUSH_SECONDS)
         try:
-            link = self._links.take(task, incarnation, time.monotonic() + _PUSH_SECONDS)
-            try:
-                link.send(frame)
-            except errors.OpError:
-                link.close()
-                raise
-        except (errors.AbortedError, errors.UnavailableError):
-            self._incarnations.pop(task, None)
+            link.send(frame)
+        except errors.OpError:
+            link.close()
             raise
         self._links.give_back(task, incarnation, link)
+
+    def _link_to(self, task: str, deadline: float) -> tuple[int, api.Link]:
+        known = self._incarnations.get(task)
+        if known is not None:
+            try:
+                return known, self._links.take(task, known, deadline)
+            except errors.AbortedError:
+                logging.getLogger("capstan").info("%s was restarted", task)
+        fresh = self._peers(task).get_status().incarnation
+        self._incarnations[task] = fresh
+        return fresh, self._links.take(task, fresh, deadline)
 
     def _pushed(self, frame: api.Frame) -> None:
         kept = api.Frame(frame.kind, frame.step, frame.subject, [v.copy() for v in frame.values])
