@@ -58,3 +58,26 @@ def test_what_is_fed_lives_also_where_its_branch_was_not_taken(
         with tf.Session(target if reader else "") as session:
             feeds: dict[Any, Any] = {chooses: False, on: 7.0}
             assert session.run([off, read, further], feeds) == [3.0, 8.0, 9.0]
+
+
+@pytest.mark.parametrize(
+    "dtype, value, named",
+    [
+        (tf.int32, 2**40, str(2**40)),
+        (tf.int32, [1, 2**40], str(2**40)),
+        (tf.int64, 2**70, str(2**70)),
+        (tf.uint8, -1, "-1"),
+        (tf.uint8, [[300]], "300"),
+        (tf.float32, 10**400, "1000"),
+        (tf.bool, 2, "2"),
+        (tf.string, 1, "1"),
+        (tf.string, ["a", 1.5], "1.5"),
+    ],
+)
+def test_a_value_that_its_dtype_cannot_hold_is_named_with_it(
+    dtype: tf.DType, value: Any, named: str
+) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(dtype)
+        with pytest.raises(TypeError, match=f"{named}.* not compatible with .* type {dtype.name}"):
+            session.run(tf.identity(x), {x: value})

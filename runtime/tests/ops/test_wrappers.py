@@ -224,6 +224,15 @@ def test_joining_one_is_an_identity() -> None:
     )
 
 
+def test_joining_refuses_the_axis_in_front_as_before_tensorflow_1() -> None:
+    parts = [convert.constant(MATRIX), convert.constant(MATRIX)]
+    message = "Expected int32, got list containing Tensors of type float32 instead"
+    with pytest.raises(TypeError, match=message):
+        array_ops.concat(0, parts)
+    with pytest.raises(ValueError, match=r"Shape \(2,\) must have rank 0"):
+        array_ops.concat(0, [convert.constant(0), convert.constant(1)])
+
+
 @pytest.mark.parametrize(
     "dtype, zero, one",
     [

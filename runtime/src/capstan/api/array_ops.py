@@ -152,11 +152,19 @@ def strided_slice(
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Any:
-    """Join tensors along an axis that they have."""
+    """Join tensors along an axis that they have.
+
+    Raises:
+        TypeError: the axis is no whole number; before TensorFlow 1.0 it came first.
+        ValueError: it is not one number.
+    """
     if not isinstance(values, list | tuple):
         values = [values]
     if len(values) == 1:
-        return raw.Identity(values[0], name=name)
+        with scoped(name, "concat", values) as scope:
+            where = convert.convert_to_tensor(axis, dtypes.int32, "concat_dim")
+            where.shape.assert_has_rank(0)
+            return raw.Identity(values[0], name=scope)
     return raw.ConcatV2(list(values), axis, name=name)
 
 

@@ -66,18 +66,28 @@ def _as_array(tensor: graphs.Tensor, value: Any) -> Array:
     wanted = np.dtype(dtype.as_numpy_dtype)
     if type(value) is np.ndarray and value.dtype == wanted:
         return value if value.flags.c_contiguous else np.ascontiguousarray(value)
-    if isinstance(value, int) and not isinstance(value, bool) and int(wanted.type(value)) != value:
-        raise TypeError(
-            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
-            f"type {wanted}. Try explicitly setting the type of the feed tensor to a larger type "
-            "(e.g. int64)."
-        )
-    return np.array(value, dtype=wanted, order="C")
+    try:
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if is_whole and int(wanted.type(value)) != value:
+            raise _incompatible(value, dtype)
+        return np.array(value, dtype=wanted, order="C")
+    except OverflowError:
+        raise _incompatible(value, dtype) from None
+
+
+def _incompatible(value: Any, dtype: dtypes.DType) -> TypeError:
+    return TypeError(
+        f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
+        f"type {dtype.name}. Try explicitly setting the type of the feed tensor to a larger type "
+        "(e.g. int64)."
+    )
 
 
 def _strings(value: Any) -> Array:
     raw = np.array(value, dtype=object)
-    flat = [text.encode() if isinstance(text, str) else bytes(text) for text in raw.ravel()]
-    out = np.empty(len(flat), dtype=object)
-    out[:] = flat
+    out = np.empty(raw.size, dtype=object)
+    for index, text in enumerate(raw.ravel().tolist()):
+        if not isinstance(text, str | bytes | bytearray):
+            raise _incompatible(text, dtypes.string)
+        out[index] = text.encode() if isinstance(text, str) else bytes(text)
     return out.reshape(raw.shape)

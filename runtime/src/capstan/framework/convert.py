@@ -77,8 +77,13 @@ def convert_to_tensor(
     if isinstance(value, shapes.TensorShape | shapes.Dimension):
         return _shape_constant(value, wanted, name)
     if isinstance(value, list | tuple) and _holds_tensors(value):
+        kind = _type_within(value)
+        if wanted is not None and kind is not None and kind is not wanted.base_dtype:
+            raise TypeError(
+                f"Expected {wanted.name}, got list containing Tensors of type {kind.name} instead."
+            )
         with graphs.get_default_graph().name_scope(name or "packed") as scope:
-            return _checked(_packed(value, wanted or _type_within(value), scope), wanted)
+            return _checked(_packed(value, kind, scope), wanted)
     return constant(value, wanted, name=name or "Const")
 
 

@@ -67,9 +67,11 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
         raise TypeError(f"{value!r} does not fit {dtype or 'int64'}: {error}") from None
     except ValueError as error:
         raise ValueError(f"Argument must be a dense tensor: {value!r} - {error}") from None
-    if dtype is None:
-        array = _narrow(array)
-    return array
+    if dtype is None and array.dtype.kind in "SU":
+        # NumPy made text of the numbers in the list as well.
+        text = _search(value, lambda item: not isinstance(item, _TEXT))
+        raise TypeError(_expected(dtypes.as_dtype(to_array(_first_leaf(value)).dtype), text))
+    return _narrow(array) if dtype is None else array
 
 
 def _without_dimensions(value: Any) -> Any:
@@ -82,14 +84,18 @@ def _without_dimensions(value: Any) -> Any:
 def _array_type(dtype: dtypes.DType | None, value: Any) -> Any:
     if dtype is None:
         # NumPy would shorten bytes that end in zeros, and cannot tell ragged lists of objects.
-        return object if _contains_text(value) else None
+        return object if _starts_with_text(value) else None
     return dtype.as_numpy_dtype
 
 
-def _contains_text(value: Any) -> bool:
+def _starts_with_text(value: Any) -> bool:
+    return isinstance(_first_leaf(value), _TEXT)
+
+
+def _first_leaf(value: Any) -> Any:
     while isinstance(value, list | tuple) and value:
         value = value[0]
-    return isinstance(value, _TEXT)
+    return value
 
 
 def _narrow(array: Array) -> Array:

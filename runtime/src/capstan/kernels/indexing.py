@@ -49,7 +49,7 @@ def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None
     is_kept = flat >= 0
     if not is_kept.all():
         flat, values = flat[is_kept], values[is_kept]
-    rows.check(flat, segments, "segment_ids")
+    rows.check(flat, segments, "segment_ids", "is out of range")
     rows.accumulate(out, flat, values, np.add)
     return out
 
@@ -78,10 +78,13 @@ def _stitch(node: NodeContext) -> Function:
 
 def _invert_permutation(order: Array) -> Array:
     inverse = np.full(len(order), -1, order.dtype)
-    rows.check(order, len(order), "x")
+    is_out = (order < 0) | (order >= len(order))
+    if is_out.any():
+        raise invalid(f"{order[is_out][0]} is not between 0 and {len(order)}")
     inverse[order] = np.arange(len(order))
     if (inverse < 0).any():
-        raise invalid(f"{order.tolist()} is no permutation: a number is duplicated in the input.")
+        twice = order[inverse[order] != np.arange(len(order))][0]
+        raise invalid(f"{twice} is duplicated in the input.")
     return inverse
 
 

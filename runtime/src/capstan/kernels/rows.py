@@ -13,7 +13,7 @@ from capstan.kernels.rejection import invalid
 Array = np.ndarray[Any, Any]
 
 
-def check(indices: Array, count: int, what: str = "indices") -> None:
+def check(indices: Array, count: int, what: str = "indices", refusal: str = "is not in") -> None:
     """See that every index names one of `count` rows.
 
     Raises:
@@ -28,7 +28,8 @@ def check(indices: Array, count: int, what: str = "indices") -> None:
     flat = indices.ravel()
     at = int(np.flatnonzero((flat < 0) | (flat >= count))[0])
     place = ",".join(map(str, np.unravel_index(at, indices.shape)))
-    raise invalid(f"{what}[{place}] = {flat[at]} is not in [0, {count})")
+    element = f"{what}[{place}]" if indices.ndim else what
+    raise invalid(f"{element} = {flat[at]} {refusal} [0, {count})")
 
 
 def merged(indices: Array, values: Array) -> tuple[Array, Array]:
