@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from capstan_operator.api import names
 from capstan_operator.api.names import ReplicaType
-from capstan_operator.api.parse import parse
+from capstan_operator.api.parse import draft, parse
 from capstan_operator.api.spec import OnFailure, RestartPolicy, SuccessPolicy, TrainingJob
 from capstan_operator.errors import Invalid
 
@@ -318,11 +318,14 @@ def test_few_lines_that_stand_for_very_many_values_are_read_at_once() -> None:
     assert parse(text).metadata.name == "digits"
 
 
-def test_of_another_kind_only_that_is_told() -> None:
+def test_a_wrong_kind_hides_no_other_fault() -> None:
     text = "apiVersion: v1\nkind: Pod\nmetadata: {name: A}\nspec: {containers: 7}\n"
-    assert faults(text) == [
-        "apiVersion: must be capstan.dev/v1alpha1, not 'v1'",
-        "kind: must be TrainingJob, not 'Pod'",
+    assert [fault.split(": ")[0] for fault in faults(text)] == [
+        "apiVersion",
+        "kind",
+        "spec.replicaSpecs",
+        "spec.containers",
+        "metadata.name",
     ]
 
 
@@ -417,6 +420,44 @@ def test_any_wrong_value_anywhere_is_a_fault_and_never_an_accident(data: st.Data
     place, key = data.draw(st.sampled_from(places))
     place[key] = data.draw(documents)
     assert answer(yaml.safe_dump(document))
+
+
+@pytest.mark.parametrize(
+    "path, value",
+    [
+        (("kind",), "Pod"),
+        (("metadata",), DELETE),
+        (("metadata",), {"labels": {7: 7}}),
+        ((7,), 7),
+        (("spec", "suspend"), True),
+        ((*WORKER, "replicas"), "two"),
+        ((*WORKER, "template"), {"spec": {"containers": [{"image": 7, "command": ["a"]}]}}),
+        ((*CONTAINER, "name"), 7),
+        ((*CONTAINER, "command", 1), 7),
+        ((*CONTAINER, "env"), [{"value": 7}, 7]),
+        ((*WORKER, "template", "spec", "containers"), []),
+        ((*WORKER, "template", "spec", "containers"), [{"name": "trainer"}, 7]),
+    ],
+)
+def test_what_is_sound_beside_a_fault_can_be_looked_at(
+    path: tuple[str | int, ...], value: object
+) -> None:
+    read = draft(changed(*path, to=value))
+    assert read.faults
+    assert read.sound is not None
+    ps = read.sound.replica(ReplicaType.PS)
+    assert ps == parse(DIGITS).replica(ReplicaType.PS)
+
+
+@pytest.mark.parametrize("spec", [DELETE, 7, {}, {"replicaSpecs": 7}])
+def test_of_a_job_without_tasks_nothing_is_left(spec: object) -> None:
+    assert draft(changed("spec", to=spec)).sound is None
+
+
+@given(documents.map(yaml.safe_dump))
+def test_any_document_can_be_read_as_far_as_it_goes(text: str) -> None:
+    read = draft(text)
+    assert read.faults
 
 
 legal_names = st.from_regex(r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?", fullmatch=True)

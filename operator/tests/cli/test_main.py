@@ -75,6 +75,61 @@ def test_faults_of_commands_and_flags_are_told_together(capsys: pytest.CaptureFi
     assert not Path(".capstan").exists()
 
 
+def test_faults_of_file_commands_and_flags_are_told_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wrong = JOB.replace("TrainingJob", "TrainJob").replace("v1alpha1", "v1")
+    wrong = wrong.replace("name: digits", "nmae: digits").replace("[sleep", "[nosuch", 1)
+    Path("job.yaml").write_text(wrong.replace("worker: {replicas: 2", "chief: {replicas: 2"))
+    said = refused(capsys, "run job.yaml --port 99999")
+    assert [line.split(": ")[0].strip() for line in said.splitlines()] == [
+        "apiVersion",
+        "kind",
+        "metadata.name",
+        "metadata.nmae",
+        "spec.replicaSpecs.chief.replicas",
+        "spec.replicaSpecs.ps.template.spec.containers[0].command",
+        "--port 99999",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, fault", [(None, "cannot be read"), ("a: [", "is no YAML"), ("", "is empty")]
+)
+def test_a_file_that_cannot_be_read_does_not_hide_the_flag(
+    capsys: pytest.CaptureFixture[str], text: str | None, fault: str
+) -> None:
+    if text is not None:
+        Path("job.yaml").write_text(text)
+    file, flag = refused(capsys, "run job.yaml --port 99999").splitlines()
+    assert fault in file
+    assert flag == "  --port 99999: must be a port, from 1 to 65535"
+
+
+@pytest.mark.parametrize(
+    "trainer",
+    [
+        "{name: trainer, command: nosuch}",
+        "{name: trainer, command: [nosuch, 7]}",
+        "{name: a, command: [nosuch]}, {name: b, command: [nosuch]}",
+    ],
+)
+def test_a_command_that_is_at_fault_as_it_is_written_is_told_once(
+    capsys: pytest.CaptureFixture[str], trainer: str
+) -> None:
+    ps = '{name: trainer, command: [sleep, "60"]}'
+    Path("job.yaml").write_text(JOB.replace(ps, trainer, 1))
+    (fault,) = refused(capsys, "run job.yaml").splitlines()
+    assert "spec.replicaSpecs.ps.template.spec.containers" in fault
+
+
+def test_a_fault_beside_a_command_does_not_hide_it(capsys: pytest.CaptureFixture[str]) -> None:
+    ps = '{name: trainer, command: [sleep, "60"]}'
+    Path("job.yaml").write_text(JOB.replace(ps, "{command: [nosuch], args: [7], env: 7}", 1))
+    paths = [line.split(": ")[0] for line in refused(capsys, "run job.yaml").splitlines()]
+    assert [path.rpartition(".")[2] for path in paths] == ["name", "args[0]", "env", "command"]
+
+
 @pytest.mark.parametrize("by", ["--port", "spec.cluster.port"])
 def test_a_port_in_use_is_refused_by_the_name_of_who_asked(
     capsys: pytest.CaptureFixture[str], by: str

@@ -71,7 +71,15 @@ def test_a_base_in_use_is_refused_by_its_flag(taken: int) -> None:
     assert f"{taken} (ps-0)" in fault.message
 
 
-@pytest.mark.parametrize("first", [-1, 0, 65534, 70000])
-def test_a_base_that_leads_out_of_range_is_refused(first: int) -> None:
-    with pytest.raises(Invalid, match="not all between 1 and 65535"):
+@pytest.mark.parametrize(
+    "first, fault",
+    [
+        (-1, "must be a port, from 1 to 65535"),
+        (0, "must be a port, from 1 to 65535"),
+        (65534, "3 tasks need the ports 65534 to 65536, and the last port is 65535"),
+        (70000, "must be a port, from 1 to 65535"),
+    ],
+)
+def test_a_base_that_leads_out_of_range_is_refused(first: int, fault: str) -> None:
+    with pytest.raises(Invalid, match=fault):
         ports.choose("", TASKS, ports.Base(first, "--port"))

@@ -3,16 +3,27 @@
 import difflib
 import typing
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pydantic
 from pydantic_core import ErrorDetails
 
-from capstan_operator.api import document, rules
+from capstan_operator.api import document, rules, sound
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.errors import Fault, Invalid
 
 IDENTITY = {"apiVersion": "capstan.dev/v1alpha1", "kind": "TrainingJob"}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A document as it was read. With `faults` it is no job, and `sound` is what is left of it
+    without its faulty values, to be looked at for more faults; None when too little is.
+    """
+
+    sound: TrainingJob | None
+    faults: tuple[Fault, ...]
 
 
 def parse(text: str) -> TrainingJob:
@@ -20,19 +31,27 @@ def parse(text: str) -> TrainingJob:
 
     Raises errors.Invalid with all faults of the document, and nothing else whatever the text is.
     """
-    raw, faults = document.read(text)
+    read = draft(text)
+    if read.faults or read.sound is None:
+        raise Invalid(read.faults)
+    return read.sound
+
+
+def draft(text: str) -> Draft:
+    """Read a document as far as it can be. Raises nothing, whatever the text is."""
+    try:
+        raw, faults = document.read(text)
+    except Invalid as invalid:
+        return Draft(None, invalid.faults)
     found = [*faults, *_undeclared(raw)]
-    job: TrainingJob | None = None
+    job: TrainingJob | None
     try:
         job = TrainingJob.model_validate(raw, by_alias=True, by_name=False)
     except pydantic.ValidationError as error:
-        found += [_fault(one) for one in error.errors(include_url=False) if _is_cause(one)]
-    if _is_something_else(raw):
-        raise Invalid(tuple(fault for fault in found if fault.path in IDENTITY))
+        found += map(_fault, sound.causes(error))
+        job = sound.part(raw)
     found += [Fault(rule.path, rule.message) for rule in rules.RULES if not rule.holds(raw)]
-    if found or job is None:
-        raise Invalid(tuple(found))
-    return job
+    return Draft(job, tuple(found))
 
 
 def _undeclared(raw: Mapping[str, Any]) -> list[Fault]:
@@ -42,17 +61,6 @@ def _undeclared(raw: Mapping[str, Any]) -> list[Fault]:
         for field, value in IDENTITY.items()
         if raw.get(field) is None
     ]
-
-
-def _is_cause(error: ErrorDetails) -> bool:
-    """Whether an error is a cause: a list of nothing but faulty items is also called empty."""
-    return error["type"] != "too_short" or not error["input"]
-
-
-def _is_something_else(raw: Mapping[str, Any]) -> bool:
-    """Whether the document is of another kind, of which all fields are unknown here."""
-    kind = raw.get("kind")
-    return isinstance(kind, str) and kind.casefold() != IDENTITY["kind"].casefold()
 
 
 def _fault(error: ErrorDetails) -> Fault:

@@ -8,17 +8,16 @@ from rich.console import Console
 
 from capstan_operator.api import parse
 from capstan_operator.api import status as api_status
-from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.parse import Draft
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.cli import summary
 from capstan_operator.cli.lines import Lines
 from capstan_operator.cli.table import Table
-from capstan_operator.errors import Fault, Invalid
-from capstan_operator.local import interrupts, ports
-from capstan_operator.local import run as local_run
+from capstan_operator.errors import Fault
+from capstan_operator.local import interrupts, ports, prepare
 
 STATE = Path(".capstan")
-"""Where jobs keep their state, in the directory where `capstanctl` runs."""
+"""Where jobs keep their folders, in the directory where `capstanctl` runs."""
 
 
 def run(path: Path, port: int | None, *, as_json: bool) -> int:
@@ -26,14 +25,13 @@ def run(path: Path, port: int | None, *, as_json: bool) -> int:
 
     Raises `errors.Invalid` when it cannot begin.
     """
-    job = parse.parse(_text(path))
-    name = job.metadata.name
-    directory = path.absolute().parent
+    flag = None if port is None else ports.Base(port, f"--port {port}")
     with (
         interrupts.catch() as caught,
-        local_run.prepare(job, directory, STATE / name, _base(job, port)) as ready,
-        _listener(name, as_json=as_json) as listener,
+        prepare.prepare(_draft(path), path.absolute().parent, STATE, flag) as ready,
+        _listener(ready.name, as_json=as_json) as listener,
     ):
+        name = ready.name
         end = ready.to_the_end(listener, caught)
     if not isinstance(end, Status):
         print(f"{name}: interrupted; all its processes have ended", file=sys.stderr)
@@ -45,21 +43,14 @@ def run(path: Path, port: int | None, *, as_json: bool) -> int:
     return 0 if end.phase is Phase.SUCCEEDED else 1
 
 
-def _text(path: Path) -> str:
+def _draft(path: Path) -> Draft:
+    """Read what is in the file; that it cannot be read is one fault among others."""
     try:
-        return path.read_text(encoding="utf-8")
+        return parse.draft(path.read_text(encoding="utf-8"))
     except OSError as fault:
-        raise Invalid((Fault("", f"cannot be read: {fault.strerror}"),)) from fault
-    except UnicodeDecodeError as fault:
-        raise Invalid((Fault("", "is not text in UTF-8, as YAML must be"),)) from fault
-
-
-def _base(job: TrainingJob, port: int | None) -> ports.Base | None:
-    if port is not None:
-        return ports.Base(port, f"--port {port}")
-    if job.spec.cluster.port is not None:
-        return ports.Base(job.spec.cluster.port, "spec.cluster.port")
-    return None
+        return Draft(None, (Fault("", f"cannot be read: {fault.strerror}"),))
+    except UnicodeDecodeError:
+        return Draft(None, (Fault("", "is not text in UTF-8, as YAML must be"),))
 
 
 def _listener(name: str, *, as_json: bool) -> Lines | Table:

@@ -21,7 +21,8 @@ _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _EPHEMERAL_ELSEWHERE = range(32768, 65536)
 """Covers what macOS (49152-65535) and Linux (32768-60999) use when not configured."""
 
-_QUIET = range(10000, 65536)
+_LAST = 65535
+_QUIET = range(10000, _LAST + 1)
 _CROWDED = range(1024, 10000)
 """Where the servers live that people start by hand: taken only when nothing else is left."""
 
@@ -56,12 +57,14 @@ def choose(
 
 
 def _consecutive(base: Base, tasks: Sequence[TaskName]) -> Mapping[TaskName, int]:
+    if not 1 <= base.number <= _LAST:
+        raise _refusal(base.source, f"must be a port, from 1 to {_LAST}")
     ports = range(base.number, base.number + len(tasks))
-    if ports and not (ports[0] >= 1 and ports[-1] <= 65535):
+    if ports.stop > _LAST + 1:
         raise _refusal(
             base.source,
             f"{len(tasks)} tasks need the ports {ports[0]} to {ports[-1]}, "
-            "which are not all between 1 and 65535; choose another",
+            f"and the last port is {_LAST}; choose a lower one",
         )
     chosen = dict(zip(tasks, ports, strict=True))
     taken = [f"{port} ({task})" for task, port in chosen.items() if not is_free(port)]

@@ -4,10 +4,9 @@ The loop is level-triggered: whatever woke it, it looks at everything anew. Noth
 `reconcile.plan` does, as it does for pods.
 """
 
-import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +14,11 @@ from typing import Protocol
 
 import pydantic
 
-from capstan_operator import errors
 from capstan_operator.api import status as api_status
-from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status
-from capstan_operator.local import command, folder, ports
+from capstan_operator.local import command, folder
 from capstan_operator.local.interrupts import Interrupts
 from capstan_operator.local.process import ORPHAN_GRACE_SECONDS, Command
 from capstan_operator.local.tasks import Tasks
@@ -64,7 +62,7 @@ class Listener(Protocol):
 class LocalRun:
     """A job ready to be run here: all that could be refused before a start has been checked.
 
-    Made by `prepare`; `to_the_end` may be called once.
+    Made by `prepare.prepare`; `to_the_end` may be called once.
     """
 
     def __init__(
@@ -81,6 +79,11 @@ class LocalRun:
         self._addresses = addresses
         self._status = Status()
         self._tasks = Tasks(state, self._command, _now)
+
+    @property
+    def name(self) -> str:
+        """The name of the job."""
+        return self._job.metadata.name
 
     def to_the_end(self, listener: Listener, interrupts: Interrupts) -> Status | int:
         """Run the job until its end is reached or a signal comes: return its status, or the signal.
@@ -168,43 +171,6 @@ class LocalRun:
             self._tasks.wait((interrupts.fileno(),), None)
             if interrupts.take():
                 grace = 0.0
-
-
-@contextlib.contextmanager
-def prepare(
-    job: TrainingJob, directory: Path, state: Path, port: ports.Base | None
-) -> Iterator[LocalRun]:
-    """Check all that can be checked before anything is started, and lock the folder `state`.
-
-    The tasks will run in `directory`. Without a `port` free ones are chosen. Raises
-    `errors.Invalid`, with all faults at once, and has then changed nothing.
-    """
-    job = job.with_uid(Uid(f"{job.metadata.name}-{_now():%Y%m%dT%H%M%S.%f}"))
-    faults = _command_faults(job, directory)
-    members = cluster.members(job)
-    try:
-        chosen = ports.choose(job.metadata.uid, members, port)
-    except errors.Invalid as invalid:
-        raise errors.Invalid((*faults, *invalid.faults)) from invalid
-    if faults:
-        raise errors.Invalid(faults)
-    addresses = {task: f"{ports.HOST}:{chosen[task]}" for task in members}
-    locked = folder.claim(state)
-    try:
-        yield LocalRun(job, directory, locked, addresses)
-    finally:
-        locked.close()
-
-
-def _command_faults(job: TrainingJob, directory: Path) -> tuple[errors.Fault, ...]:
-    faults: list[errors.Fault] = []
-    for kind, replica in job.spec.replica_specs.items():
-        template = replica.template
-        if message := command.complaint(command.render(template.trainer, {}, directory)):
-            container = f"spec.containers[{template.trainer_index}]"
-            path = f"spec.replicaSpecs.{kind}.template.{container}.command"
-            faults.append(errors.Fault(path, message))
-    return tuple(faults)
 
 
 def _status_of(state: folder.Folder) -> Status | None:
