@@ -1,9 +1,22 @@
 """Steps over several tasks: links, messages between third tasks, and how a step ends."""
 
+import socket
+import threading
+
 import clusters
+import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.core import dtypes, node
+from capstan.graph import infer
+from capstan.partition import partition
+from capstan.resources import containers
+from capstan.services import targets, worker
+from capstan.transport import api, interfaces, listener, stream
+
+HERE = "/job:ps/replica:0/task:0"
+X, Y, SUM = (node.Edge(name) for name in ("x", "y", "sum"))
 
 
 def test_a_new_session_pushes_to_a_task_that_was_restarted_at_its_first_step() -> None:
@@ -27,3 +40,35 @@ def test_a_new_session_pushes_to_a_task_that_was_restarted_at_its_first_step() -
         assert tf.Session(worker.target).run(result) == 20.0
     for server in (first, second, worker):
         server.stop()
+
+
+def home_alone(task: str) -> interfaces.WorkerApi:
+    raise tf.errors.InternalError(None, None, f"there is no {task}")
+
+
+def test_a_step_whose_fetch_cannot_travel_says_so_and_the_link_serves_on() -> None:
+    fed = {edge: infer.Fed(dtypes.float32, None) for edge in (X, Y)}
+    known = infer.Knowledge(fed)
+    item = node.Node("sum", "Add", (X, Y), attrs={"T": dtypes.float32})
+    known.learn(item)
+    cut = partition.partition({"sum": item}, {"sum": HERE}, list(fed), [SUM], known, HERE)
+    home = worker.Worker(HERE, (), 1, containers.ResourceManager())
+    handle = home.register_graph("session", cut[HERE])
+    steps = worker.StepServer(home, targets.NoLinks(), home_alone)
+    near, far = (stream.StreamLink(end, "peer", 1 << 20) for end in socket.socketpair())
+    serving = threading.Thread(target=steps.serve, args=(far, listener.Hello("/job:worker")))
+    serving.start()
+
+    def step(number: int, side: int) -> api.Frame:
+        row, column = np.ones((1, side), np.float32), np.ones((side, 1), np.float32)
+        near.send(api.Frame(api.Kind.START, number, handle, [row, column]))
+        return near.recv()
+
+    ended = step(1, 1000)
+    assert (ended.kind, ended.step) == (api.Kind.DONE, 1)
+    assert ended.subject == tf.errors.RESOURCE_EXHAUSTED
+    ended = step(2, 2)
+    assert (ended.subject, ended.values[0].tolist()) == (0, [[2, 2], [2, 2]])
+    near.close()
+    serving.join()
+    steps.close()

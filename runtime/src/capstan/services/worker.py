@@ -150,10 +150,7 @@ class StepServer:
 
         def done(fetches: program.Values, error: errors.OpError | None) -> None:
             self._bury(step)
-            try:
-                link.send(_ending(step, fetches, error))
-            except errors.UnavailableError:
-                return
+            _tell(link, step, fetches, error)
 
         try:
             part_run = run.PartRun(self._worker.program(frame.subject), send, done)
@@ -223,6 +220,23 @@ class StepServer:
                 part_run = self._runs.get(step)
             if part_run is not None:
                 part_run.fail(errors.CancelledError(None, None, "Step was cancelled by its master"))
+
+
+def _tell(link: api.Link, step: int, fetches: program.Values, error: errors.OpError | None) -> None:
+    """Send the end of a step. Where its fetches cannot travel, it ends with the error that says so.
+
+    It must not raise: in the thread of a pushed message nobody would hear, and the master would
+    wait for ever.
+    """
+    try:
+        link.send(_ending(step, fetches, error))
+    except errors.UnavailableError:
+        return
+    except errors.OpError as fault:
+        if error is None:
+            _tell(link, step, (), fault)
+        else:
+            link.close()
 
 
 def _ending(step: int, fetches: program.Values, error: errors.OpError | None) -> api.Frame:
