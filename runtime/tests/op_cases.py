@@ -77,6 +77,13 @@ def unary(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def ranked(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """One operand that is no scalar."""
+    shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3))
+    return Case([draw(numbers(row, dtype)).array(shape)])
+
+
+@st.composite
 def positive(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     """One operand above 0."""
     return Case([np.asarray(np.abs(draw(numbers(row, dtype)).array(draw(small_shapes))))])
@@ -191,8 +198,9 @@ def matmul(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 @st.composite
 def biased(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     give = draw(numbers(row, dtype))
-    shape = draw(arrays.array_shapes(min_dims=2, max_dims=4, min_side=0, max_side=3))
     layout = draw(st.sampled_from(["NHWC", "NCHW"]))
+    rank = 3 if layout == "NCHW" else 2
+    shape = draw(arrays.array_shapes(min_dims=rank, max_dims=4, min_side=0, max_side=3))
     bias = give.array((shape[1 if layout == "NCHW" else -1],))
     operands = [give.array(shape)] + ([bias] if len(row.inputs) == 2 else [])
     return Case(operands, {"data_format": layout})
@@ -293,7 +301,7 @@ def concat(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3))
     axis = draw(st.integers(-len(shape), len(shape) - 1))
     parts = []
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(st.integers(2, 3))):
         sizes = list(shape)
         sizes[axis] = draw(st.integers(0, 3))
         parts.append(give.array(sizes))
@@ -514,7 +522,7 @@ CASES: dict[str, Strategy] = {
         (
             "Neg", "Abs", "Sign", "Square", "Exp", "Tanh", "Sigmoid", "Reciprocal", "Inv", "Floor",
             "Ceil", "Round", "IsFinite", "IsInf", "IsNan", "Identity", "StopGradient", "Relu",
-            "L2Loss", "Shape", "Size", "Rank", "ZerosLike", "OnesLike", "Where",
+            "L2Loss", "Shape", "Size", "Rank", "ZerosLike", "OnesLike",
         ),
         unary,
     ),
@@ -534,7 +542,7 @@ CASES: dict[str, Strategy] = {
     **dict.fromkeys(("Softmax", "LogSoftmax"), rows_of_logits),
     **dict.fromkeys(("InTopK", "InTopKV2"), top_k),
     **dict.fromkeys(("Gather", "GatherV2"), gather),
-    "FloorMod": modulo,
+    "FloorMod": modulo, "Where": ranked,
     "AddN": several, "Pow": power, "Select": select, "SelectV2": select_v2, "Cast": cast,
     "LogicalNot": lambda row, dtype=None: unary(row, dtypes.bool_),
     "MatMul": matmul, "SoftmaxCrossEntropyWithLogits": dense_loss,

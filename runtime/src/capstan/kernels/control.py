@@ -7,7 +7,7 @@ import numpy as np
 from capstan.core import dtypes
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid
+from capstan.kernels.rejection import invalid, show
 
 Array = np.ndarray[Any, Any]
 
@@ -43,6 +43,8 @@ def _assert(node: NodeContext) -> Function:
     limit = node.attrs["summarize"]
 
     def check(condition: Array, *data: Array) -> None:
+        if condition.ndim:
+            raise invalid("In[0] should be a scalar: " + show(condition.shape))
         if not condition:
             told = " ".join(f"[{summary(item, limit)}]" for item in data)
             raise invalid(f"assertion failed: {told}")

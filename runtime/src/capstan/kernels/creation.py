@@ -6,7 +6,7 @@ import numpy as np
 
 from capstan.core import dtypes
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid
+from capstan.kernels.rejection import invalid, vector
 
 Array = np.ndarray[Any, Any]
 
@@ -36,9 +36,9 @@ def sizes_in(dims: Array) -> tuple[int, ...]:
     """Read a shape from a vector.
 
     Raises:
-        InvalidArgumentError: a negative size.
+        InvalidArgumentError: a negative size, or no vector.
     """
-    sizes = tuple(dims.ravel().tolist())
+    sizes = tuple(vector(dims, "a shape"))
     for size in sizes:
         if size < 0:
             raise invalid(f"Dimension {size} must be >= 0")

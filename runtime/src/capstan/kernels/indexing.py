@@ -7,7 +7,7 @@ import numpy as np
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid, number, show
 
 Array = np.ndarray[Any, Any]
 
@@ -17,7 +17,7 @@ def _gather(params: Array, indices: Array, out: Array | None = None) -> Any:
 
 
 def _gather_v2(params: Array, indices: Array, axis: Array, out: Array | None = None) -> Any:
-    return take(params, indices, int(axis.item()), out)
+    return take(params, indices, number(axis, "axis"), out)
 
 
 def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
@@ -36,7 +36,7 @@ def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
 
 
 def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None) -> Array:
-    segments = int(count.item())
+    segments = number(count, "num_segments")
     if data.shape[: ids.ndim] != ids.shape:
         raise invalid(
             f"data.shape = {show(data.shape)} does not start with segment_ids.shape = "
@@ -94,9 +94,12 @@ def _one_hot(node: NodeContext) -> Function:
     def one_hot(
         indices: Array, depth: Array, on: Array, off: Array, out: Array | None = None
     ) -> Array:
-        count = int(depth.item())
+        count = number(depth, "depth")
         if count < 0:
             raise invalid(f"depth must be non-negative, got: {count}")
+        for what, value in (("on_value", on), ("off_value", off)):
+            if value.ndim:
+                raise invalid(f"{what} must be a scalar, but got: {show(value.shape)}")
         at = indices.ndim if axis == -1 else axis
         classes = np.arange(count).reshape(count, *(1,) * (indices.ndim - at))
         is_on = np.equal(indices.reshape(*indices.shape[:at], 1, *indices.shape[at:]), classes)

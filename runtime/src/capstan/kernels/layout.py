@@ -12,7 +12,7 @@ import numpy as np
 
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid, number, show
 
 Array = np.ndarray[Any, Any]
 
@@ -59,7 +59,9 @@ def _not_joined(parts: Sequence[Array], axis: int) -> Exception:
 
 
 def _concat_offset(axis: Array, *sizes: Array) -> Any:
-    at, start = int(axis.item()), 0
+    at, start = number(axis, "axis"), 0
+    if not 0 <= at < len(sizes[0]):
+        raise invalid(f"Concat dim is out of range: {at} vs. {len(sizes[0])}")
     offsets = []
     for size in sizes:
         offset = np.zeros(len(size), np.int32)
@@ -114,11 +116,18 @@ def _copied(views: Sequence[Array], outs: Sequence[Array]) -> Any:
     return results[0] if len(results) == 1 else results
 
 
+def _split_axis(axis: Array, x: Array) -> int:
+    at = number(axis, "split_dim")
+    if not -x.ndim <= at < x.ndim:
+        raise invalid(f"-input rank({-x.ndim}) <= split_dim < input rank ({x.ndim}), but got {at}")
+    return at % x.ndim
+
+
 def _split(node: NodeContext) -> Function:
     count = node.attrs["num_split"]
 
     def split(axis: Array, x: Array, *outs: Array) -> Any:
-        at = int(axis.item()) % x.ndim
+        at = _split_axis(axis, x)
         if x.shape[at] % count:
             raise invalid(
                 "Number of ways to split should evenly divide the split dimension, but got "
@@ -130,7 +139,7 @@ def _split(node: NodeContext) -> Function:
 
 
 def _split_v(x: Array, sizes: Array, axis: Array, *outs: Array) -> Any:
-    at, lengths = int(axis.item()) % x.ndim, sizes.tolist()
+    at, lengths = _split_axis(axis, x), sizes.tolist()
     given = sum(length for length in lengths if length >= 0)
     lengths = [x.shape[at] - given if length == -1 else length for length in lengths]
     if sum(lengths) != x.shape[at] or min(lengths, default=0) < 0:

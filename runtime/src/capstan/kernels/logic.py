@@ -41,6 +41,8 @@ def _select_v2(condition: Array, x: Array, y: Array, out: Array | None = None) -
 
 
 def _where(condition: Array) -> Array:
+    if not condition.ndim:
+        raise invalid("WhereOp : Unhandled input dimensions: 0")
     return np.argwhere(condition).astype(np.int64, copy=False)
 
 

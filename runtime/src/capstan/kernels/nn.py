@@ -7,7 +7,7 @@ import numpy as np
 
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid, number, show
 
 Array = np.ndarray[Any, Any]
 
@@ -144,15 +144,26 @@ def _log_softmax(logits: Array, out: Array | None = None) -> Array:
     return _given(result, out)
 
 
+def _alike(logits: Array, labels: Array) -> tuple[Array, Array]:
+    """Both, one broadcast to the other's shape."""
+    try:
+        one, other = np.broadcast_arrays(logits, labels)
+    except ValueError:
+        raise invalid(
+            "logits and labels must be broadcastable: logits_size="
+            f"{show(logits.shape)} labels_size={show(labels.shape)}"
+        ) from None
+    return one, other
+
+
 def _dense_loss(
     logits: Array, labels: Array, loss: Array | None = None, slope: Array | None = None
 ) -> tuple[Any, Array]:
     """Losses by row, and their slopes softmax(logits) - labels."""
     if logits.shape != labels.shape:
-        raise invalid(
-            f"logits and labels must be same size: logits_size={show(logits.shape)} "
-            f"labels_size={show(labels.shape)}"
-        )
+        logits, labels = _alike(logits, labels)
+    if logits.ndim != 2:
+        raise invalid(f"logits must be 2-dimensional, but have shape {show(logits.shape)}")
     result = _shifted(logits, slope)
     weighted = np.multiply(result, labels)
     np.exp(result, result)
@@ -207,7 +218,7 @@ def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContex
         fixed = read(node)
 
         def in_top_k(predictions: Array, targets: Array, k: Array | None = None) -> Array:
-            limit = fixed if k is None else int(k.item())
+            limit = fixed if k is None else number(k, "k")
             rows, classes = predictions.shape
             if targets.shape != (rows,):
                 raise invalid(

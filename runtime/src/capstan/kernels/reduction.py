@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import number
 
 Array = np.ndarray[Any, Any]
 
@@ -62,8 +63,17 @@ def _mean(node: NodeContext) -> Function:
     divide: Function = np.true_divide if dtype.is_floating else _whole
     keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
     reduce: Function = np.add.reduce
+    # The sum of many small integers may be too large for their type; the mean never is.
+    is_narrow = dtype.is_integer and dtype.size < 8
 
     def mean(x: Array, axes: Array, out: Array | None = None) -> Any:
+        if is_narrow:
+            total = np.asarray(reduce(x, axes_in(axes), np.int64, None, keep))
+            whole = _whole(total, x.size // total.size if total.size else 1)
+            if out is None:
+                return np.asarray(whole).astype(numpy_type)
+            np.copyto(out, whole, casting="unsafe")
+            return out
         # What is summed up is divided in place: it is a new array, or a scalar.
         total = reduce(x, axes_in(axes), numpy_type, out, keep)
         count = x.size // total.size if total.size else 1
@@ -83,7 +93,7 @@ def _arg(method: str) -> Callable[[NodeContext], Function]:
         dtype = node.output_dtypes[0].as_numpy_dtype
 
         def run(x: Array, axis: Array, out: Array | None = None) -> Any:
-            found = getattr(x, method)(int(axis.item()))
+            found = getattr(x, method)(number(axis, "axis"))
             if out is None:
                 return found.astype(dtype, copy=False)
             np.copyto(out, found, casting="unsafe")
@@ -102,11 +112,11 @@ def _running(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
         exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
 
         def run(x: Array, axis: Array) -> Array:
-            forward = np.moveaxis(x, int(axis.item()), 0)
+            forward = np.moveaxis(x, number(axis, "axis"), 0)
             if reverse:
                 forward = forward[::-1]
             result = np.empty_like(x)
-            target = np.moveaxis(result, int(axis.item()), 0)
+            target = np.moveaxis(result, number(axis, "axis"), 0)
             if reverse:
                 target = target[::-1]
             if exclusive:

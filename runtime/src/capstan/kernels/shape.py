@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from capstan.framework.ops import unbroadcast
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid, show, vector
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +42,7 @@ def _reshape(node: NodeContext) -> Function:
     fixed = None if known is None else tuple(known.ravel().tolist())
 
     def reshape(x: Array, sizes: Array) -> Array:
-        wanted = tuple(sizes.ravel().tolist()) if fixed is None else fixed
+        wanted = tuple(vector(sizes, "sizes input")) if fixed is None else fixed
         try:
             return x.reshape(wanted)
         except ValueError:
@@ -93,6 +92,8 @@ def _squeeze(node: NodeContext) -> Function:
 
 def _broadcast_to(x: Array, sizes: Array, out: Array | None = None) -> Array:
     out = np.empty(sizes_in(sizes), x.dtype) if out is None else out
+    if x.ndim > out.ndim:  # NumPy would drop leading axes of size 1
+        raise invalid(f"Incompatible shapes: {show(x.shape)} vs. {show(out.shape)}")
     try:
         np.copyto(out, x)
     except ValueError:
@@ -104,9 +105,15 @@ def _gradient_args(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
 
     def gradient_args(x: Array, y: Array) -> tuple[Array, Array]:
-        axes = unbroadcast.repeated_axes(tuple(x.tolist()), tuple(y.tolist()))
-        one, other = axes or ([], [])
-        return np.array(one, dtype), np.array(other, dtype)
+        if x.shape == y.shape and (x == y).all():
+            return np.array([], dtype), np.array([], dtype)
+        rank = max(len(x), len(y))
+        one, other = (np.ones(rank, dtype) for _ in range(2))
+        one[rank - len(x) :], other[rank - len(y) :] = x, y
+        if ((one != other) & (one != 1) & (other != 1)).any():
+            raise invalid(f"Incompatible shapes: {show(x.tolist())} vs. {show(y.tolist())}")
+        # TensorFlow counts an axis of size 1 in both among those of both.
+        return np.flatnonzero(one == 1).astype(dtype), np.flatnonzero(other == 1).astype(dtype)
 
     return gradient_args
 

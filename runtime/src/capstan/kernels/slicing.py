@@ -8,7 +8,7 @@ from capstan.framework.ops import strides
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid
+from capstan.kernels.rejection import invalid, show
 
 Array = np.ndarray[Any, Any]
 
@@ -53,7 +53,10 @@ def _strided_slice_grad(node: NodeContext) -> Function:
         out = np.empty(sizes_in(sizes), dy.dtype) if out is None else out
         out.fill(0)
         try:
-            out[index_of(begin, end, steps)] = dy
+            part = out[index_of(begin, end, steps)]
+            if part.shape != dy.shape:
+                raise invalid(f"shape of dy was {show(dy.shape)} instead of {show(part.shape)}")
+            part[...] = dy
         except IndexError as fault:
             raise _outside(fault) from None
         return out

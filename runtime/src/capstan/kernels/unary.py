@@ -7,6 +7,7 @@ import numpy as np
 from capstan.core import dtypes
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, show
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +28,7 @@ def _sigmoid(x: Array, out: Array | None = None) -> Array:
 
 
 def _tanh_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
+    dy = _as_shaped(y, dy)
     out = np.empty_like(y) if out is None else out
     np.multiply(y, y, out)
     np.subtract(1, out, out)
@@ -34,10 +36,23 @@ def _tanh_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
 
 
 def _sigmoid_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
+    dy = _as_shaped(y, dy)
     out = np.empty_like(y) if out is None else out
     np.subtract(1, y, out)
     np.multiply(out, y, out)
     return np.multiply(out, dy, out)
+
+
+def _as_shaped(y: Array, dy: Array) -> Array:
+    """`dy` in the shape of `y`; TensorFlow looks at their sizes alone."""
+    if y.shape == dy.shape:
+        return dy
+    if y.size != dy.size:
+        raise invalid(
+            "Inputs must have the same size and shape, but are "
+            f"{show(y.shape)} and {show(dy.shape)}"
+        )
+    return dy.reshape(y.shape)
 
 
 def _cast(node: NodeContext) -> Function:

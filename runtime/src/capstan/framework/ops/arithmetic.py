@@ -94,7 +94,7 @@ def _add_n(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     return list(grads) * len(op.inputs)
 
 
-_binary("Add", _add, (*typesets.NUMERIC, dtypes.string))
+_binary("Add", _add, (*typesets.ADDED, dtypes.string))
 _binary("AddV2", _add)
 _binary("Sub", _sub)
 _binary("Mul", _mul)

@@ -40,7 +40,16 @@ define(
     )
 )
 for _name in ("ZerosLike", "OnesLike"):
-    define(OpDef(_name, ("x: T",), ("y: T",), shape=rules.unchanged, not_differentiable=True))
+    define(
+        OpDef(
+            _name,
+            ("x: T",),
+            ("y: T",),
+            shape=rules.unchanged,
+            not_differentiable=True,
+            types={} if _name == "ZerosLike" else {"T": (*typesets.NUMERIC, dtypes.bool_)},
+        )
+    )
 define(
     OpDef(
         "Range",
@@ -49,6 +58,6 @@ define(
         attrs={"Tidx": dtypes.int32},
         shape=_range_shape,
         not_differentiable=True,
-        types={"Tidx": (*typesets.FLOATING, *typesets.INDEX)},
+        types={"Tidx": (dtypes.float32, dtypes.float64, *typesets.INDEX)},
     )
 )

@@ -49,7 +49,8 @@ def _concat_shape(ctx: ShapeContext) -> rules.Shapes:
 def _concat(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     (grad,), (*parts, axis) = grads, op.inputs
     sizes = [raw.Shape(part) for part in parts]
-    offsets = raw.ConcatOffset(raw.Cast(axis, DstT=dtypes.int32), sizes)
+    axis = raw.FloorMod(raw.Cast(axis, DstT=dtypes.int32), raw.Rank(parts[0]))
+    offsets = raw.ConcatOffset(axis, sizes)
     pieces = [raw.Slice(grad, at, size) for at, size in zip(offsets, sizes, strict=True)]
     return [*pieces, None]
 
@@ -113,7 +114,7 @@ def _split_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _split(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
-    return None, raw.ConcatV2(_all_given(op, grads, raw), op.inputs[0])
+    return None, _joined(_all_given(op, grads, raw), op.inputs[0], raw)
 
 
 def _split_v_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -132,7 +133,11 @@ def _split_v_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _split_v(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
-    return raw.ConcatV2(_all_given(op, grads, raw), op.inputs[2]), None, None
+    return _joined(_all_given(op, grads, raw), op.inputs[2], raw), None, None
+
+
+def _joined(parts: Sequence[Any], axis: Any, raw: Any) -> Any:
+    return raw.ConcatV2(parts, axis) if len(parts) > 1 else parts[0]
 
 
 def _tile_shape(ctx: ShapeContext) -> rules.Shapes:

@@ -10,5 +10,9 @@ NUMERIC: Final = (
     *FLOATING, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
     dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64,
 )  # fmt: skip
+ADDED: Final = (
+    *FLOATING, dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
+)  # fmt: skip
+"""What `Add` takes; its successor `AddV2` takes all numbers."""
 COMPARABLE: Final = (*NUMERIC, dtypes.bool_, dtypes.string)
 INDEX: Final = (dtypes.int32, dtypes.int64)
