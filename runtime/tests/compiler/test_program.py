@@ -156,3 +156,29 @@ def test_a_part_that_was_failed_from_outside_is_done_once_and_takes_nothing_more
     waiting.fail(errors.CancelledError(None, None, "given up"))
     waiting.arrive(cuts[HERE].incoming[0].number, [np.zeros(1, np.float32)])
     assert [type(error) for error in ended] == [errors.CancelledError]
+
+
+def test_a_large_variable_leaves_without_a_copy_and_does_not_change_while_it_does() -> None:
+    size = 1 << 17
+    attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([size])}
+    nodes = (
+        node.Node("v", "VariableV2", attrs=attrs),
+        make("Identity", "v/read", "v"),
+        make("Neg", "y", "v/read"),
+    )
+    held = containers.ResourceManager()
+    cell = held.variable("", "v", dtypes.float32)
+    cell.assign(np.zeros(size, np.float32))
+    before = cell.read()
+    part = cut(*nodes, feeds={}, fetches=("y",), there=("v", "v/read"))[THERE]
+    made = program.Program(part, held.for_session())
+    messages = made.run_segment(made.take(), 0)
+    ((value,),) = messages
+    assert np.shares_memory(value, before)
+    with cell.lock:
+        cell.writable()[:] = 1
+    assert not value.any()
+    assert cell.read().all()
+    made.release(0, messages)
+    with cell.lock:
+        assert cell.writable() is cell.read()

@@ -22,6 +22,7 @@ The module that is written looks like this:
         return feed, {}, (segment0, ), fetch
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,10 +34,16 @@ from capstan.executor import bind, source, state
 from capstan.graph import guards, hazards, infer, schedule
 from capstan.kernels import registry
 from capstan.partition import parts
-from capstan.resources import containers
+from capstan.resources import containers, variable
 
 _AFTER_ALL = 1 << 30
 """The leg of what is read after the last segment."""
+
+_READS = frozenset({"Identity", "ReadVariableOp"})
+"""What gives the value of a variable as it is."""
+
+_PINNED_BYTES = 1 << 18
+"""Smaller values are copied to be sent: a writer that meets a pin copies them too. A guess."""
 
 
 def write(part: parts.Part, resources: containers.SessionResources) -> source.Code:
@@ -52,6 +59,7 @@ def write(part: parts.Part, resources: containers.SessionResources) -> source.Co
 class _Emission:
     """One part being written. `values` maps a tensor to the expression that holds it, `cells` to
     the variable whose memory it shares, and `flags` what decides to the name of the decision.
+    `handles` are the tensors that stand for a variable, `whole` those that have its whole value.
     """
 
     def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
@@ -61,6 +69,8 @@ class _Emission:
         self.values: dict[node.Edge, str] = {}
         self.cells: dict[node.Edge, str] = {}
         self.refs: set[node.Edge] = set()
+        self.handles: dict[node.Edge, variable.Variable] = {}
+        self.whole: dict[node.Edge, variable.Variable] = {}
         self.constants: dict[node.Edge, Any] = {}
         self.flags: dict[node.Edge, str] = {}
         self.fed = frozenset(part.feeds)
@@ -128,19 +138,52 @@ class _Emission:
     def _segment(self, order: Sequence[node.Node], sends: Sequence[parts.Message]) -> None:
         for item in order:
             self._node(item)
-        messages = [f"({source.items(self._message(message))})" for message in sends]
-        self.out.line(f"        return ({source.items(messages)})")
+        pins: list[source.Pin] = []
+        messages = [self._message(number, message, pins) for number, message in enumerate(sends)]
+        if pins:
+            # Last, so that nothing can fail while they are held.
+            for number, texts in enumerate(messages):
+                messages[number] = [self._evaluated(text) for text in texts]
+            cells = [self.out.bind(pin.cell) for pin in pins]
+            names = [messages[pin.message][pin.place] for pin in pins]
+            pin_all = self.out.bind(_pin_all)
+            self.out.line(f"        {source.items(names)} = {pin_all}(({source.items(cells)}))")
+        self.out.pins.append(tuple(pins))
+        texts = [f"({source.items(message)})" for message in messages]
+        self.out.line(f"        return ({source.items(texts)})")
 
-    def _message(self, message: parts.Message) -> list[str]:
-        texts = []
+    def _evaluated(self, text: str) -> str:
+        """The name of a leaving value, which may take a call to get."""
+        if text.isidentifier():
+            return text
+        name = f"s{len(self.out.lines)}"
+        self.out.line(f"        {name} = {text}")
+        return name
+
+    def _message(self, number: int, message: parts.Message, pins: list[source.Pin]) -> list[str]:
+        texts: list[str] = []
         for edge in message.edges:
             condition = self._condition(self.guards.of(edge))
+            cell = None if condition else self._pinned(edge)
+            if cell is not None:
+                texts.append(f"v{number}_{len(texts)}")
+                pins.append(source.Pin(number, len(texts) - 1, cell))
+                continue
             text = self._leaving(edge)
             texts.append(f"({text} if {condition} else {self._dead()})" if condition else text)
         if message.conditional:
             alive = [self._condition(self.guards.of(edge)) for edge in message.conditional]
             texts.append(f"{self.out.bind(_mask)}(({source.items(alive)}))")
         return texts
+
+    def _pinned(self, edge: node.Edge) -> variable.Variable | None:
+        """The variable whose whole, large value `edge` is, so that pinning it beats a copy."""
+        cell, shape = self.whole.get(edge), self.part.tensor_shapes.get(edge)
+        dtype = self.part.tensor_dtypes.get(edge)
+        if cell is None or dtype is None or not source.plannable(shape, dtype):
+            return None
+        size = dtype.size * math.prod(length or 0 for length in shape or ())
+        return cell if size >= _PINNED_BYTES else None
 
     def _dead(self) -> str:
         return self.out.bind(np.zeros(0, np.uint8))
@@ -173,9 +216,12 @@ class _Emission:
             # A variable: found once, used by every step.
             if edge in self.fed:
                 return
-            self.values[edge] = self.cells[edge] = self.out.bind(bound.function())
+            cell = bound.function()
+            self.values[edge] = self.cells[edge] = self.out.bind(cell)
+            self.handles[edge] = cell
             if outputs[0][1]:
                 self.refs.add(edge)
+                self.whole[edge] = cell
             return
         edges = [node.Edge(item.name, index) for index in range(len(outputs))]
         names = [f"t{number}_{index}" for index in range(len(edges))]
@@ -193,6 +239,8 @@ class _Emission:
                 continue
             if shares and item.inputs and item.inputs[0] in self.cells:
                 self.cells[produced] = self.cells[item.inputs[0]]
+                if item.op in _READS and item.inputs[0] in self.handles:
+                    self.whole[produced] = self.handles[item.inputs[0]]
 
     def _hold(self, edge: node.Edge, name: str) -> None:
         self.values[edge] = name
@@ -309,6 +357,19 @@ def _copied_reads(part: parts.Part, orders: Sequence[Sequence[node.Node]]) -> fr
         return kernel is not None and kernel.alias
 
     return hazards.copied_reads(orders, sent, part.fetches, shares)
+
+
+def _pin_all(cells: tuple[variable.Variable, ...]) -> list[np.ndarray[Any, Any]]:
+    """Pin all or none."""
+    pinned: list[np.ndarray[Any, Any]] = []
+    try:
+        for cell in cells:
+            pinned.append(cell.pin())  # noqa: PERF401 - what was pinned must be known if one fails
+    except errors.OpError:
+        for cell, array in zip(cells, pinned, strict=False):
+            cell.unpin(array)
+        raise
+    return pinned
 
 
 def _mask(alive: tuple[object, ...]) -> np.ndarray[Any, Any]:

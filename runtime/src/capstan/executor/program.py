@@ -77,6 +77,8 @@ class Program:
     def run_segment(self, context: Context, index: int) -> Sequence[Values]:
         """Run segment `index`; returns the values of each message in `layout.sends[index]`.
 
+        They must be handed to `release` when they have left.
+
         Raises:
             OpError: what the kernel found, with the node's name.
         """
@@ -85,6 +87,11 @@ class Program:
                 return context.segments[index]()
         except Exception as fault:
             raise self.blame(fault) from fault
+
+    def release(self, index: int, messages: Sequence[Values]) -> None:
+        """Say that what segment `index` returned has left; variables may change in place again."""
+        for pin in self.code.pins[index]:
+            pin.cell.unpin(messages[pin.message][pin.place])
 
     def fetch(self, context: Context) -> Values:
         """Return the fetches; they live in the context's buffers, variables apart."""

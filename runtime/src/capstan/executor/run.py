@@ -57,9 +57,13 @@ class PartRun:
             (index,) = ready
             try:
                 messages = self._program.run_segment(self._context, index)
-                sends = self._program.layout.sends[index]
-                for message, values in zip(sends, messages, strict=True):
-                    self._send(message, values)
+                try:
+                    for message, values in zip(
+                        self._program.layout.sends[index], messages, strict=True
+                    ):
+                        self._send(message, values)
+                finally:
+                    self._program.release(index, messages)
             except errors.OpError as error:
                 self._end((), error, reusable=False)
                 return

@@ -7,6 +7,7 @@ from typing import Any
 
 from capstan.core import dtypes, shapes
 from capstan.graph import infer
+from capstan.resources import variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +19,28 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """A value that leaves a segment and is the memory of a variable, pinned while it leaves.
+
+    It is value `place` of message `message`.
+    """
+
+    message: int
+    place: int
+    cell: variable.Variable
+
+
+@dataclass(frozen=True, slots=True)
 class Code:
-    """What was written, and what must be bound to run it. `lines` maps line numbers to nodes."""
+    """What was written, and what must be bound to run it. `lines` maps line numbers to nodes, and
+    `pins` each segment to what it pins.
+    """
 
     source: str
     bound: tuple[Any, ...]
     buffers: tuple[Buffer, ...]
     lines: Mapping[int, str]
+    pins: tuple[tuple[Pin, ...], ...] = ()
 
 
 @dataclass(slots=True)
@@ -36,6 +52,7 @@ class Writer:
     bound: list[Any] = field(default_factory=list)
     buffers: list[Buffer] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
+    pins: list[tuple[Pin, ...]] = field(default_factory=list)
     _block: str = ""
 
     def line(self, text: str) -> None:
@@ -89,7 +106,7 @@ class Writer:
         head += [f"    {name} = None" for name in self.shared]
         lines = {number + len(head): name for number, name in self.nodes.items()}
         source = "\n".join([*head, *self.lines, ""])
-        return Code(source, tuple(self.bound), tuple(self.buffers), lines)
+        return Code(source, tuple(self.bound), tuple(self.buffers), lines, tuple(self.pins))
 
     def _add(self, text: str, name: str) -> None:
         self.lines.append(text)

@@ -51,7 +51,7 @@ def _assign(node: NodeContext) -> Function:
 def _update(ufunc: np.ufunc) -> Any:
     def update(cell: Cell, value: Array) -> None:
         with cell.lock:
-            array = cell.read()
+            array = cell.writable()
             if array.shape != value.shape:
                 raise invalid(
                     f"Cannot update variable with shape {show(array.shape)} using a Tensor with "

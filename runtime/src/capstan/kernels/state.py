@@ -63,7 +63,7 @@ def _check_declared(declared: tuple[int | None, ...], value: Array) -> None:
 def _update(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
     def update(cell: variable.Variable, value: Array) -> variable.Variable:
         with cell.lock:
-            array = cell.read()
+            array = cell.writable()
             if array.shape != value.shape:
                 raise invalid(
                     "Parameters and update must be the same size, but have shapes "
@@ -78,7 +78,7 @@ def _update(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
 def _scatter(change: Callable[[Array, Array, Array], None]) -> Callable[[NodeContext], Function]:
     def scatter(cell: variable.Variable, indices: Array, updates: Array) -> variable.Variable:
         with cell.lock:
-            array = cell.read()
+            array = cell.writable()
             if not array.ndim:
                 raise invalid("params must be at least 1-D, got shape []")
             if updates.shape != (*indices.shape, *array.shape[1:]):

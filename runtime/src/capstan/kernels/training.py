@@ -63,7 +63,7 @@ def _gradient_descent(node: NodeContext) -> Function:
 
     def apply(var: Cell, rate: Array, grad: Array) -> Cell:
         with var.lock:
-            value = var.read()
+            value = var.writable()
             _same_shape(("var", "delta"), value, grad)
             for part, slope, step in blocks.of(value, grad):
                 np.multiply(slope, rate, step)
@@ -79,7 +79,7 @@ def _momentum(node: NodeContext) -> Function:
     def apply(var: Cell, accum: Cell, rate: Array, grad: Array, momentum: Array) -> Cell:
         _distinct(var, accum)
         with var.lock, accum.lock:
-            value, speed = var.read(), accum.read()
+            value, speed = var.writable(), accum.writable()
             _same_shape(("var", "accum", "grad"), value, speed, grad)
             for part, velocity, slope, step, look_ahead in blocks.of(value, speed, grad):
                 np.multiply(velocity, momentum, velocity)
@@ -104,7 +104,7 @@ def _sparse_momentum(node: NodeContext) -> Function:
     ) -> Cell:
         _distinct(var, accum)
         with var.lock, accum.lock:
-            value, speed = var.read(), accum.read()
+            value, speed = var.writable(), accum.writable()
             _same_shape(("var", "accum"), value, speed)
             if grad.shape != (*indices.shape, *value.shape[1:]):
                 raise invalid(
@@ -139,7 +139,7 @@ def _adam(node: NodeContext) -> Function:
         alpha = rate * (1.0 - power2) ** 0.5 / (1.0 - power1)
         _distinct(var, m, v)
         with var.lock, m.lock, v.lock:
-            value, first, second = var.read(), m.read(), v.read()
+            value, first, second = var.writable(), m.writable(), v.writable()
             _same_shape(("var", "m", "v", "grad"), value, first, second, grad)
             for part, mean, power, slope, step, size in blocks.of(value, first, second, grad):
                 np.subtract(slope, mean, step)

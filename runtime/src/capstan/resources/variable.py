@@ -5,6 +5,9 @@ the variable hold it, and so does whoever copies the value out of the task. A re
 shares the memory (TensorFlow's reference variables do the same), so a step that reads and another
 that assigns at the same time race, as they do in TensorFlow without `use_locking`. Within a step
 the compiler sees to it that a resource variable's read outlasts a later change.
+
+A large value is not copied to be sent: the sender pins the array, and whoever changes the variable
+meanwhile goes on in another one (TensorFlow's copy on write, core/framework/resource_var.h).
 """
 
 import threading
@@ -21,13 +24,15 @@ Array = np.ndarray[Any, Any]
 class Variable:
     """A named, typed cell. Thread-safe as the module says."""
 
-    __slots__ = ("array", "container", "lock", "name")
+    __slots__ = ("_pins", "_spare", "array", "container", "lock", "name")
 
     def __init__(self, name: str, container: str) -> None:
         self.name = name
         self.container = container
         self.array: Array | None = None
         self.lock = threading.Lock()
+        self._pins: dict[int, int] = {}
+        self._spare: Array | None = None
 
     def read(self) -> Array:
         """Return the live array; the caller must not write to it.
@@ -54,6 +59,42 @@ class Variable:
             np.copyto(out, view)
             return out
 
+    def pin(self) -> Array:
+        """Return the array as it is now; it does not change until `unpin`.
+
+        Raises:
+            FailedPreconditionError: nothing was assigned yet.
+        """
+        with self.lock:
+            array = self.read()
+            self._pins[id(array)] = self._pins.get(id(array), 0) + 1
+            return array
+
+    def unpin(self, array: Array) -> None:
+        """Undo one `pin`; an array that was left behind serves the next writer that needs one."""
+        with self.lock:
+            left = self._pins.pop(id(array)) - 1
+            if left:
+                self._pins[id(array)] = left
+            elif array is not self.array:
+                self._spare = array
+
+    def writable(self) -> Array:
+        """Return the array to change in place, with the present value. For use under `lock`."""
+        array = self.read()
+        if id(array) not in self._pins:
+            return array
+        self.array = self._vacant(array)
+        np.copyto(self.array, array)
+        return self.array
+
+    def _vacant(self, like: Array) -> Array:
+        """An array that nobody reads, of the shape and dtype of `like`."""
+        spare, self._spare = self._spare, None
+        if spare is not None and spare.shape == like.shape and spare.dtype == like.dtype:
+            return spare
+        return np.empty_like(like)
+
     def assign(self, value: Array, *, validate_shape: bool = True) -> None:
         """Copy `value` in; the first assignment, or one of another shape, takes new memory.
 
@@ -63,7 +104,10 @@ class Variable:
         with self.lock:
             array = self.array
             if array is not None and array.shape == value.shape and array.dtype == value.dtype:
+                if id(array) in self._pins:
+                    array = self._vacant(array)
                 np.copyto(array, value)
+                self.array = array
                 return
             if array is not None and validate_shape and array.shape != value.shape:
                 raise errors.InvalidArgumentError(

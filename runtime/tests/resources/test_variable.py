@@ -1,0 +1,57 @@
+"""A pinned array does not change; a variable that is not pinned changes in place."""
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from capstan.resources import variable
+
+NUMBERS = st.integers(0, 99)
+
+
+class Pinning(RuleBasedStateMachine):
+    """Writers and senders in any order, against a number and the values that senders saw."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = variable.Variable("v", "")
+        self.cell.assign(np.zeros(3))
+        self.value = 0.0
+        self.pinned: list[tuple[np.ndarray, float]] = []
+
+    @rule(number=NUMBERS)
+    def assign(self, number: int) -> None:
+        self.cell.assign(np.full(3, float(number)))
+        self.value = float(number)
+
+    @rule(number=NUMBERS)
+    def add(self, number: int) -> None:
+        before = self.cell.read()
+        with self.cell.lock:
+            array = self.cell.writable()
+            array += number
+        self.value += number
+        is_free = all(pinned is not before for pinned, _ in self.pinned)
+        assert (self.cell.read() is before) == is_free
+
+    @rule()
+    def pin(self) -> None:
+        self.pinned.append((self.cell.pin(), self.value))
+
+    @precondition(lambda self: self.pinned)
+    @rule(data=st.data())
+    def unpin(self, data: st.DataObject) -> None:
+        index = data.draw(st.integers(0, len(self.pinned) - 1))
+        array, _ = self.pinned.pop(index)
+        self.cell.unpin(array)
+
+    @invariant()
+    def everybody_sees_what_is_theirs(self) -> None:
+        assert (self.cell.read() == self.value).all()
+        for array, value in self.pinned:
+            assert (array == value).all()
+
+
+TestPinning = Pinning.TestCase
+TestPinning.settings = settings(max_examples=40, stateful_step_count=30)
