@@ -315,3 +315,17 @@ def test_a_peer_that_is_stopped_for_longer_than_a_dead_host_is_given_is_alive(
     peer.signal(signal.SIGCONT)
     assert_same(link.recv(), large)
     sending.result()
+
+
+def test_large_feeds_of_ever_new_graphs_share_their_memory(plane: Any) -> None:
+    near, far = plane.pair()
+    places = set()
+    with futures.ThreadPoolExecutor(1) as aside:
+        for graph in range(20):
+            fed = api.Frame(api.Kind.START, graph, graph, [np.full(2 << 20, graph, np.uint8)])
+            sending = aside.submit(near.send, fed)
+            (value,) = far.recv().values
+            assert np.all(value == graph)
+            places.add(value.ctypes.data)
+            sending.result()
+    assert len(places) <= 2

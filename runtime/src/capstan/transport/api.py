@@ -54,7 +54,8 @@ class Link(Protocol):
 
     def recv(self, deadline: float | None = None) -> Frame:
         """Block until the next frame. Its values may live in memory of the link: they are valid
-        until a frame with the same kind and subject arrives, or the link is closed.
+        until a frame with the same kind and subject or the next START arrives, or the link is
+        closed.
 
         `deadline` is in seconds of `time.monotonic`; None waits for ever.
 

@@ -21,6 +21,8 @@ _STAGING_BYTES: Final = 16384
 _KEPT_SLOTS: Final = 256
 # Memory this small is kept whatever comes next; more must be used to a quarter at least.
 _ALWAYS_KEPT_BYTES: Final = 1 << 20
+# Large feeds lie in one place: each graph has a handle of its own, and there is no end of graphs.
+_ANY_GRAPH: Final = -1
 
 
 @dataclass(slots=True)
@@ -116,7 +118,8 @@ class Assembler:
         return header
 
     def _place(self, header: frames.Header, table: bytes, fresh: bool) -> _Slot:
-        key = (header.kind, header.subject)
+        large_feeds = header.kind is api.Kind.START and header.payload_bytes > _ALWAYS_KEPT_BYTES
+        key = (header.kind, _ANY_GRAPH if large_feeds else header.subject)
         known = None if fresh else self._slots.get(key)
         if known is not None and known.table == table:
             return known

@@ -1,0 +1,66 @@
+"""What is done a hundred thousand times leaves nothing behind."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+SOAK = pathlib.Path(__file__).with_name("soak.py")
+TESTS = SOAK.parents[1]
+SOURCES = TESTS.parent / "src"
+
+MARKS = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc"),
+]
+pytestmark = MARKS
+
+# The allocator takes some memory and keeps it, more of it on a busy machine; a leak of a hundred
+# bytes a step would be twice this.
+SLACK_BYTES = 5 << 20
+SLACK_OBJECTS = 300
+
+
+def soak(what: str, count: int) -> tuple[dict[str, int], dict[str, int]]:
+    """What a process of its own holds after a tenth of the rounds, and after all."""
+    done = subprocess.run(
+        [sys.executable, str(SOAK), what, str(count)],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(SOURCES), str(TESTS)]),
+            "OPENBLAS_NUM_THREADS": "1",
+        },
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    warm, after = (json.loads(line) for line in done.stdout.splitlines())
+    return warm, after
+
+
+@pytest.mark.parametrize(
+    "what, count",
+    [
+        ("steps", 100_000),
+        ("calls", 10_000),
+        # Links remember the layouts of 256 graphs: a tenth of the sessions is more than that.
+        ("sessions", 3_000),
+        ("extensions", 20),  # of a hundred each
+        ("failures", 5_000),
+        ("failed-calls", 2_000),
+    ],
+)
+def test_memory_is_flat(what: str, count: int) -> None:
+    warm, after = soak(what, count)
+    assert after["objects"] - warm["objects"] <= SLACK_OBJECTS
+    assert after["bytes"] - warm["bytes"] <= SLACK_BYTES
+    assert after["descriptors"] <= warm["descriptors"]
+
+
+def test_a_graph_that_grows_takes_what_its_nodes_take() -> None:
+    warm, after = soak("growing", 1_000)
+    # Two nodes on both sides, and a compiled signature: ten kilobytes.
+    assert after["bytes"] - warm["bytes"] <= 900 * 20_000
