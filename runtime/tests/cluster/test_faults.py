@@ -58,6 +58,13 @@ def kill(process: "subprocess.Popen[str]") -> None:
     process.wait()
 
 
+def stop(process: "subprocess.Popen[str]") -> None:
+    """Stop a process, and wait until it has stopped: on a busy machine it may still answer."""
+    os.kill(process.pid, signal.SIGSTOP)
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+
+
 def test_a_killed_ps_is_unavailable_and_a_restarted_one_aborts_old_sessions(start: Start) -> None:
     cluster = clusters.spec(ps=1, worker=1)
     ps = start(cluster, "ps")
@@ -100,7 +107,7 @@ def test_a_ps_that_dies_in_the_middle_of_a_step_ends_the_step(start: Start) -> N
         session = tf.Session(server.target)
         session.run(counter.initializer)
         session.run(count)
-        os.kill(ps.pid, signal.SIGSTOP)
+        stop(ps)
         ended: list[BaseException] = []
 
         def step() -> None:
@@ -128,7 +135,7 @@ def test_closing_a_session_cancels_the_step_that_waits(start: Start) -> None:
         session = tf.Session(server.target)
         fed = read.op.inputs[0].op.inputs[1]
         assert session.run(read, {fed: 1.0}) == 2.0
-        os.kill(ps.pid, signal.SIGSTOP)
+        stop(ps)
         ended: list[BaseException] = []
 
         def step() -> None:
@@ -156,7 +163,7 @@ def test_a_step_has_a_deadline_and_the_session_outlives_it(start: Start) -> None
         value = tf.Variable(np.ones(3, np.float32))
         session = tf.Session(server.target)
         session.run(value.initializer)
-        os.kill(ps.pid, signal.SIGSTOP)
+        stop(ps)
         with pytest.raises(tf.errors.DeadlineExceededError):
             session.run(value, options=tf.RunOptions(timeout_in_ms=200))
         os.kill(ps.pid, signal.SIGCONT)
