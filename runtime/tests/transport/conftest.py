@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import Any, Protocol
@@ -131,7 +132,7 @@ class GrpcPlane(_DoorPlane):
 
     def __init__(self, max_message_bytes: int = 256 << 20) -> None:
         super().__init__(max_message_bytes)
-        nobody: Any = object()
+        nobody: Any = types.SimpleNamespace(close_session=None)
         self._control = server.ControlServer("127.0.0.1", 0, nobody, nobody, self.listener)
         self._control.start()
         self._worker = client.GrpcWorker(self.where(self.offer()))
