@@ -1,0 +1,96 @@
+"""The MonitoredTrainingSession of TensorFlow trains on Capstan, checkpoints, and recovers."""
+
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+pytestmark = genuine.MARKS
+
+KINDS = pytest.mark.parametrize("is_resource", [False, True], ids=["ref", "resource"])
+
+
+@pytest.fixture
+def mortal() -> Iterator[genuine.Tasks]:
+    """Tasks that may be killed."""
+    made = genuine.Tasks(ps=1, worker=1)
+    yield made
+    made.close()
+
+
+def regression(v1: Any, cluster: Any, *, is_resource: bool) -> tuple[Any, Any, Any]:
+    """A line that is fitted to a line; Adam, a summary and a global step, as scripts have them."""
+    with v1.device(v1.train.replica_device_setter(cluster=cluster)):
+        step = v1.train.get_or_create_global_step()
+        w = v1.get_variable("w", initializer=np.float32([0.0, 0.0]), use_resource=is_resource)
+        x = v1.constant(np.linspace(-1, 1, 16, dtype=np.float32))
+        loss = v1.reduce_mean(v1.square(x * w[0] + w[1] - (3 * x - 1)))
+        v1.summary.scalar("loss", loss)
+        train = v1.train.AdamOptimizer(0.2).minimize(loss, global_step=step)
+    return train, loss, step
+
+
+@KINDS
+def test_it_trains_saves_and_goes_on_from_its_checkpoint(
+    v1: Any, mortal: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool
+) -> None:
+    def train_to(last: int) -> tuple[list[int], float]:
+        with v1.Graph().as_default():
+            train, loss, step = regression(v1, mortal.spec, is_resource=is_resource)
+            with v1.train.MonitoredTrainingSession(
+                master=mortal.target(),
+                checkpoint_dir=str(tmp_path),
+                save_checkpoint_steps=10,
+                save_summaries_steps=5,
+                hooks=[v1.train.StopAtStepHook(last_step=last)],
+            ) as session:
+                steps, losses = [], []
+                while not session.should_stop():
+                    _, value, at = session.run([train, loss, step])
+                    steps.append(int(at))
+                    losses.append(value)
+        return steps, losses[-1]
+
+    steps, early = train_to(20)
+    assert len(steps) == 20
+    assert v1.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-20")
+    mortal.kill("ps")
+    mortal.start("ps")
+    steps, late = train_to(60)
+    assert len(steps) == 40
+    assert late < early
+    reader = v1.train.load_checkpoint(str(tmp_path))
+    assert reader.get_tensor("global_step") == 60
+    events = [
+        event for path in tmp_path.glob("events*") for event in v1.train.summary_iterator(str(path))
+    ]
+    assert {value.tag for event in events for value in event.summary.value} >= {"loss"}
+
+
+@KINDS
+def test_it_recovers_when_the_ps_is_restarted_in_the_middle(
+    v1: Any, mortal: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool
+) -> None:
+    train, loss, step = regression(v1, mortal.spec, is_resource=is_resource)
+    seen = []
+    with v1.train.MonitoredTrainingSession(
+        master=mortal.target(),
+        checkpoint_dir=str(tmp_path),
+        save_checkpoint_steps=10,
+        hooks=[v1.train.StopAtStepHook(last_step=50)],
+        config=v1.ConfigProto(operation_timeout_in_ms=30_000),
+    ) as session:
+        while not session.should_stop():
+            seen.append(int(session.run([train, step])[1]))
+            if len(seen) == 25:
+                mortal.kill("ps")
+                mortal.start("ps")
+    # Steps since the last checkpoint are made again, none is left out.
+    assert len(seen) > 50
+    assert all(one <= other + 2 for other, one in zip(seen, seen[1:], strict=False))
+    assert any(one < other for other, one in zip(seen, seen[1:], strict=False))
+    reader = v1.train.load_checkpoint(str(tmp_path))
+    assert reader.get_tensor("global_step") == 50
