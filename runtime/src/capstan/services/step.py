@@ -127,6 +127,7 @@ class _Flight:
         self._pool = links
         self._number = number
         self._deadline = deadline
+        self._lock = threading.Lock()
         self._links: dict[str, api.Link] = {}
         self._waiting: set[str] = set()
         self._fetched: dict[node.Edge, Array] = {}
@@ -152,9 +153,13 @@ class _Flight:
         return self._fetched
 
     def land(self) -> None:
-        """Keep the links on which nothing can follow, close the others."""
+        """Keep the links on which nothing can follow, close the others. A later `cancel` finds
+        none: another step may have them.
+        """
+        with self._lock:
+            links, self._links = self._links, {}
         for remote in self._step.remotes:
-            link = self._links.get(remote.task)
+            link = links.get(remote.task)
             if link is None:
                 continue
             if remote.task in self._waiting or self._cancelled:
@@ -164,17 +169,19 @@ class _Flight:
 
     def cancel(self) -> None:
         """Close the links, from any thread: the caller's `recv` raises."""
-        self._cancelled = True
-        for link in list(self._links.values()):
-            link.close()
+        with self._lock:
+            self._cancelled = True
+            for link in self._links.values():
+                link.close()
 
     def _begin(self, feeds: Feeds) -> run.PartRun | None:
         patience = time.monotonic() + RECONNECT_SECONDS
         limit = patience if self._deadline is None else min(patience, self._deadline)
         for remote in self._step.remotes:
             link = self._pool.take(remote.task, remote.incarnation, limit)
-            self._links[remote.task] = link
             self._waiting.add(remote.task)
+            with self._lock:
+                self._links[remote.task] = link
         if self._cancelled:
             raise _closed()
         for remote in self._step.remotes:
