@@ -1,10 +1,12 @@
 """What `Session.run` is given: values for tensors, checked against what the graph says of them."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes
+from capstan.core import dtypes, shapes
 from capstan.framework import graph as graphs
 from capstan.framework import indexed_slices
 
@@ -36,6 +38,23 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
             : len([part for part in (key.values, key.indices, key.dense_shape) if part is not None])
         ]
     return (value,)
+
+
+def converter(tensor: graphs.Tensor) -> Callable[[Any], Array]:
+    """Return the function that does `convert` for `tensor`, at once for arrays that fit."""
+    dtype = tensor.dtype.base_dtype
+    wanted = np.dtype(dtype.as_numpy_dtype)
+    shape = tensor.get_shape().internal
+    array, compatible = np.ndarray, shapes.is_compatible
+
+    def converted(value: Any) -> Array:
+        fits = type(value) is array and value.dtype is wanted and value.flags.c_contiguous
+        if fits and (shape is None or shape == value.shape or compatible(shape, value.shape)):
+            return value
+        return convert(tensor, value)
+
+    # Strings are looked at one by one, whatever array they come in.
+    return functools.partial(convert, tensor) if wanted.hasobject else converted
 
 
 def convert(tensor: graphs.Tensor, value: Any) -> Array:

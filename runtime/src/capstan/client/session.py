@@ -47,7 +47,10 @@ class StringArray(np.ndarray[Any, Any]):
 class _Run:
     """A fetch structure and the keys of a feed, resolved once."""
 
-    __slots__ = ("feed_names", "feeds", "fetch_names", "rebuild", "target_names", "tensors")
+    __slots__ = (
+        *("converters", "feed_names", "feeds", "fetch_names"),
+        *("rebuild", "target_names", "tensors"),
+    )
 
     def __init__(self, found: fetching.Fetches, feeds: Sequence[graphs.Tensor]) -> None:
         self.tensors = found.tensors
@@ -56,6 +59,7 @@ class _Run:
         self.target_names = tuple(op.name for op in found.targets)
         self.feeds = tuple(feeds)
         self.feed_names = tuple(tensor.name for tensor in feeds)
+        self.converters = tuple(map(feeding.converter, feeds))
 
 
 class Session:
@@ -270,12 +274,15 @@ class Session:
     def _values(self, resolved: _Run, feed_dict: Mapping[Any, Any] | None) -> dict[str, Array]:
         if not feed_dict:
             return {}
-        given: list[Any] = []
-        for fed, value in feed_dict.items():
-            given += feeding.parts(fed, value)
+        given: Sequence[Any] = tuple(feed_dict.values())
+        if len(given) != len(resolved.feeds):
+            # Some keys stand for several tensors.
+            given = [part for key, value in feed_dict.items() for part in feeding.parts(key, value)]
         return {
-            name: feeding.convert(tensor, value)
-            for name, tensor, value in zip(resolved.feed_names, resolved.feeds, given, strict=True)
+            name: convert(value)
+            for name, convert, value in zip(
+                resolved.feed_names, resolved.converters, given, strict=True
+            )
         }
 
     def _call(self, call: Callable[[str], Answer]) -> Answer:

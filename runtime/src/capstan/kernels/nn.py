@@ -65,6 +65,13 @@ def _bias_add(node: NodeContext) -> Function:
 
 def _bias_add_grad(node: NodeContext) -> Function:
     axis, dtype = _bias_axis(node), node.output_dtypes[0].as_numpy_dtype
+    shape = node.input_shapes[0]
+    if axis == -1 and dtype in (np.float32, np.float64) and shape is not None and len(shape) == 2:
+        rows = shape[0]
+        if rows is not None:
+            # A product with ones: a sum over rows, by BLAS.
+            ones = np.ones(rows, dtype)
+            return lambda grad, out=None: np.dot(ones, grad, out)
 
     def bias_add_grad(grad: Array, out: Array | None = None) -> Any:
         kept = axis % grad.ndim
@@ -188,6 +195,8 @@ def _sparse_loss(
     unsigned = np.uint32 if labels.itemsize == 4 else np.uint64
     if rows and _MAX(labels.view(unsigned)) >= classes:
         raise _outside(labels, classes)
+    if classes <= NARROW and logits.size >= classes * classes:
+        return _narrow_sparse_loss(logits, labels, loss, slope)
     result = _shifted(logits, slope)
     at = (np.arange(rows), labels)
     chosen = result[at]
@@ -196,6 +205,24 @@ def _sparse_loss(
     np.divide(result, total[:, None], result)
     result[at] -= 1
     return np.subtract(np.log(total, total), chosen, loss), _given(result, slope)
+
+
+def _narrow_sparse_loss(
+    logits: Array, labels: Array, loss: Array | None, slope: Array | None
+) -> tuple[Any, Array]:
+    """The same with a class a row: reductions and the choice of labels run along the memory."""
+    rows = len(labels)
+    side = logits.T.copy()
+    flat = side.reshape(-1)
+    at = labels * rows + np.arange(rows)
+    np.subtract(side, _MAX(side, 0), side)
+    chosen = flat.take(at)
+    np.exp(side, side)
+    total = _SUM(side, 0)
+    np.divide(side, total, side)
+    flat[at] -= side.dtype.type(1)
+    losses = np.subtract(np.log(total, total), chosen, loss)
+    return losses, np.ascontiguousarray(side.T) if slope is None else _given(side.T, slope)
 
 
 def _outside(labels: Array, classes: int) -> Exception:

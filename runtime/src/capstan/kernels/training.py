@@ -5,7 +5,7 @@ over the memory of variable, slots and gradient; the intermediate values live in
 the kernel keeps. Locks are taken in the order of the op's arguments, the variable first.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ BLOCK = 1 << 14
 
 
 class _Blocks:
-    """Cuts arrays of one shape into flat blocks, with scratch space. For use under the lock."""
+    """Cuts arrays of one shape into blocks, with scratch space. For use under the lock."""
 
     __slots__ = ("_scratch",)
 
@@ -31,16 +31,22 @@ class _Blocks:
         dtype = node.attrs["T"].as_numpy_dtype
         self._scratch = [np.empty(0, dtype) for _ in range(scratch)]
 
-    def of(self, *arrays: Array) -> Iterator[tuple[Array, ...]]:
-        """Yield the same block of every array, then of the scratch space."""
-        size = arrays[0].size
+    def of(self, *arrays: Array) -> Iterable[tuple[Array, ...]]:
+        """Give the same block of every array, then of the scratch space."""
+        if arrays[0].size > BLOCK:
+            return self._cut(arrays)
+        shape = arrays[0].shape
+        if self._scratch[0].shape != shape:
+            self._scratch = [np.empty(shape, old.dtype) for old in self._scratch]
+        return ((*arrays, *self._scratch),)
+
+    def _cut(self, arrays: Sequence[Array]) -> Iterator[tuple[Array, ...]]:
         flat = [array.reshape(-1) for array in arrays]
-        if self._scratch[0].size < min(size, BLOCK):
-            self._scratch = [np.empty(min(size, BLOCK), old.dtype) for old in self._scratch]
-        for start in range(0, size, BLOCK):
-            stop = min(start + BLOCK, size)
-            blocks = flat if stop - start == size else [array[start:stop] for array in flat]
-            yield (*blocks, *(space[: stop - start] for space in self._scratch))
+        if self._scratch[0].shape != (BLOCK,):
+            self._scratch = [np.empty(BLOCK, old.dtype) for old in self._scratch]
+        for start in range(0, flat[0].size, BLOCK):
+            blocks = [array[start : start + BLOCK] for array in flat]
+            yield (*blocks, *(space[: len(blocks[0])] for space in self._scratch))
 
 
 def _same_shape(names: Sequence[str], *arrays: Array) -> None:
