@@ -48,3 +48,9 @@ def test_news_and_notes_are_lines_of_the_job() -> None:
     lines.note("ignored: image")
     lines.tell(Announce(NewsType.WARNING, "Restarting", "worker-1 attempt 1: exit code 1"))
     assert stream.getvalue() == "digits: ignored: image\ndigits: worker-1 attempt 1: exit code 1\n"
+
+
+def test_what_is_tried_without_end_is_told_with_the_way_to_end_it() -> None:
+    stream = io.StringIO()
+    Lines("digits", stream).tell(Announce(NewsType.WARNING, "CreateFailed", "again in 5 s"))
+    assert stream.getvalue() == "digits: again in 5 s; Ctrl-C ends the job\n"

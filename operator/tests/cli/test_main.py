@@ -123,6 +123,15 @@ def test_a_command_that_is_at_fault_as_it_is_written_is_told_once(
     assert "spec.replicaSpecs.ps.template.spec.containers" in fault
 
 
+def test_a_script_without_its_interpreter_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("start.sh").write_text("#!/no/such/interp\n")
+    Path("start.sh").chmod(0o755)
+    Path("job.yaml").write_text(JOB.replace("[sleep", "[./start.sh", 1))
+    (fault,) = refused(capsys, "run job.yaml").splitlines()
+    assert "spec.replicaSpecs.ps.template.spec.containers[0].command: " in fault
+    assert "'/no/such/interp' does not exist" in fault
+
+
 def test_a_fault_beside_a_command_does_not_hide_it(capsys: pytest.CaptureFixture[str]) -> None:
     ps = '{name: trainer, command: [sleep, "60"]}'
     Path("job.yaml").write_text(JOB.replace(ps, "{command: [nosuch], args: [7], env: 7}", 1))

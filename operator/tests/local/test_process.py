@@ -151,6 +151,17 @@ def test_a_command_that_cannot_start_is_an_exit_with_the_reason(bench: Bench) ->
     assert started.exit == process.Exit(127, "No such file or directory: /no/such/trainer")
 
 
+def test_a_script_without_its_interpreter_is_not_said_to_be_missing(bench: Bench) -> None:
+    script = bench.folder / "start.sh"
+    script.write_text("#!/no/such/interp\n")
+    refusal = bench.execute(str(script), "start.sh").exit
+    assert refusal == process.Exit(127, f"Permission denied: {script}")
+    script.chmod(0o755)
+    refusal = bench.execute(str(script), "start.sh").exit
+    message = f"No such file or directory: the interpreter of {script}"
+    assert refusal == process.Exit(127, message)
+
+
 def test_a_folder_that_is_gone_is_an_exit_with_the_reason(bench: Bench) -> None:
     command = process.Command(sys.executable, ("python",), {}, bench.folder / "gone")
     started = process.Process(command, bench.log, 1)

@@ -130,7 +130,10 @@ def test_a_ps_that_never_ran_lost_nothing() -> None:
     row = world.row("ps-0")
     assert (row.state.value, row.attempt, world.status.epoch) == ("CreateFailed", 2, 1)
     assert world.status.restarts.application == world.status.restarts.infrastructure == 0
-    assert world.news[-1].message.endswith(" s")
+    assert world.news[-1].reason == "CreateFailed"
+    assert world.news[-1].message.endswith(
+        "(not counted: it is tried until it starts, or until spec.runPolicy.activeDeadlineSeconds)"
+    )
     world.wait_for_retry()
     assert world.states()["ps-0"] == "Running"
 

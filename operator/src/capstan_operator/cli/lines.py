@@ -43,7 +43,7 @@ class Lines:
         self._print(f"{self._job}: {line}")
 
     def tell(self, news: Announce) -> None:
-        self._print(f"{self._job}: {news.message}")
+        self._print(summary.news_line(self._job, news))
 
     def show(self, snapshot: Snapshot) -> None:
         for row in snapshot.status.tasks:

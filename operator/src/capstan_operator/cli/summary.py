@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from capstan_operator.api.status import Phase, Progress, Status, TaskState, TaskStatus
+from capstan_operator.reconcile.actions import Announce
 from capstan_operator.reconcile.policies import failure
 
 _STEP = frozenset({"step", "global_step"})
@@ -16,6 +17,12 @@ def last_line(name: str, status: Status) -> str:
     progress = status.progress or Progress(step=0)
     parts = [f"{name}: {status.phase}", *_metrics(progress), f"steps {progress.step}"]
     return "  ".join([*parts, f"restarts {restarts(status)}"])
+
+
+def news_line(name: str, news: Announce) -> str:
+    """Return a line of news; of what is tried without end, also how to end it."""
+    way_out = "; Ctrl-C ends the job" if news.reason == failure.CREATE_FAILED else ""
+    return f"{name}: {news.message}{way_out}"
 
 
 def restarts(status: Status) -> int:

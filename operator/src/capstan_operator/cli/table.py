@@ -59,7 +59,7 @@ class Table:
 
     def tell(self, news: Announce) -> None:
         style = "yellow" if news.type is NewsType.WARNING else ""
-        self._console.print(f"{self._job}: {news.message}", style=style)
+        self._console.print(summary.news_line(self._job, news), style=style)
 
     def show(self, snapshot: Snapshot) -> None:
         self._live.update(draw(self._job, snapshot, datetime.now(UTC)), refresh=True)

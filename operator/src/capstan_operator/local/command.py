@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from capstan_operator.api.spec import Container, PodTemplate, TrainingJob
+from capstan_operator.local import interpreter
 from capstan_operator.local.process import Command
 
 _PYTHON = frozenset({"python", "python3"})
@@ -51,6 +52,9 @@ def complaint(command: Command) -> str | None:
             f"there is no executable {name!r} {where}; install it, or correct the name "
             "(the folder of the job file is the working directory)"
         )
+    path = command.environment.get("PATH", os.defpath)
+    if message := interpreter.complaint(Path(command.executable), command.directory, path):
+        return message
     script = arguments[0] if arguments and name in _PYTHON else ""
     if script.endswith(".py") and not (command.directory / script).is_file():
         return (

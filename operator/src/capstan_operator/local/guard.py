@@ -55,7 +55,10 @@ def main(arguments: list[str]) -> int:
             setsigdef=[*_IGNORED_BY_PYTHON, *_MAYBE_IGNORED_BY_PARENTS],
         )
     except OSError as fault:
-        _say(f"refused {fault.strerror}: {executable}")
+        # Of a file that exists, it is the interpreter or the loader that does not.
+        lacks = isinstance(fault, FileNotFoundError) and os.path.exists(executable)
+        what = "the interpreter of " if lacks else ""
+        _say(f"refused {fault.strerror}: {what}{executable}")
         return COMMAND_NOT_STARTED
     _say(f"pid {pid}")
     status = _wait(pid, signals, float(grace))

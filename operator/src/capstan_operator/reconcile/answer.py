@@ -16,7 +16,7 @@ from capstan_operator.api.status import Restarts, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.actions import Announce, NewsType
 from capstan_operator.reconcile.policies import backoff, budget, restart
-from capstan_operator.reconcile.policies.failure import Failure, FailureClass, Fatal
+from capstan_operator.reconcile.policies.failure import CREATE_FAILED, Failure, FailureClass, Fatal
 from capstan_operator.reconcile.policies.restart import Scope
 
 
@@ -76,7 +76,8 @@ def _answer_one(
     waiting = _backed_off(job, row, failed, now)
     after = _with_row(status, waiting).model_copy(update={"restarts": charged})
     line = f"{failed}; {_next(waiting, now)}{_cost(job, charged, failed)}"
-    return _told(so_far, after, "Restarting", line)
+    refused = failed.kind is FailureClass.CREATE_FAILED
+    return _told(so_far, after, CREATE_FAILED if refused else "Restarting", line)
 
 
 def _restart_job(job: TrainingJob, status: Status, failed: Failure, now: datetime) -> GoOn | GiveUp:
@@ -134,7 +135,8 @@ def _cost(job: TrainingJob, restarts: Restarts, failed: Failure) -> str:
     policy = job.spec.run_policy
     match failed.kind:
         case FailureClass.CREATE_FAILED:
-            return ""
+            until = "until it starts, or until spec.runPolicy.activeDeadlineSeconds"
+            return f" (not counted: it is tried {until})"
         case FailureClass.INFRASTRUCTURE:
             used, limit = restarts.infrastructure, policy.infrastructure_backoff_limit
             return f" (infrastructure restart {used} of {limit})"
