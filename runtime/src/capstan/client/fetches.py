@@ -5,7 +5,9 @@ TensorFlow's fetch mappers (python/client/session.py). A mapper keeps unique ele
 structure, so an element that is asked for twice is computed once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import collections
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,11 +49,9 @@ def _walk(
         return [_walk(part, graph, tensors, targets) for part in parts]
 
     if isinstance(item, dict):
-        keys, kind = list(item), type(item)
-        values = each(list(item.values()))
-        return lambda found: kind(
-            (key, build(found)) for key, build in zip(keys, values, strict=True)
-        )
+        empty = functools.partial(type(item), *_factory(item))
+        named = list(zip(item, each(list(item.values())), strict=True))
+        return lambda found: _filled(empty(), ((key, build(found)) for key, build in named))
     if isinstance(item, tuple) and hasattr(item, "_fields"):
         fields, make = each(item), type(item)
         return lambda found: make(*(build(found) for build in fields))
@@ -66,6 +66,16 @@ def _walk(
         return lambda found: None
     tensors[element] = None
     return lambda found: found[element]
+
+
+def _factory(item: dict[Any, Any]) -> tuple[Any, ...]:
+    """What makes an empty dictionary of the kind of `item`."""
+    return (item.default_factory,) if isinstance(item, collections.defaultdict) else ()
+
+
+def _filled(empty: dict[Any, Any], items: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    empty.update(items)
+    return empty
 
 
 def _slices(

@@ -348,20 +348,19 @@ def _rebuilt(resolved: _Run, found: Sequence[Array]) -> Any:
 
 def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:
     """A key for what `_resolve` finds out, or None when the structure has no cheap one."""
-    if isinstance(fetches, list | tuple):
-        if hasattr(fetches, "_fields"):
-            return None
-        parts: object = (type(fetches), tuple(fetches))
-    elif isinstance(fetches, dict):
-        return None
-    else:
-        parts = fetches
-    key = (parts, tuple(feed_dict) if feed_dict else ())
+    key = (_structure(fetches), tuple(feed_dict) if feed_dict else ())
     try:
         hash(key)
     except TypeError:
         return None
     return key
+
+
+def _structure(fetches: Any) -> object:
+    """The same for the same fetches in the same structure: a named tuple equals a plain one."""
+    if isinstance(fetches, list | tuple):
+        return type(fetches), *map(_structure, fetches)
+    return fetches
 
 
 def _present(value: Any) -> Any:

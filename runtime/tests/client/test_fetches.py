@@ -1,0 +1,48 @@
+"""What comes back from a run has the structure, and the types, of what was asked for."""
+
+import collections
+from typing import Any, NamedTuple
+
+import pytest
+
+import capstan as tf
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+def test_structures_that_are_equal_but_of_other_types_come_back_as_themselves() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        one, two = tf.constant(1), tf.constant(2)
+        asked: list[tuple[Any, Any]] = [
+            ((one, two), (1, 2)),
+            (Pair(one, two), Pair(1, 2)),
+            ([one, two], [1, 2]),
+            (((one, two), one), ((1, 2), 1)),
+            ((Pair(one, two), one), (Pair(1, 2), 1)),
+            (([one, two], one), ([1, 2], 1)),
+            ([[Pair(one, two)]], [[Pair(1, 2)]]),
+        ]
+        for fetches, expected in asked * 2:
+            assert described(session.run(fetches)) == described(expected)
+
+
+def described(nest: Any) -> Any:
+    """A nest with its types, in which a named tuple does not equal a plain one."""
+    if isinstance(nest, list | tuple):
+        return type(nest), [described(item) for item in nest]
+    return int(nest)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [dict, collections.OrderedDict, lambda items: collections.defaultdict(list, items)],
+)
+def test_a_dictionary_comes_back_as_one_of_its_kind(make: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        asked = make({"one": tf.constant(1), "two": [tf.constant(2)]})
+        found = session.run(asked)
+        assert type(found) is type(asked)
+        assert found == {"one": 1, "two": [2]}
