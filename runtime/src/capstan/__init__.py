@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from capstan import errors as errors
+from capstan.api.absent import absent as _absent
 from capstan.api.array_ops import *
 from capstan.api.check_ops import *
 from capstan.api.clip_ops import *
@@ -76,9 +77,7 @@ def __getattr__(name: str) -> Any:
     elif name in _ATTRIBUTES:
         found = getattr(importlib.import_module(_ATTRIBUTES[name]), name)
     else:
-        raise AttributeError(
-            f"module 'capstan' has no attribute {name!r}: this part of TensorFlow 1 is not here"
-        )
+        raise _absent("tf", name)
     globals()[name] = found
     return found
 

@@ -216,3 +216,9 @@ def from_code(code: int, message: str, node_def: Any = None, op: Any = None) -> 
     if kind is None:
         return UnknownError(node_def, op, message, code)
     return kind(node_def, op, message)
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(
+        f"module 'capstan.errors' has no attribute {name!r}: this part of TensorFlow 1 is not here"
+    )

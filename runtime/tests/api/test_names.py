@@ -49,6 +49,17 @@ def test_a_name_that_is_missing_is_an_attribute_error() -> None:
         _ = tf.no_such_thing
 
 
+@pytest.mark.parametrize(
+    "module",
+    ["app", "compat", "contrib", "distribute", "errors", "flags", "logging", "nn", "train"],
+)
+def test_a_name_that_a_module_of_tf_has_not_is_told_apart_from_a_slip(module: str) -> None:
+    message = f"module 'capstan.{module}' .*'conv2d': this part of TensorFlow 1 is not here"
+    with pytest.raises(AttributeError, match=message):
+        _ = getattr(tf, module).conv2d
+    assert not hasattr(getattr(tf, module), "conv2d")
+
+
 def test_types_have_tensorflows_names() -> None:
     for dtype in (tf.float32, tf.bool, tf.string, tf.int8, tf.uint64, tf.bfloat16):
         assert getattr(tf, dtype.name) is dtype

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from capstan.api import flags
+from capstan.api.absent import absent
 
 __all__ = ["flags", "run"]
 
@@ -21,3 +22,7 @@ def run(
     if main is None:
         main = sys.modules["__main__"].main
     sys.exit(main(rest))
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.app", name)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api.absent import absent
+
 integral_types = (numbers.Integral, np.integer)
 real_types = (numbers.Real, np.integer, np.floating)
 complex_types = (numbers.Complex, np.number)
@@ -53,4 +55,4 @@ def as_str_any(value: Any) -> str:
 def __getattr__(name: str) -> Any:
     if name == "v1":
         return sys.modules["capstan"]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise absent("tf.compat", name)

@@ -28,6 +28,7 @@ from absl.flags import (
 from absl.flags import _helpers as _absl_helpers
 
 from capstan.api import logging
+from capstan.api.absent import absent
 
 __all__ = [
     "FLAGS",
@@ -155,3 +156,7 @@ DEFINE_list = _defining(_absl.DEFINE_list)
 DEFINE_multi_string = _defining(_absl.DEFINE_multi_string)
 DEFINE_multi_integer = _defining(_absl.DEFINE_multi_integer)
 DEFINE_multi_float = _defining(_absl.DEFINE_multi_float)
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.flags", name)

@@ -11,6 +11,8 @@ import logging
 import sys
 from typing import Any, Final
 
+from capstan.api.absent import absent
+
 DEBUG: Final = logging.DEBUG
 INFO: Final = logging.INFO
 WARN: Final = logging.WARNING
@@ -102,3 +104,7 @@ def flush() -> None:
     """Hand what was logged to the operating system."""
     for handler in get_logger().handlers:
         handler.flush()
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.logging", name)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import gather_ops, losses_ops, math_ops, random_ops, reduce_ops
+from capstan.api.absent import absent
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -196,3 +197,7 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
     """Say for each row whether its target is among the k largest predictions; ties count."""
     with scoped(name, "in_top_k", (predictions, targets)):
         return raw.InTopK(predictions, targets, k=k, name="InTopK")
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.nn", name)

@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from capstan.api.absent import absent as _absent
 from capstan.core.cluster import ClusterSpec
 from capstan.train.adam import AdamOptimizer
 from capstan.train.checkpoint_reader import (
@@ -143,10 +144,7 @@ _LATE = {
 def __getattr__(name: str) -> Any:
     """Load what is named late, once."""
     if name not in _LATE:
-        raise AttributeError(
-            f"module 'capstan.train' has no attribute {name!r}: this part of TensorFlow 1 is not "
-            "here"
-        )
+        raise _absent("tf.train", name)
     found = getattr(importlib.import_module(_LATE[name]), name)
     globals()[name] = found
     return found

@@ -1,5 +1,12 @@
 """`tf.contrib`: the little of it that training between graphs uses, `tf.contrib.training`."""
 
+from typing import Any
+
+from capstan.api.absent import absent
 from capstan.train import ps_strategy as training
 
 __all__ = ["training"]
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.contrib", name)
