@@ -57,6 +57,13 @@ def test_what_counts_as_a_clean_stop_can_be_chosen():
     coord.join()
 
 
+def test_nothing_counts_as_a_clean_stop_when_that_is_asked_for():
+    coord = tf.train.Coordinator(clean_stop_exception_types=())
+    coord.request_stop(tf.errors.OutOfRangeError(None, None, "end of sequence"))
+    with pytest.raises(tf.errors.OutOfRangeError):
+        coord.join()
+
+
 def test_an_error_after_join_is_raised_at_once():
     coord = tf.train.Coordinator()
     coord.request_stop()

@@ -28,9 +28,9 @@ class Coordinator:
     def __init__(
         self, clean_stop_exception_types: Sequence[type[BaseException]] | None = None
     ) -> None:
-        self._clean: tuple[type[BaseException], ...] = tuple(
-            clean_stop_exception_types or (errors.OutOfRangeError,)
-        )
+        if clean_stop_exception_types is None:
+            clean_stop_exception_types = (errors.OutOfRangeError,)
+        self._clean = tuple(clean_stop_exception_types)
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._error: BaseException | None = None
