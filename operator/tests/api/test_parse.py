@@ -100,9 +100,9 @@ def test_a_pod_template_belongs_to_its_user() -> None:
     text = changed(*CONTAINER, "resources", to={"limits": {"nvidia.com/gpu": 1}})
     container = parse(text).replica(ReplicaType.WORKER).template.trainer
     assert container.model_extra == {"resources": {"limits": {"nvidia.com/gpu": 1}}}
-    text = changed(*WORKER, "template", "spec", "fromTheFuture", to=[1])
+    text = changed(*WORKER, "template", "spec", "tolerations", to=[{"anything": 1}])
     spec = parse(text).replica(ReplicaType.WORKER).template.spec
-    assert spec.model_extra == {"fromTheFuture": [1]}
+    assert spec.model_extra == {"tolerations": [{"anything": 1}]}
 
 
 def test_the_trainer_is_the_container_of_that_name_or_the_only_one() -> None:
@@ -313,9 +313,12 @@ def test_a_key_given_twice_is_a_fault_and_not_the_last_one() -> None:
 def test_few_lines_that_stand_for_very_many_values_are_read_at_once() -> None:
     laughs = ["x0: &x0 [ha, ha]"]
     laughs += [f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]" for n in range(1, 40)]
-    spec = "\n          ".join(["x: 1", *laughs])
-    text = DIGITS.replace("          containers:", f"          {spec}\n          containers:")
+    volumes = "\n            ".join(["volumes:", *laughs])
+    text = DIGITS.replace("          containers:", f"          {volumes}\n          containers:")
     assert parse(text).metadata.name == "digits"
+    assert faults(
+        text.replace("        - {name: trainer", "        - *x39\n          - {name: trainer")
+    )
 
 
 def test_a_wrong_kind_hides_no_other_fault() -> None:

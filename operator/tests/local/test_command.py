@@ -134,6 +134,11 @@ def test_what_has_no_effect_here_is_named_once() -> None:
     assert command.ignored(job("{containers: [{name: trainer, command: [a]}]}")) == ()
 
 
+def test_labels_of_pods_have_no_effect_here() -> None:
+    labelled = job("{containers: [{name: trainer, command: [a]}]}, metadata: {labels: {a: b}}")
+    assert command.ignored(labelled) == ("metadata",)
+
+
 def test_the_trainer_is_the_container_of_that_name() -> None:
     pod = "{containers: [{name: sidecar, command: [b]}, {name: trainer, command: [a]}]}"
     assert job(pod).replica(ReplicaType.WORKER).template.trainer.command == ("a",)

@@ -1,15 +1,14 @@
 """The text of a TrainingJob to values: defaults filled in, every fault reported at once."""
 
-import difflib
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pydantic
 from pydantic_core import ErrorDetails
 
-from capstan_operator.api import document, rules, sound
+from capstan_operator.api import document, pod, rules, sound, spelling
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.errors import Fault, Invalid
 
@@ -50,6 +49,7 @@ def draft(text: str) -> Draft:
     except pydantic.ValidationError as error:
         found += map(_fault, sound.causes(error))
         job = sound.part(raw)
+    found += pod.faults(raw)
     found += [Fault(rule.path, rule.message) for rule in rules.RULES if not rule.holds(raw)]
     return Draft(job, tuple(found))
 
@@ -140,13 +140,9 @@ def _path(where: Iterable[int | str]) -> str:
     return path
 
 
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    known = list(known)
-    folded = {one.casefold(): one for one in known}
-    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    if close:
-        return f"; did you mean {folded[close[0]]}?"
-    return f"; there are {', '.join(known)}" if known else ""
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    there_are = f"; there are {', '.join(known)}" if known else ""
+    return spelling.did_you_mean(name, known) or there_are
 
 
 def _fields_beside(where: tuple[int | str, ...]) -> list[str]:

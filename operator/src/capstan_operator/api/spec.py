@@ -1,8 +1,8 @@
 """What the user asked for, as values: the fields of a TrainingJob that have an effect.
 
 Rule 1: a field that does nothing is absent, so that it is refused and not silently ignored.
-Rule 2: a pod template belongs to its user. Fields of it that are not named here are kept as they
-came, and only those that are named are checked.
+Rule 2: a pod template belongs to its user. What its fields hold is kept as it came, unless they are
+named here; that Kubernetes has fields of these names is checked in `pod`.
 
 Build one with `parse.parse`, which also checks what a single field cannot know. All models are
 frozen; YAML's names are the camelCase of the attributes'. Vocabulary and defaults: trainingjob API.

@@ -80,6 +80,7 @@ def _ignored(template: PodTemplate) -> Iterator[str]:
     yield from (f"env {one.name}" for one in trainer.env if one.value is None)
     yield from (f"container {one.name}" for one in template.spec.containers if one is not trainer)
     yield from template.spec.model_extra or {}
+    yield from template.model_extra or {}
 
 
 def _base() -> dict[str, str]:
