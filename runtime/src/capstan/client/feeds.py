@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import indexed_slices
 
@@ -44,14 +44,18 @@ def converter(tensor: graphs.Tensor) -> Callable[[Any], Array]:
     """Return the function that does `convert` for `tensor`, at once for arrays that fit."""
     dtype = tensor.dtype.base_dtype
     wanted = np.dtype(dtype.as_numpy_dtype)
-    shape = tensor.get_shape().internal
-    array, compatible = np.ndarray, shapes.is_compatible
+    array = np.ndarray
+    fitting: tuple[int, ...] | None = None
 
     def converted(value: Any) -> Array:
-        fits = type(value) is array and value.dtype is wanted and value.flags.c_contiguous
-        if fits and (shape is None or shape == value.shape or compatible(shape, value.shape)):
+        nonlocal fitting
+        as_it_is = type(value) is array and value.dtype is wanted and value.flags.c_contiguous
+        if as_it_is and value.shape == fitting:
             return value
-        return convert(tensor, value)
+        result = convert(tensor, value)
+        # Most steps feed what the last one fed; threads that disagree only look again.
+        fitting = result.shape
+        return result
 
     # Strings are looked at one by one, whatever array they come in.
     return functools.partial(convert, tensor) if wanted.hasobject else converted

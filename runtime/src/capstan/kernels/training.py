@@ -70,7 +70,8 @@ def _gradient_descent(node: NodeContext) -> Function:
     def apply(var: Cell, rate: Array, grad: Array) -> Cell:
         with var.lock:
             value = var.writable()
-            _same_shape(("var", "delta"), value, grad)
+            if value.shape != grad.shape:
+                _same_shape(("var", "delta"), value, grad)
             for part, slope, step in blocks.of(value, grad):
                 np.multiply(slope, rate, step)
                 np.subtract(part, step, part)
