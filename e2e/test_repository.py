@@ -12,17 +12,22 @@ import pytest
 
 from conftest import ROOT, users_environment
 
+if not (ROOT / ".git").exists():
+    pytest.skip("needs a checkout: git clone the repository", allow_module_level=True)
+
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 PATH_IN_TEXT = re.compile(
     r"`((?:operator|runtime|docs|e2e|examples|requirements|\.ci)/[\w./-]*|[\w.-]+\.(?:md|toml))`"
 )
 MADE_BY_USERS = {"job.yaml"}
+_ALL_BUT_IGNORED = ("--cached", "--others", "--exclude-standard")
 
 
 def tracked() -> list[pathlib.Path]:
     """The files of the working tree that are, or would be, committed."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        # A checkout may belong to another user than the one who tests it.
+        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", *_ALL_BUT_IGNORED],
         cwd=ROOT,
         capture_output=True,
         text=True,
