@@ -197,3 +197,37 @@ def test_a_checkpoint_that_is_gone_is_said(tmp_path: pathlib.Path):
     tf.train.update_checkpoint_state(str(tmp_path), str(tmp_path / "m-1"))
     with pytest.raises(ValueError, match="The passed save_path is not a valid checkpoint"):
         make_manager().prepare_session("", saver=tf.train.Saver(), checkpoint_dir=str(tmp_path))
+
+
+def test_a_session_that_does_not_become_ready_is_closed():
+    variable = tf.Variable(5)
+    init, opened = tf.global_variables_initializer(), []
+
+    def fail(session: tf.Session) -> None:
+        opened.append(session)
+        raise tf.errors.UnavailableError(None, None, "a task is gone")
+
+    with pytest.raises(tf.errors.UnavailableError, match="is gone"):
+        make_manager().prepare_session("", init_op=init, init_fn=fail)
+    with pytest.raises(RuntimeError, match="not initialized"):
+        make_manager().prepare_session("", init_fn=opened.append)
+    for session in opened:
+        with pytest.raises(RuntimeError, match="closed Session"):
+            session.run(variable)
+
+
+def test_a_session_that_cannot_be_restored_is_closed(tmp_path: pathlib.Path):
+    variable, opened = tf.Variable(5), []
+
+    class Damaged:
+        def restore(self, session: tf.Session, path: str) -> None:
+            opened.append(session)
+            raise tf.errors.DataLossError(None, None, f"{path} is damaged")
+
+    path = str(tmp_path / "m")
+    for prepare in (make_manager().prepare_session, make_manager().recover_session):
+        with pytest.raises(tf.errors.DataLossError):
+            prepare("", saver=Damaged(), checkpoint_filename_with_path=path)
+    for session in opened:
+        with pytest.raises(RuntimeError, match="closed Session"):
+            session.run(variable)

@@ -3,9 +3,10 @@
 Source: tensorflow/python/training/session_manager.py.
 """
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -75,38 +76,40 @@ class SessionManager:
                 checkpoint is not there.
             DataLossError: every checkpoint is damaged.
         """
-        session, is_restored = self._restored(
-            master,
-            saver,
-            checkpoint_dir,
-            checkpoint_filename_with_path,
-            max_wait_secs if wait_for_checkpoint else 0,
-            config,
-        )
-        if not is_restored:
-            if init_op is None and init_fn is None and self._local_init_op is None:
+        session = sessions.Session(master, graph=self._graph, config=config)
+        with _closed_by_an_error(session):
+            is_restored = self._restore(
+                session,
+                saver,
+                checkpoint_dir,
+                checkpoint_filename_with_path,
+                max_wait_secs if wait_for_checkpoint else 0,
+            )
+            if not is_restored:
+                if init_op is None and init_fn is None and self._local_init_op is None:
+                    raise RuntimeError(
+                        "Model is not initialized and no init_op or init_fn or local_init_op was "
+                        "given"
+                    )
+                if init_op is not None:
+                    session.run(init_op, feed_dict=init_feed_dict)
+                if init_fn is not None:
+                    init_fn(session)
+            done = (
+                f"Init op: {getattr(init_op, 'name', init_op)}, init fn: {init_fn}, "
+                f"local_init_op: {getattr(self._local_init_op, 'name', self._local_init_op)}"
+            )
+            missing = self._run_local_init(session)
+            if missing is not None:
                 raise RuntimeError(
-                    "Model is not initialized and no init_op or init_fn or local_init_op was given"
+                    f"Init operations did not make model ready for local_init.  {done}, "
+                    f"error: {missing}"
                 )
-            if init_op is not None:
-                session.run(init_op, feed_dict=init_feed_dict)
-            if init_fn is not None:
-                init_fn(session)
-        done = (
-            f"Init op: {getattr(init_op, 'name', init_op)}, init fn: {init_fn}, "
-            f"local_init_op: {getattr(self._local_init_op, 'name', self._local_init_op)}"
-        )
-        missing = self._run_local_init(session)
-        if missing is not None:
-            raise RuntimeError(
-                f"Init operations did not make model ready for local_init.  {done}, "
-                f"error: {missing}"
-            )
-        missing = _what_is_missing(self._ready_op, session, "Model not ready")
-        if missing is not None:
-            raise RuntimeError(
-                f"Init operations did not make model ready.  {done}, error: {missing}"
-            )
+            missing = _what_is_missing(self._ready_op, session, "Model not ready")
+            if missing is not None:
+                raise RuntimeError(
+                    f"Init operations did not make model ready.  {done}, error: {missing}"
+                )
         return session
 
     def recover_session(
@@ -124,19 +127,22 @@ class SessionManager:
         Raises:
             ValueError: both `checkpoint_dir` and `checkpoint_filename_with_path`.
         """
-        session, is_restored = self._restored(
-            master,
-            saver,
-            checkpoint_dir,
-            checkpoint_filename_with_path,
-            max_wait_secs if wait_for_checkpoint else 0,
-            config,
-        )
-        missing = self._run_local_init(session)
-        if missing is None:
-            missing = _what_is_missing(self._ready_op, session, "Model not ready")
-        if is_restored and missing is not None:
-            logging.info("Restoring model from checkpoint did not make model ready: %s", missing)
+        session = sessions.Session(master, graph=self._graph, config=config)
+        with _closed_by_an_error(session):
+            is_restored = self._restore(
+                session,
+                saver,
+                checkpoint_dir,
+                checkpoint_filename_with_path,
+                max_wait_secs if wait_for_checkpoint else 0,
+            )
+            missing = self._run_local_init(session)
+            if missing is None:
+                missing = _what_is_missing(self._ready_op, session, "Model not ready")
+            if is_restored and missing is not None:
+                logging.info(
+                    "Restoring model from checkpoint did not make model ready: %s", missing
+                )
         return session, is_restored and missing is None
 
     def wait_for_session(
@@ -151,14 +157,11 @@ class SessionManager:
         pause = threading.Event()
         while True:
             session = sessions.Session(master, graph=self._graph, config=config)
-            try:
+            with _closed_by_an_error(session):
                 missing = self._run_local_init(session)
                 is_local_ready = missing is None
                 if is_local_ready:
                     missing = _what_is_missing(self._ready_op, session, "Model not ready")
-            except BaseException:
-                session.close()
-                raise
             if missing is None:
                 return session
             session.close()
@@ -173,32 +176,30 @@ class SessionManager:
             )
             pause.wait(self._wait_secs)
 
-    def _restored(
+    def _restore(
         self,
-        master: str,
+        session: sessions.Session,
         saver: Any,
         folder: str | None,
         path: str | None,
         wait_secs: float,
-        config: Any,
-    ) -> tuple[sessions.Session, bool]:
-        """Return a new session, and whether a checkpoint was restored into it."""
+    ) -> bool:
+        """Restore a checkpoint into a new session; say whether there is one."""
         if folder and path:
             raise ValueError(
                 "Can not provide both checkpoint_dir and checkpoint_filename_with_path."
             )
-        session = sessions.Session(master, graph=self._graph, config=config)
         if saver is None or not (folder or path):
-            return session, False
+            return False
         if path:
             saver.restore(session, path)
-            return session, True
+            return True
         state = self._checkpoint_of(str(folder), wait_secs)
         if state is None:
-            return session, False
+            return False
         _restore_newest(saver, session, state)
         saver.recover_last_checkpoints(list(state.all_model_checkpoint_paths))
-        return session, True
+        return True
 
     def _checkpoint_of(self, folder: str, wait_secs: float) -> Any:
         deadline = time.monotonic() + wait_secs
@@ -222,6 +223,16 @@ class SessionManager:
             session.run(self._local_init_op)
             logging.info("Done running local_init_op.")
         return missing
+
+
+@contextlib.contextmanager
+def _closed_by_an_error(session: sessions.Session) -> Iterator[None]:
+    """A session that does not become ready is closed: nobody else has it."""
+    try:
+        yield
+    except BaseException:
+        session.close()
+        raise
 
 
 def _restore_newest(saver: Any, session: sessions.Session, state: Any) -> None:
