@@ -137,3 +137,19 @@ def test_colocated_nodes_that_ask_for_different_tasks_are_a_fault_of_both() -> N
     found = placed(variable("w", PS), make("Placeholder", "init", device=W1, _class=["loc:@w"]))
     assert "Cannot colocate nodes" in found.faults["w"].message
     assert set(found.faults) == {"w", "init"}
+
+
+@pytest.mark.parametrize("op", ["NoSuchOp", "Neg"])
+def test_a_node_that_no_device_can_run_leaves_alone_what_it_is_to_be_with(op: str) -> None:
+    nodes = [
+        variable("w", PS),
+        make("Assign", "set", "w", "x"),
+        make("Placeholder", "x"),
+        make(op, "bad", "x", _class=[b"loc:@w"]),
+        make("Abs", "after", "bad", _class=[b"loc:@w"]),
+    ]
+    placer = place.Placer([W0, PS], lambda name, *_: name != "Neg")
+    placement = place.Placement()
+    placer.place(nodes, {item.name: item for item in nodes}, placement)
+    assert set(placement.faults) == {"bad"}
+    assert [placement.devices[name] for name in ("w", "set", "after")] == [PS] * 3

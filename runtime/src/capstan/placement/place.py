@@ -54,11 +54,12 @@ class Placer:
     ) -> None:
         """Add the devices, or the faults, of `new` nodes of the graph `nodes` to `placement`."""
         fresh = {item.name: item for item in new}
+        sound = [item for item in fresh.values() if not self._is_refused(item, placement)]
         together = groups.colocated(
-            fresh.values(), nodes, lambda item: [name for name in holders(item) if name in nodes]
+            sound, nodes, lambda item: [name for name in holders(item) if name in nodes]
         )
         members: dict[str, list[node.Node]] = defaultdict(list)
-        for item in fresh.values():
+        for item in sound:
             members[together.find(item.name)].append(item)
         anchors = _anchors(together, fresh, placement)
         late: list[tuple[list[node.Node], list[str]]] = []
@@ -75,15 +76,24 @@ class Placer:
         for items, candidates in late:
             _assign(items, _company(items[0], candidates, consumers, placement), placement)
 
+    def _is_refused(self, item: node.Node, placement: Placement) -> bool:
+        """Note the fault of a node that no device runs, whatever else it is to be with."""
+        try:
+            infer.arguments(item)
+        except errors.OpError as fault:
+            placement.faults[item.name] = fault
+            return True
+        kinds = {devices.parse(name).device_type or "" for name in self.available}
+        attrs = infer.attributes(item)
+        if any(self.supports(item.op, kind, attrs) for kind in kinds):
+            return False
+        placement.faults[item.name] = _fault(item, self._why(devices.DeviceSpec()))
+        return True
+
     def _candidates(
         self, items: Sequence[node.Node], nodes: Mapping[str, node.Node], placement: Placement
     ) -> list[str]:
         """Devices that suit all of `items`, best first; none: the fault is noted."""
-        for item in items:
-            try:
-                infer.arguments(item)
-            except errors.OpError as fault:
-                return _refuse(items, fault, placement)
         try:
             spec = _intersection(items, nodes)
         except ValueError as conflict:
