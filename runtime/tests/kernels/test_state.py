@@ -58,6 +58,18 @@ def test_one_name_is_one_variable_and_containers_keep_apart() -> None:
     np.testing.assert_array_equal(runner.run(raw.Identity(apart)), [2, 2, 2])
 
 
+def test_a_cleared_name_may_be_given_another_type() -> None:
+    runner = interpreter.Interpreter()
+    runner.run(raw.Assign(make("one", shared_name="shared"), [1.0] * 3))
+    other = make("two", dtype=dtypes.int32, shared_name="shared")
+    with pytest.raises(errors.InvalidArgumentError, match="holds float32, not int32"):
+        runner.run(raw.Assign(other, [1] * 3))
+    runner.resources.clear()
+    runner.run(raw.Assign(other, [1] * 3))
+    with pytest.raises(errors.InvalidArgumentError, match="holds int32, not float32"):
+        runner.run(raw.Identity(make("three", shared_name="shared")))
+
+
 def test_a_variable_takes_another_shape_only_without_validation() -> None:
     ref, runner = make(shape=None), interpreter.Interpreter()
     runner.run(raw.Assign(ref, [1.0, 2.0]))

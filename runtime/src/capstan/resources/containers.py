@@ -20,9 +20,12 @@ class ResourceManager:
         self.default_container = default_container
         self._lock = threading.Lock()
         self._variables: dict[tuple[str, str], tuple[variable.Variable, dtypes.DType]] = {}
+        self._cleared: set[tuple[str, str]] = set()
 
     def variable(self, container: str, name: str, dtype: dtypes.DType) -> variable.Variable:
         """Return the variable of that name, making it (uninitialised) the first time.
+
+        After `clear` its first user may give it another dtype.
 
         Raises:
             InvalidArgumentError: it exists with another dtype.
@@ -30,6 +33,9 @@ class ResourceManager:
         key = (container or self.default_container, name)
         with self._lock:
             cell, held = self._variables.setdefault(key, (variable.Variable(name, key[0]), dtype))
+            if held != dtype and key in self._cleared:
+                cell, held = self._variables[key] = variable.Variable(name, key[0]), dtype
+            self._cleared.discard(key)
         if held != dtype:
             raise errors.InvalidArgumentError(
                 None,
@@ -43,8 +49,9 @@ class ResourceManager:
         """Forget the values in the named containers, or in the default one when none is named."""
         doomed = set(containers) or {self.default_container}
         with self._lock:
-            cells = [cell for (box, _), (cell, _) in self._variables.items() if box in doomed]
-        for cell in cells:
+            gone = {key: cell for key, (cell, _) in self._variables.items() if key[0] in doomed}
+            self._cleared |= gone.keys()
+        for cell in gone.values():
             cell.clear()
 
     def for_session(self) -> "SessionResources":
