@@ -15,6 +15,7 @@ import pathlib
 import re
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(
@@ -74,15 +75,46 @@ def _purpose(module: pathlib.Path) -> str:
 
 
 def operations(_: str) -> str:
-    """List every operation that Capstan has, with what it takes and whether it has a gradient."""
+    """List every operation that Capstan has: what it takes, its gradient, its tests."""
     opdef = importlib.import_module("capstan.framework.opdef")
     importlib.import_module("capstan")
-    rows = ["| operation | inputs | outputs | gradient |", "|---|---|---|---|"]
+    oracle = _oracle()
+    rows = [
+        "| operation | inputs | outputs | types | gradient | oracle |",
+        "|---|---|---|---|---|---|",
+    ]
     for row in opdef.all_rows():
         gradient = "yes" if row.gradient else "none" if row.not_differentiable else ""
         inputs, outputs = (_code(arguments) for arguments in (row.inputs, row.outputs))
-        rows.append(f"| `{row.name}` | {inputs} | {outputs} | {gradient} |")
+        types = "; ".join(f"`{name}` {_types(allowed)}" for name, allowed in row.types.items())
+        held = oracle.get(row.name, "")
+        rows.append(f"| `{row.name}` | {inputs} | {outputs} | {types} | {gradient} | {held} |")
     return "\n".join([*rows, ""])
+
+
+def _oracle() -> dict[str, str]:
+    """How each operation is held to TensorFlow, from the tables of the tests that do it."""
+    sys.path.insert(0, str(ROOT / "runtime" / "tests"))
+    calls = importlib.import_module("op_cases").CASES
+    scenarios = importlib.import_module("oracle_scenarios")
+    programs = {op for _, about in scenarios.SCENARIOS.values() for op in about}
+    return {
+        **dict.fromkeys(calls, "calls"),
+        **dict.fromkeys(programs, "programs"),
+        **dict.fromkeys(scenarios.CLIENT, "client"),
+        **dict.fromkeys(scenarios.DRAWN, "distribution"),
+    }
+
+
+def _types(allowed: Sequence[Any]) -> str:
+    """Name element types, groups of them by one word."""
+    typesets = importlib.import_module("capstan.framework.ops.typesets")
+    names = [dtype.name for dtype in allowed]
+    for group, word in ((typesets.NUMERIC, "numeric"), (typesets.FLOATING, "floating")):
+        members = [dtype.name for dtype in group]
+        if set(members) <= set(names):
+            names = [word, *(name for name in names if name not in members)]
+    return ", ".join(names)
 
 
 def rules(_: str) -> str:

@@ -183,6 +183,8 @@ def test_a_killed_ps_is_unavailable_and_a_new_one_has_no_variables(
     mortal.start("ps")
     with pytest.raises(lost):
         session.run(more)
+    # When it is collected after its master is gone, its client tries to close it for 20 s.
+    session.close()
     with v1.Session(mortal.target(), config=settings) as fresh:
         fails(tf, "FailedPreconditionError", lambda: fresh.run(more))
         fresh.run(count.initializer)

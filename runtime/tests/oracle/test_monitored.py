@@ -1,5 +1,6 @@
 """The MonitoredTrainingSession of TensorFlow trains on Capstan, checkpoints, and recovers."""
 
+import itertools
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -74,7 +75,7 @@ def test_it_trains_saves_and_goes_on_from_its_checkpoint(
 def test_it_recovers_when_the_ps_is_restarted_in_the_middle(
     v1: Any, mortal: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool
 ) -> None:
-    train, loss, step = regression(v1, mortal.spec, is_resource=is_resource)
+    train, _loss, step = regression(v1, mortal.spec, is_resource=is_resource)
     seen = []
     with v1.train.MonitoredTrainingSession(
         master=mortal.target(),
@@ -90,7 +91,7 @@ def test_it_recovers_when_the_ps_is_restarted_in_the_middle(
                 mortal.start("ps")
     # Steps since the last checkpoint are made again, none is left out.
     assert len(seen) > 50
-    assert all(one <= other + 2 for other, one in zip(seen, seen[1:], strict=False))
-    assert any(one < other for other, one in zip(seen, seen[1:], strict=False))
+    assert all(one <= other + 2 for other, one in itertools.pairwise(seen))
+    assert any(one < other for other, one in itertools.pairwise(seen))
     reader = v1.train.load_checkpoint(str(tmp_path))
     assert reader.get_tensor("global_step") == 50

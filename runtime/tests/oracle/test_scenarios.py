@@ -1,0 +1,74 @@
+"""Ops with state, branches, strings and chance do what TensorFlow's do."""
+
+from typing import Any
+
+import genuine
+import numpy as np
+import op_cases
+import oracle_scenarios
+import pytest
+
+from capstan.framework import opdef, ops  # noqa: F401 - fills the registry
+
+pytestmark = genuine.MARKS
+
+
+def played(tf: Any, target: str, device: str, name: str, seed: int, is_resource: bool) -> list[Any]:
+    scenario, _ = oracle_scenarios.SCENARIOS[name]
+    v1 = tf.compat.v1
+    with v1.Graph().as_default(), v1.device(device), v1.Session(target) as session:
+        steps = scenario(tf, np.random.default_rng(seed), is_resource)
+        return [session.run(step) for step in steps]
+
+
+@pytest.mark.parametrize("is_resource", [False, True], ids=["ref", "resource"])
+@pytest.mark.parametrize("name", oracle_scenarios.SCENARIOS)
+def test_a_program_gives_what_it_gives_in_tensorflow(
+    tf: Any, tasks: genuine.Tasks, name: str, is_resource: bool
+) -> None:
+    for seed in range(4):
+        tf.compat.v1.Session.reset(tasks.target())
+        expected = played(tf, "", "", name, seed, is_resource)
+        found = played(tf, tasks.target(), "/job:ps/task:0", name, seed, is_resource)
+        for one, other in zip(found, expected, strict=True):
+            pairs = zip(one, other, strict=True) if isinstance(one, list) else [(one, other)]
+            for mine, theirs in pairs:
+                same(mine, theirs)
+
+
+def same(found: Any, expected: Any) -> None:
+    assert type(found) is type(expected)
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    if expected.dtype.kind == "f":
+        near = 1e-5 if expected.itemsize < 8 else 1e-10
+        np.testing.assert_allclose(found, expected, rtol=near, atol=near / 10)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_chance_has_tensorflows_distributions(v1: Any, tf: Any, tasks: genuine.Tasks) -> None:
+    draws = [
+        tf.random.uniform([20_000], -1, 3, seed=1),
+        tf.random.normal([20_000], 2, 3, seed=2),
+        tf.random.truncated_normal([20_000], 2, 3, seed=3),
+        tf.random.uniform([20_000], -5, 7, tf.int32, seed=4),
+    ]
+    results = []
+    for target in ("", tasks.target()):
+        with v1.Session(target) as session:
+            results.append(session.run(draws))
+    marks = np.linspace(0.01, 0.99, 33)
+    for expected, found in zip(*results, strict=True):
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        spread = np.ptp(expected)
+        near = np.quantile(expected, marks) - np.quantile(found, marks)
+        assert np.abs(near).max() < 0.03 * spread + (found.dtype.kind == "i")
+        assert abs(int(np.ptp(found)) - int(spread)) <= 0.1 * spread + 1
+
+
+def test_every_op_is_held_to_tensorflow() -> None:
+    held = set(op_cases.CASES) | oracle_scenarios.CLIENT | oracle_scenarios.DRAWN
+    for _, about in oracle_scenarios.SCENARIOS.values():
+        held |= about
+    assert held == {row.name for row in opdef.all_rows()}
