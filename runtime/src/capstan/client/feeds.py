@@ -47,7 +47,7 @@ def converter(tensor: graphs.Tensor) -> Callable[[Any], Array]:
     array = np.ndarray
     fitting: tuple[int, ...] | None = None
 
-    def converted(value: Any) -> Array:
+    def converted(value: Any) -> Any:
         nonlocal fitting
         as_it_is = type(value) is array and value.dtype is wanted and value.flags.c_contiguous
         if as_it_is and value.shape == fitting:
@@ -93,7 +93,8 @@ def _as_array(tensor: graphs.Tensor, value: Any) -> Array:
         is_whole = isinstance(value, int) and not isinstance(value, bool)
         if is_whole and int(wanted.type(value)) != value:
             raise _incompatible(value, dtype)
-        return np.array(value, dtype=wanted, order="C")
+        array: Array = np.array(value, dtype=wanted, order="C")
+        return array
     except OverflowError:
         raise _incompatible(value, dtype) from None
 
