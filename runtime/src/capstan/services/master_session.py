@@ -17,7 +17,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import config, devices, node
 from capstan.executor import fold
-from capstan.graph import infer, portion, prune, simplify
+from capstan.graph import infer, portion, prune, resized, simplify
 from capstan.kernels import registry
 from capstan.partition import partition, parts
 from capstan.placement import place
@@ -57,6 +57,7 @@ class MasterSession:
         self._steps = steps
         self._lock = threading.Lock()
         self._nodes: dict[str, node.Node] = {}
+        self._resized: frozenset[str] = frozenset()
         self._placement = place.Placement()
         self._placer = place.Placer(
             [device.name for task in tasks for device in task.status.devices],
@@ -83,6 +84,12 @@ class MasterSession:
                     )
             self._nodes.update((item.name, item) for item in nodes)
             self._placer.place(nodes, self._nodes, self._placement)
+            resizing = resized.resized(nodes, self._nodes) - self._resized
+            if resizing:
+                # What was compiled before relied on their shapes.
+                self._resized |= resizing
+                self._compiled = {}
+                self._portions = {}
 
     def placed(self, nodes: Sequence[node.Node]) -> list[tuple[str, str, str]]:
         """Name, op and device of each node that has one."""
@@ -212,6 +219,8 @@ class MasterSession:
                 name: replace(item, device=self._placement.devices[name])
                 for name, item in nodes.items()
             }
+            for name in self._resized & placed.keys():
+                placed[name] = resized.without_shape(placed[name])
         keep = frozenset([edge.node for edge in fetches]) | frozenset(asked.targets)
         simple, known = simplify.simplify(placed, facts, keep, fold.evaluate)
         _check_fetches(fetches, known)
