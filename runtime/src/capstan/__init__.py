@@ -16,6 +16,7 @@ from capstan.api.absent import absent as _absent
 from capstan.api.array_ops import *
 from capstan.api.check_ops import *
 from capstan.api.clip_ops import *
+from capstan.api.cond_ops import *
 from capstan.api.control_flow_ops import *
 from capstan.api.creation_ops import *
 from capstan.api.framework import *

@@ -8,7 +8,7 @@ from capstan.framework import convert, grouping
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
-__all__ = ["Assert", "group", "no_op", "tuple", "with_dependencies"]
+__all__ = ["Assert", "Print", "group", "no_op", "tuple", "with_dependencies"]
 
 group = grouping.group
 no_op = grouping.no_op
@@ -39,3 +39,26 @@ def Assert(
         name=name or "Assert",
     )
     return operation
+
+
+def Print(
+    input_: Any,
+    data: Any,
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Return `input_`; a step that computes it writes `message` and `data` to standard error.
+
+    The task that computes it writes. `first_n` is how many times (None or -1: always),
+    `summarize` how many elements of each tensor: 3 by default, all when -1.
+    """
+    return raw.Print(
+        input_,
+        list(data),
+        message=message or "",
+        first_n=-1 if first_n is None else first_n,
+        summarize=3 if summarize is None else summarize,
+        name=name,
+    )

@@ -10,6 +10,7 @@ that name on that task share it.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from capstan.api import cond_ops
 from capstan.core import devices, dtypes, shapes
 from capstan.framework import collections, convert, defaults, grouping, operand
 from capstan.framework import graph as graphs
@@ -161,6 +162,17 @@ class Variable(operand.Operand):
         """Return a new tensor that reads the variable, after the control dependencies around."""
         with self.graph.as_default():
             return self._read("read")
+
+    def initialized_value(self) -> graphs.Tensor:
+        """Return a new tensor: the value, or the initial value as long as there is none.
+
+        It is for initial values that are made of other variables' initial values.
+        """
+        with self.graph.as_default(), self.graph.control_dependencies(None):
+            value: graphs.Tensor = cond_ops.cond(
+                is_variable_initialized(self), self.read_value, lambda: self._initial_value
+            )
+        return value
 
     def eval(self, session: Any = None) -> Any:
         """Return the value in `session` or the default session; blocks."""

@@ -110,3 +110,9 @@ def _element(item: Any, graph: graphs.Graph) -> Any:
         raise ValueError(
             f"Fetch argument {item!r} cannot be interpreted as a Tensor. ({fault})"
         ) from None
+    if not graph.is_fetchable(element):
+        raise ValueError(
+            f"{element!r} has been marked as not fetchable: it is in one branch of a conditional; "
+            "fetch the result of tf.cond instead"
+        )
+    return element

@@ -132,7 +132,7 @@ class _Emission:
         alive = [f"a{message.number}"] if message.conditional else []
         self._receive(function, message.edges, f"m{message.number}_", *alive)
         for index, edge in enumerate(message.conditional):
-            self.flags[edge] = f"{alive[0]}[{index}]"
+            self.flags[guards.alive(edge)] = f"{alive[0]}[{index}]"
         return f"{message.number}: {function}"
 
     def _segment(self, order: Sequence[node.Node], sends: Sequence[parts.Message]) -> None:

@@ -170,7 +170,7 @@ class _Reader:
                 f"{values}."
             )
         if self._is_type_list(argument):
-            found = [convert.convert_to_tensor(value, name=argument.name) for value in values]
+            found = convert.convert_n_to_tensor(values, name=argument.name)
             self.attrs[argument.type] = [tensor.dtype.base_dtype for tensor in found]
         else:
             found = self._same_type(argument, values)

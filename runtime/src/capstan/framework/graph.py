@@ -21,6 +21,7 @@ from capstan.framework import (
     names,
     opdef,
     operand,
+    scopes,
     static_values,
 )
 
@@ -117,6 +118,7 @@ class Operation:
     __slots__ = (
         "__weakref__",
         "_attrs",
+        "_branch",
         "_control_inputs",
         "_device",
         "_graph",
@@ -146,6 +148,7 @@ class Operation:
         self._attrs: Mapping[str, Any] = attrs
         self._control_inputs = tuple(control_inputs)
         self._device = ""
+        self._branch: scopes.Branch | None = None
         self._id = 0
         self._outputs = tuple(Tensor(self, i, dtype) for i, dtype in enumerate(output_types))
         self._node: node.Node | None = None
@@ -180,6 +183,11 @@ class Operation:
     def device(self) -> str:
         """The device asked for, possibly in part; empty when the placer is free."""
         return self._device
+
+    @property
+    def branch(self) -> scopes.Branch | None:
+        """The side of a conditional that the operation belongs to, or None."""
+        return self._branch
 
     @property
     def creation_index(self) -> int:
@@ -306,6 +314,11 @@ class Graph(graph_state.GraphState):
         if self._scopes.container and row is not None and row.stateful and "container" in attrs:
             attrs["container"] = attrs["container"] or self._scopes.container.encode()
         unique = self._take_name(name or op_type)
+        control = self._scopes.control_inputs(tensor.op for tensor in inputs)
+        branch = self._scopes.branch
+        if branch is not None:
+            control = control if inputs else branch.wait(control)
+            inputs = [branch.admit(tensor) for tensor in inputs]
         known = None
         if row is not None and compute_shapes:
             known = inference.output_shapes(
@@ -322,12 +335,15 @@ class Graph(graph_state.GraphState):
             inputs,
             _output_types(row, attrs) if dtypes is None else _as_dtypes(dtypes),
             attrs,
-            self._scopes.control_inputs(tensor.op for tensor in inputs),
+            control,
         )
         for tensor, shape in zip(op._outputs, known or (), strict=known is not None):
             tensor._shape = shape
         self._place(op, compute_device)
         self._add(op)
+        if branch is not None:
+            op._branch = branch
+            branch.note(op)
         return op
 
     def _place(self, op: Operation, compute_device: bool) -> None:

@@ -6,10 +6,10 @@ not build at once.)
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from capstan.core import devices
 from capstan.framework import names
@@ -29,6 +29,22 @@ class Dependencies:
     members: set[Any] = field(default_factory=set)
 
 
+class Branch(Protocol):
+    """One side of a conditional that is being built: `framework.branch`."""
+
+    @property
+    def outer(self) -> "Branch | None": ...
+
+    @property
+    def pred(self) -> Any: ...
+
+    def admit(self, tensor: Any) -> Any: ...
+
+    def wait(self, control: Sequence[Any]) -> list[Any]: ...
+
+    def note(self, op: Any) -> None: ...
+
+
 class Scopes(threading.local):
     """The scopes that the current thread has open on one graph."""
 
@@ -40,6 +56,7 @@ class Scopes(threading.local):
         # Operations, or groups (`loc:@name`) of operations that do not exist yet.
         self.colocated: tuple[Any, ...] = ()
         self.dependencies: tuple[Dependencies, ...] = ()
+        self.branch: Branch | None = None
 
     def device_of(self, op: Any) -> str:
         """Apply the device functions to a new op, innermost first; each sees the device so far."""
@@ -191,7 +208,8 @@ class Scoped:
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
         """Make new operations wait for all of `control_inputs`: operations, tensors, variables.
 
-        Nested blocks add up; None ignores the blocks around.
+        Nested blocks add up; None ignores the blocks around, and leaves the branches of
+        conditionals.
 
         Raises:
             TypeError: something that is neither, such as None in the list.
@@ -201,13 +219,30 @@ class Scoped:
             # An IndexedSlices is known by the operation that makes its values.
             element = self.as_graph_element(item.op if hasattr(item, "dense_shape") else item)
             wanted[getattr(element, "op", element)] = None
-        outer = self._scopes.dependencies
+        outer, branch = self._scopes.dependencies, self._scopes.branch
         block = Dependencies(tuple(wanted), is_cleared=control_inputs is None)
         self._scopes.dependencies = (*outer, block)
+        if block.is_cleared:
+            self._scopes.branch = None
         try:
             yield
         finally:
-            self._scopes.dependencies = outer
+            self._scopes.dependencies, self._scopes.branch = outer, branch
+
+    @property
+    def branch(self) -> Branch | None:
+        """The side of a conditional that this thread builds, or None."""
+        return self._scopes.branch
+
+    @contextmanager
+    def branched(self, branch: Branch) -> Iterator[None]:
+        """Build new operations within one side of a conditional."""
+        outer = self._scopes.branch
+        self._scopes.branch = branch
+        try:
+            yield
+        finally:
+            self._scopes.branch = outer
 
 
 def _merging(spec: devices.DeviceSpec) -> DeviceFunction:

@@ -18,6 +18,15 @@ SWITCHES = frozenset({"Switch", "RefSwitch"})
 MERGES = frozenset({"Merge"})
 
 
+def alive(edge: node.Edge) -> node.Edge:
+    """What decides whether a tensor that arrives lives; its value may be a decision of its own.
+
+    >>> alive(node.Edge("x", 1)), alive(node.Edge("x", -1))
+    (Edge(node='x', index=-3), Edge(node='x', index=-1))
+    """
+    return node.Edge(edge.node, -2 - edge.index)
+
+
 class Guards:
     """The guards of the nodes learnt so far.
 
@@ -28,7 +37,7 @@ class Guards:
 
     def __init__(self, fed: Iterable[node.Edge] = (), arrived: Iterable[node.Edge] = ()) -> None:
         self._fed = frozenset(fed)
-        self._edges: dict[node.Edge, Guard] = {edge: ((edge, True),) for edge in arrived}
+        self._edges: dict[node.Edge, Guard] = {edge: ((alive(edge), True),) for edge in arrived}
         self._nodes: dict[str, Guard] = {}
 
     def learn(self, item: node.Node) -> Guard:

@@ -44,7 +44,7 @@ def simplify(
     twins: dict[object, str] = {}
     waits = _Waits(frozenset(feeds))
     for name, original in nodes.items():
-        item = moved.rewire(original)
+        item = moved.rewire(_asking(original, nodes, feeds, known))
         replacements = [item]
         if name not in fed_nodes:
             constants = _fold(item, known, evaluate, waits.of_inputs(item), taken=nodes)
@@ -60,6 +60,31 @@ def simplify(
             known.learn(new)
             waits.learn(new)
     return done, known
+
+
+def _asking(
+    item: node.Node,
+    nodes: Mapping[str, node.Node],
+    feeds: Mapping[node.Edge, infer.Fed],
+    known: infer.Knowledge,
+) -> node.Node:
+    """Return a switch over what its predicate is a copy of, so that equal decisions are seen to be.
+
+    `tf.cond` decides by `pred` for one part of its branches, by a copy of it for the other.
+    """
+    if item.op not in guards.SWITCHES or len(item.inputs) != 2:
+        return item
+    asked = item.inputs[1]
+    while asked not in feeds and _is_copy(nodes[asked.node]):
+        (source,) = nodes[asked.node].inputs
+        if source in known.refs:
+            break
+        asked = source
+    return item if asked == item.inputs[1] else replace(item, inputs=(item.inputs[0], asked))
+
+
+def _is_copy(item: node.Node) -> bool:
+    return item.op == "Identity" and not item.control and len(item.inputs) == 1
 
 
 class _Moves:

@@ -1,5 +1,7 @@
 """Kernels of ops that hold a graph together: placeholders, identities, barriers, assertions."""
 
+import itertools
+import sys
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,21 @@ def _assert(node: NodeContext) -> Function:
     return check
 
 
+def _print(node: NodeContext) -> Function:
+    message, limit = node.attrs["message"].decode("utf-8", "replace"), node.attrs["summarize"]
+    first_n = node.attrs["first_n"]
+    turns = itertools.count()
+
+    def show(value: Array, *data: Array) -> Array:
+        if first_n < 0 or next(turns) < first_n:
+            told = "".join(f"[{summary(item, limit)}]" for item in data)
+            # One write, so that lines of several threads stay whole.
+            sys.stderr.write(f"{message}{told}\n")
+        return value
+
+    return show
+
+
 def summary(value: Array, limit: int) -> str:
     """The first `limit` elements, as Tensor::SummarizeValue writes them; all when it is negative.
 
@@ -84,6 +101,7 @@ register(Kernel("Placeholder", _placeholder))
 for _op in ("Identity", "PlaceholderWithDefault", "StopGradient"):
     register(Kernel(_op, constantly(_same), alias=True, emit=lambda inputs: inputs[0]))
 register(Kernel("Assert", _assert))
+register(Kernel("Print", _print, alias=True))
 
 
 def _both(data: Any, predicate: Any) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from capstan.framework.ops import (
     arithmetic,
+    branches,
     constant,
     control,
     creation,
@@ -24,6 +25,7 @@ from capstan.framework.ops import (
 
 __all__ = [
     "arithmetic",
+    "branches",
     "constant",
     "control",
     "creation",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.core import dtypes, shapes
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import OpDef, define
 from capstan.framework.ops import rules
 
 
@@ -46,6 +46,23 @@ define(
         not_differentiable=True,
     )
 )
+
+
+def _printed(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    return [grads[0]] + [None] * (len(op.inputs) - 1)
+
+
+define(
+    OpDef(
+        "Print",
+        ("input: T", "data: U"),
+        ("output: T",),
+        attrs={"U": list, "message": b"", "first_n": -1, "summarize": 3},
+        shape=rules.unchanged,
+        gradient=_printed,
+        stateful=True,
+    )
+)
 define(
     OpDef(
         "Assert",
@@ -54,44 +71,5 @@ define(
         shape=rules.nothing,
         stateful=True,
         not_differentiable=True,
-    )
-)
-
-
-def _switched(ctx: ShapeContext) -> rules.Shapes:
-    return (ctx.inputs[0], ctx.inputs[0])
-
-
-def _merged(ctx: ShapeContext) -> rules.Shapes:
-    first, *others = ctx.inputs
-    return (first if all(other == first for other in others) else None, ())
-
-
-# What hangs on the outputs runs on one of the two sides only: graph/guards.py.
-define(
-    OpDef(
-        "Switch",
-        ("data: T", "pred: bool"),
-        ("output_false: T", "output_true: T"),
-        shape=_switched,
-        stateful=True,
-    )
-)
-define(
-    OpDef(
-        "RefSwitch",
-        ("data: Ref(T)", "pred: bool"),
-        ("output_false: Ref(T)", "output_true: Ref(T)"),
-        shape=_switched,
-        stateful=True,
-    )
-)
-define(
-    OpDef(
-        "Merge",
-        ("inputs: N * T",),
-        ("output: T", "value_index: int32"),
-        shape=_merged,
-        stateful=True,
     )
 )

@@ -1,0 +1,194 @@
+"""Functions that run one of several parts of a graph (python/ops/control_flow_ops.py)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from capstan.api import control_flow_ops, reduce_ops
+from capstan.api.scoped import scoped
+from capstan.core import dtypes
+from capstan.framework import branch, convert, nest
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+__all__ = ["case", "cond"]
+
+_Function = Callable[[], Any]
+
+
+def cond(
+    pred: Any,
+    true_fn: _Function | None = None,
+    false_fn: _Function | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: _Function | None = None,
+    fn2: _Function | None = None,
+) -> Any:
+    """Return what `true_fn` or `false_fn` returns, as `pred` decides in each step.
+
+    Both functions are called now, and build their part of the graph; the step runs one of the
+    two. What they use from outside is computed before, whichever is taken. They return tensors,
+    values, operations or one nest of these, of the same structure and types; an operation is a
+    boolean tensor in the result. A list or tuple of one is unpacked unless `strict`. `fn1` and
+    `fn2` are the functions' older names.
+
+    Raises:
+        TypeError: `pred` is a Python bool or no boolean, a function is missing or none, or the
+            results have different structures.
+        ValueError: a function returns nothing, or they return different types or numbers.
+    """
+    true_fn = _function("true_fn", true_fn, "fn1", fn1)
+    false_fn = _function("false_fn", false_fn, "fn2", fn2)
+    if isinstance(pred, bool):
+        raise TypeError("'pred' must not be a Python bool.")
+    with scoped(name, "cond", (pred,)):
+        off, on = raw.Switch(pred, pred)
+        pivots = {
+            True: raw.Identity(on, name="switch_t"),
+            False: raw.Identity(off, name="switch_f"),
+        }
+        chosen = raw.Identity(pred, name="pred_id")
+        for tensor in (off, *pivots.values(), chosen):
+            tensor.graph.prevent_fetching(tensor.op)
+        whole, yes = _built(branch.Branch(chosen, pivots[True], True), true_fn, "true_fn", strict)
+        other, no = _built(
+            branch.Branch(chosen, pivots[False], False), false_fn, "false_fn", strict
+        )
+        nest.check_same(whole, other)
+        if not yes:
+            raise ValueError("'true_fn' and 'false_fn' must return at least one result.")
+        _check_types(yes, no)
+        merged = [raw.Merge([left, right])[0] for left, right in zip(no, yes, strict=True)]
+        return nest.packed(whole, merged)
+
+
+def _function(
+    name: str, given: _Function | None, old_name: str, old: _Function | None
+) -> _Function:
+    if old is not None:
+        if given is not None:
+            raise TypeError(f"cond(): '{name}' and '{old_name}' may not be set simultaneously.")
+        given = old
+    if given is None:
+        raise TypeError(f"cond(): '{name}' argument required")
+    if not callable(given):
+        raise TypeError(f"'{name}' must be callable.")
+    return given
+
+
+def _built(
+    side: branch.Branch, function: _Function, name: str, strict: bool
+) -> tuple[Any, list[graphs.Tensor]]:
+    """Build one side; returns what the function returned, and the tensors for its leaves."""
+    with side.entered():
+        result = function()
+        if result is None:
+            raise ValueError(f"'{name}' must have a return value.")
+        if not strict and isinstance(result, list | tuple) and len(result) == 1:
+            (result,) = result
+        return result, [_out_of(side, leaf) for leaf in nest.flatten(result)]
+
+
+def _out_of(side: branch.Branch, leaf: Any) -> graphs.Tensor:
+    if isinstance(leaf, graphs.Operation):
+        waited: graphs.Tensor = control_flow_ops.with_dependencies([leaf], side.pivot)
+        return waited
+    return side.admit(convert.convert_to_tensor(leaf))
+
+
+def _check_types(yes: Sequence[graphs.Tensor], no: Sequence[graphs.Tensor]) -> None:
+    for one, other in zip(yes, no, strict=True):
+        if one.dtype.base_dtype is not other.dtype.base_dtype:
+            raise ValueError(
+                "Outputs of 'true_fn' and 'false_fn' must have the same type(s). Received "
+                f"{one.dtype.name} from 'true_fn' and {other.dtype.name} from 'false_fn'."
+            )
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: _Function | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """Return what the function of the first predicate that holds returns, else that of `default`.
+
+    `pred_fn_pairs` is a list of pairs, or a dict, whose order only counts when it keeps one.
+    With `exclusive` the step fails when more than one predicate holds. Without `default` it fails
+    when none does.
+
+    Raises:
+        TypeError: no pairs, a predicate that is no tensor, or a function that is none.
+        ValueError: an empty list.
+    """
+    pairs = _pairs(pred_fn_pairs)
+    if default is not None and not callable(default):
+        raise TypeError("default must be callable.")
+    with scoped(name, "case", [pred for pred, _ in pairs]):
+        waits = [_at_most_one([pred for pred, _ in pairs])] if exclusive else []
+        if default is None:
+            *pairs, (last, function) = pairs
+            default = _checked(last, [pred for pred, _ in pairs], function)
+        chosen = default
+        for pred, function in reversed(pairs):
+            chosen = _either(pred, function, chosen, strict)
+        with graphs.get_default_graph().control_dependencies(waits):
+            return chosen()
+
+
+def _pairs(given: Any) -> list[tuple[Any, _Function]]:
+    if not isinstance(given, list | tuple | Mapping):
+        raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(given)}")
+    pairs = list(given.items() if isinstance(given, Mapping) else given)
+    if not pairs:
+        raise ValueError("'pred_fn_pairs' must not be empty.")
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
+        pred, function = pair
+        if not isinstance(pred, graphs.Tensor):
+            raise TypeError(f"pred must be a Tensor, got: {pred}")
+        if pred.dtype is not dtypes.bool_:
+            raise TypeError(f"pred must be of type bool: {pred.name}")
+        if not callable(function):
+            raise TypeError(f"fn for pred {pred.name} must be callable.")
+    return pairs
+
+
+def _either(pred: Any, function: _Function, other: _Function, strict: bool) -> _Function:
+    return lambda: cond(pred, true_fn=function, false_fn=other, strict=strict)
+
+
+def _checked(pred: Any, earlier: Sequence[Any], function: _Function) -> _Function:
+    """Return `function` for when nothing before it was chosen: its own predicate must hold then."""
+
+    def last() -> Any:
+        message = (
+            "None of the conditions evaluated as True. Conditions: "
+            f"({', '.join(item.name for item in (*earlier, pred))}), Values:"
+        )
+        held = raw.Pack([*earlier, pred], name="preds_c")
+        check = control_flow_ops.Assert(pred, [message, held], summarize=len(earlier) + 1)
+        result = function()
+        with check.graph.control_dependencies([check]):
+            return nest.mapped(_after, result)
+
+    return last
+
+
+def _after(leaf: Any) -> Any:
+    """Return what stands for `leaf` when the control dependencies around have run."""
+    return (
+        control_flow_ops.group(leaf) if isinstance(leaf, graphs.Operation) else raw.Identity(leaf)
+    )
+
+
+def _at_most_one(preds: Sequence[Any]) -> graphs.Operation:
+    held = raw.Pack(list(preds), name="preds_c")
+    count = reduce_ops.reduce_sum(raw.Cast(held, DstT=dtypes.int32), name="num_true_conds")
+    message = (
+        "More than one condition evaluated as True but exclusive=True. Conditions: "
+        f"({', '.join(pred.name for pred in preds)}), Values:"
+    )
+    return control_flow_ops.Assert(raw.LessEqual(count, 1), [message, held], summarize=len(preds))

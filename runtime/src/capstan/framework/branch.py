@@ -1,0 +1,79 @@
+"""One side of a `tf.cond` while it is built (`CondContext` of python/ops/control_flow_ops.py).
+
+What is built inside hangs on the predicate: a tensor from outside comes in through a `Switch`, one
+for all that read it, and an operation without inputs waits for the pivot, which is there only when
+this side is taken.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+
+class Branch:
+    """The operations that run when `pred` is `side`; `pivot` is a tensor of that side.
+
+    Branches nest: what comes into the inner one has come through the outer ones. Used by the
+    thread that builds.
+    """
+
+    def __init__(self, pred: graphs.Tensor, pivot: graphs.Tensor, side: bool) -> None:
+        self.pred = pred
+        self.pivot = pivot
+        self.side = side
+        self.outer = pred.graph.branch
+        # What each tensor is called in here; those of operations in here are themselves.
+        self._names: dict[graphs.Tensor, graphs.Tensor] = {pred: pred, pivot: pivot}
+        pivot.op._branch = self
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Build new operations of this thread in here. `control_dependencies(None)` leaves."""
+        with self.pred.graph.branched(self):
+            yield
+
+    def admit(self, tensor: graphs.Tensor) -> graphs.Tensor:
+        """Return what `tensor` is in here: itself, or the side of a `Switch` on it."""
+        found = self._names.get(tensor)
+        if found is None:
+            nearer: graphs.Tensor = tensor if self.outer is None else self.outer.admit(tensor)
+            found = self._names.get(nearer)
+            if found is None:
+                found = self._switched(nearer)
+            self._names[tensor] = self._names[nearer] = found
+        return found
+
+    def wait(self, control: Sequence[graphs.Operation]) -> list[graphs.Operation]:
+        """Return what an operation without inputs waits for: something in here at least."""
+        if any(self._holds(op) for op in control):
+            return list(control)
+        return [*control, self.pivot.op]
+
+    def note(self, op: graphs.Operation) -> None:
+        """Remember an operation that was built in here."""
+        self._names.update((tensor, tensor) for tensor in op.outputs)
+        op.graph.prevent_fetching(op)
+        if self.outer is not None:
+            self.outer.note(op)
+
+    def _switched(self, tensor: graphs.Tensor) -> graphs.Tensor:
+        graph = tensor.graph
+        make = raw.RefSwitch if tensor.dtype.is_ref_dtype else raw.Switch
+        with (
+            graph.control_dependencies(None),
+            graph.colocate_with(tensor.op, ignore_existing=True),
+        ):
+            found: graphs.Tensor = make(tensor, self.pred, name="Switch")[int(self.side)]
+        found.op._branch = self
+        self.note(found.op)
+        # The other side is as strange in here as anything from outside.
+        del self._names[found.op.outputs[1 - int(self.side)]]
+        return found
+
+    def _holds(self, op: graphs.Operation) -> bool:
+        branch = op.branch
+        while branch is not None and branch is not self:
+            branch = branch.outer
+        return branch is self

@@ -1,0 +1,141 @@
+"""Rows of conditionals: `Switch` passes its input to one of two sides, `Merge` takes what came.
+
+What hangs on the outputs of a switch runs on one of the two sides only: `graph.guards`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes, shapes
+from capstan.framework import indexed_slices
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules
+
+
+def _switched(ctx: ShapeContext) -> rules.Shapes:
+    rules.with_rank(ctx.inputs[1], 0)
+    return (ctx.inputs[0], ctx.inputs[0])
+
+
+def _merged(ctx: ShapeContext) -> rules.Shapes:
+    known, *others = ctx.inputs
+    for other in others:
+        known = _common(known, other)
+    return (known, ())
+
+
+def _common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
+    """What holds of both shapes."""
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+
+
+def _switch_gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    """The gradient of the side that was taken; where there is none, zeros."""
+    found = list(grads)
+    for side, other in ((0, 1), (1, 0)):
+        if found[side] is None:
+            is_sparse = isinstance(found[other], indexed_slices.IndexedSlices)
+            found[side] = (_no_rows if is_sparse else _zeros)(op, side, raw)
+    if not any(isinstance(grad, indexed_slices.IndexedSlices) for grad in found):
+        return raw.Merge(found, name="cond_grad")[0], None
+    off, on = (_as_slices(grad, raw) for grad in found)
+    return indexed_slices.IndexedSlices(
+        raw.Merge([off.values, on.values])[0],
+        raw.Merge([off.indices, on.indices])[0],
+        raw.Merge([off.dense_shape, on.dense_shape])[0],
+    ), None
+
+
+def _side(op: Any, side: int, raw: Any) -> Any:
+    """The data of a switch, and a context in which operations run on one side of it only."""
+    data = raw.Switch(*op.inputs)[side]
+    return data, data.graph.control_dependencies([raw.Identity(data)])
+
+
+def _zeros(op: Any, side: int, raw: Any) -> Any:
+    data, there = _side(op, side, raw)
+    sizes = raw.Shape(data)
+    with there:
+        return raw.Fill(sizes, np.zeros((), data.dtype.base_dtype.as_numpy_dtype), name="zeros")
+
+
+def _no_rows(op: Any, side: int, raw: Any) -> Any:
+    data, there = _side(op, side, raw)
+    sizes = raw.Shape(data)
+    with there:
+        rest = raw.ConcatV2([np.zeros(1, np.int32), raw.Slice(sizes, [1], [-1])], 0)
+        values = raw.Fill(rest, np.zeros((), data.dtype.base_dtype.as_numpy_dtype))
+        indices = raw.Identity(np.zeros(0, np.int64))
+    return indexed_slices.IndexedSlices(values, indices, sizes)
+
+
+def _as_slices(grad: Any, raw: Any) -> Any:
+    """A gradient of a whole tensor as one of all its rows."""
+    if isinstance(grad, indexed_slices.IndexedSlices):
+        indices = raw.Cast(grad.indices, DstT=dtypes.int64)
+        return indexed_slices.IndexedSlices(grad.values, indices, grad.dense_shape)
+    sizes = raw.Shape(grad)
+    count = raw.Squeeze(raw.Slice(sizes, [0], [1]))
+    rows = raw.Cast(raw.Range(0, count, 1), DstT=dtypes.int64)
+    return indexed_slices.IndexedSlices(grad, rows, sizes)
+
+
+def _merge_gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    branch = op.inputs[0].op.branch
+    if branch is not None:
+        return _sides(grads[0], branch.pred, raw, "cond_grad")
+    return [
+        _sides(grads[0], raw.Equal(op.outputs[1], index), raw, None)[1]
+        for index in range(len(op.inputs))
+    ]
+
+
+def _sides(grad: Any, pred: Any, raw: Any, name: str | None) -> Sequence[Any]:
+    """Both sides of a switch on a gradient, made where the gradient is."""
+    with grad.op.graph.colocate_with(grad.op, ignore_existing=True):
+        if not isinstance(grad, indexed_slices.IndexedSlices):
+            made: Sequence[Any] = raw.Switch(grad, pred, name=name)
+            return made
+        values, indices, sizes = (
+            raw.Switch(part, pred) for part in (grad.values, grad.indices, grad.dense_shape)
+        )
+        return [
+            indexed_slices.IndexedSlices(*parts)
+            for parts in zip(values, indices, sizes, strict=True)
+        ]
+
+
+define(
+    OpDef(
+        "Switch",
+        ("data: T", "pred: bool"),
+        ("output_false: T", "output_true: T"),
+        shape=_switched,
+        gradient=_switch_gradient,
+        stateful=True,
+    )
+)
+define(
+    OpDef(
+        "RefSwitch",
+        ("data: Ref(T)", "pred: bool"),
+        ("output_false: Ref(T)", "output_true: Ref(T)"),
+        shape=_switched,
+        gradient=_switch_gradient,
+        stateful=True,
+    )
+)
+define(
+    OpDef(
+        "Merge",
+        ("inputs: N * T",),
+        ("output: T", "value_index: int32"),
+        shape=_merged,
+        gradient=_merge_gradient,
+        stateful=True,
+    )
+)
