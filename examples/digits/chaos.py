@@ -66,7 +66,7 @@ class Watch:
             status = self._read()
             if status is not None and condition(status):
                 return status
-            if status is not None and status["phase"] in ("Succeeded", "Failed"):
+            if status is not None and status["phase"] in ("Succeeded", "Failed", "Suspended"):
                 raise GoneError(f"the job has {status['phase'].lower()}")
             if os.getppid() != self._parent:
                 raise GoneError("whoever started this is gone")

@@ -149,6 +149,72 @@ def test_ctrl_c_leaves_nothing(run: Run) -> None:
     code, _, errors = run.end()
     assert (code, errors) == (130, "digits: interrupted; all its processes have ended\n")
     assert not any(map(is_running, run.seen))
+    status = run.status()
+    assert status["phase"] == "Suspended"
+    assert {row["state"] for row in status["tasks"]} == {"Stopped"}
+    assert {row["exitCode"] for row in status["tasks"]} == {143}
+    (suspended,) = (one for one in status["conditions"] if one["type"] == "Suspended")
+    assert (suspended["reason"], suspended["message"][:7]) == ("Interrupted", "SIGINT ")
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_goes_on_where_the_last_was_interrupted(run: Run, number: signal.Signals) -> None:
+    run.job(ps_1=SERVE, worker_1=REPORT + "report(700, loss=0.5)\n" + SERVE)
+    run.start().wait(lambda: run.task("worker-0").get("step") == 700)
+    assert run.process is not None
+    run.process.send_signal(number)
+    run.end()
+    wait_until(lambda: not any(map(is_running, run.seen)), "the end of all processes")
+    (run.folder / "job" / "worker.py").write_text(TRAIN)
+    code, output, _ = run.start().end()
+    assert code == 0
+    assert "did not come to its end" in output
+    assert output.splitlines()[-1].endswith("steps 700  restarts 0")
+    assert [row["attempt"] for row in run.status()["tasks"]] == [2, 2]
+    assert run.log("worker-0", 1) == "serving\n"
+    assert run.status()["epoch"] == 2
+
+
+@pytest.mark.e2e
+def test_ctrl_c_while_the_servers_end_does_not_undo_a_success(run: Run) -> None:
+    deaf = "import signal; signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))\n"
+    loop = deaf + "print('serving', flush=True)\nwhile True: signal.pause()"
+    until_told = (
+        "import os, select\nwhile not os.path.exists('go'): select.select([], [], [], 0.01)\n"
+    )
+    run.job("{psGracePeriodSeconds: 3600}", ps_1=loop, worker_1=until_told + TRAIN)
+    run.start().wait(lambda: run.log("ps-0"))
+    (run.folder / "job" / "go").touch()
+    run.wait(lambda: run.status()["phase"] == "Succeeded" and "no" in run.log("ps-0"))
+    assert run.process is not None
+    run.process.send_signal(signal.SIGINT)
+    run.wait(lambda: run.log("ps-0").count("no") >= 1)
+    run.process.send_signal(signal.SIGINT)
+    code, output, _ = run.end()
+    assert code == 0
+    assert output.splitlines()[-1].startswith("digits: Succeeded")
+    assert run.status()["phase"] == "Succeeded"
+    assert run.task("ps-0")["state"] == "Stopped"
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_task_has_the_grace_of_its_template_when_capstanctl_ends(
+    run: Run, number: signal.Signals
+) -> None:
+    deaf = "import signal; signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))\n"
+    run.job(worker_1=deaf + "print('ready', flush=True)\nwhile True: signal.pause()")
+    file = run.folder / "job" / "job.yaml"
+    spec = file.read_text().replace(
+        '"containers"', '"terminationGracePeriodSeconds": 0, "containers"'
+    )
+    file.write_text(spec)
+    run.start().wait(lambda: run.log("worker-0"))
+    assert run.process is not None
+    run.process.send_signal(number)
+    run.process.wait(process.GRACE_SECONDS - 1)
+    wait_until(lambda: not any(map(is_running, run.seen)), "the end of all processes")
 
 
 @pytest.mark.e2e
@@ -159,6 +225,7 @@ def test_other_signals_that_end_it_leave_nothing_either(run: Run, number: signal
     assert run.process is not None
     run.process.send_signal(number)
     assert run.end()[0] == 128 + number
+    assert run.status()["phase"] == "Suspended"
     assert not any(map(is_running, run.seen))
 
 
@@ -183,7 +250,7 @@ def test_a_second_ctrl_c_kills_who_does_not_stop(run: Run) -> None:
     run.process.send_signal(signal.SIGINT)
     run.wait(lambda: "no" in run.log("worker-0"))
     run.process.send_signal(signal.SIGINT)
-    assert run.process.wait(process.ORPHAN_GRACE_SECONDS - 1) == 130
+    assert run.process.wait(process.GRACE_SECONDS - 1) == 130
     assert not any(map(is_running, run.seen))
 
 
@@ -285,6 +352,7 @@ def test_a_reader_that_goes_away_ends_the_job(run: Run) -> None:
     assert run.process.wait(30) == 128 + signal.SIGPIPE
     assert run.process.stderr is not None
     assert run.process.stderr.read() == ""
+    assert run.status()["phase"] == "Suspended"
     assert not any(map(is_running, run.seen))
     run.process.stderr.close()
     run.process = None

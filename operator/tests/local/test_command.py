@@ -11,6 +11,7 @@ from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.parse import parse
 from capstan_operator.api.spec import Container, TrainingJob
 from capstan_operator.local import command
+from capstan_operator.local.process import GRACE_SECONDS
 
 
 def container(*words: str, args: tuple[str, ...] = (), **env: str) -> Container:
@@ -132,6 +133,16 @@ def test_what_has_no_effect_here_is_named_once() -> None:
         "serviceAccountName",
     )
     assert command.ignored(job("{containers: [{name: trainer, command: [a]}]}")) == ()
+
+
+@pytest.mark.parametrize(
+    "field, seconds",
+    [("", GRACE_SECONDS), ("terminationGracePeriodSeconds: null, ", GRACE_SECONDS)]
+    + [(f"terminationGracePeriodSeconds: {number}, ", number) for number in (0, 5, 30, 600)],
+)
+def test_the_grace_of_a_task_is_what_its_template_says(field: str, seconds: float) -> None:
+    pod = f"{{{field}containers: [{{name: trainer, command: [a]}}]}}"
+    assert command.grace_seconds(job(pod).replica(ReplicaType.WORKER).template) == seconds
 
 
 def test_labels_of_pods_have_no_effect_here() -> None:

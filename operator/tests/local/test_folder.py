@@ -44,13 +44,13 @@ def test_a_status_is_replaced_and_never_half_written(claimed: folder.Folder) -> 
     assert claimed.read_status() == "two"
 
 
-def test_beginning_removes_the_last_run_but_no_checkpoint(claimed: folder.Folder) -> None:
+def test_clearing_removes_the_last_run_but_no_checkpoint(claimed: folder.Folder) -> None:
     claimed.begin()
     kept = claimed.checkpoints / "model.ckpt-7.index"
     gone = (claimed.status, claimed.log("ps-0", 3), claimed.progress("worker-0"))
     for file in (kept, *gone):
         file.touch()
-    claimed.begin()
+    claimed.clear()
     assert kept.exists()
     assert not any(file.exists() for file in gone)
 

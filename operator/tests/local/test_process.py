@@ -188,8 +188,8 @@ from pathlib import Path
 from capstan_operator.local import process
 lock = open("lock", "w")
 import fcntl; fcntl.flock(lock, fcntl.LOCK_EX)
-process.ORPHAN_GRACE_SECONDS = float(sys.argv[2])
-command = process.Command(sys.executable, ("python", "-c", sys.argv[1]), os.environ, Path.cwd())
+argv = ("python", "-c", sys.argv[1])
+command = process.Command(sys.executable, argv, os.environ, Path.cwd(), float(sys.argv[2]))
 started = process.Process(command, Path("task.log"), lock.fileno())
 import psutil
 print(json.dumps([started.pid, psutil.Process(started.pid).ppid()]), flush=True)

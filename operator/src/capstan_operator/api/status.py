@@ -33,13 +33,14 @@ Name = Annotated[TaskName, BeforeValidator(_task_name), PlainSerializer(str, ret
 
 
 class Phase(enum.StrEnum):
-    """Of the job. `policies.phase` says when each holds."""
+    """Of the job. `policies.phase` says when each holds; `reconcile.suspend` has the pause."""
 
     PENDING = "Pending"
     STARTING = "Starting"
     RUNNING = "Running"
     DEGRADED = "Degraded"
     RESTARTING = "Restarting"
+    SUSPENDED = "Suspended"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
 
@@ -59,7 +60,7 @@ class TaskState(enum.StrEnum):
     CREATE_FAILED = "CreateFailed"  # could not be started; tried again like BackOff
     SUCCEEDED = "Succeeded"  # exit 0; final unless the whole job restarts
     FAILED = "Failed"  # failed for good; final unless the whole job restarts
-    STOPPED = "Stopped"  # ended because the job did
+    STOPPED = "Stopped"  # ended because the job did, or because it is suspended
 
 
 class Model(BaseModel):
@@ -109,7 +110,7 @@ class ReplicaStatus(Model):
 
 
 class Restarts(Model):
-    """How often something was started again, against which limit. Never decreases."""
+    """How often something was started again, against which limit. Never decreases within a run."""
 
     application: int = 0
     infrastructure: int = 0
@@ -127,7 +128,7 @@ class Progress(Model):
 class Condition(Model):
     """A metav1.Condition. `last_transition_time` moves when `status` does, and only then."""
 
-    type: Literal["ClusterReady", "Succeeded", "Failed"]
+    type: Literal["ClusterReady", "Suspended", "Succeeded", "Failed"]
     status: Literal["True", "False"]
     reason: str
     message: str = ""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from capstan_operator.api.spec import Container, PodTemplate, TrainingJob
 from capstan_operator.local import interpreter
-from capstan_operator.local.process import Command
+from capstan_operator.local.process import GRACE_SECONDS, Command
 
 _PYTHON = frozenset({"python", "python3"})
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^()$]+)\))")
@@ -36,6 +36,15 @@ def render(container: Container, given: Mapping[str, str], directory: Path) -> C
     environment = _base() | variables
     name = argv[0] if argv else ""
     return Command(_find(name, environment, directory) or name, argv, environment, directory)
+
+
+def grace_seconds(template: PodTemplate) -> float:
+    """Return how long a task may take to end when `capstanctl` does: what its template says, else
+    less than a cluster would give it, for somebody waits at the terminal.
+    """
+    pod = template.spec
+    said = "termination_grace_period_seconds" in pod.model_fields_set
+    return pod.termination_grace_period_seconds if said else GRACE_SECONDS
 
 
 def complaint(command: Command) -> str | None:

@@ -7,8 +7,9 @@
     checkpoints/            CAPSTAN_CHECKPOINT_DIR
     checkpoints.<time>/     those of a run that succeeded, set aside by the next
 
-Status, logs and progress are of one run and go when the next begins. Checkpoints are what training
-is for: a run goes on from those of a run that did not succeed, and nothing here ever deletes one.
+Status, logs and progress of a run that came to its end go when the next begins; one that did not is
+gone on with. Checkpoints are what training is for: a run goes on from those of a run that did not
+succeed, and nothing here ever deletes one.
 """
 
 import contextlib
@@ -52,11 +53,14 @@ class Folder:
         """The progress file of a task."""
         return self.path / f"{task}.progress.json"
 
-    def begin(self) -> None:
-        """Make room for a run: remove status, logs and progress of the one before."""
+    def clear(self) -> None:
+        """Remove status, logs and progress of the run before."""
         for pattern in ("status.json", "*.log", "*.progress.json"):
             for path in self.path.glob(pattern):
                 path.unlink()
+
+    def begin(self) -> None:
+        """Make what a run needs."""
         self.checkpoints.mkdir(exist_ok=True)
 
     def set_checkpoints_aside(self, stamp: str) -> Path | None:

@@ -17,20 +17,24 @@ from pathlib import Path
 
 from capstan_operator.local import guard
 
-ORPHAN_GRACE_SECONDS = 5.0
-"""How long a process may take to end after `capstanctl` is gone, before it is killed."""
+GRACE_SECONDS = 5.0
+"""How long a process may take to end when nobody has said how long."""
 
 _GUARD = (sys.executable, "-I", "-S", guard.__file__)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to execute, resolved: nothing is left to look up when it starts."""
+    """What to execute, resolved: nothing is left to look up when it starts.
+
+    `grace_seconds` is how long it may take to end when `capstanctl` does, before it is killed.
+    """
 
     executable: str
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     directory: Path
+    grace_seconds: float = GRACE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,10 @@ class Process:
         """
         self._heard = b""
         self.pid = 0
+        self.grace_seconds = command.grace_seconds
         self.exit: Exit | None = None
         self._line, far_end = socket.socketpair()
-        arguments = [str(ORPHAN_GRACE_SECONDS), str(held), "--", command.executable, *command.argv]
+        arguments = [str(self.grace_seconds), str(held), "--", command.executable, *command.argv]
         try:
             with far_end, log.open("ab") as output:
                 self._guard = subprocess.Popen(

@@ -4,8 +4,12 @@ The loop is level-triggered: whatever woke it, it looks at everything anew. Noth
 `reconcile.plan` does, as it does for pods.
 """
 
+import contextlib
+import dataclasses
 import json
+import math
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,10 +24,10 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.local import command, folder
 from capstan_operator.local.interrupts import Interrupts
-from capstan_operator.local.process import ORPHAN_GRACE_SECONDS, Command
+from capstan_operator.local.process import Command
 from capstan_operator.local.tasks import Tasks
 from capstan_operator.manifests import cluster
-from capstan_operator.reconcile import plan
+from capstan_operator.reconcile import plan, suspend
 from capstan_operator.reconcile.actions import Action, Announce, StartTask, StopTask
 
 PROGRESS_SECONDS = 1.0
@@ -88,22 +92,32 @@ class LocalRun:
     def to_the_end(self, listener: Listener, interrupts: Interrupts) -> Status | int:
         """Run the job until its end is reached or a signal comes: return its status, or the signal.
 
-        Blocks meanwhile. When it returns or raises, no process of the job is left. A second signal
-        cuts short the time that tasks have to end after the first.
+        Blocks meanwhile. When it returns or raises, no process of the job is left, and the status
+        that is written says so. A second signal cuts short the time that tasks have to end after
+        the first; one that comes when the job is over cuts short only what is left to be stopped.
         """
+        why = "capstanctl could not go on"
         try:
-            self._prepare_folder(listener)
-            while True:
-                again_at = self._settle(listener)
-                if self._status.phase.is_final and not any(self._tasks.living()):
-                    return self._status
-                self._tasks.wait((interrupts.fileno(),), self._seconds_until(again_at))
-                if signal_ := interrupts.take():
-                    return signal_
+            self._begin(listener)
+            came = self._until_a_signal(listener, interrupts)
+            if came is not None:
+                why = f"{signal.Signals(came).name} came, and capstanctl ended all tasks"
         finally:
             self._end_all(interrupts)
+            self._write_last(why)
+        return self._status if came is None or self._status.phase.is_final else came
 
-    def _prepare_folder(self, listener: Listener) -> None:
+    def _until_a_signal(self, listener: Listener, interrupts: Interrupts) -> int | None:
+        """Run the job until nothing of it is left, or a signal comes, which is returned."""
+        while True:
+            again_at = self._settle(listener)
+            if self._status.phase.is_final and not any(self._tasks.living()):
+                return None
+            self._tasks.wait((interrupts.fileno(),), self._seconds_until(again_at))
+            if came := interrupts.take():
+                return came
+
+    def _begin(self, listener: Listener) -> None:
         if ignored := command.ignored(self._job):
             listener.note(f"ignored, for tasks are processes of this machine: {', '.join(ignored)}")
         before = _status_of(self._folder)
@@ -111,6 +125,11 @@ class LocalRun:
             stamp = f"{before.completion_time or _now():%Y%m%dT%H%M%S.%fZ}"
             if aside := self._folder.set_checkpoints_aside(stamp):
                 listener.note(f"the last run succeeded: its checkpoints are now in {aside.name}")
+        if before is None or before.phase.is_final:
+            self._folder.clear()
+        else:
+            self._status = suspend.resumed(before)
+            listener.note("the last run did not come to its end: this one goes on from there")
         self._folder.begin()
         listener.note(f"logs, status and checkpoints: {os.path.relpath(self._folder.path)}")
 
@@ -120,14 +139,25 @@ class LocalRun:
             seen = self._tasks.observe()
             decided = plan.plan(self._job, self._status, seen, _now())
             if decided.status is not None:
-                self._folder.write_status(json.dumps(api_status.render(decided.status), indent=1))
-                self._status = decided.status
+                self._write(decided.status)
             effects = [self._act(action) for action in decided.actions]
             for news in decided.news:
                 listener.tell(news)
             listener.show(self._snapshot())
             if not any(effects):
                 return decided.again_at
+
+    def _write(self, status: Status) -> None:
+        self._folder.write_status(json.dumps(api_status.render(status), indent=1))
+        self._status = status
+
+    def _write_last(self, why: str) -> None:
+        """Leave a status that is true when nothing runs any more."""
+        last = suspend.suspended(self._job, self._status, self._tasks.observe(), why, _now())
+        if last != self._status:
+            # Whoever is interrupted by a full disk has that to tell.
+            with contextlib.suppress(OSError):
+                self._write(last)
 
     def _act(self, action: Action) -> bool:
         match action:
@@ -152,7 +182,7 @@ class LocalRun:
         return min(max(left, 0.0), PROGRESS_SECONDS)
 
     def _command(self, action: StartTask) -> Command:
-        trainer = self._job.replica(action.task.type).template.trainer
+        template = self._job.replica(action.task.type).template
         given = cluster.environment(
             self._job,
             action.task,
@@ -162,10 +192,11 @@ class LocalRun:
             checkpoint_dir=str(self._folder.checkpoints),
         )
         given["CAPSTAN_PROGRESS_FILE"] = str(self._folder.progress(str(action.task)))
-        return command.render(trainer, given, self._directory)
+        rendered = command.render(template.trainer, given, self._directory)
+        return dataclasses.replace(rendered, grace_seconds=command.grace_seconds(template))
 
     def _end_all(self, interrupts: Interrupts) -> None:
-        grace = ORPHAN_GRACE_SECONDS
+        grace = math.inf
         while any(self._tasks.living()):
             self._tasks.stop_all(grace)
             self._tasks.wait((interrupts.fileno(),), None)

@@ -1,6 +1,7 @@
 """The tasks of one job as processes: what `plan` sees of them, and the actions done to them."""
 
 import dataclasses
+import math
 import selectors
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -78,10 +79,12 @@ class Tasks:
         first, life.stopping = not life.stopping, True
         return first
 
-    def stop_all(self, grace_seconds: float) -> None:
-        """End every life; calling it again can shorten the time."""
+    def stop_all(self, at_most_seconds: float = math.inf) -> None:
+        """End every life, each in the time of its own command or in less; calling it again can
+        shorten the time.
+        """
         for life in self.living():
-            life.process.stop(grace_seconds)
+            life.process.stop(min(life.process.grace_seconds, at_most_seconds))
 
     def living(self) -> Iterator[_Life]:
         """Yield the lives that have not ended."""

@@ -121,6 +121,24 @@ def start_over(row: TaskStatus, culprit: TaskName, retry_at: datetime) -> TaskSt
     )
 
 
+def stop(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
+    """Enter that the task was ended because its job is suspended; `view` is how, where it lived."""
+    if row.state in (TaskState.SUCCEEDED, TaskState.FAILED):
+        return row
+    current = None if view is None else sort(row, (view,)).current
+    if current is None or not current.has_ended:
+        return row.model_copy(update={"state": TaskState.STOPPED, "retry_at": None})
+    return end(_recognise(row, current), TaskState.STOPPED, current, now)
+
+
+def another(row: TaskStatus) -> TaskStatus:
+    """Enter that the task begins again after a pause: as another attempt, if this one began."""
+    after = row if row.uid is None else _next_attempt(row)
+    return after.model_copy(
+        update={"state": TaskState.PENDING, "retry_at": None, "failures_in_a_row": 0}
+    )
+
+
 def start(row: TaskStatus) -> TaskStatus:
     """Enter that the attempt is being started."""
     return row.model_copy(update={"state": TaskState.PENDING, "retry_at": None})

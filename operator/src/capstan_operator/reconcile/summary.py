@@ -22,7 +22,7 @@ NAMED = 8
 
 
 def condition(
-    kind: Literal["ClusterReady", "Succeeded", "Failed"],
+    kind: Literal["ClusterReady", "Suspended", "Succeeded", "Failed"],
     holds: bool,
     reason: str,
     message: str,
@@ -58,6 +58,13 @@ def finished(status: Status, outcome: Condition, now: datetime) -> Status:
     return _completed(
         status.model_copy(update={"completion_time": now}), final, (ready, outcome), now
     )
+
+
+def suspended(status: Status, reason: str, why: str, now: datetime) -> Status:
+    """Complete the status of a job that stands still from now on."""
+    ready = condition("ClusterReady", False, Phase.SUSPENDED.value, "no task runs", now)
+    standing = condition("Suspended", True, reason, why, now)
+    return _completed(status, Phase.SUSPENDED, (ready, standing), now)
 
 
 def after_the_end(status: Status) -> Status:

@@ -1,0 +1,156 @@
+"""A job that was interrupted stands still, says so, and goes on where it stood."""
+
+import dataclasses
+import json
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+from reconcile.world import World, make_job
+
+from capstan_operator.api import status as statuses
+from capstan_operator.api.status import Phase, Progress, Status, TaskState
+from capstan_operator.reconcile import suspend
+from capstan_operator.reconcile.observe import Observed, TaskPhase
+
+WHY = "SIGINT came"
+
+
+def ended(world: World) -> Observed:
+    """What is seen when every task that lived was told to stop, and did."""
+    return Observed(
+        tuple(
+            life
+            if life.has_ended
+            else dataclasses.replace(
+                life, phase=TaskPhase.FAILED, ready=False, exit_code=143, finished_at=world.now
+            )
+            for life in world.lives.values()
+        ),
+        world.progress,
+    )
+
+
+def interrupt(world: World) -> Status:
+    """Suspend the job of a world, and have it written."""
+    status = suspend.suspended(world.job, world.status, ended(world), WHY, world.now)
+    world.lives.clear()
+    world.memory = json.dumps(statuses.render(status))
+    return status
+
+
+def resume(world: World) -> World:
+    world.memory = json.dumps(statuses.render(suspend.resumed(world.status)))
+    return world.settle()
+
+
+def test_nothing_of_an_interrupted_job_is_said_to_run() -> None:
+    status = interrupt(World(make_job()).settle().wait(9))
+    assert status.phase is Phase.SUSPENDED
+    assert not status.phase.is_final
+    assert {row.state for row in status.tasks} == {TaskState.STOPPED}
+    assert {row.exit_code for row in status.tasks} == {143}
+    assert [(one.type, one.status, one.reason) for one in status.conditions] == [
+        ("ClusterReady", "False", "Suspended"),
+        ("Suspended", "True", "Interrupted"),
+    ]
+    assert status.conditions[1].message == WHY
+    assert {one.running for one in status.replica_statuses.values()} == {0}
+
+
+def test_a_job_that_was_never_looked_at_can_be_interrupted() -> None:
+    status = interrupt(World(make_job()))
+    assert [row.state for row in status.tasks] == [TaskState.STOPPED] * 3
+
+
+def test_it_goes_on_with_the_next_attempts_and_another_epoch() -> None:
+    world = World(make_job()).settle()
+    world.progress = Progress(step=700)
+    world.settle()
+    interrupt(world)
+    world.progress = None
+    resume(world)
+    assert world.status.phase is Phase.RUNNING
+    assert [row.attempt for row in world.status.tasks] == [2, 2, 2]
+    assert world.status.epoch == 2
+    assert world.status.progress == Progress(step=700)
+    assert {one.type for one in world.status.conditions} == {"ClusterReady"}
+
+
+def test_an_attempt_that_never_began_is_not_passed_over() -> None:
+    world = World(make_job()).settle()
+    world.fail("worker-1").settle()
+    assert world.row("worker-1").attempt == 2
+    status = interrupt(world)
+    row = status.task(world.row("worker-1").name)
+    assert (row.state, row.retry_at, row.exit_code) == (TaskState.STOPPED, None, 1)
+    resume(world)
+    assert [row.attempt for row in world.status.tasks] == [2, 2, 2]
+
+
+def test_limits_and_deadline_begin_anew() -> None:
+    world = World(make_job(run={"backoffLimit": 1, "activeDeadlineSeconds": 60})).settle()
+    world.fail("worker-1").settle().wait_for_retry()
+    interrupt(world)
+    world.wait(1000)
+    resume(world)
+    assert world.status.phase is Phase.RUNNING
+    assert world.status.restarts.application == 0
+    assert world.status.start_time == world.now
+    world.fail("worker-1").settle()
+    assert not world.status.phase.is_final
+
+
+def test_a_worker_that_was_done_stays_so_and_one_that_was_ignored_tries_again() -> None:
+    job = make_job(workers=3, each={"worker": {"onFailure": "Ignore"}}, successPolicy="AllWorkers")
+    world = World(job).settle()
+    world.succeed("worker-1").fail("worker-2").settle()
+    interrupt(world)
+    resume(world)
+    assert world.states() == {
+        "ps-0": "Running",
+        "worker-0": "Running",
+        "worker-1": "Succeeded",
+        "worker-2": "Running",
+    }
+
+
+@pytest.mark.parametrize("end", ["succeed", "fail"])
+def test_a_job_that_is_over_stays_over(end: str) -> None:
+    world = World(make_job(run={"backoffLimit": 0})).settle()
+    getattr(world, end)("worker-0").tick()
+    before = world.status
+    assert before.phase.is_final
+    after = interrupt(world)
+    assert after.phase is before.phase
+    assert after.conditions == before.conditions
+    assert after.failure == before.failure
+    assert TaskState.RUNNING not in {row.state for row in after.tasks}
+
+
+EVENTS = st.sampled_from(["fail", "delete", "vanish", "settle", "tick", "interrupt", "kill"])
+
+
+@given(st.lists(st.tuples(EVENTS, st.sampled_from(["ps-0", "worker-0", "worker-1"])), max_size=12))
+def test_from_any_pause_it_comes_to_rest_and_attempts_never_go_back(
+    history: list[tuple[str, str]],
+) -> None:
+    world = World(make_job(run={"backoffLimit": 99})).settle()
+    attempts = [row.attempt for row in world.status.tasks]
+    for event, name in history:
+        alive = any(str(life.name) == name and not life.has_ended for life in world.lives.values())
+        if event in ("interrupt", "kill"):
+            if event == "interrupt":
+                interrupt(world)
+            world.lives.clear()
+            resume(world)
+        elif event in ("settle", "tick"):
+            getattr(world, event)()
+        elif alive:
+            getattr(world, event)(name)
+        now = [row.attempt for row in world.status.tasks]
+        assert all(after >= before for before, after in zip(attempts, now, strict=True))
+        attempts = now
+    world.settle()
+    interrupt(world)
+    assert resume(world).status.phase is Phase.RUNNING
