@@ -96,7 +96,7 @@ def _slices(
 
 def _element(item: Any, graph: graphs.Graph) -> Any:
     try:
-        return graph.as_graph_element(item, allow_tensor=True, allow_operation=True)
+        element = graph.as_graph_element(item, allow_tensor=True, allow_operation=True)
     except TypeError as fault:
         raise TypeError(
             f"Fetch argument {item!r} has invalid type {type(item)!r}, "
