@@ -14,6 +14,7 @@ from conftest import ROOT, Shell
 
 EXAMPLE = ROOT / "examples/digits"
 TRAIN = EXAMPLE / "train.py"
+NO_TENSORFLOW = "needs TensorFlow: pip install -r requirements/oracle.txt, which `make test` does"
 SAYS_ACCURACY = re.compile(r"^test accuracy (\d\.\d{3})$", re.MULTILINE)
 
 
@@ -140,7 +141,7 @@ def test_it_goes_on_from_its_checkpoint(shell: Shell) -> None:
 @pytest.mark.e2e
 def test_it_is_a_program_that_tensorflow_runs_too(shell: Shell) -> None:
     if importlib.util.find_spec("tensorflow") is None:
-        pytest.skip("TensorFlow is not installed: `make test` installs it where it has a wheel")
+        pytest.skip(NO_TENSORFLOW)
     theirs = "import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()"
     text = TRAIN.read_text()
     assert text.count("import capstan as tf") == 1
