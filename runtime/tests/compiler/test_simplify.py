@@ -1,5 +1,7 @@
 """What is settled before the step: constants folded, twins merged, feeds never."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 import capstan.kernels  # noqa: F401 - fills the table
@@ -134,6 +136,21 @@ def test_a_node_of_several_outputs_becomes_a_constant_for_each() -> None:
     assert found["args/folded_0"].attrs["value"].tolist() == [1]
     assert found["args/folded_1"].attrs["value"].tolist() == [0]
     assert found["after"].control == ("args/folded_0",)
+
+
+def test_what_would_be_too_large_is_not_even_computed() -> None:
+    """The master need not have the memory that a parameter server has."""
+
+    def evaluate(item: node.Node, values: Sequence[np.ndarray]) -> None:
+        raise AssertionError(f"{item.name} was computed")
+
+    dims = constant("dims", [1 << 16, 1 << 16], dtypes.int32)
+    zero = constant("zero", 0)
+    attrs = {**FLOAT, "index_type": dtypes.int32}
+    fill = node.Node("fill", "Fill", (Edge("dims"), Edge("zero")), attrs=attrs)
+    graph = {item.name: item for item in (dims, zero, fill)}
+    found, _ = simplify.simplify(graph, {}, frozenset(["fill"]), evaluate)
+    assert found["fill"].op == "Fill"
 
 
 def test_a_node_of_several_outputs_that_is_fetched_stays() -> None:

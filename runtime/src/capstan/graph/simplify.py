@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import node
+from capstan.core import node, shapes
 from capstan.framework import opdef
 from capstan.graph import guards, infer, schedule
 
@@ -180,7 +180,7 @@ def _fold(
         if shape is not None and infer.is_static(shape):
             sizes = tuple(size or 0 for size in shape)
             values = evaluate(item, [np.broadcast_to(np.zeros((), np.int8), sizes)])
-    elif all(edge in known.constants for edge in item.inputs):
+    elif all(edge in known.constants for edge in item.inputs) and not _is_large(item, known):
         values = evaluate(item, [known.constants[edge] for edge in item.inputs])
     if not values or sum(value.nbytes for value in values) > MAX_FOLDED_BYTES:
         return []
@@ -189,6 +189,17 @@ def _fold(
         node.Node(name, "Const", (), control, item.device, {"dtype": dtype, "value": value})
         for name, value, (dtype, _) in zip(names, values, infer.arguments(item)[1], strict=True)
     ]
+
+
+def _is_large(item: node.Node, known: infer.Knowledge) -> bool:
+    """Say whether the outputs of `item` are known to be too large to be folded."""
+    known.learn(item)
+    outputs = enumerate(infer.arguments(item)[1])
+    sizes = (
+        (shapes.num_elements(known.tensor_shapes[node.Edge(item.name, index)]) or 0) * dtype.size
+        for index, (dtype, _) in outputs
+    )
+    return sum(sizes) > MAX_FOLDED_BYTES
 
 
 def _names(name: str, count: int, taken: Mapping[str, object]) -> list[str]:
