@@ -46,11 +46,6 @@ def test_progress_is_step_rate_and_metrics() -> None:
     assert summary.progress_line(Status()) == ""
 
 
-def test_a_metric_that_is_the_step_is_not_told_twice() -> None:
-    progress = Progress(step=7, metrics={"step": 6, "global_step": 6, "loss": 0.5})
-    assert summary.progress_line(Status(progress=progress)) == "step 7  loss 0.500"
-
-
 @pytest.mark.parametrize(
     "task, reason",
     [

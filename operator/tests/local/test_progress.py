@@ -39,6 +39,14 @@ def test_a_file_without_a_step_is_no_report(tmp_path: Path, text: str) -> None:
     assert progress.read(tmp_path / "none") is None
 
 
+def test_a_metric_that_is_the_step_is_left_out_for_it_would_contradict(tmp_path: Path) -> None:
+    file = tmp_path / "progress.json"
+    file.write_text('{"step": 7, "metrics": {"step": 6, "loss": 0.5, "global_step": 6}}')
+    read = progress.read(file)
+    assert read is not None
+    assert read.metrics == {"loss": 0.5}
+
+
 def test_what_is_no_number_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "progress.json"
     file.write_text(

@@ -6,9 +6,6 @@ from capstan_operator.api.status import Phase, Progress, Status, TaskState, Task
 from capstan_operator.reconcile.actions import Announce
 from capstan_operator.reconcile.policies import failure
 
-_STEP = frozenset({"step", "global_step"})
-"""Metrics that would say the step a second time: scripts log it beside what they measure."""
-
 
 def last_line(name: str, status: Status) -> str:
     """Return the line with which a run ends: what came out, or why it failed."""
@@ -61,5 +58,4 @@ def _words(row: TaskStatus) -> str:
 
 
 def _metrics(progress: Progress) -> list[str]:
-    shown = {name: value for name, value in progress.metrics.items() if name not in _STEP}
-    return [f"{name} {value:.3f}" for name, value in shown.items()]
+    return [f"{name} {value:.3f}" for name, value in progress.metrics.items()]

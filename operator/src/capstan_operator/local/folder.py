@@ -18,6 +18,7 @@ import os
 from pathlib import Path
 
 from capstan_operator import errors
+from capstan_operator.reconcile import words
 
 _LAST_WORDS_WITHIN = 4096
 """How many bytes at the end of a log are searched for its last words."""
@@ -96,13 +97,9 @@ class Folder:
                 lines = log.read().decode(errors="replace").splitlines()
         except OSError:
             return ""
-        said = [line for line in lines if _printable(line)]
+        said = [line for line in map(words.plain, lines) if line.strip()]
         said = [line for line in said if not line[0].isspace()] or said
-        return _printable(said[-1]) if said else ""
-
-
-def _printable(line: str) -> str:
-    return "".join(filter(str.isprintable, line)).strip()
+        return said[-1].strip() if said else ""
 
 
 def claim(path: Path) -> Folder:

@@ -24,6 +24,10 @@ _MOST_TELLING = (
     ReplicaType.PS,
 )
 
+_STEP = frozenset({"step", "global_step"})
+"""Metrics that would say the step a second time, and another one: scripts log it beside what they
+measure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -78,7 +82,7 @@ def of_job(reports: Mapping[TaskName, Report]) -> Progress | None:
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
     numbers = ((name, _number(value)) for name, value in values.items())
-    return {name: number for name, number in numbers if number is not None}
+    return {name: number for name, number in numbers if number is not None and name not in _STEP}
 
 
 def _number(value: object) -> float | None:

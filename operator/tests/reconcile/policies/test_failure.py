@@ -99,7 +99,7 @@ TRACE = "Traceback (most recent call last):\n  File x\nValueError: boom\n\n"
         (200, "", "", "worker-1 attempt 2: exit code 200"),
         (None, "Evicted", "low on disk", "worker-1 attempt 2: Evicted: low on disk"),
         (None, "", "", "worker-1 attempt 2: failed"),
-        (1, "", "a\x1b[31m b\tc\r", "worker-1 attempt 2: exit code 1: a [31m b c"),
+        (1, "", "a\x1b[31m b\tc\r", "worker-1 attempt 2: exit code 1: a b c"),
     ],
 )
 def test_a_failure_is_one_line_that_says_why(

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from capstan_operator.api.names import TaskName
+from capstan_operator.reconcile import words
 from capstan_operator.reconcile.observe import TaskPhase, TaskView
 
 CREATE_FAILED = "CreateFailed"
@@ -74,9 +75,9 @@ class Failure:
 
     def __str__(self) -> str:
         """Return the one line that says why: task, attempt, exit code or reason, last words."""
-        words = last_words(self.message)
+        said = last_words(self.message)
         head = f"{self.task} attempt {self.attempt}: {self._how()}"
-        return f"{head}: {words}" if words else head
+        return f"{head}: {said}" if said else head
 
     def _how(self) -> str:
         if self.exit_code is None:
@@ -123,9 +124,9 @@ def lost(task: TaskName, attempt: int) -> Failure:
 def last_words(message: str) -> str:
     """Return the last line of a log that says something, fit to be part of a line."""
     for line in reversed(message.splitlines()):
-        words = " ".join("".join(c if c.isprintable() else " " for c in line).split())
-        if words:
-            return words if len(words) <= LAST_WORDS else words[: LAST_WORDS - 1] + "…"
+        said = " ".join(words.plain(line).split())
+        if said:
+            return said if len(said) <= LAST_WORDS else said[: LAST_WORDS - 1] + "…"
     return ""
 
 

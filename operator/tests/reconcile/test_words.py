@@ -1,0 +1,40 @@
+"""What a program writes for a terminal becomes plain text, whole sequences at a time."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capstan_operator.reconcile import words
+from capstan_operator.reconcile.policies import failure
+
+
+@pytest.mark.parametrize(
+    "text, plain",
+    [
+        ("as it is: [31m", "as it is: [31m"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b[38;5;196mred\x1b[m", "red"),
+        ("\x1b[?25lhidden\x1b[2 q", "hidden"),
+        ("\x9b31mred", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://a\x1b\\link", "link"),
+        ("\x1bPdevice\x1b\\text", "text"),
+        ("\x1b(Btext\x1b7\x1bM", "text"),
+        ("half \x1b[31", "half "),
+        ("half \x1b", "half "),
+        ("a\tb\x00c", "a b c"),
+    ],
+)
+def test_control_sequences_go_whole(text: str, plain: str) -> None:
+    assert words.plain(text) == plain
+
+
+@given(st.text(alphabet=st.sampled_from("\x1b\x9b\x07[]P;:?0123m ABab\\\x00é")))
+def test_what_is_left_can_be_printed(text: str) -> None:
+    assert words.plain(text).isprintable()
+
+
+def test_last_words_are_plain() -> None:
+    assert (
+        failure.last_words("before\n\x1b[31mValueError:\x1b[0m  no\n\x1b[0m\n") == "ValueError: no"
+    )
