@@ -81,3 +81,17 @@ def test_a_value_that_its_dtype_cannot_hold_is_named_with_it(
         x = tf.placeholder(dtype)
         with pytest.raises(TypeError, match=f"{named}.* not compatible with .* type {dtype.name}"):
             session.run(tf.identity(x), {x: value})
+
+
+def test_a_nest_of_tensors_is_fed_with_a_nest_of_values() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        a, b, c = (tf.placeholder(tf.float32, [], name) for name in "abc")
+        total = a + 10.0 * b + 100.0 * c
+        assert session.run(total, {(a, (b, c)): (1.0, [2.0, 3.0])}) == 321
+        assert session.run(total, {(a,): (1.0,), (b, c): (2.0, 3.0)}) == 321
+        with pytest.raises(ValueError, match="Key had 2 elements, but value had 3 elements"):
+            session.run(total, {(a, b): (1.0, 2.0, 3.0), c: 1.0})
+        with pytest.raises(ValueError, match="Key had 2 elements, but value had 1 elements"):
+            session.run(total, {(a, b): 1.0, c: 1.0})
+        with pytest.raises(ValueError, match="not unique"):
+            session.run(total, {(a, b): (1.0, 2.0), (a, c): (1.0, 2.0)})

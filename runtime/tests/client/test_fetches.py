@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import capstan as tf
+from capstan.client import fetches
 
 
 class Pair(NamedTuple):
@@ -46,3 +47,16 @@ def test_a_dictionary_comes_back_as_one_of_its_kind(make: Any) -> None:
         found = session.run(asked)
         assert type(found) is type(asked)
         assert found == {"one": 1, "two": [2]}
+
+
+def test_equal_structures_are_resolved_once() -> None:
+    def asked(x: Any) -> Any:
+        slices = tf.IndexedSlices(x, x)
+        return {"a": [x, {"b": (x, "x:0")}], "c": slices}
+
+    with tf.Graph().as_default():
+        x, y = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.float32, name="y")
+        assert fetches.structure(asked(x)) == fetches.structure(asked(x))
+        assert hash(fetches.structure(asked(x))) == hash(fetches.structure(asked(x)))
+        others = [asked(y), [x], (x,), {"a": x}, {"b": x}, collections.OrderedDict(a=x), x, []]
+        assert len({fetches.structure(one) for one in [*others, asked(x)]}) == len(others) + 1

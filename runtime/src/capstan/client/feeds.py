@@ -13,12 +13,19 @@ from capstan.framework import indexed_slices
 Array = np.ndarray[Any, Any]
 
 
+def is_several(key: object) -> bool:
+    """Say whether a key of `feed_dict` stands for several tensors: slices, or a nest of tuples."""
+    return isinstance(key, tuple | indexed_slices.IndexedSlices)
+
+
 def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
     """Return the tensors that a key of `feed_dict` stands for.
 
     Raises:
         TypeError: the key is no tensor of `graph`. ValueError: the tensor may not be fed.
     """
+    if isinstance(key, tuple):
+        return tuple(tensor for part in key for tensor in resolve(part, graph))
     if isinstance(key, indexed_slices.IndexedSlices):
         slices = (key.values, key.indices, key.dense_shape)
         return tuple(part for part in slices if part is not None)
@@ -32,7 +39,19 @@ def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
 
 
 def parts(key: object, value: Any) -> tuple[Any, ...]:
-    """Split the value of a key as `resolve` splits the key."""
+    """Split the value of a key as `resolve` splits the key.
+
+    Raises:
+        ValueError: the value of a nest of tuples is none of the same structure.
+    """
+    if isinstance(key, tuple):
+        count = len(value) if isinstance(value, list | tuple) else 1
+        if not isinstance(value, list | tuple) or count != len(key):
+            raise ValueError(
+                f"Could not flatten dictionary. Key had {len(key)} elements, but value had {count} "
+                f"elements. Key: {key}, value: {value}."
+            )
+        return tuple(x for part, its in zip(key, value, strict=True) for x in parts(part, its))
     if isinstance(key, indexed_slices.IndexedSlices):
         return tuple(value)[
             : len([part for part in (key.values, key.indices, key.dense_shape) if part is not None])

@@ -39,6 +39,22 @@ def resolve(fetches: object, graph: graphs.Graph) -> Fetches:
     return Fetches(tuple(tensors), tuple(targets), rebuild)
 
 
+def structure(fetches: Any) -> object:
+    """Return something that is equal for equal fetches in equal structures, to look them up by.
+
+    It holds what the graph holds, and names. What has none that is hashable, such as a dict of
+    a class of its own, cannot be looked up.
+    """
+    kind = type(fetches)
+    if isinstance(fetches, list | tuple):
+        return kind, *map(structure, fetches)
+    if kind is dict or kind is collections.OrderedDict:
+        return kind, tuple(fetches), *map(structure, fetches.values())
+    if kind is indexed_slices.IndexedSlices:
+        return kind, fetches.values, fetches.indices, fetches.dense_shape
+    return fetches
+
+
 def _walk(
     item: Any,
     graph: graphs.Graph,

@@ -49,10 +49,12 @@ class _Run:
 
     __slots__ = (
         *("converters", "feed_names", "feeds", "fetch_names"),
-        *("rebuild", "target_names", "tensors"),
+        *("is_plain", "rebuild", "target_names", "tensors"),
     )
 
-    def __init__(self, found: fetching.Fetches, feeds: Sequence[graphs.Tensor]) -> None:
+    def __init__(
+        self, found: fetching.Fetches, feeds: Sequence[graphs.Tensor], is_plain: bool
+    ) -> None:
         self.tensors = found.tensors
         self.rebuild = found.rebuild
         self.fetch_names = tuple(tensor.name for tensor in found.tensors)
@@ -60,6 +62,8 @@ class _Run:
         self.feeds = tuple(feeds)
         self.feed_names = tuple(tensor.name for tensor in feeds)
         self.converters = tuple(map(feeding.converter, feeds))
+        # Whether each key of the feed stands for one tensor.
+        self.is_plain = is_plain
 
 
 class Session:
@@ -266,7 +270,12 @@ class Session:
             tensors: list[graphs.Tensor] = []
             for fed in feed_dict or ():
                 tensors += feeding.resolve(fed, self._graph)
-            resolved = _Run(fetching.resolve(fetches, self._graph), tensors)
+            is_plain = not any(map(feeding.is_several, feed_dict or ()))
+            if not is_plain and len(set(tensors)) < len(tensors):
+                raise ValueError(
+                    "Cannot flatten dict because a key is not unique: a tensor is fed twice."
+                )
+            resolved = _Run(fetching.resolve(fetches, self._graph), tensors, is_plain)
             if key is not None:
                 self._runs[key] = resolved
         return resolved
@@ -275,8 +284,7 @@ class Session:
         if not feed_dict:
             return {}
         given: Sequence[Any] = tuple(feed_dict.values())
-        if len(given) != len(resolved.feeds):
-            # Some keys stand for several tensors.
+        if not resolved.is_plain:
             given = [part for key, value in feed_dict.items() for part in feeding.parts(key, value)]
         return {
             name: convert(value)
@@ -348,19 +356,12 @@ def _rebuilt(resolved: _Run, found: Sequence[Array]) -> Any:
 
 def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:
     """A key for what `_resolve` finds out, or None when the structure has no cheap one."""
-    key = (_structure(fetches), tuple(feed_dict) if feed_dict else ())
+    key = (fetching.structure(fetches), tuple(feed_dict) if feed_dict else ())
     try:
         hash(key)
     except TypeError:
         return None
     return key
-
-
-def _structure(fetches: Any) -> object:
-    """The same for the same fetches in the same structure: a named tuple equals a plain one."""
-    if isinstance(fetches, list | tuple):
-        return type(fetches), *map(_structure, fetches)
-    return fetches
 
 
 def _present(value: Any) -> Any:
