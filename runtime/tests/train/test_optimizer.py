@@ -226,3 +226,13 @@ def test_what_counts_steps_waits_for_the_updates():
     assert len(powers) == 2
     for op in (counting, *powers):
         assert applies <= before(op)
+
+
+def test_a_gradient_that_is_a_view_of_its_variable_is_read_before_it_changes():
+    start = np.arange(50_000, dtype=np.float32)  # several blocks of the kernel
+    variable = tf.Variable(start)
+    train = tf.train.GradientDescentOptimizer(1.0).apply_gradients([(variable[::-1], variable)])
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        session.run(train)
+        np.testing.assert_array_equal(session.run(variable), start - start[::-1])

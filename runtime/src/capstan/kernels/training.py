@@ -41,7 +41,8 @@ class _Blocks:
         return ((*arrays, *self._scratch),)
 
     def _cut(self, arrays: Sequence[Array]) -> Iterator[tuple[Array, ...]]:
-        flat = [array.reshape(-1) for array in arrays]
+        # A gradient may be a view of the variable: backwards, it would read what has changed.
+        flat = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
         if self._scratch[0].shape != (BLOCK,):
             self._scratch = [np.empty(BLOCK, old.dtype) for old in self._scratch]
         for start in range(0, flat[0].size, BLOCK):
