@@ -1,8 +1,9 @@
 """The order of the nodes of a segment: whoever reads a variable runs before whoever changes it.
 
 A read shares the variable's memory. Where the graph does not say which of a read and a change comes
-first, TensorFlow leaves it to chance and scripts help themselves with `gate_gradients`; here the
-readers always see the value from before the step's changes.
+first, TensorFlow leaves it to chance and scripts help themselves with `gate_gradients`; here what a
+segment computes, it computes from the value before the segment's changes. What it sends of a
+reference variable, or leaves for a fetch, is the value after them.
 """
 
 import heapq
