@@ -33,12 +33,40 @@ def test_a_table_shows_every_task_with_what_is_known_of_it() -> None:
     )
 
 
-@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("width", [66, 80])
 def test_a_narrow_terminal_cuts_the_reason_and_nothing_else(width: int) -> None:
     lines = drawn(width)
     assert max(map(len, lines)) <= width
     assert len(lines) == len(drawn(120))
     assert [line[:44] for line in lines[2:]] == [line[:44] for line in drawn(120)[2:]]
+
+
+COLUMNS = ["TASK", "STATE", "ATTEMPT", "PID", "STEP", "STEPS/S", "REASON"]
+
+
+@pytest.mark.parametrize(
+    "width, gone",
+    [
+        (120, []),
+        (66, []),
+        (60, ["PID"]),
+        (50, ["PID", "STEPS/S"]),
+        (40, ["PID", "STEPS/S", "REASON"]),
+        (30, ["PID", "STEPS/S", "REASON", "ATTEMPT"]),
+        (20, ["PID", "STEPS/S", "REASON", "ATTEMPT", "STEP"]),
+    ],
+)
+def test_where_it_is_narrow_the_least_important_columns_go(width: int, gone: list[str]) -> None:
+    lines = drawn(width)
+    assert max(map(len, lines)) <= width
+    assert lines[2].split() == [name for name in COLUMNS if name not in gone]
+
+
+@pytest.mark.parametrize("width", range(20, 67))
+def test_what_is_shown_is_whole_but_for_the_reason(width: int) -> None:
+    _, _, heads, *lines = drawn(width)
+    reason = heads.index("REASON") if "REASON" in heads else width
+    assert not [line for line in (heads, *lines) if "…" in line[:reason]]
 
 
 def test_news_stand_above_the_table_as_they_are() -> None:

@@ -1,12 +1,14 @@
 """Show a run as a live table, for a terminal: a row per task, and the news above it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
 from rich import box
-from rich.console import Console, Group, JustifyMethod
+from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderResult
 from rich.live import Live
+from rich.measure import Measurement
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -23,6 +25,7 @@ _STYLES = {
     TaskState.FAILED: "bold red",
 }
 
+_REASON = "REASON"
 _COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("TASK", "left"),
     ("STATE", "left"),
@@ -30,8 +33,19 @@ _COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("PID", "right"),
     ("STEP", "right"),
     ("STEPS/S", "right"),
-    ("REASON", "left"),
+    (_REASON, "left"),
 )
+
+_LEAST_FIRST = ("PID", "STEPS/S", _REASON, "ATTEMPT", "STEP")
+"""What goes where it is narrow, in this order."""
+
+_SHORTEST_REASON = 10
+"""Columns below which a reason says nothing. A guess."""
+
+_GAP = 3
+"""Columns between two columns of the table."""
+
+_WIDE = 10_000
 
 
 class Table:
@@ -68,13 +82,41 @@ class Table:
 def draw(job: str, snapshot: Snapshot, now: datetime) -> Group:
     """Return the whole picture: a line for the job, a row for each task."""
     lines = [_cells(row, snapshot.rows[row.name], now) for row in snapshot.status.tasks]
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, justify in _COLUMNS:
-        # Where it is narrow, the reason is cut: it is in the news, too, and in the log.
-        grid.add_column(name, justify=justify, no_wrap=name != "REASON")
-    for line in lines:
-        grid.add_row(*line)
-    return Group(_headline(job, snapshot.status), grid)
+    return Group(_headline(job, snapshot.status), _Fitted(lines))
+
+
+class _Fitted:
+    """The rows, with as many columns as the width has room for at the moment of drawing."""
+
+    def __init__(self, lines: list[list[Text]]) -> None:
+        self._lines = lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        gone = next(
+            (
+                _LEAST_FIRST[:count]
+                for count in range(len(_LEAST_FIRST))
+                if self._needs(_LEAST_FIRST[:count], console, options) <= options.max_width
+            ),
+            _LEAST_FIRST,
+        )
+        yield self._grid(gone)
+
+    def _needs(self, gone: Sequence[str], console: Console, options: ConsoleOptions) -> int:
+        """Return the width without the columns that are gone, when the reason is cut short."""
+        wide = options.update(max_width=_WIDE)
+        fixed = Measurement.get(console, wide, self._grid([*gone, _REASON])).maximum
+        return fixed if _REASON in gone else fixed + _GAP + _SHORTEST_REASON
+
+    def _grid(self, gone: Sequence[str]) -> Grid:
+        grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+        shown = [index for index, (name, _) in enumerate(_COLUMNS) if name not in gone]
+        for name, justify in (_COLUMNS[index] for index in shown):
+            # The reason is what is cut: it is in the news, too, and in the log.
+            grid.add_column(name, justify=justify, no_wrap=name != _REASON)
+        for line in self._lines:
+            grid.add_row(*(line[index] for index in shown))
+        return grid
 
 
 def _headline(job: str, status: Status) -> Text:
