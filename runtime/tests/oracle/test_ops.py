@@ -71,10 +71,13 @@ def run(v1: Any, target: str, asked: Call) -> Any:
 
 
 def is_comparable(v1: Any, op: str, case: op_cases.Case, expected: Any) -> bool:
-    """TensorFlow registers some types that its CPU has no kernel for, and rounds integers to 0."""
+    """TensorFlow registers some types that its CPU has no kernel for, and rounds integers to 0.
+
+    Aborted is what its library for neural networks says of a scalar.
+    """
     if op == "Round" and case.inputs[0].dtype.kind == "i":
         return False
-    absent = (v1.errors.NotFoundError, v1.errors.UnimplementedError)
+    absent = (v1.errors.NotFoundError, v1.errors.UnimplementedError, v1.errors.AbortedError)
     return not isinstance(expected, absent) and "No OpKernel" not in str(expected)
 
 
@@ -234,5 +237,8 @@ def their_gradients(v1: Any, forward: Call, ys: list[str], xs: list[str]) -> Any
             slopes = v1.gradients([tensors(y) for y in ys], [tensors(x) for x in xs])
         except (LookupError, TypeError):  # it takes no axes of int64 where no shape is known
             return None
-        found = iter(session.run([s for s in slopes if s is not None], forward.feeds))
+        try:
+            found = iter(session.run([s for s in slopes if s is not None], forward.feeds))
+        except v1.errors.InvalidArgumentError:  # it cannot look up nothing along a later axis
+            return None
         return [None if slope is None else next(found) for slope in slopes]

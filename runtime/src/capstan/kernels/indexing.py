@@ -45,6 +45,8 @@ def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None
     if out is None:
         out = np.empty((segments, *data.shape[ids.ndim :]), data.dtype)
     out.fill(0)
+    if not data.size:
+        return out
     flat, values = ids.reshape(-1), data.reshape(ids.size, *out.shape[1:])
     is_kept = flat >= 0
     if not is_kept.all():

@@ -62,6 +62,11 @@ def _concat_offset(axis: Array, *sizes: Array) -> Any:
     at, start = number(axis, "axis"), 0
     if not 0 <= at < len(sizes[0]):
         raise invalid(f"Concat dim is out of range: {at} vs. {len(sizes[0])}")
+    for index, size in enumerate(sizes):
+        if len(size) != len(sizes[0]):
+            raise invalid(
+                f"input {index} should contain {len(sizes[0])} elements, but got {len(size)}"
+            )
     offsets = []
     for size in sizes:
         offset = np.zeros(len(size), np.int32)
@@ -140,6 +145,8 @@ def _split(node: NodeContext) -> Function:
 
 def _split_v(x: Array, sizes: Array, axis: Array, *outs: Array) -> Any:
     at, lengths = _split_axis(axis, x), sizes.tolist()
+    if len(lengths) == 1:
+        return _copied([x], outs)
     given = sum(length for length in lengths if length >= 0)
     lengths = [x.shape[at] - given if length == -1 else length for length in lengths]
     if sum(lengths) != x.shape[at] or min(lengths, default=0) < 0:
@@ -183,6 +190,8 @@ def _tile(x: Array, repeats: Array, out: Array | None = None) -> Array:
 
 def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
     pairs = margins.tolist()
+    if margins.ndim != 2 or margins.shape[1] != 2:
+        raise invalid(f"paddings must be a matrix with 2 columns: {show(margins.shape)}")
     if len(pairs) != x.ndim:
         raise invalid(
             "The first dimension of paddings must be the rank of inputs"

@@ -30,9 +30,9 @@ def _matmul(node: NodeContext) -> Function:
                 f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
             ) from None
 
-    if not turn_a and not turn_b and all(_is_known(shape) for shape in node.input_shapes):
-        return np.matmul
-    return matmul
+    # Matrices whose shapes were checked before: nothing is left to refuse.
+    is_checked = all(_is_known(shape) and len(shape or ()) == 2 for shape in node.input_shapes)
+    return np.matmul if is_checked and not turn_a and not turn_b else matmul
 
 
 def _is_known(shape: tuple[int | None, ...] | None) -> bool:
@@ -45,7 +45,8 @@ def _bias_axis(node: NodeContext) -> int:
 
 def _bias_add(node: NodeContext) -> Function:
     axis = _bias_axis(node)
-    if axis == -1 and all(_is_known(shape) for shape in node.input_shapes):
+    value_shape, bias_shape = node.input_shapes
+    if axis == -1 and _is_known(value_shape) and bias_shape == (value_shape or ())[-1:]:
         return np.add
 
     def bias_add(value: Array, bias: Array, out: Array | None = None) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import number
+from capstan.kernels.rejection import invalid, number
 
 Array = np.ndarray[Any, Any]
 
@@ -93,6 +93,8 @@ def _arg(method: str) -> Callable[[NodeContext], Function]:
         dtype = node.output_dtypes[0].as_numpy_dtype
 
         def run(x: Array, axis: Array, out: Array | None = None) -> Any:
+            if not x.ndim:
+                raise invalid(f"Expected dimension in the range [0, 0), but got {axis}")
             found = getattr(x, method)(number(axis, "axis"))
             if out is None:
                 return found.astype(dtype, copy=False)

@@ -23,14 +23,14 @@ def number(value: Any, what: str) -> int:
 
 
 def vector(value: Any, what: str) -> list[int]:
-    """The integers that a vector argument holds.
+    """The integers that a vector argument holds; a scalar counts as one, as in old graphs.
 
     Raises:
         InvalidArgumentError: it is no vector.
     """
-    if value.ndim != 1:
+    if value.ndim > 1:
         raise invalid(f"{what} must be a vector, but has shape {show(value.shape)}")
-    items: list[int] = value.tolist()
+    items: list[int] = value.reshape(-1).tolist()
     return items
 
 

@@ -105,6 +105,8 @@ def _gradient_args(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
 
     def gradient_args(x: Array, y: Array) -> tuple[Array, Array]:
+        if x.ndim != 1 or y.ndim != 1:
+            raise invalid(f"shapes must be vectors, not {show(x.shape)} and {show(y.shape)}")
         if x.shape == y.shape and (x == y).all():
             return np.array([], dtype), np.array([], dtype)
         rank = max(len(x), len(y))
