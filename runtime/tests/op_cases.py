@@ -196,6 +196,20 @@ def matmul(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def batch_matmul(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype))
+    rows, inner, columns, size = (draw(st.integers(0, 3)) for _ in range(4))
+    turn_x, turn_y = draw(st.booleans()), draw(st.booleans())
+    batches = [((size,), (size,)), ((), ())]
+    if row.name == "BatchMatMulV2":
+        batches += [((size,), ()), ((1,), (2, size)), ((size, 1), (1, 2))]
+    first, second = draw(st.sampled_from(batches))
+    x = give.array((*first, *((inner, rows) if turn_x else (rows, inner))))
+    y = give.array((*second, *((columns, inner) if turn_y else (inner, columns))))
+    return Case([x, y], {"adj_x": turn_x, "adj_y": turn_y})
+
+
+@st.composite
 def biased(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     give = draw(numbers(row, dtype))
     layout = draw(st.sampled_from(["NHWC", "NCHW"]))
@@ -545,7 +559,8 @@ CASES: dict[str, Strategy] = {
     "FloorMod": modulo, "Where": ranked,
     "AddN": several, "Pow": power, "Select": select, "SelectV2": select_v2, "Cast": cast,
     "LogicalNot": lambda row, dtype=None: unary(row, dtypes.bool_),
-    "MatMul": matmul, "SoftmaxCrossEntropyWithLogits": dense_loss,
+    "MatMul": matmul, "BatchMatMul": batch_matmul, "BatchMatMulV2": batch_matmul,
+    "SoftmaxCrossEntropyWithLogits": dense_loss,
     "SparseSoftmaxCrossEntropyWithLogits": sparse_loss, "Reshape": reshape,
     "ExpandDims": expand_dims, "Squeeze": squeeze, "BroadcastTo": broadcast_to,
     "BroadcastGradientArgs": gradient_args, "Transpose": transpose, "ConcatV2": concat,
@@ -562,6 +577,7 @@ ELSEWHERE = {
         "SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin",
     },
     "kernels/test_control.py": {"NoOp", "Placeholder", "PlaceholderWithDefault"},
+    "cluster/test_cond.py": {"Print"},
     "kernels/test_state.py": {
         "VariableV2", "IsVariableInitialized", "Assign", "AssignAdd", "AssignSub", "ScatterAdd",
         "ScatterSub", "ScatterUpdate",

@@ -529,3 +529,15 @@ def test_the_global_norm_clips_all_together() -> None:
     assert run(norm) == 13
     with pytest.raises(TypeError, match="should be a sequence"):
         clip_ops.global_norm(convert.constant(1.0))
+
+
+def test_matrices_above_rank_2_are_multiplied_in_batches() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    product = math_ops.matmul(x, MATRIX, transpose_a=True, transpose_b=True)
+    assert (product.op.type, product.op.name) == ("BatchMatMulV2", "MatMul")
+    assert product.shape.as_list() == [2, 4, 2]
+    np.testing.assert_allclose(run(product), x.swapaxes(1, 2) @ MATRIX.T)
+    of_unknown_rank, feed = unknown(x)
+    columns = np.arange(8, dtype=np.float32).reshape(4, 2)
+    np.testing.assert_allclose(run(of_unknown_rank @ columns, feed), x @ columns)
+    assert (convert.constant(MATRIX) @ MATRIX.T).op.type == "MatMul"

@@ -246,17 +246,22 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Multiply two matrices. Adjoint means transposed, for real numbers; sparsity is ignored.
+    """Multiply two matrices, or batches of them: axes before the last two broadcast.
+
+    Adjoint means transposed, for real numbers; sparsity is ignored.
 
     Raises:
-        ValueError: transposed and adjoint at once, other ranks than 2, or inner sizes that differ.
+        ValueError: transposed and adjoint at once, ranks below 2, or sizes that do not fit.
     """
     for side, transpose, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
         if transpose and adjoint:
             raise ValueError(f"Only one of transpose_{side} and adjoint_{side} can be True.")
-    return raw.MatMul(
-        a, b, transpose_a=transpose_a or adjoint_a, transpose_b=transpose_b or adjoint_b, name=name
-    )
+    with scoped(name, "MatMul", (a, b)) as scope:
+        a = convert.convert_to_tensor(a, None, "a", arguments.dtype_of(b))
+        b = convert.convert_to_tensor(b, None, "b", a.dtype.base_dtype)
+        return operators.matrix_product(
+            a, b, scope, turn_x=transpose_a or adjoint_a, turn_y=transpose_b or adjoint_b
+        )
 
 
 def add_n(inputs: Any, name: str | None = None) -> Any:

@@ -18,7 +18,6 @@ _OPS = {
     "floordiv": "FloorDiv",
     "mod": "FloorMod",
     "pow": "Pow",
-    "matmul": "MatMul",
     "and": "LogicalAnd",
     "or": "LogicalOr",
 }
@@ -48,6 +47,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
         x, y = _as_operands(x, y)
         if name == "truediv":
             return true_divide(x, y, scope)
+        if name == "matmul":
+            return matrix_product(x, y, scope)
         if name == "xor":
             both = raw.LogicalAnd(x, y)
             return raw.LogicalAnd(raw.LogicalOr(x, y), raw.LogicalNot(both), name=scope)
@@ -69,6 +70,15 @@ def true_divide(x: Any, y: Any, name: str | None) -> Any:
     if quotient is not None:
         x, y = raw.Cast(x, DstT=quotient), raw.Cast(y, DstT=quotient)
     return raw.RealDiv(x, y, name=name)
+
+
+def matrix_product(
+    x: Any, y: Any, name: str | None, *, turn_x: bool = False, turn_y: bool = False
+) -> Any:
+    """Multiply two matrices, or batches of them when a rank is above 2 or not known."""
+    if any(tensor.shape.ndims is None or tensor.shape.ndims > 2 for tensor in (x, y)):
+        return raw.BatchMatMulV2(x, y, adj_x=turn_x, adj_y=turn_y, name=name)
+    return raw.MatMul(x, y, transpose_a=turn_x, transpose_b=turn_y, name=name)
 
 
 def unary(op: str, x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from capstan.kernels import (
     arithmetic,
+    batch_matmul,
     control,
     creation,
     indexing,
@@ -23,6 +24,7 @@ from capstan.kernels import (
 
 __all__ = [
     "arithmetic",
+    "batch_matmul",
     "control",
     "creation",
     "indexing",

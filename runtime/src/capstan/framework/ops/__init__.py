@@ -2,6 +2,7 @@
 
 from capstan.framework.ops import (
     arithmetic,
+    batch_matmul,
     branches,
     constant,
     control,
@@ -25,6 +26,7 @@ from capstan.framework.ops import (
 
 __all__ = [
     "arithmetic",
+    "batch_matmul",
     "branches",
     "constant",
     "control",
