@@ -148,6 +148,56 @@ def test_two_sessions_one_after_the_other_share_the_graph(up: Any):
             assert session.run(up) == 1
 
 
+# --- step functions
+
+
+def test_a_step_function_runs_with_and_without_hooks(up: Any):
+    hook = Recorder()
+
+    def step_fn(step_context: Any) -> Any:
+        assert step_context.session.run(up) == 1
+        return step_context.run_with_hooks(up)
+
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        assert session.run_step_fn(step_fn) == 2
+    assert hook.calls == ["begin", "created", "before", "after", "end with 2"]
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run_step_fn(step_fn)
+
+
+@pytest.mark.parametrize("kind", [tf.train.MonitoredSession, tf.train.SingularMonitoredSession])
+def test_a_step_function_may_end_training(up: Any, kind: Any):
+    hook = Recorder()
+    with kind(hooks=[hook]) as session:
+        while not session.should_stop():
+            session.run_step_fn(lambda step_context: step_context.request_stop())
+    assert hook.calls == ["begin", "created", "end with 0"]
+
+
+def test_a_step_function_begins_anew_in_another_session_when_a_task_is_lost(up: Any):
+    hook = Recorder(lambda run: tf.errors.AbortedError(None, None, "gone") if run == 1 else None)
+    begun = []
+
+    class Stepper:
+        def step(self, step_context: Any) -> Any:
+            begun.append(step_context.session)
+            return step_context.run_with_hooks(up)
+
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        assert session.run_step_fn(Stepper().step) == 1
+    assert len(set(map(id, begun))) == 2
+    assert hook.calls.count("created") == 2
+
+
+@pytest.mark.parametrize("step_fn", [lambda: 1, lambda context: 1, lambda step_context, more: 1])
+def test_a_step_function_takes_its_context(up: Any, step_fn: Any):
+    with (
+        tf.train.MonitoredSession() as session,
+        pytest.raises(ValueError, match="may either have one `step_context` argument"),
+    ):
+        session.run_step_fn(step_fn)
+
+
 # --- recovery
 
 

@@ -3,8 +3,9 @@
 Source: tensorflow/python/training/monitored_session.py.
 """
 
+import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -32,6 +33,8 @@ _ENDS = (errors.OutOfRangeError, StopIteration)
 
 class _Monitored:
     """What the two public classes have in common. Not thread-safe."""
+
+    StepContext = wrapped_session.StepContext
 
     def __init__(
         self,
@@ -89,6 +92,28 @@ class _Monitored:
         if self._is_closed:
             raise RuntimeError("Attempted to use a closed Session.")
         return self._layer.run(fetches, feed_dict, options, run_metadata)
+
+    def run_step_fn(self, step_fn: Callable[[wrapped_session.StepContext], Any]) -> Any:
+        """Return what `step_fn(step_context)` returns; blocks.
+
+        `step_context.session` runs without hooks, `step_context.run_with_hooks` as `run` does, and
+        `step_context.request_stop()` ends the `with` block of this session. When a task is lost,
+        a session that recovers calls the function again from its start.
+
+        Raises:
+            StopIteration: the function asked for a stop.
+            ValueError: it does not take just one argument called `step_context`.
+            RuntimeError: the session is closed.
+        """
+        names = tuple(inspect.signature(step_fn).parameters)
+        if names != ("step_context",):
+            raise ValueError(
+                "`step_fn` may either have one `step_context` argument, or `self` and "
+                f"`step_context` arguments if it's an instance method. Got {names} instead."
+            )
+        if self._is_closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        return self._layer.run_step_fn(step_fn)
 
     def should_stop(self) -> bool:
         """Say whether the training loop should end: a hook or a thread asked for it."""

@@ -10,7 +10,8 @@ Source: tensorflow/python/training/monitored_session.py. Not thread-safe.
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
 
 from capstan import errors
 from capstan.api import logging
@@ -42,9 +43,30 @@ class Layer(Protocol):
         run_metadata: Any = None,
     ) -> Any: ...
 
+    def run_step_fn(
+        self, call: "Callable[[StepContext], Any]", run: "Run | None" = None
+    ) -> Any: ...
+
     def should_stop(self) -> bool: ...
 
     def close(self) -> None: ...
+
+
+Run = Callable[..., Any]
+"""`run` of one of the layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepContext:
+    """What a step function works with: `session` without hooks, and `run` with them."""
+
+    session: Any
+    """The master's session; what it raises, and what it runs, no hook sees."""
+    run_with_hooks: Run
+
+    def request_stop(self) -> NoReturn:
+        """End the step function and the `with` block around, by a StopIteration."""
+        raise StopIteration("step_fn has requested the iterations to stop.")
 
 
 class HookedSession:
@@ -64,6 +86,10 @@ class HookedSession:
 
     def close(self) -> None:
         self._session.close()
+
+    def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
+        """Call a step function; what it raises is the caller's."""
+        return call(StepContext(self._session, run or self.run))
 
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
@@ -141,6 +167,10 @@ class CoordinatedSession:
                 pass
             raise
 
+    def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
+        """Call a step function, whose runs with hooks are those of this layer."""
+        return self._session.run_step_fn(call, run or self.run)
+
     def close(self) -> None:
         """Stop the threads, wait for them, close the session; raises what a thread reported."""
         self._coord.request_stop()
@@ -194,14 +224,23 @@ class RecoverableSession:
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
         """Run one step, again and again in new sessions until no task is lost meanwhile."""
+        return self._until_kept(
+            lambda session: session.run(fetches, feed_dict, options, run_metadata)
+        )
+
+    def _until_kept(self, act: Callable[[Layer], Any]) -> Any:
         while True:
             if self._session is None:
                 self._session = self._created()
             try:
-                return self._session.run(fetches, feed_dict, options, run_metadata)
+                return act(self._session)
             except PREEMPTED as error:
                 logging.info(_LOST, error)
                 self.close()
+
+    def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
+        """Call a step function, again and again from its start until no task is lost meanwhile."""
+        return self._until_kept(lambda session: session.run_step_fn(call, run))
 
     def close(self) -> None:
         session, self._session = self._session, None
