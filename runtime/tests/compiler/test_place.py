@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from capstan import errors
@@ -79,7 +80,7 @@ def test_colocation_by_class_attribute() -> None:
 
 def test_a_lone_source_joins_its_consumers() -> None:
     found = placed(
-        node.Node("c", "Const", attrs={"dtype": dtypes.float32, "value": None}),
+        node.Node("c", "Const", attrs={"dtype": dtypes.float32, "value": np.zeros((), np.float32)}),
         make("Neg", "y", "c", device=W1),
     )
     assert found.devices["c"] == W1

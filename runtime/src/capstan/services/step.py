@@ -22,6 +22,9 @@ from capstan.transport import api
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[node.Edge, Array]
 
+_POLL_SECONDS = 0.5
+"""How soon a step that waits for several tasks notices that another thread closed a link."""
+
 RECONNECT_SECONDS = 10.0
 """How long a step waits for a task that does not answer, before it is Unavailable."""
 
@@ -224,6 +227,13 @@ class _Flight:
         if len(self._waiting) == 1:
             (task,) = self._waiting
             return task
+        while (task := self._poll()) is None:
+            if self._deadline is not None and time.monotonic() >= self._deadline:
+                raise errors.DeadlineExceededError(None, None, "Operation timed out.")
+        return task
+
+    def _poll(self) -> str | None:
+        """Wait a while for any link. A link that is closed meanwhile is seen the next time."""
         poller = select.poll()
         tasks: dict[int, str] = {}
         for task in self._waiting:
@@ -235,8 +245,8 @@ class _Flight:
                 return task  # closed meanwhile: to read from it says why
             tasks[descriptor] = task
             poller.register(descriptor, select.POLLIN)
-        timeout = None if self._deadline is None else (self._deadline - time.monotonic()) * 1000
-        ready = poller.poll(None if timeout is None else max(0.0, timeout))
-        if not ready:
-            raise errors.DeadlineExceededError(None, None, "Operation timed out.")
-        return tasks[ready[0][0]]
+        patience = _POLL_SECONDS
+        if self._deadline is not None:
+            patience = min(patience, max(0.0, self._deadline - time.monotonic()))
+        ready = poller.poll(patience * 1000)
+        return tasks[ready[0][0]] if ready else None
