@@ -1,8 +1,8 @@
 """Errors of the operator, sorted by who must act.
 
 OperatorError
-├── Invalid        the user's document or command line is wrong; retrying cannot help
-└── Refused        the machine says no before anything was started; retry when it has changed
+└── Invalid        the user's document or command line is wrong, or asks of this machine what it
+                   does not have; nothing was started
 """
 
 from dataclasses import dataclass
@@ -26,14 +26,8 @@ class Fault:
 
 
 class Invalid(OperatorError):
-    """What the user wrote cannot be run, ever. Carries every fault found, not the first."""
+    """What the user asks for cannot be run as it is. Carries every fault found, not the first."""
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         super().__init__("; ".join(map(str, faults)))
         self.faults = faults
-
-
-class Refused(OperatorError):
-    """Something that the job needs is taken or not allowed: a port, a lock, a folder. The message
-    names it and says what to do. Nothing was started.
-    """

@@ -28,6 +28,12 @@ def report(step, **metrics):
         json.dump({"step": step, "stepsPerSecond": 10.5, "metrics": metrics}, draft)
     os.replace(file + ".new", file)
 """
+UNTIL_SERVED = """
+import os, select
+log = os.path.join(os.path.dirname(os.environ["CAPSTAN_PROGRESS_FILE"]), "ps-0.1.log")
+while not os.path.exists(log) or not os.path.getsize(log):
+    select.select([], [], [], 0.01)
+"""
 TRAIN = REPORT + "report(700, accuracy=0.97249)"
 
 
@@ -123,7 +129,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 def test_a_job_that_succeeds_ends_with_what_came_out(run: Run) -> None:
-    run.job(ps_1=SERVE, worker_2=TRAIN)
+    run.job(ps_1=SERVE, worker_2=UNTIL_SERVED + TRAIN)
     code, output, errors = run.start().end()
     assert (code, errors) == (0, "")
     assert output.splitlines()[-1] == "digits: Succeeded  accuracy 0.972  steps 700  restarts 0"
@@ -147,7 +153,10 @@ def test_ctrl_c_leaves_nothing(run: Run) -> None:
     assert len(run.seen) == 6
     run.process.send_signal(signal.SIGINT)
     code, _, errors = run.end()
-    assert (code, errors) == (130, "digits: interrupted; all its processes have ended\n")
+    assert (code, errors) == (
+        130,
+        "digits: interrupted; all its processes have ended, and the next run goes on\n",
+    )
     assert not any(map(is_running, run.seen))
     status = run.status()
     assert status["phase"] == "Suspended"
@@ -356,6 +365,20 @@ def test_a_reader_that_goes_away_ends_the_job(run: Run) -> None:
     assert not any(map(is_running, run.seen))
     run.process.stderr.close()
     run.process = None
+
+
+@pytest.mark.e2e
+def test_a_run_that_never_began_leaves_the_status_of_the_last(run: Run) -> None:
+    run.job(worker_1=TRAIN)
+    assert run.start().end()[0] == 0
+    before = run.status()
+    reader, writer = os.pipe()
+    os.close(reader)
+    run.start(output=writer)
+    os.close(writer)
+    assert run.process is not None
+    assert run.process.wait(30) != 0
+    assert run.status() in (before, {"phase": "", "tasks": []})
 
 
 @pytest.mark.e2e

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from capstan_operator.api import parse
 from capstan_operator.api import status as api_status
-from capstan_operator.api.parse import Draft
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.cli import summary
 from capstan_operator.cli.lines import Lines
@@ -34,7 +33,10 @@ def run(path: Path, port: int | None, *, as_json: bool) -> int:
         name = ready.name
         end = ready.to_the_end(listener, caught)
     if not isinstance(end, Status):
-        print(f"{name}: interrupted; all its processes have ended", file=sys.stderr)
+        print(
+            f"{name}: interrupted; all its processes have ended, and the next run goes on",
+            file=sys.stderr,
+        )
         return 128 + end
     if as_json:
         print(json.dumps(api_status.render(end), indent=2))
@@ -43,14 +45,14 @@ def run(path: Path, port: int | None, *, as_json: bool) -> int:
     return 0 if end.phase is Phase.SUCCEEDED else 1
 
 
-def _draft(path: Path) -> Draft:
+def _draft(path: Path) -> parse.Draft:
     """Read what is in the file; that it cannot be read is one fault among others."""
     try:
         return parse.draft(path.read_text(encoding="utf-8"))
     except OSError as fault:
-        return Draft(None, (Fault("", f"cannot be read: {fault.strerror}"),))
+        return parse.Draft(None, (Fault("", f"cannot be read: {fault.strerror}"),))
     except UnicodeDecodeError:
-        return Draft(None, (Fault("", "is not text in UTF-8, as YAML must be"),))
+        return parse.Draft(None, (Fault("", "is not text in UTF-8, as YAML must be"),))
 
 
 def _listener(name: str, *, as_json: bool) -> Lines | Table:

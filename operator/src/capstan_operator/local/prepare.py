@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from capstan_operator.api import parse
 from capstan_operator.api.names import TaskName, Uid
-from capstan_operator.api.parse import Draft
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.errors import Fault, Invalid
 from capstan_operator.local import command, folder, ports
@@ -20,7 +20,7 @@ from capstan_operator.manifests import cluster
 
 @contextlib.contextmanager
 def prepare(
-    draft: Draft, directory: Path, states: Path, port: ports.Base | None
+    draft: parse.Draft, directory: Path, states: Path, port: ports.Base | None
 ) -> Iterator[LocalRun]:
     """Make a job ready to run in `directory`, and lock its folder of that name in `states`.
 

@@ -96,9 +96,9 @@ class LocalRun:
         that is written says so. A second signal cuts short the time that tasks have to end after
         the first; one that comes when the job is over cuts short only what is left to be stopped.
         """
+        self._begin(listener)
         why = "capstanctl could not go on"
         try:
-            self._begin(listener)
             came = self._until_a_signal(listener, interrupts)
             if came is not None:
                 why = f"{signal.Signals(came).name} came, and capstanctl ended all tasks"
@@ -129,7 +129,10 @@ class LocalRun:
             self._folder.clear()
         else:
             self._status = suspend.resumed(before)
-            listener.note("the last run did not come to its end: this one goes on from there")
+            listener.note(
+                "the last run did not come to its end: this one goes on from there"
+                f" (remove {os.path.relpath(self._folder.path)} to begin anew)"
+            )
         self._folder.begin()
         listener.note(f"logs, status and checkpoints: {os.path.relpath(self._folder.path)}")
 
