@@ -2,12 +2,15 @@
 
 import numbers
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from capstan.core import attr_value, dtypes, shapes
 from capstan.framework import opdef
+
+# No node has so many tensors; what says it has must not make us list them.
+_MAX_TENSORS: Final = 1 << 16
 
 
 def given(row: opdef.OpDef, keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,6 +54,30 @@ def complete(row: opdef.OpDef, attrs: dict[str, Any]) -> None:
             check_type(name, dtype, allowed)
 
 
+def verify(row: opdef.OpDef, attrs: Mapping[str, Any]) -> None:
+    """Check the attributes of a node that came from elsewhere, defaults filled in.
+
+    Raises:
+        TypeError: one is missing, of another kind, or a type that is not allowed.
+    """
+    for name, default in row.attrs.items():
+        if name not in attrs:
+            raise TypeError(f"attr '{name}' is missing")
+        if not _is_kind(attrs[name], default):
+            raise TypeError(f"attr '{name}' is {attrs[name]!r}")
+    for argument in (*row.input_arguments, *row.output_arguments):
+        kinds, number = attrs.get(argument.type), attrs.get(argument.number or "", 1)
+        for kind in kinds if isinstance(kinds, list | tuple) else [kinds]:
+            if not isinstance(kind, dtypes.DType | None):
+                raise TypeError(f"attr '{argument.type}' is {kinds!r}")
+        if not _is_kind(number, int) or not 0 <= number <= _MAX_TENSORS:
+            raise TypeError(f"attr '{argument.number}' is {number!r}")
+    for name, allowed in row.types.items():
+        value = attrs.get(name)
+        for dtype in value if isinstance(value, list | tuple) else [value]:
+            check_type(name, dtype, allowed)
+
+
 def check_type(parameter: str, dtype: dtypes.DType | None, allowed: Any) -> None:
     """Raise TypeError unless `dtype` is among `allowed`."""
     if dtype is not None and dtype not in allowed:
@@ -58,6 +85,23 @@ def check_type(parameter: str, dtype: dtypes.DType | None, allowed: Any) -> None
             f"Value passed to parameter '{parameter}' has DataType {dtype.name} not in list of "
             f"allowed values: {', '.join(item.name for item in allowed)}"
         )
+
+
+def _is_kind(value: Any, default: Any) -> bool:
+    """Say whether a value may stand where `default`, a value or a class, does."""
+    kind = default if isinstance(default, type) else type(default)
+    if kind in (list, tuple):
+        first = default[0] if isinstance(default, list | tuple) and default else None
+        return isinstance(value, list | tuple) and (
+            first is None or all(_is_kind(item, first) for item in value)
+        )
+    if kind is float:
+        return isinstance(value, float | int) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind is bytes:
+        return isinstance(value, bytes | str)
+    return isinstance(value, kind)
 
 
 def _read(name: str, value: Any, default: Any) -> Any:

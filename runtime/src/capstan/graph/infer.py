@@ -13,6 +13,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import dtypes, node, shapes
+from capstan.framework import attributes as attribute_rules
 from capstan.framework import opdef
 
 Array = np.ndarray[Any, Any]
@@ -101,11 +102,12 @@ def arguments(item: node.Node) -> tuple[Tensors, Tensors]:
     row = opdef.lookup(item.op)
     attrs = attributes(item)
     try:
+        attribute_rules.verify(row, attrs)
         inputs = opdef.expand(row.input_arguments, attrs)
         outputs = opdef.expand(row.output_arguments, attrs)
     except (KeyError, TypeError) as fault:
         raise errors.InvalidArgumentError(
-            None, None, f"NodeDef of '{item.name}' lacks an attr of Op<name={item.op}>: {fault}"
+            None, None, f"NodeDef of '{item.name}' does not fit Op<name={item.op}>: {fault}"
         ) from None
     if len(inputs) != len(item.inputs):
         wanted = ", ".join(dtype.name for dtype, _ in inputs)

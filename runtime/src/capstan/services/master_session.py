@@ -17,7 +17,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import config, devices, node
 from capstan.executor import fold
-from capstan.graph import infer, portion, prune, resized, simplify
+from capstan.graph import infer, portion, prune, resized, simplify, verify
 from capstan.kernels import registry
 from capstan.partition import partition, parts
 from capstan.placement import place
@@ -221,6 +221,7 @@ class MasterSession:
             }
             for name in self._resized & placed.keys():
                 placed[name] = resized.without_shape(placed[name])
+        verify.verify(placed, facts)
         keep = frozenset([edge.node for edge in fetches]) | frozenset(asked.targets)
         simple, known = simplify.simplify(placed, facts, keep, fold.evaluate)
         _check_fetches(fetches, known)
