@@ -59,10 +59,17 @@ class Worker:
 
         Raises:
             NotFoundError: the task has no kernel for one of the nodes.
+            InvalidArgumentError: the part contradicts itself.
         """
         with self._lock:
+            known = session in self._held
             held = self._held.setdefault(session, self.resources.for_session())
-        compiled = program.Program(part, held)
+        try:
+            compiled = _compiled(part, held)
+        except errors.OpError:
+            if not known:
+                self.deregister_graph(session)
+            raise
         with self._lock:
             handle = next(self._handles)
             self._programs[handle] = compiled
@@ -98,6 +105,17 @@ class Worker:
         return compiled
 
 
+def _compiled(part: parts.Part, held: containers.SessionResources) -> program.Program:
+    try:
+        return program.Program(part, held)
+    except errors.OpError:
+        raise
+    except Exception as fault:
+        raise errors.InvalidArgumentError(
+            None, None, f"The part for {part.task} cannot be compiled: {fault!r}"
+        ) from fault
+
+
 class StepServer:
     """Answers the links that other tasks open to this one."""
 
@@ -130,6 +148,10 @@ class StepServer:
             self._abandon(mine)
         except errors.OpError as fault:
             logging.getLogger("capstan").warning("link from %s closed: %s", peer, fault.message)
+            self._abandon(mine)
+        except (KeyError, ValueError, TypeError) as fault:
+            # Values that are not those that the part awaits: no master of ours sends them.
+            logging.getLogger("capstan").warning("link from %s closed: %r", peer, fault)
             self._abandon(mine)
         finally:
             link.close()

@@ -3,7 +3,9 @@
 from typing import Any, Final
 
 import grpc
+from google.protobuf import message
 
+from capstan import errors
 from capstan.transport.grpc import wire
 
 MASTER: Final = "tensorflow.MasterService"
@@ -59,9 +61,21 @@ def method(channel: grpc.Channel, service: str, name: str) -> Any:
 
 
 def handler(name: str, answer: Any) -> "grpc.RpcMethodHandler[Any, Any]":
-    """Return the server's end of a method."""
+    """Return the server's end of a method; `answer` gets the request as bytes, see `read`."""
     return grpc.unary_unary_rpc_method_handler(
-        answer,
-        request_deserializer=getattr(wire, f"{name}Request").FromString,
-        response_serializer=getattr(wire, f"{name}Response").SerializeToString,
+        answer, response_serializer=getattr(wire, f"{name}Response").SerializeToString
     )
+
+
+def read(name: str, data: bytes) -> Any:
+    """Return the request of a method. Left to gRPC, what is none would end as an internal error.
+
+    Raises:
+        InvalidArgumentError: the bytes are no such message.
+    """
+    try:
+        return getattr(wire, f"{name}Request").FromString(data)
+    except message.DecodeError as error:
+        raise errors.InvalidArgumentError(
+            None, None, f"The {len(data)} bytes of the call are no {name}Request: {error}"
+        ) from None

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core import dtypes, graph_def, node, shapes, tensor_proto
 from capstan.partition import parts
 from capstan.transport import interfaces
@@ -22,8 +23,22 @@ def encode_tensors(tensors: Mapping[str, Array]) -> list[Any]:
 
 
 def decode_tensors(messages: Iterable[Any]) -> dict[str, Array]:
-    """Return tensors by name."""
-    return {message.name: tensor_proto.ndarray(message.tensor) for message in messages}
+    """Return tensors by name.
+
+    Raises:
+        InvalidArgumentError: one that holds no value.
+    """
+    return {message.name: decode_tensor(message.tensor, message.name) for message in messages}
+
+
+def decode_tensor(message: Any, name: str) -> Array:
+    """Return the value of a TensorProto; raises as `decode_tensors`."""
+    try:
+        return tensor_proto.ndarray(message)
+    except (TypeError, ValueError) as error:
+        raise errors.InvalidArgumentError(
+            None, None, f"The value of {name} cannot be read: {error}"
+        ) from None
 
 
 def encode_devices(devices: Iterable[interfaces.Device]) -> list[Any]:

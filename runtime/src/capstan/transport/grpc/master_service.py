@@ -125,7 +125,9 @@ class MasterService:
         return self._once.run(request.request_id, functools.partial(self._call, request))
 
     def _call(self, request: Any) -> Any:
-        feeds = [tensor_proto.ndarray(value) for value in request.feed]
+        feeds = [
+            codec.decode_tensor(value, f"feed {place}") for place, value in enumerate(request.feed)
+        ]
         values = self._master.run_callable(request.session_handle, request.handle, feeds)
         return wire.RunCallableResponse(
             fetch=map(tensor_proto.make, values), metadata=wire.RunMetadata()

@@ -1,6 +1,7 @@
 """The control plane of one task: TensorFlow's master service and our worker service on one port."""
 
 import functools
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -125,16 +126,19 @@ def _methods(
     answers: Mapping[str, Answer],
 ) -> "dict[str, grpc.RpcMethodHandler[Any, Any]]":
     return {
-        name: channels.handler(name, functools.partial(_answer, answer))
+        name: channels.handler(name, functools.partial(_answer, name, answer))
         for name, answer in answers.items()
     }
 
 
-def _answer(answer: Answer, request: Any, context: grpc.ServicerContext) -> Any:
+def _answer(name: str, answer: Answer, data: bytes, context: grpc.ServicerContext) -> Any:
     """Answer a call, or end it with the status that stands for the error."""
     try:
-        return answer(request, context)
+        return answer(channels.read(name, data), context)
     except errors.OpError as error:
         context.abort(*status.to_status(error))
     except ValueError as error:  # of a message that contradicts itself
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+    except Exception as error:
+        logging.getLogger("capstan").exception("%s failed; please report this", name)
+        context.abort(grpc.StatusCode.INTERNAL, f"{name}: {type(error).__name__}: {error}")
