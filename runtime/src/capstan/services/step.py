@@ -227,10 +227,10 @@ class _Flight:
         if len(self._waiting) == 1:
             (task,) = self._waiting
             return task
-        while (task := self._poll()) is None:
+        while (found := self._poll()) is None:
             if self._deadline is not None and time.monotonic() >= self._deadline:
                 raise errors.DeadlineExceededError(None, None, "Operation timed out.")
-        return task
+        return found
 
     def _poll(self) -> str | None:
         """Wait a while for any link. A link that is closed meanwhile is seen the next time."""
