@@ -73,8 +73,11 @@ def run(v1: Any, target: str, asked: Call) -> Any:
 def is_comparable(v1: Any, op: str, case: op_cases.Case, expected: Any) -> bool:
     """TensorFlow registers some types that its CPU has no kernel for, and rounds integers to 0.
 
-    Aborted is what its library for neural networks says of a scalar.
+    Aborted is what its library for neural networks says of a scalar, and the products that this
+    library forms of batches of float16 with a single matrix are wrong.
     """
+    if op.startswith("BatchMatMul") and case.inputs[0].dtype == np.float16:
+        return False
     if op == "Round" and case.inputs[0].dtype.kind == "i":
         return False
     absent = (v1.errors.NotFoundError, v1.errors.UnimplementedError, v1.errors.AbortedError)

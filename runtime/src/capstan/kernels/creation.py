@@ -6,7 +6,7 @@ import numpy as np
 
 from capstan.core import dtypes
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, vector
+from capstan.kernels.rejection import invalid, show, vector
 
 Array = np.ndarray[Any, Any]
 
@@ -20,10 +20,18 @@ def _constant(node: NodeContext) -> Function:
 register(Kernel("Const", _constant))
 
 
+def _only(value: Array) -> Array:
+    if value.shape != (1,):
+        raise invalid(f"value must be a scalar, got shape {show(value.shape)}")
+    return value.reshape(())
+
+
 def _fill(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
 
     def fill(dims: Array, value: Array, out: Array | None = None) -> Array:
+        if value.ndim:  # old graphs have a vector of one here
+            value = _only(value)
         if out is None:
             return np.full(sizes_in(dims), value, dtype)
         out.fill(value)

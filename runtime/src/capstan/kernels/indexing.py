@@ -69,7 +69,9 @@ def _stitch(node: NodeContext) -> Function:
                     f"indices[{index}].shape = {show(where.shape)} and end with {show(rest)}"
                 )
         size = max((int(where.max()) + 1 for where in ids if where.size), default=0)
-        result = np.zeros((size, *rest), parts[0].dtype)
+        # What nobody fills is TensorFlow's zero, which of strings is the empty one.
+        empty: Any = b"" if parts[0].dtype.hasobject else 0
+        result = np.full((size, *rest), empty, parts[0].dtype)
         for where, part in zip(ids, parts, strict=True):
             rows.check(where, size)
             result[where] = part

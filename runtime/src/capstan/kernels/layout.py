@@ -60,8 +60,9 @@ def _not_joined(parts: Sequence[Array], axis: int) -> Exception:
 
 def _concat_offset(axis: Array, *sizes: Array) -> Any:
     at, start = number(axis, "axis"), 0
-    if not 0 <= at < len(sizes[0]):
-        raise invalid(f"Concat dim is out of range: {at} vs. {len(sizes[0])}")
+    rank = len(sizes[0])
+    if not -rank <= at < rank:
+        raise invalid(f"Concat dim is out of range: {at} vs. {rank}")
     for index, size in enumerate(sizes):
         if len(size) != len(sizes[0]):
             raise invalid(
@@ -69,6 +70,11 @@ def _concat_offset(axis: Array, *sizes: Array) -> Any:
             )
     offsets = []
     for size in sizes:
+        if (np.delete(size, at) != np.delete(sizes[0], at)).any():
+            raise invalid(
+                f"All dimensions except {at} must match. {show(size.tolist())} doesn't match "
+                f"{show(sizes[0].tolist())}"
+            )
         offset = np.zeros(len(size), np.int32)
         offset[at] = start
         start += int(size[at])
@@ -122,7 +128,7 @@ def _copied(views: Sequence[Array], outs: Sequence[Array]) -> Any:
 
 
 def _split_axis(axis: Array, x: Array) -> int:
-    at = number(axis, "split_dim")
+    at = int(axis.item())
     if not -x.ndim <= at < x.ndim:
         raise invalid(f"-input rank({-x.ndim}) <= split_dim < input rank ({x.ndim}), but got {at}")
     return at % x.ndim
@@ -132,6 +138,7 @@ def _split(node: NodeContext) -> Function:
     count = node.attrs["num_split"]
 
     def split(axis: Array, x: Array, *outs: Array) -> Any:
+        number(axis, "split_dim")
         at = _split_axis(axis, x)
         if x.shape[at] % count:
             raise invalid(
@@ -143,10 +150,23 @@ def _split(node: NodeContext) -> Function:
     return split
 
 
-def _split_v(x: Array, sizes: Array, axis: Array, *outs: Array) -> Any:
+def _split_v(node: NodeContext) -> Function:
+    count = node.attrs["num_split"]
+
+    def split_v(x: Array, sizes: Array, axis: Array, *outs: Array) -> Any:
+        if count == 1:
+            return _copied([x], outs)
+        if sizes.shape != (count,):
+            raise invalid(
+                f"size_splits must have shape [{count}], like num_split, not {show(sizes.shape)}"
+            )
+        return _parted(x, sizes, axis, outs)
+
+    return split_v
+
+
+def _parted(x: Array, sizes: Array, axis: Array, outs: Sequence[Array]) -> Any:
     at, lengths = _split_axis(axis, x), sizes.tolist()
-    if len(lengths) == 1:
-        return _copied([x], outs)
     given = sum(length for length in lengths if length >= 0)
     lengths = [x.shape[at] - given if length == -1 else length for length in lengths]
     if sum(lengths) != x.shape[at] or min(lengths, default=0) < 0:
@@ -216,6 +236,6 @@ register(Kernel("ConcatOffset", constantly(_concat_offset)))
 register(Kernel("Pack", _pack, out=True))
 register(Kernel("Unpack", _unpack, out=True))
 register(Kernel("Split", _split, out=True))
-register(Kernel("SplitV", constantly(_split_v), out=True))
+register(Kernel("SplitV", _split_v, out=True))
 register(Kernel("Tile", constantly(_tile), out=True))
 register(Kernel("Pad", constantly(_pad), out=True))

@@ -46,7 +46,8 @@ def _bias_axis(node: NodeContext) -> int:
 def _bias_add(node: NodeContext) -> Function:
     axis = _bias_axis(node)
     value_shape, bias_shape = node.input_shapes
-    if axis == -1 and _is_known(value_shape) and bias_shape == (value_shape or ())[-1:]:
+    is_checked = _is_known(value_shape) and len(value_shape or ()) > 1
+    if axis == -1 and is_checked and bias_shape == (value_shape or ())[-1:]:
         return np.add
 
     def bias_add(value: Array, bias: Array, out: Array | None = None) -> Any:

@@ -91,6 +91,8 @@ def _squeeze(node: NodeContext) -> Function:
 
 
 def _broadcast_to(x: Array, sizes: Array, out: Array | None = None) -> Array:
+    if sizes.ndim != 1:
+        raise invalid(f"the shape must be 1-D, got {show(sizes.shape)}")
     out = np.empty(sizes_in(sizes), x.dtype) if out is None else out
     if x.ndim > out.ndim:  # NumPy would drop leading axes of size 1
         raise invalid(f"Incompatible shapes: {show(x.shape)} vs. {show(out.shape)}")

@@ -50,6 +50,8 @@ def _strided_slice_grad(node: NodeContext) -> Function:
     def strided_slice_grad(
         sizes: Array, begin: Array, end: Array, steps: Array, dy: Array, out: Array | None = None
     ) -> Array:
+        if sizes.ndim != 1:
+            raise invalid(f"shape must be 1-D, got shape.shape = {show(sizes.shape)} instead.")
         out = np.empty(sizes_in(sizes), dy.dtype) if out is None else out
         out.fill(0)
         try:
@@ -69,6 +71,11 @@ def _index_reader(node: NodeContext) -> Any:
     attrs, known = node.attrs, [node.constants.get(index) for index in (1, 2, 3)]
 
     def read(begin: Array, end: Array, steps: Array) -> tuple[Any, ...]:
+        if not begin.ndim == end.ndim == steps.ndim == 1:
+            raise invalid(
+                "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
+                f"{show(begin.shape)}, {show(end.shape)}, and {show(steps.shape)} instead."
+            )
         try:
             spec = strides.Spec.parse(begin.tolist(), end.tolist(), steps.tolist(), attrs)
         except ValueError as fault:
