@@ -51,9 +51,13 @@ class Tasks:
     def __init__(self, **jobs: int) -> None:
         self.spec = clusters.spec(**jobs)
         self._processes: dict[tuple[str, int], subprocess.Popen[str]] = {}
-        for job, addresses in self.spec.items():
-            for index in range(len(addresses)):
-                self.start(job, index)
+        try:
+            for job, addresses in self.spec.items():
+                for index in range(len(addresses)):
+                    self.start(job, index)
+        except BaseException:
+            self.close()
+            raise
 
     def start(self, job: str, index: int = 0) -> None:
         """Start a task and wait until it serves."""
@@ -64,7 +68,7 @@ class Tasks:
         )
         self._processes[job, index] = process
         assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
+        assert process.stdout.readline() == "up\n", f"{job} {index} does not serve: see its errors"
 
     def kill(self, job: str, index: int = 0) -> None:
         """End a task as a lost machine does."""
