@@ -29,8 +29,9 @@ import json, sys
 import capstan as tf
 server = tf.train.Server(json.loads(sys.argv[1]), job_name=sys.argv[2], task_index=int(sys.argv[3]))
 print("up", flush=True)
-server.join()
+sys.stdin.read()
 """
+# It ends with its input, so it does not outlive the tests, however those end.
 
 
 def tensorflow() -> Any:
@@ -63,6 +64,7 @@ class Tasks:
         """Start a task and wait until it serves."""
         process = subprocess.Popen(
             [sys.executable, "-c", _TASK, json.dumps(self.spec), job, str(index)],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -75,8 +77,9 @@ class Tasks:
         process = self._processes.pop((job, index))
         process.kill()
         process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
 
     def target(self, job: str = "worker", index: int = 0) -> str:
         """What a session of TensorFlow connects to."""
