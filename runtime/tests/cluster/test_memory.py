@@ -23,6 +23,8 @@ pytestmark = MARKS
 # bytes a step would be twice this.
 SLACK_BYTES = 5 << 20
 SLACK_OBJECTS = 300
+# gRPC opens and closes some of its own as it likes.
+SLACK_DESCRIPTORS = 4
 
 
 def soak(what: str, count: int) -> tuple[dict[str, int], dict[str, int]]:
@@ -57,7 +59,7 @@ def test_memory_is_flat(what: str, count: int) -> None:
     warm, after = soak(what, count)
     assert after["objects"] - warm["objects"] <= SLACK_OBJECTS
     assert after["bytes"] - warm["bytes"] <= SLACK_BYTES
-    assert after["descriptors"] <= warm["descriptors"]
+    assert after["descriptors"] - warm["descriptors"] <= SLACK_DESCRIPTORS
 
 
 def test_a_graph_that_grows_takes_what_its_nodes_take() -> None:
