@@ -53,7 +53,7 @@ class Bench:
 
     def start(self, script: str, **environment: str) -> process.Process:
         """Start `python -c script`."""
-        return self.execute(sys.executable, "python", "-c", script, **environment)
+        return self.execute(sys.executable, sys.executable, "-c", script, **environment)
 
     def execute(self, executable: str, *argv: str, **environment: str) -> process.Process:
         """Start any command."""

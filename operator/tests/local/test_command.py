@@ -2,6 +2,7 @@
 
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def job(pod: str) -> TrainingJob:
 def test_python_is_the_interpreter_that_runs_us(tmp_path: Path, python: str) -> None:
     rendered = command.render(container(python, "train.py"), {}, tmp_path)
     assert rendered.executable == sys.executable
-    assert rendered.argv == (python, "train.py")
+    assert rendered.argv == (sys.executable, "train.py")
     assert rendered.directory == tmp_path
 
 
@@ -153,3 +154,20 @@ def test_labels_of_pods_have_no_effect_here() -> None:
 def test_the_trainer_is_the_container_of_that_name() -> None:
     pod = "{containers: [{name: sidecar, command: [b]}, {name: trainer, command: [a]}]}"
     assert job(pod).replica(ReplicaType.WORKER).template.trainer.command == ("a",)
+
+
+def test_python_knows_itself_wherever_the_path_leads(tmp_path: Path) -> None:
+    script = tmp_path / "say.py"
+    script.write_text("import sys; print(sys.executable)")
+    trainer = container("python", "say.py", PATH="/nowhere")
+    rendered = command.render(trainer, {}, tmp_path)
+    said = subprocess.run(
+        rendered.argv,
+        executable=rendered.executable,
+        env=dict(rendered.environment),
+        cwd=rendered.directory,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert os.path.normpath(said.stdout.strip()) == os.path.normpath(sys.executable)

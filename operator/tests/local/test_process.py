@@ -188,7 +188,7 @@ from pathlib import Path
 from capstan_operator.local import process
 lock = open("lock", "w")
 import fcntl; fcntl.flock(lock, fcntl.LOCK_EX)
-argv = ("python", "-c", sys.argv[1])
+argv = (sys.executable, "-c", sys.argv[1])
 command = process.Command(sys.executable, argv, os.environ, Path.cwd(), float(sys.argv[2]))
 started = process.Process(command, Path("task.log"), lock.fileno())
 import psutil

@@ -34,6 +34,9 @@ def render(container: Container, given: Mapping[str, str], directory: Path) -> C
     words = (*container.command, *container.args) if container.command else ()
     argv = tuple(_expand(word, variables) for word in words)
     environment = _base() | variables
+    if argv and argv[0] in _PYTHON:
+        # By its whole path: it looks up its own name to tell where its packages are.
+        argv = (sys.executable, *argv[1:])
     name = argv[0] if argv else ""
     return Command(_find(name, environment, directory) or name, argv, environment, directory)
 
@@ -64,7 +67,7 @@ def complaint(command: Command) -> str | None:
     path = command.environment.get("PATH", os.defpath)
     if message := interpreter.complaint(Path(command.executable), command.directory, path):
         return message
-    script = arguments[0] if arguments and name in _PYTHON else ""
+    script = arguments[0] if arguments and name == sys.executable else ""
     if script.endswith(".py") and not (command.directory / script).is_file():
         return (
             f"there is no {script!r} in {command.directory}; correct the name "
@@ -103,8 +106,6 @@ def _base() -> dict[str, str]:
 
 
 def _find(name: str, environment: Mapping[str, str], directory: Path) -> str | None:
-    if name in _PYTHON:
-        return sys.executable
     if os.sep in name:
         return str(directory / name)
     return shutil.which(name, path=environment.get("PATH", os.defpath)) if name else None
