@@ -64,5 +64,5 @@ def test_memory_is_flat(what: str, count: int) -> None:
 
 def test_a_graph_that_grows_takes_what_its_nodes_take() -> None:
     warm, after = soak("growing", 1_000)
-    # Two nodes on both sides, and a compiled signature: ten kilobytes.
-    assert after["bytes"] - warm["bytes"] <= 900 * 20_000
+    # Two nodes on both sides, and a compiled signature: ten to twenty kilobytes.
+    assert after["bytes"] - warm["bytes"] <= 900 * 30_000
