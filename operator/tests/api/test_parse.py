@@ -99,7 +99,11 @@ def test_tasks_stand_in_table_order_however_they_were_written() -> None:
 def test_a_pod_template_belongs_to_its_user() -> None:
     text = changed(*CONTAINER, "resources", to={"limits": {"nvidia.com/gpu": 1}})
     container = parse(text).replica(ReplicaType.WORKER).template.trainer
-    assert container.model_extra == {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    assert container.resources is not None
+    assert container.resources.limits == {"nvidia.com/gpu": 1}
+    text = changed(*CONTAINER, "tty", to=True)
+    container = parse(text).replica(ReplicaType.WORKER).template.trainer
+    assert container.model_extra == {"tty": True}
     text = changed(*WORKER, "template", "spec", "tolerations", to=[{"anything": 1}])
     spec = parse(text).replica(ReplicaType.WORKER).template.spec
     assert spec.model_extra == {"tolerations": [{"anything": 1}]}
@@ -137,6 +141,10 @@ def test_a_job_takes_an_identity_without_other_change() -> None:
 
 
 NAME = "spec.replicaSpecs.worker"
+LABEL = (
+    "must be a DNS label: lowercase letters, digits and '-', beginning with a letter and ending"
+    " with a letter or digit"
+)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +152,15 @@ NAME = "spec.replicaSpecs.worker"
     [
         (("metadata", "name"), DELETE, "metadata.name: is required"),
         (("metadata", "name"), 7, "metadata.name: must be text, not 7; put it in quotes"),
+        *(
+            (("metadata", "name"), name, f"metadata.name: {LABEL}, not {name!r}")
+            for name in ("Digits", "1st", "a_b", "a.b", "-a", "a-", "a\n", "ä")
+        ),
+        (
+            ("metadata", "name"),
+            "x" * 64,
+            f"metadata.name: must be at most 63 characters long, not '{'x' * 39}…'",
+        ),
         (("metadata", "namespace"), "", "metadata.namespace: must not be empty"),
         (("metadata", "nmae"), "x", "metadata.nmae: is no field; did you mean name?"),
         (
@@ -157,7 +174,8 @@ NAME = "spec.replicaSpecs.worker"
         (
             ("spec", "workers"),
             {},
-            "spec.workers: is no field; there are replicaSpecs, cluster, successPolicy, runPolicy",
+            "spec.workers: is no field; there are replicaSpecs, cluster, checkpoint, successPolicy,"
+            " runPolicy",
         ),
         (
             ("spec", "replicaSpecs", "workers"),
@@ -165,7 +183,7 @@ NAME = "spec.replicaSpecs.worker"
             "spec.replicaSpecs.workers: is no field; did you mean worker?",
         ),
         ((*WORKER, "replicas"), -1, f"{NAME}.replicas: must be at least 0, not -1"),
-        ((*WORKER, "replicas"), 4097, f"{NAME}.replicas: must be at most 4096, not 4097"),
+        ((*WORKER, "replicas"), 1001, f"{NAME}.replicas: must be at most 1000, not 1001"),
         ((*WORKER, "replicas"), "2", f"{NAME}.replicas: must be a whole number, not '2'"),
         ((*WORKER, "replicas"), 1.5, f"{NAME}.replicas: must be a whole number, not 1.5"),
         ((*WORKER, "replicas"), True, f"{NAME}.replicas: must be a whole number, not true"),
@@ -296,7 +314,7 @@ def test_all_faults_of_a_file_are_told_at_once() -> None:
             "spec.replicaSpecs.chief.template.spec.containers[0].name",
             "spec.replicaSpecs.evaluator.replicas",
             "spec.replicaSpecs.evaluator.template.spec.containers",
-            "spec.replicaSpecs.evaluator.template.spec.containers",
+            "spec.replicaSpecs.evaluator.template.spec.containers[1]",
             "spec.runPolicy.backoffLimit",
             "spec.runPolicy.restartBackoff",
         ]
@@ -326,9 +344,9 @@ def test_a_wrong_kind_hides_no_other_fault() -> None:
     assert [fault.split(": ")[0] for fault in faults(text)] == [
         "apiVersion",
         "kind",
+        "metadata.name",
         "spec.replicaSpecs",
         "spec.containers",
-        "metadata.name",
     ]
 
 
@@ -466,7 +484,7 @@ def test_any_document_can_be_read_as_far_as_it_goes(text: str) -> None:
 legal_names = st.from_regex(r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?", fullmatch=True)
 
 
-@given(legal_names, st.integers(1, 4096))
+@given(legal_names, st.integers(1, 1000))
 def test_every_name_that_a_legal_job_gives_is_a_dns_label(name: str, workers: int) -> None:
     document = yaml.safe_load(DIGITS)
     document["metadata"]["name"] = name

@@ -84,3 +84,12 @@ def test_whatever_kubernetes_has_is_no_fault() -> None:
 )
 def test_what_is_no_template_is_left_to_the_schema(template: object) -> None:
     assert told(template) == []
+
+
+@pytest.mark.parametrize("field", ["containers", "initContainers"])
+def test_two_containers_with_one_name_are_a_fault(field: str) -> None:
+    containers = [{"name": "a"}, {"name": "b"}, 7, {"name": 7}, {"name": 7}, {"name": "a"}]
+    assert told({"spec": {field: containers}}) == [
+        f".spec.{field}[5]: is the second container called 'a'; containers must have different"
+        " names"
+    ]

@@ -43,6 +43,7 @@ rows = made(
     uid=st.none() | texts.map(Uid),
     state=st.sampled_from(TaskState),
     failures_in_a_row=counts,
+    refused=counts,
     retry_at=maybe_times,
     started_at=maybe_times,
     finished_at=maybe_times,
@@ -133,6 +134,22 @@ def test_the_document_has_the_names_of_the_api() -> None:
 
 def test_a_status_written_by_a_newer_controller_can_be_read() -> None:
     assert statuses.load({"phase": "Running", "fromTheFuture": 1}) == Status(phase=Phase.RUNNING)
+
+
+SINCE = "2026-11-02T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "kind, holds",
+    [("QuotaReserved", "True"), ("ClusterReady", "Unknown"), (None, "True"), ([], {})],
+)
+def test_conditions_that_are_not_ours_are_passed_over_and_not_written(
+    kind: object, holds: object
+) -> None:
+    ours = {"type": "PodsScheduled", "status": "True", "reason": "R", "lastTransitionTime": SINCE}
+    theirs = {"type": kind, "status": holds, "reason": "R", "lastTransitionTime": SINCE}
+    status = statuses.load({"conditions": [theirs, ours]})
+    assert statuses.render(status)["conditions"] == [ours | {"message": ""}]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 import json
 
+import hypothesis
+from hypothesis import strategies as st
 from reconcile.world import make_job, task
 
+from capstan_operator.api import addresses
 from capstan_operator.api.names import TaskName
-from capstan_operator.manifests import cluster
+from capstan_operator.manifests import cluster, pod
 
 
 def address(name: TaskName) -> str:
@@ -21,6 +24,27 @@ def test_the_cluster_has_everybody_in_order_but_the_evaluator() -> None:
         "ps-1.digits.ns.svc.cluster.local:2222",
     ]
     assert spec["worker"] == [address(task(f"worker-{index}")) for index in range(11)]
+
+
+domains = st.from_regex(r"[a-z]{1,9}(\.[a-z]{1,9}){0,3}", fullmatch=True)
+
+
+@hypothesis.given(
+    chief=st.integers(0, 1),
+    ps=st.sampled_from([0, 1, 2, 9, 10, 11, 30, 100, 101]),
+    workers=st.sampled_from([0, 1, 2, 10, 12, 99, 100, 200]),
+    evaluator=st.integers(0, 1),
+    port=st.sampled_from([None, 1, 65535]),
+    domain=domains,
+)
+def test_how_long_it_gets_is_known_without_making_it(
+    chief: int, ps: int, workers: int, evaluator: int, port: int | None, domain: str
+) -> None:
+    hypothesis.assume(chief or workers)
+    where = {"cluster": {"domain": domain, **({"port": port} if port else {})}}
+    job = make_job(chief=chief, ps=ps, workers=workers, evaluator=evaluator, **where)
+    told = [len(cluster.tf_config(job, one, pod.address(job)).encode()) for one in job.tasks()]
+    assert addresses.longest(job) == max(told)
 
 
 def test_types_without_tasks_are_left_out() -> None:

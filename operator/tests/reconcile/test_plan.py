@@ -71,7 +71,7 @@ def test_a_worker_that_failed_comes_back_alone_after_its_wait() -> None:
     row = world.row("worker-1")
     assert (row.state.value, row.attempt, row.uid) == ("BackOff", 2, None)
     assert row.started_at is None
-    assert (row.exit_code, row.message) == (1, "ValueError: boom\n")
+    assert (row.exit_code, row.message) == (1, "ValueError: boom")
     assert row.finished_at == START + timedelta(seconds=10)
     assert row.retry_at == world.again_at
     assert world.status.phase is Phase.DEGRADED
@@ -101,6 +101,18 @@ def test_what_has_ended_stays_to_be_read_until_its_next_attempt_is_due() -> None
     assert world.life("worker-1").has_ended
     world.wait_for_retry()
     assert world.life("worker-1").attempt == 2
+
+
+@pytest.mark.parametrize("stays", ["lingers", "deleting"])
+def test_an_attempt_waits_for_what_ended_and_is_still_there(stays: str) -> None:
+    """A sidecar that runs on, or a pod that somebody's finalizer keeps: the name is taken."""
+    world = running().fail("worker-1").change("worker-1", **{stays: True})
+    world.tick()
+    assert world.again_at is not None
+    world.now = world.again_at
+    decided = world.tick()
+    assert not any(isinstance(one, StartTask) for one in decided.actions)
+    assert world.row("worker-1").attempt == 2
 
 
 def test_a_lost_ps_advances_the_epoch_and_the_workers_stay() -> None:
@@ -221,7 +233,6 @@ def test_a_task_that_starts_again_waits_no_longer() -> None:
     world = running().fail("worker-1").settle()
     assert world.again_at is not None
     world.now = world.again_at
-    world.tick()
     world.tick()
     row = world.row("worker-1")
     assert (row.state.value, row.retry_at) == ("Pending", None)
@@ -359,6 +370,12 @@ def test_a_ps_that_exits_0_is_done_unless_it_always_runs() -> None:
     assert (world.states()["ps-0"], world.status.epoch) == ("BackOff", 2)
     assert world.status.restarts.application == 1
     assert world.row("ps-0").reason == "Completed"
+
+
+def test_what_lingers_beside_a_task_that_ended_is_stopped_when_the_job_is_over() -> None:
+    world = running(workers=1).succeed("worker-0").change("worker-0", lingers=True)
+    told = [action for action in world.tick().actions if isinstance(action, StopTask)]
+    assert {str(action.task) for action in told} == {"ps-0", "worker-0"}
 
 
 def test_success_stops_everybody_and_gives_the_ps_its_own_time() -> None:

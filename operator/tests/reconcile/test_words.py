@@ -38,3 +38,14 @@ def test_last_words_are_plain() -> None:
     assert (
         failure.last_words("before\n\x1b[31mValueError:\x1b[0m  no\n\x1b[0m\n") == "ValueError: no"
     )
+
+
+@pytest.mark.parametrize("text, shown", [("", ""), ("four", "four"), ("fives", "fiv…")])
+def test_what_is_too_long_ends_with_an_ellipsis(text: str, shown: str) -> None:
+    assert words.shortened(text, 4) == shown
+
+
+def test_what_is_indented_belongs_to_the_line_above_it() -> None:
+    assert words.last_said("a\nerror: denied\n\t [[{{node save}}]]\n\n") == "error: denied"
+    assert words.last_said("  only\n  this") == "this"
+    assert words.last_said("\n \n") == ""

@@ -20,7 +20,13 @@ from capstan_operator.api.parse import parse
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status
 from capstan_operator.reconcile.actions import Action, Announce, Plan, StartTask, StopTask
-from capstan_operator.reconcile.observe import Observed, Progress, TaskPhase, TaskView
+from capstan_operator.reconcile.observe import (
+    Observed,
+    Obstacle,
+    Progress,
+    TaskPhase,
+    TaskView,
+)
 from capstan_operator.reconcile.plan import plan
 
 START = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
@@ -67,10 +73,17 @@ def view(name: str, phase: TaskPhase = TaskPhase.RUNNING, **fields: Any) -> Task
 
 
 class World:
-    """Tasks that run until somebody says otherwise. All methods that change it return it."""
+    """Tasks that run until somebody says otherwise. All methods that change it return it.
 
-    def __init__(self, job: TrainingJob) -> None:
+    With `pods` its lives have names and nodes, and `refused` says which tasks are not let start,
+    and with what word.
+    """
+
+    def __init__(self, job: TrainingJob, *, pods: bool = False) -> None:
         self.job = job
+        self.pods = pods
+        self.obstacle: Obstacle | None = None
+        self.refused: dict[str, str] = {}
         self.now = START
         self.lives: dict[Uid, TaskView] = {}
         self.memory = json.dumps(statuses.render(Status()))
@@ -86,7 +99,7 @@ class World:
         return statuses.load(json.loads(self.memory))
 
     def observed(self) -> Observed:
-        return Observed(tuple(self.lives.values()), self.progress)
+        return Observed(tuple(self.lives.values()), self.progress, self.obstacle)
 
     def decide(self) -> Plan:
         """What the controller would do now."""
@@ -165,6 +178,10 @@ class World:
         del self.lives[self.life(name).uid]
         return self
 
+    def lose_node(self, name: str) -> Self:
+        """The node of a task says nothing any more."""
+        return self.fail(name, None, reason="NodeLost", words="no word from its node")
+
     def states(self) -> dict[str, str]:
         return {str(row.name): row.state.value for row in self.status.tasks}
 
@@ -180,9 +197,9 @@ class World:
         match action:
             case StartTask(name, attempt, _):
                 self._start(name, attempt)
-            case StopTask(_, uid):
+            case StopTask(_, uid, grace_seconds):
                 life = self.lives[uid]
-                if life.has_ended:
+                if life.has_ended or not grace_seconds:
                     del self.lives[uid]
                 else:
                     self.lives[uid] = dataclasses.replace(life, deleting=True, ready=False)
@@ -192,6 +209,9 @@ class World:
         if any(life.attempt == attempt for life in there):
             return
         assert not there, f"{name} is started while {there} is there"
+        if str(name) in self.refused:
+            self._refuse(name, attempt)
+            return
         self.started += 1
         uid = Uid(f"{name}#{self.started}")
         self.lives[uid] = TaskView(
@@ -201,4 +221,17 @@ class World:
             phase=TaskPhase.RUNNING,
             ready=True,
             started_at=self.now,
+            pod=f"{self.job.metadata.name}-{name}" if self.pods else "",
+            node=f"node-{self.job.tasks().index(name)}" if self.pods else "",
+        )
+
+    def _refuse(self, name: TaskName, attempt: int) -> None:
+        uid = Uid(f"{name}-refused-{attempt}")
+        self.lives[uid] = TaskView(
+            name=name,
+            attempt=attempt,
+            uid=uid,
+            phase=TaskPhase.FAILED,
+            reason=self.refused[str(name)],
+            message="the API server said no",
         )

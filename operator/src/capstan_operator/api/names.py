@@ -5,14 +5,39 @@ import re
 from dataclasses import dataclass
 from typing import NewType, Self
 
+GROUP = "capstan.dev"
+VERSION = "v1alpha1"
+PLURAL = "trainingjobs"
+KIND = "TrainingJob"
+FIELD_MANAGER = "capstan-operator"
+"""Whose fields the operator's are, in server-side apply."""
+
+LABEL_JOB_NAME = f"{GROUP}/job-name"
+LABEL_JOB_UID = f"{GROUP}/job-uid"
+LABEL_REPLICA_TYPE = f"{GROUP}/replica-type"
+LABEL_REPLICA_INDEX = f"{GROUP}/replica-index"
+LABEL_ATTEMPT = f"{GROUP}/attempt"
+LABEL_EPOCH = f"{GROUP}/epoch"
+
 Uid = NewType("Uid", str)
 """Identity of one life of a task: a pod's UID or, on one machine, of one process start. Opaque."""
+
+DEFAULT_PORT = 2222
+"""Of every task on a cluster, where each has an IP address of its own; TensorFlow's examples use
+it."""
 
 TRAINER = "trainer"
 """The container whose end is the end of the task, when there is more than one."""
 
 DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 MAX_NAME = 63
+
+DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+MAX_SUBDOMAIN = 253
+
+ABSOLUTE_PATH = r"^/[^:]*$"
+MAX_PATH = 1024
+"""Of where something is mounted: Kubernetes has no colon there."""
 
 
 class ReplicaType(enum.StrEnum):

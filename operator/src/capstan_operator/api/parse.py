@@ -8,11 +8,12 @@ from typing import Any
 import pydantic
 from pydantic_core import ErrorDetails
 
-from capstan_operator.api import document, pod, rules, sound, spelling
+from capstan_operator.api import addresses, document, names, pod, rules, sound, spelling
 from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.template import PodModel
 from capstan_operator.errors import Fault, Invalid
 
-IDENTITY = {"apiVersion": "capstan.dev/v1alpha1", "kind": "TrainingJob"}
+IDENTITY = {"apiVersion": f"{names.GROUP}/{names.VERSION}", "kind": names.KIND}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,37 @@ def parse(text: str) -> TrainingJob:
     return read.sound
 
 
+def admitted(raw: Mapping[str, Any]) -> TrainingJob:
+    """Read an object of the API server, leniently: what a newer CRD has beyond this version is
+    ignored, as is what metadata holds beyond what is read here. Pod templates are kept whole.
+
+    Raises errors.Invalid with all faults, and nothing else, for what this version cannot run.
+    """
+    known = _known(TrainingJob, raw)
+    faults = [Fault(rule.path, rule.message) for rule in rules.RULES if not rule.holds(raw)]
+    try:
+        job = TrainingJob.model_validate(known, by_alias=True, by_name=False)
+    except pydantic.ValidationError as error:
+        raise Invalid((*map(_fault, sound.causes(error)), *faults)) from error
+    faults += addresses.faults(job)
+    if faults:
+        raise Invalid(tuple(faults))
+    return job
+
+
+def _known(kind: type[pydantic.BaseModel], value: object) -> object:
+    """Leave out the fields that a model does not have, unless it keeps them."""
+    if not isinstance(value, Mapping) or issubclass(kind, PodModel):
+        return value
+    fields = {field.alias: field.annotation for field in kind.model_fields.values()}
+    inside = {name: _model_in(annotation) for name, annotation in fields.items()}
+    return {
+        name: one if (model := inside[name]) is None else _known(model, one)
+        for name, one in value.items()
+        if name in inside
+    }
+
+
 def draft(text: str) -> Draft:
     """Read a document as far as it can be. Raises nothing, whatever the text is."""
     try:
@@ -51,6 +83,7 @@ def draft(text: str) -> Draft:
         job = sound.part(raw)
     found += pod.faults(raw)
     found += [Fault(rule.path, rule.message) for rule in rules.RULES if not rule.holds(raw)]
+    found += () if job is None else addresses.faults(job)
     return Draft(job, tuple(found))
 
 
@@ -75,10 +108,12 @@ def _fault(error: ErrorDetails) -> Fault:
             message = f"{_shown(given)} is no field: names of fields are text"
         case "literal_error" | "enum":
             message = f"must be {_alternatives(context['expected'])}, not {_shown(given)}"
-        case "greater_than_equal":
-            message = f"must be at least {context['ge']:g}, not {_shown(given)}"
-        case "less_than_equal":
-            message = f"must be at most {context['le']:g}, not {_shown(given)}"
+        case "greater_than_equal" | "less_than_equal" | "string_too_long":
+            message = f"must be {_bound(context)}, not {_shown(given)}"
+        case "too_long":
+            message = f"must have at most {context['max_length']} items, not {len(given)}"
+        case "string_pattern_mismatch":
+            message = f"must be {PATTERNS[context['pattern']]}, not {_shown(given)}"
         case "string_too_short" | "too_short":
             message = "must not be empty"
         case other if other in EXPECTED:
@@ -94,14 +129,38 @@ EXPECTED = {
     "float_type": "a number",
     "int_type": "a whole number",
     "model_type": "a mapping",
+    "quantity_type": "a whole number or text",
     "string_type": "text",
     "tuple_type": "a list",
 }
 """pydantic's types of type errors, in words of YAML."""
 
+PATTERNS = {
+    names.ABSOLUTE_PATH: "an absolute path without colons, such as /checkpoints",
+    names.DNS_LABEL: "a DNS label: lowercase letters, digits and '-', beginning with a letter and"
+    " ending with a letter or digit",
+    names.DNS_SUBDOMAIN: "a DNS name: lowercase letters, digits, '-' and '.', beginning and ending"
+    " with a letter or digit",
+}
+"""The patterns of the fields, in words."""
+
+
+def _bound(context: Mapping[str, Any]) -> str:
+    match context:
+        case {"ge": least}:
+            return f"at least {_number(least)}"
+        case {"le": most}:
+            return f"at most {_number(most)}"
+        case _:
+            return f"at most {context['max_length']} characters long"
+
+
+def _number(bound: float) -> str:
+    return str(int(bound) if bound == int(bound) else bound)
+
 
 def _hint(kind: str, given: object) -> str:
-    if kind == "string_type" and isinstance(given, bool | int | float):
+    if kind in ("string_type", "quantity_type") and isinstance(given, bool | int | float):
         return "; put it in quotes"
     if kind == "tuple_type" and isinstance(given, str):
         return f"; write [{', '.join(given.split())}]"

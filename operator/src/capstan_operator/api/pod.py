@@ -1,7 +1,8 @@
-"""The names of the fields of a pod template, as far as a typo in one would start the wrong thing.
+"""The names in a pod template, as far as a slip in one would start the wrong thing.
 
 A template belongs to its user: what its fields hold is the cluster's affair, and Capstan keeps it
-as it came. But a field that Kubernetes does not have is one that nobody will ever read.
+as it came. But a field that Kubernetes does not have is one that nobody will ever read, and of two
+containers with one name nobody can say which is meant.
 
 Source: the OpenAPI document of Kubernetes 1.36 (PodTemplateSpec and the types named below).
 """
@@ -62,7 +63,8 @@ POD_TEMPLATE_SPEC = _type("PodTemplateSpec", "", metadata=OBJECT_META, spec=POD_
 
 
 def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield the fields of a TrainingJob's pod templates that Kubernetes does not have.
+    """Yield the fields of a TrainingJob's pod templates that Kubernetes does not have, and the
+    containers that have the name of another.
 
     The document is raw: what is of a wrong type is passed over, for the schema tells of it.
     """
@@ -70,7 +72,25 @@ def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
         at: Any = document
         for name in ("spec", "replicaSpecs", kind.value, "template"):
             at = at.get(name) if isinstance(at, Mapping) else None
-        yield from _unknown(POD_TEMPLATE_SPEC, at, f"spec.replicaSpecs.{kind}.template")
+        path = f"spec.replicaSpecs.{kind}.template"
+        yield from _unknown(POD_TEMPLATE_SPEC, at, path)
+        spec = at.get("spec") if isinstance(at, Mapping) else None
+        for name in ("containers", "initContainers"):
+            containers = spec.get(name) if isinstance(spec, Mapping) else None
+            yield from _same_names(containers, f"{path}.spec.{name}")
+
+
+def _same_names(containers: object, path: str) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for index, one in enumerate(containers if isinstance(containers, list) else []):
+        name = one.get("name") if isinstance(one, Mapping) else None
+        if isinstance(name, str) and name in seen:
+            message = (
+                f"is the second container called {name!r}; containers must have different names"
+            )
+            yield Fault(f"{path}[{index}]", message)
+        elif isinstance(name, str):
+            seen.add(name)
 
 
 def _unknown(kind: Type, value: object, path: str) -> Iterator[Fault]:

@@ -5,12 +5,10 @@ defaults filled in. Python sees the raw document, so that the rules speak althou
 at fault; where it meets a value of a wrong type it lets the rule hold, for the schema has spoken.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from capstan_operator.api import names
 from capstan_operator.api.names import MAX_NAME, TRAINER, ReplicaType
 
 Document = Mapping[str, Any]
@@ -49,21 +47,18 @@ def _replicas(document: Document, kind: ReplicaType) -> int | None:
     return count if isinstance(count, int) and not isinstance(count, bool) else None
 
 
-def _containers(document: Document, kind: ReplicaType) -> list[str]:
-    """Return the names of a type's containers, as far as they are names."""
-    found = _at(document, "spec", "replicaSpecs", kind, "template", "spec", "containers")
-    named = [_at(one, "name") for one in found] if isinstance(found, list) else []
-    return [name for name in named if isinstance(name, str)]
-
-
-def _is_label(document: Document) -> bool:
-    name = _at(document, "metadata", "name")
-    return not isinstance(name, str) or re.fullmatch(names.DNS_LABEL, name) is not None
+def _of_containers(
+    document: Document, kind: ReplicaType, field: str, containers: str = "containers"
+) -> list[Any]:
+    """Return what a field of a type's containers says, where it says anything."""
+    found = _at(document, "spec", "replicaSpecs", kind, "template", "spec", containers)
+    said = [_at(one, field) for one in found] if isinstance(found, list) else []
+    return [value for value in said if value is not None]
 
 
 def _longest_name_fits(document: Document) -> bool:
     name = _at(document, "metadata", "name")
-    if not isinstance(name, str):
+    if not isinstance(name, str) or len(name) > MAX_NAME:
         return True
     counts = ((kind, _replicas(document, kind)) for kind in ReplicaType)
     longest = (len(f"{name}-{kind}-{count - 1}") for kind, count in counts if count)
@@ -88,15 +83,11 @@ def _backoff_grows(document: Document) -> bool:
 
 
 def _trainer_is_known(kind: ReplicaType) -> Callable[[Document], bool]:
-    return lambda document: (
-        len(_containers(document, kind)) <= 1 or TRAINER in _containers(document, kind)
-    )
+    def holds(document: Document) -> bool:
+        names = [name for name in _of_containers(document, kind, "name") if isinstance(name, str)]
+        return len(names) <= 1 or TRAINER in names
 
-
-def _container_names_differ(kind: ReplicaType) -> Callable[[Document], bool]:
-    return lambda document: (
-        len(set(_containers(document, kind))) == len(_containers(document, kind))
-    )
+    return holds
 
 
 def _cel_longest(kind: ReplicaType) -> str:
@@ -120,25 +111,46 @@ def _single(kind: ReplicaType) -> Rule:
     )
 
 
-def _of_template(kind: ReplicaType) -> tuple[Rule, Rule]:
+def _trainer_of(kind: ReplicaType) -> Rule:
     spec = f"self.spec.replicaSpecs.{kind}"
     containers = f"{spec}.template.spec.containers"
+    return Rule(
+        path=f"spec.replicaSpecs.{kind}.template.spec.containers",
+        cel=f"!has({spec}) || size({containers}) <= 1"
+        f" || {containers}.exists(c, c.name == '{TRAINER}')",
+        message=f"of several containers one must be named {TRAINER}: "
+        "its end is the end of the task",
+        holds=_trainer_is_known(kind),
+    )
+
+
+def _no_restart_in_place(kind: ReplicaType) -> Rule:
     path = f"spec.replicaSpecs.{kind}.template.spec.containers"
-    return (
-        Rule(
-            path=path,
-            cel=f"!has({spec}) || size({containers}) <= 1"
-            f" || {containers}.exists(c, c.name == '{TRAINER}')",
-            message=f"of several containers one must be named {TRAINER}: "
-            "its end is the end of the task",
-            holds=_trainer_is_known(kind),
+    return Rule(
+        path=path,
+        cel=f"!has(self.spec.replicaSpecs.{kind}) || self.{path}.all(c, !has(c.restartPolicy))",
+        message="a container has no restartPolicy of its own: it would be started again in its"
+        f" pod, and nobody would count it; write spec.replicaSpecs.{kind}.restartPolicy",
+        holds=lambda document: (
+            not any(isinstance(one, str) for one in _of_containers(document, kind, "restartPolicy"))
         ),
-        Rule(
-            path=path,
-            cel=f"!has({spec}) || {containers}.all(c,"
-            f" {containers}.exists_one(other, other.name == c.name))",
-            message="containers must have different names",
-            holds=_container_names_differ(kind),
+    )
+
+
+def _no_restart_of_all(kind: ReplicaType) -> Rule:
+    """The rules of other containers need a restartPolicy beside them, an API server says."""
+    path = f"spec.replicaSpecs.{kind}.template.spec.initContainers"
+    return Rule(
+        path=path,
+        cel=f"!has(self.spec.replicaSpecs.{kind}) || !has(self.{path})"
+        f" || self.{path}.all(c, !has(c.restartPolicyRules))",
+        message="an init container has no restartPolicyRules: they may start all containers again"
+        " in their pod, and nobody would count it",
+        holds=lambda document: (
+            not any(
+                isinstance(one, list)
+                for one in _of_containers(document, kind, "restartPolicyRules", "initContainers")
+            )
         ),
     )
 
@@ -146,15 +158,7 @@ def _of_template(kind: ReplicaType) -> tuple[Rule, Rule]:
 RULES: tuple[Rule, ...] = (
     Rule(
         path="metadata.name",
-        cel=f"self.metadata.name.matches('{names.DNS_LABEL}')",
-        message="must be a DNS label: lowercase letters, digits and '-', beginning with a letter"
-        " and ending with a letter or digit",
-        holds=_is_label,
-    ),
-    Rule(
-        path="metadata.name",
-        cel=f"size(self.metadata.name) <= {MAX_NAME} && "
-        + " && ".join(_cel_longest(kind) for kind in ReplicaType),
+        cel=" && ".join(map(_cel_longest, ReplicaType)),
         message=f"is too long: the longest name of a task, <name>-<type>-<index>, has at most"
         f" {MAX_NAME} characters",
         holds=_longest_name_fits,
@@ -167,7 +171,9 @@ RULES: tuple[Rule, ...] = (
     ),
     _single(ReplicaType.CHIEF),
     _single(ReplicaType.EVALUATOR),
-    *(rule for kind in ReplicaType for rule in _of_template(kind)),
+    *map(_trainer_of, ReplicaType),
+    *map(_no_restart_in_place, ReplicaType),
+    *map(_no_restart_of_all, ReplicaType),
     Rule(
         path="spec.runPolicy.restartBackoff",
         cel="!has(self.spec.runPolicy) || !has(self.spec.runPolicy.restartBackoff)"

@@ -1,50 +1,37 @@
 """What the user asked for, as values: the fields of a TrainingJob that have an effect.
 
 Rule 1: a field that does nothing is absent, so that it is refused and not silently ignored.
-Rule 2: a pod template belongs to its user. What its fields hold is kept as it came, unless they are
-named here; that Kubernetes has fields of these names is checked in `pod`.
+Rule 2: what stands under a field is what `kubectl explain` and the reference say of it: `crd` makes
+the CustomResourceDefinition of these models, so their limits are the API server's too.
 
 Build one with `parse.parse`, which also checks what a single field cannot know. All models are
 frozen; YAML's names are the camelCase of the attributes'. Vocabulary and defaults: trainingjob API.
 """
 
 import enum
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, StrictStr
 
-from capstan_operator.api.names import TRAINER, ReplicaType, TaskName, Uid
+from capstan_operator.api import names
+from capstan_operator.api.fields import (
+    AbsolutePath,
+    Count,
+    Factor,
+    Model,
+    Port,
+    PositiveSeconds,
+    Replicas,
+    Seconds,
+    Subdomain,
+    Text,
+    WholeSeconds,
+)
+from capstan_operator.api.names import ReplicaType, TaskName, Uid
+from capstan_operator.api.template import PodTemplate
 
-INT32_MAX = 2_147_483_647
-DEFAULT_TERMINATION_GRACE_SECONDS = 30
-"""Kubernetes' own default of a pod's `terminationGracePeriodSeconds`."""
-
-Count = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX)]
-Replicas = Annotated[int, Field(strict=True, ge=0, le=4096)]
-WholeSeconds = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX)]
-PositiveSeconds = Annotated[int, Field(strict=True, ge=1, le=INT32_MAX)]
-Seconds = Annotated[float, Field(strict=True, ge=0, le=INT32_MAX, allow_inf_nan=False)]
-Factor = Annotated[float, Field(strict=True, ge=1, le=1000, allow_inf_nan=False)]
-Port = Annotated[int, Field(strict=True, ge=1, le=65535)]
-Text = Annotated[StrictStr, Field(min_length=1)]
-
-
-class Model(BaseModel):
-    """Frozen, camelCase outside; an unset field may also be written as null, as in Kubernetes."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_unset(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        known = {field.alias for field in cls.model_fields.values()}
-        return {key: value for key, value in data.items() if value is not None or key not in known}
+JobName = Annotated[StrictStr, Field(pattern=names.DNS_LABEL, max_length=names.MAX_NAME)]
 
 
 class RestartPolicy(enum.StrEnum):
@@ -72,63 +59,32 @@ class SuccessPolicy(enum.StrEnum):
     ALL_WORKERS = "AllWorkers"
 
 
-class PodModel(Model):
-    """Part of a pod template: fields that Capstan does not read are kept in `model_extra`."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class EnvVar(PodModel):
-    """One variable. `value` is None when the template says `valueFrom` (kept in `model_extra`)."""
-
-    name: Text
-    value: StrictStr | None = None
-
-
-class Container(PodModel):
-    name: Text
-    image: StrictStr | None = None
-    command: tuple[StrictStr, ...] = ()
-    args: tuple[StrictStr, ...] = ()
-    env: tuple[EnvVar, ...] = ()
-
-
-class PodSpec(PodModel):
-    containers: Annotated[tuple[Container, ...], Field(min_length=1)]
-    termination_grace_period_seconds: WholeSeconds = DEFAULT_TERMINATION_GRACE_SECONDS
-
-
-class PodTemplate(PodModel):
-    spec: PodSpec
-
-    @property
-    def trainer(self) -> Container:
-        """The container whose end is the end of the task: named `trainer`, or the only one."""
-        named = [one for one in self.spec.containers if one.name == TRAINER]
-        return named[0] if named else self.spec.containers[0]
-
-    @property
-    def trainer_index(self) -> int:
-        """Where `trainer` stands in `spec.containers`; for messages that name the field."""
-        return self.spec.containers.index(self.trainer)
-
-
 class ReplicaSpec(Model):
     """The tasks of one replica type."""
 
     replicas: Replicas = 1
+    """How many tasks."""
     restart_policy: RestartPolicy = RestartPolicy.ON_FAILURE
+    """Which ends of a task may be followed by another attempt: `Always`, `OnFailure`, `Never`, or
+    `ExitCode` (only those that a signal or exit code 138 makes worth another attempt)."""
     on_failure: OnFailure = OnFailure.RESTART_TASK
+    """What a failure means for the job: `RestartTask`, `RestartJob` (all tasks start again),
+    `FailJob`, `Ignore`."""
     template: PodTemplate
+    """A pod template. The task is its container called `trainer`, or its only one."""
 
 
 class ReplicaSpecs(Model):
     """At most one entry per replica type."""
 
     chief: ReplicaSpec | None = None
+    """The worker that also initialises and saves the model; at most one. Without it worker 0 is."""
     ps: ReplicaSpec | None = None
+    """Parameter servers: they hold the variables."""
     worker: ReplicaSpec | None = None
+    """Workers: they train."""
     evaluator: ReplicaSpec | None = None
+    """Evaluates checkpoints beside the training, outside the cluster; at most one."""
 
     def items(self) -> Iterator[tuple[ReplicaType, ReplicaSpec]]:
         """Yield what the job has, in the order of `ReplicaType`."""
@@ -142,43 +98,77 @@ class RestartBackoff(Model):
     """How long a task waits before its next attempt (`policies.backoff`)."""
 
     initial_seconds: Seconds = 5
+    """Wait before the first restart of a task."""
     factor: Factor = 2
+    """Each further wait is so many times longer."""
     max_seconds: Seconds = 300
+    """And never longer than this."""
     reset_after_seconds: Seconds = 600
+    """A task that has lived so long starts again from the first wait."""
 
 
 class RunPolicy(Model):
+    """How often and how long to try."""
+
     backoff_limit: Count = 6
+    """Restarts after failures of the program, over the whole job. One more fails the job."""
     infrastructure_backoff_limit: Count = 100
+    """Restarts after failures that are not the program's: lost or deleted tasks."""
     restart_backoff: RestartBackoff = RestartBackoff()
+    """How long a task waits before its next attempt."""
     active_deadline_seconds: PositiveSeconds | None = None
+    """The job fails when it has taken longer. May be changed at any time."""
     ps_grace_period_seconds: WholeSeconds = 30
+    """When the job is over, the time that parameter servers have to end."""
 
 
 class Cluster(Model):
     """How tasks reach each other."""
 
     port: Port | None = None
-    """On one machine, where tasks cannot share a port: the first of as many consecutive ports as
-    there are addresses. None: free ones are chosen."""
+    """The port of every task; 2222 if unset. On one machine, where tasks cannot share a port: the
+    first of as many consecutive ports as there are addresses; free ones are chosen if unset."""
+    domain: Subdomain = "cluster.local"
+    """What the names of services end in, in this Kubernetes cluster."""
+
+
+class Checkpoint(Model):
+    """Where tasks keep checkpoints: a volume that all of them share."""
+
+    path: AbsolutePath
+    """Where it is mounted in every container of every task: an absolute path. The tasks find it in
+    CAPSTAN_CHECKPOINT_DIR."""
+    existing_claim: Subdomain
+    """The PersistentVolumeClaim to mount, of the job's namespace."""
 
 
 class Spec(Model):
     replica_specs: ReplicaSpecs
+    """The tasks, by type. At least a chief or a worker; at most one chief and one evaluator."""
     cluster: Cluster = Cluster()
+    """How tasks reach each other."""
+    checkpoint: Checkpoint | None = None
+    """Where tasks keep checkpoints. On one machine it is a folder of the job."""
     success_policy: SuccessPolicy = SuccessPolicy.DEFAULT
+    """Whose exit 0 ends the job. `Default`: the chief's, or worker 0's where there is no chief.
+    `AllWorkers`: every worker's."""
     run_policy: RunPolicy = RunPolicy()
+    """How often and how long to try."""
 
 
 class Metadata(Model):
     """Kubernetes' own, as far as a TrainingJob on its own has it."""
 
-    name: StrictStr
+    name: JobName
+    """Starts with a letter; lowercase letters, digits and dashes; the longest task's name with it
+    has at most 63 characters."""
     namespace: Text = "default"
     uid: Uid = Uid("")
     """Identity of the job over its whole life. Empty until whoever runs the job gives it one."""
-    labels: dict[StrictStr, StrictStr] = {}
-    annotations: dict[StrictStr, StrictStr] = {}
+    generation: int | None = None
+    """Of the spec: the API server counts its changes. None where there is no API server."""
+    labels: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+    annotations: dict[StrictStr, StrictStr] = Field(default_factory=dict)
 
 
 class TrainingJob(Model):

@@ -4,6 +4,7 @@ Rule 1: `render` then `load` loses nothing, so a controller that lost its memory
 Rule 2: a row of `tasks` exists for every task from the first pass on and is never removed.
 Rule 3: times are aware and come from the caller of `plan`.
 Rule 4: the phases `Succeeded` and `Failed` are final.
+Rule 5: what stands under a field is what `kubectl explain` and the reference say of it.
 
 JSON names are the camelCase of the attributes'. Unset fields are left out.
 """
@@ -11,14 +12,16 @@ JSON names are the camelCase of the attributes'. Unset fields are left out.
 import enum
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import (
     AwareDatetime,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PlainSerializer,
+    WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
 
@@ -30,11 +33,25 @@ def _task_name(value: object) -> object:
 
 
 Name = Annotated[TaskName, BeforeValidator(_task_name), PlainSerializer(str, return_type=str)]
+# A metric that is no number is written as a text.
+Metric = Annotated[float, WithJsonSchema({"x-kubernetes-preserve-unknown-fields": True})]
+Word = Annotated[str, Field(exclude_if=lambda text: not text)]
+"""Text that is left out where it is empty: a table of thousands of rows is to stay small."""
+
+Refusals = Annotated[int, Field(exclude_if=lambda count: not count)]
+
+BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+"""A list with one item of each type: who applies one of them leaves the others alone."""
+
+ConditionType = Literal[
+    "Invalid", "NameConflict", "Suspended", "PodsScheduled", "ClusterReady", "Succeeded", "Failed"
+]  # fmt: skip
 
 
 class Phase(enum.StrEnum):
     """Of the job. `policies.phase` says when each holds; `reconcile.suspend` has the pause."""
 
+    INVALID = "Invalid"
     PENDING = "Pending"
     STARTING = "Starting"
     RUNNING = "Running"
@@ -63,6 +80,17 @@ class TaskState(enum.StrEnum):
     STOPPED = "Stopped"  # ended because the job did, or because it is suspended
 
 
+TROUBLE = frozenset(
+    {TaskState.STOPPING, TaskState.BACK_OFF, TaskState.CREATE_FAILED, TaskState.FAILED}
+)
+"""States of rows that a user looks for: a table that is too big keeps these in full."""
+
+MAX_BYTES = 1 << 20
+"""Of a status: etcd takes objects of 1.5 MiB, and spec and metadata need their part. First messages
+are shortened to SHORT_MESSAGE, then healthy rows lose theirs, then their pod, node and step."""
+SHORT_MESSAGE = 128
+
+
 class Model(BaseModel):
     """Frozen; lenient about unknown fields, which a newer controller may have written."""
 
@@ -72,84 +100,160 @@ class Model(BaseModel):
         alias_generator=to_camel,
         populate_by_name=True,
         ser_json_inf_nan="strings",
+        use_attribute_docstrings=True,
     )
 
 
 class TaskStatus(Model):
-    """One row of the task table.
-
-    `attempt` counts from 1 and names the attempt that runs or comes next. `exit_code`, `reason`,
-    `message` and `finished_at` tell of the last attempt that ended. `uid` is the identity of the
-    current attempt, None until it has been seen. `failures_in_a_row` counts for the backoff only.
-    """
+    """One row of the task table. `failures_in_a_row` counts for the backoff only."""
 
     name: Name
+    """The task, <type>-<index>: worker-1."""
     attempt: int = 1
+    """Counts from 1 and names the attempt that runs or comes next."""
     uid: Uid | None = None
+    """The identity of the current attempt; unset until it has been seen."""
     state: TaskState = TaskState.PENDING
+    """`Pending`, `Starting` (not ready yet), `Running`, `Stopping`; `BackOff` and `CreateFailed`
+    (tried again at retryAt); `Succeeded`, `Failed` or `Stopped`."""
     failures_in_a_row: int = 0
+    """How often it has failed since it last ran for a while; each makes the next wait longer."""
+    refused: Refusals = 0
+    """How many of its attempts were never made, for the start of each was refused."""
     retry_at: AwareDatetime | None = None
+    """When the next attempt starts."""
     started_at: AwareDatetime | None = None
+    """When the current attempt began to run."""
     finished_at: AwareDatetime | None = None
+    """When the last attempt that ended did."""
     exit_code: int | None = None
+    """What the last attempt that ended ended with; 128 + n for signal n."""
     reason: str = ""
+    """Why the last attempt that ended did, in one word."""
     message: str = ""
+    """The last words of the last attempt that ended."""
     step: int | None = None
+    """The training step that the task last reported."""
+    pod: Word = ""
+    """The name of its pod; unset where there are no pods."""
+    node: Word = ""
+    """Where the pod runs."""
+    waiting: Word = ""
+    """Why a task that is to run by now does not: ImagePullBackOff: Back-off pulling image "x"."""
 
 
 class ReplicaStatus(Model):
     """Counts over the rows of one replica type; derived in every pass."""
 
     desired: int = 0
+    """Tasks that there are to be."""
     pending: int = 0
+    """Tasks that have yet to start, for the first time or again."""
     running: int = 0
+    """Tasks that run, ready or not."""
     ready: int = 0
+    """Tasks that run and are ready."""
     succeeded: int = 0
+    """Tasks that are done."""
     failed: int = 0
+    """Tasks that failed for good."""
     restarts: int = 0
+    """How often tasks were started again; starts that were refused do not count."""
 
 
 class Restarts(Model):
     """How often something was started again, against which limit. Never decreases within a run."""
 
     application: int = 0
+    """After failures of the program; against runPolicy.backoffLimit."""
     infrastructure: int = 0
+    """After failures that are not the program's; against runPolicy.infrastructureBackoffLimit."""
 
 
 class Progress(Model):
     """Of the training as a whole. `metrics` keeps the order in which the task reported them."""
 
     step: int
+    """The training step."""
     steps_per_second: float | None = None
-    metrics: Mapping[str, float] = {}
+    """How fast the step grows."""
+    metrics: Mapping[str, Metric] = {}
+    """What the evaluator measured, else the chief, else a worker: loss: 0.25."""
     updated_at: AwareDatetime | None = None
+    """When this was reported."""
 
 
 class Condition(Model):
     """A metav1.Condition. `last_transition_time` moves when `status` does, and only then."""
 
-    type: Literal["ClusterReady", "Suspended", "Succeeded", "Failed"]
+    type: ConditionType
+    """`Invalid`, `NameConflict`, `Suspended`, `PodsScheduled`, `ClusterReady`, `Succeeded`,
+    `Failed`."""
     status: Literal["True", "False"]
+    """Whether it holds."""
     reason: str
+    """Why, in one word."""
     message: str = ""
+    """Why, in a sentence."""
     last_transition_time: AwareDatetime
+    """Since when."""
+
+
+def _ours(conditions: object) -> object:
+    """Leave out conditions that others keep beside ours, and those of a newer operator."""
+    if not isinstance(conditions, list):  # made here, not read
+        return conditions
+    kinds, words = get_args(ConditionType), ("True", "False")
+    read = [(one, one if isinstance(one, Mapping) else {}) for one in conditions]
+    return [one for one, of in read if of.get("type") in kinds and of.get("status") in words]
+
+
+class Summary(Model):
+    """Texts for a table of jobs, which shows fields as they are and counts nothing."""
+
+    ps: str = ""
+    """Parameter servers, ready of desired: 1/2. When the job has succeeded: those that did not
+    fail. When it has failed: those that were done."""
+    workers: str = ""
+    """The same of workers; a chief counts as one."""
+    restarts: int = 0
+    """How often something was started again, whatever the reason."""
+    reason: str = ""
+    """Why the job failed, else what it waits for."""
 
 
 class Status(Model):
     """Everything that outlives the controller. `Status()` is a job that was never looked at."""
 
+    observed_generation: int | None = None
+    """The newest generation of the spec that this status takes into account."""
     phase: Phase = Phase.PENDING
-    conditions: tuple[Condition, ...] = ()
+    """`Invalid` (nothing is started; a condition says why), `Pending`, `Starting`, `Running`,
+    `Degraded`, `Restarting`, `Suspended`; `Succeeded` and `Failed` are final."""
+    conditions: Annotated[
+        tuple[Condition, ...], BeforeValidator(_ours), Field(json_schema_extra=BY_TYPE)
+    ] = ()
+    """What holds of the job, why, and since when."""
     epoch: int = 1
+    """Grows when a parameter server is lost, and its variables with it."""
     start_time: AwareDatetime | None = None
+    """When the job was first looked at."""
     completion_time: AwareDatetime | None = None
+    """When the job succeeded or failed."""
     last_transition_time: AwareDatetime | None = None
+    """When the phase last changed."""
     replica_statuses: Mapping[ReplicaType, ReplicaStatus] = {}
+    """How many tasks of each type do what."""
     restarts: Restarts = Restarts()
+    """How often something was started again. Never decreases within a run."""
     tasks: tuple[TaskStatus, ...] = ()
+    """A row for each task, from the first moment to the end."""
     progress: Progress | None = None
+    """How far the training has come."""
     failure: str | None = None
-    """One line that says why the job failed: `worker-1 attempt 7: exit code 1: ValueError: ...`"""
+    """One line that says why the job failed: worker-1 attempt 7: exit code 1: ValueError: ..."""
+    summary: Summary | None = None
+    """What a table of jobs shows."""
 
     def task(self, name: TaskName) -> TaskStatus:
         """Return the row of a task; KeyError if it has none."""
@@ -160,13 +264,43 @@ def render(status: Status) -> dict[str, Any]:
     """Turn a status into what JSON and Kubernetes hold: camelCase, times as RFC 3339 text.
 
     Metrics that are not finite become the texts "NaN", "Infinity" and "-Infinity", as JSON has no
-    such numbers; `load` reads them.
+    such numbers; `load` reads them. A table that is too big for one object loses, as far as it
+    must, what is told for people only: see MAX_BYTES.
     """
     # Through text, because pydantic lets NaN stand in a dump to Python values.
-    document = json.loads(status.model_dump_json(by_alias=True, exclude_none=True))
-    return cast(dict[str, Any], document)
+    text = _text(status)
+    for trim in _TRIMS:
+        if len(text.encode()) <= MAX_BYTES:
+            break
+        status = status.model_copy(update={"tasks": tuple(map(trim, status.tasks))})
+        text = _text(status)
+    return cast(dict[str, Any], json.loads(text))
+
+
+def _text(status: Status) -> str:
+    return status.model_dump_json(by_alias=True, exclude_none=True)
+
+
+def _with_short_message(row: TaskStatus) -> TaskStatus:
+    return row.model_copy(update={"message": row.message[-SHORT_MESSAGE:]})
+
+
+def _without_message(row: TaskStatus) -> TaskStatus:
+    return row if row.state in TROUBLE else row.model_copy(update={"message": ""})
+
+
+def _without_place(row: TaskStatus) -> TaskStatus:
+    if row.state in TROUBLE:
+        return row
+    return row.model_copy(update={"node": "", "step": None, "pod": "", "waiting": ""})
+
+
+# In this order, so that what is seen anew in each pass goes last: else a status that was trimmed
+# would come out otherwise the next time, and be written for ever.
+_TRIMS = (_with_short_message, _without_message, _without_place)
 
 
 def load(document: Mapping[str, Any]) -> Status:
-    """Read what `render` wrote. Raises pydantic.ValidationError for what it did not."""
+    """Read what `render` wrote. Raises pydantic.ValidationError for what it did not; but for the
+    conditions of others, which are passed over: the list is shared."""
     return Status.model_validate(document, by_alias=True, by_name=False)

@@ -1,1 +1,1 @@
-"""What a task is told: the ClusterSpec and its environment. Pure."""
+"""What a job becomes on a cluster: its pods, its Service, and what its tasks are told. Pure."""

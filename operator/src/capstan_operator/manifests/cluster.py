@@ -7,11 +7,16 @@ understands it too. Always given, also in a job of one task.
 import json
 from collections.abc import Callable
 
-from capstan_operator.api.names import ReplicaType, TaskName
+from capstan_operator.api.names import DEFAULT_PORT, ReplicaType, TaskName
 from capstan_operator.api.spec import TrainingJob
 
 Address = Callable[[TaskName], str]
 """`host:port` under which a task is reached by the others, the same over all its restarts."""
+
+
+def port(job: TrainingJob) -> int:
+    """Return the port that all tasks of a job on a cluster listen at."""
+    return job.spec.cluster.port or DEFAULT_PORT
 
 
 def members(job: TrainingJob) -> tuple[TaskName, ...]:

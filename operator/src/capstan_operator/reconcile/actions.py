@@ -1,13 +1,15 @@
 """What a pass wants done. Actions are values: compared in tests, carried out by whoever watches.
 
-Order of effect: the status is written first, then the actions happen in their order, then the news
-is told. If the status cannot be written, nothing else happens and the pass is over.
+Order of effect: the status is written first, then the actions happen, those of one task in their
+order, then the news is told. If the status cannot be written, nothing else happens and the pass is
+over.
 """
 
 import enum
 from dataclasses import dataclass
 from datetime import datetime
 
+from capstan_operator.api import status as statuses
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.status import Status
 
@@ -25,6 +27,7 @@ class StartTask:
 class StopTask:
     """End this life: SIGTERM, then SIGKILL after the grace period. It leaves the view when it has
     ended. One that has ended before is cleared away: its pod is deleted, its process forgotten.
+    With no grace period it leaves the view at once, for nobody is there to say that it ended.
     """
 
     task: TaskName
@@ -65,3 +68,11 @@ class Plan:
     actions: tuple[Action, ...] = ()
     news: tuple[Announce, ...] = ()
     again_at: datetime | None = None
+
+
+def changed(before: Status, after: Status) -> Status | None:
+    """Return `after`, or None if it says the same.
+
+    Compared as it is written: a metric that is not a number differs from itself.
+    """
+    return None if statuses.render(after) == statuses.render(before) else after

@@ -3,7 +3,10 @@
 Rule 1: the worst answer wins. What ends the job is never masked by what merely restarts a task.
 Rule 2: a restart of the whole job is one restart, charged to the failure that came first; failures
 of other tasks seen with it are its consequences and cost nothing.
-Rule 3: a lost ps takes its variables with it: the epoch advances, and the workers stay.
+Rule 3: a lost ps takes its variables with it: the epoch advances, and the workers stay. So it does
+when a node is lost, whatever ran there: nobody knows whether it runs on.
+Rule 4: tasks of one type that could not be started have one cause. They wait together, whatever
+befell each before, and one of them is told of: a quota that holds up a thousand says so once.
 """
 
 from collections.abc import Sequence
@@ -16,7 +19,13 @@ from capstan_operator.api.status import Restarts, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.actions import Announce, NewsType
 from capstan_operator.reconcile.policies import backoff, budget, restart
-from capstan_operator.reconcile.policies.failure import CREATE_FAILED, Failure, FailureClass, Fatal
+from capstan_operator.reconcile.policies.failure import (
+    CREATE_FAILED,
+    NODE_LOST,
+    Failure,
+    FailureClass,
+    Fatal,
+)
 from capstan_operator.reconcile.policies.restart import Scope
 
 
@@ -73,11 +82,13 @@ def _answer_one(
     charged = budget.charge(job.spec.run_policy, status.restarts, failed)
     if isinstance(charged, Fatal):
         return GiveUp(failed, charged)
+    if waits := _refused_alike(status, failed, now):
+        return replace(so_far, status=_with_row(status, rows.wait_with(row, failed, waits, now)))
     waiting = _backed_off(job, row, failed, now)
     after = _with_row(status, waiting).model_copy(update={"restarts": charged})
     line = f"{failed}; {_next(waiting, now)}{_cost(job, charged, failed)}"
     refused = failed.kind is FailureClass.CREATE_FAILED
-    return _told(so_far, after, CREATE_FAILED if refused else "Restarting", line)
+    return _told(so_far, after, failed.reason if refused else "Restarting", line)
 
 
 def _restart_job(job: TrainingJob, status: Status, failed: Failure, now: datetime) -> GoOn | GiveUp:
@@ -97,8 +108,24 @@ def _restart_job(job: TrainingJob, status: Status, failed: Failure, now: datetim
     return _told(GoOn(status), after, "RestartingJob", line)
 
 
+def _refused_alike(status: Status, failed: Failure, now: datetime) -> TaskStatus | None:
+    """Return the task with which to wait for another start; None: nobody of the type waits so."""
+    waiting = {
+        row.retry_at: row
+        for row in status.tasks
+        if row.state is TaskState.CREATE_FAILED
+        and row.name.type is failed.task.type
+        and row.reason == failed.reason == CREATE_FAILED
+        and row.retry_at is not None
+        and row.retry_at > now
+    }
+    return waiting[max(waiting)] if waiting else None
+
+
 def _backed_off(job: TrainingJob, row: TaskStatus, failed: Failure, now: datetime) -> TaskStatus:
     policy = job.spec.run_policy.restart_backoff
+    if failed.kind is FailureClass.CREATE_FAILED:
+        policy = backoff.patient(policy)
     in_a_row = backoff.failures_in_a_row(policy, row, failed.at or now)
     wait = backoff.delay(policy, failures=in_a_row, job=job.metadata.uid, task=row.name)
     return rows.back_off(row, failed, in_a_row=in_a_row, retry_at=now + wait, now=now)
@@ -106,11 +133,14 @@ def _backed_off(job: TrainingJob, row: TaskStatus, failed: Failure, now: datetim
 
 def _advanced(before: Status, after: Status, failures: Sequence[Failure]) -> Status:
     """Advance the epoch, once a pass, if variables were lost: a ps ended that had been started and
-    comes back."""
+    comes back; or if what is lost from sight may still push gradients of its epoch."""
     lost = any(
-        failed.task.type is ReplicaType.PS
-        and failed.kind is not FailureClass.CREATE_FAILED
-        and after.task(failed.task).attempt > before.task(failed.task).attempt
+        failed.reason == NODE_LOST
+        or (
+            failed.task.type is ReplicaType.PS
+            and failed.kind is not FailureClass.CREATE_FAILED
+            and after.task(failed.task).attempt > before.task(failed.task).attempt
+        )
         for failed in failures
     )
     return after.model_copy(update={"epoch": before.epoch + 1}) if lost else after

@@ -39,17 +39,51 @@ class TaskView:
     reason: str = ""
     """CamelCase word for why it is in this phase, where one is known: OOMKilled, Evicted ..."""
     message: str = ""
-    """Its last words: the end of the log of the trainer. May have many lines."""
+    """Its last words: the end of the log of the trainer. May have many lines. Of a life that is
+    Pending, `reason` and `message` say what it waits for, where that is known."""
     deleting: bool = False
     """It has been told to stop, by us or by somebody else."""
     started_at: datetime | None = None
     finished_at: datetime | None = None
     step: int | None = None
     """The last global step that this task reported."""
+    pod: str = ""
+    """The name of its pod; empty where there are no pods."""
+    node: str = ""
+    """Where it runs; empty until that is decided."""
+    lingers: bool = False
+    """It has ended, and something beside it still runs that nobody has told to stop: a sidecar."""
+    scheduled: bool = True
+    """Whether there is a place for it. A process always has one."""
 
     @property
     def has_ended(self) -> bool:
         return self.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
+
+    @property
+    def of_deleted_job(self) -> bool:
+        """It was a task of a job of the same name that is no more: shown with attempt 0, so that it
+        counts for nothing. Its end is Kubernetes' affair, and is only waited for."""
+        return self.attempt == 0
+
+
+TEMPLATE_INVALID = "TemplateInvalid"
+"""The API server would refuse every pod of a type."""
+NAME_CONFLICT = "NameConflict"
+"""What has the name of the job's Service, or of a task's pod, belongs to somebody else."""
+SERVICE_MISSING = "ServiceMissing"
+"""The job's Service could not be created: a quota, a policy or a webhook is against it, or the API
+server is in trouble."""
+WAITING_FOR_OLD_PODS = "WaitingForOldPods"
+"""What a deleted job of the same name had is not gone yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What is in the way of a task or, in `Observed`, of all: one of the words above."""
+
+    reason: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +92,5 @@ class Observed:
 
     tasks: tuple[TaskView, ...] = ()
     progress: Progress | None = None
+    obstacle: Obstacle | None = None
+    """While there is one nothing is started, and nothing is stopped for it. It costs nothing."""

@@ -13,13 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from capstan_operator.api import status as statuses
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
-from capstan_operator.reconcile import answer, moves, rows, summary
-from capstan_operator.reconcile.actions import Action, Announce, NewsType, Plan
-from capstan_operator.reconcile.observe import Observed, TaskView
+from capstan_operator.reconcile import answer, invalid, moves, obstacle, rows, summary
+from capstan_operator.reconcile.actions import Action, Announce, NewsType, Plan, changed
+from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, TaskView
 from capstan_operator.reconcile.policies import deadline, restart, success
 from capstan_operator.reconcile.policies.failure import Failure, Fatal
 
@@ -38,11 +37,17 @@ class Pass:
         """Return the life of a task that counts."""
         return rows.sort(row, self.there.get(row.name, ())).current
 
+    def without_a_place(self, status: Status) -> frozenset[TaskName]:
+        """Return the tasks that are there and that no node has been found for."""
+        views = map(self.view_of, status.tasks)
+        return frozenset(view.name for view in views if view is not None and not view.scheduled)
+
     def status_with(self, table: Iterable[TaskStatus]) -> Status:
         """Return the remembered status with this table and what else is seen."""
         return self.before.model_copy(
             update={
                 "tasks": tuple(table),
+                "observed_generation": self.job.metadata.generation,
                 "start_time": self.before.start_time or self.now,
                 "progress": self.observed.progress or self.before.progress,
             }
@@ -55,12 +60,8 @@ class Pass:
         news: tuple[Announce, ...] = (),
         again_at: datetime | None = None,
     ) -> Plan:
-        """Build the plan; a status that is as it was is not written.
-
-        Compared as it is written: a metric that is not a number differs from itself.
-        """
-        same = statuses.render(status) == statuses.render(self.before)
-        return Plan(None if same else status, actions, news, again_at)
+        """Build the plan; a status that is as it was is not written."""
+        return Plan(changed(self.before, status), actions, news, again_at)
 
 
 def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) -> Plan:
@@ -73,6 +74,8 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
     this = Pass(job, status, observed, _by_task(job, observed.tasks), now)
     if status.phase.is_final:
         return _clean_up(this)
+    if observed.obstacle is not None and observed.obstacle.reason == TEMPLATE_INVALID:
+        return _refuse(this, observed.obstacle.message)
     seen, failures = _look(this)
     if success.is_done(job, seen.tasks):
         return _succeed(this, seen, failures)
@@ -98,10 +101,12 @@ def _look(this: Pass) -> tuple[Status, list[Failure]]:
 
 
 def _go_on(this: Pass, answered: answer.GoOn, late_at: datetime | None) -> Plan:
-    moved = moves.onward(this.job, answered.status, this.there, this.now)
+    hindrance = obstacle.find(this.observed)
+    hindered = hindrance is not None
+    moved = moves.onward(this.job, answered.status, this.there, this.now, hindered=hindered)
     after = answered.status.model_copy(update={"tasks": moved.tasks})
-    after = summary.ongoing(after, this.now)
-    news = answered.news
+    after = summary.ongoing(after, this.without_a_place(after), hindrance, this.now)
+    news = (*obstacle.news(this.before, hindrance), *answered.news)
     if after.phase is Phase.RUNNING and this.before.phase is not Phase.RUNNING:
         news = (*news, Announce(NewsType.NORMAL, "Running", _running(after)))
     times = [time for time in (late_at, moved.again_at) if time is not None]
@@ -114,7 +119,7 @@ def _succeed(this: Pass, seen: Status, failures: list[Failure]) -> Plan:
     outcome = summary.condition("Succeeded", True, "TrainingDone", line, this.now)
     after = summary.finished(_brought_home(this, seen, failures), outcome, this.now)
     news = Announce(NewsType.NORMAL, "Succeeded", line)
-    return this.answered(after, moves.homeward(this.job, this.there), (news,))
+    return _homeward(this, after, (news,))
 
 
 def _fail(this: Pass, seen: Status, failures: list[Failure], why: Fatal, line: str) -> Plan:
@@ -123,7 +128,7 @@ def _fail(this: Pass, seen: Status, failures: list[Failure], why: Fatal, line: s
     ended = _brought_home(this, seen, failures).model_copy(update={"failure": line})
     after = summary.finished(ended, outcome, this.now)
     news = Announce(NewsType.WARNING, "Failed", message)
-    return this.answered(after, moves.homeward(this.job, this.there), (news,))
+    return _homeward(this, after, (news,))
 
 
 def _brought_home(this: Pass, seen: Status, failures: list[Failure]) -> Status:
@@ -138,19 +143,31 @@ def _brought_home(this: Pass, seen: Status, failures: list[Failure]) -> Status:
     return seen.model_copy(update={"tasks": tuple(table)})
 
 
+def _refuse(this: Pass, message: str) -> Plan:
+    """Touch nothing: not even the table, so that all of it is found when the job is sound."""
+    generation = this.job.metadata.generation
+    seen = this.before.model_copy(update={"observed_generation": generation})
+    return invalid.refused(this.before, seen, TEMPLATE_INVALID, message, this.now)
+
+
 def _clean_up(this: Pass) -> Plan:
     """Stop what is left of a job that is over, pass after pass, until nothing is."""
     table = (
         rows.look_after_the_end(row, this.view_of(row), this.now)
         for row in rows.table(this.job, this.before)
     )
-    after = summary.after_the_end(this.status_with(table))
-    return this.answered(after, moves.homeward(this.job, this.there))
+    return _homeward(this, summary.after_the_end(this.status_with(table)))
+
+
+def _homeward(this: Pass, after: Status, news: tuple[Announce, ...] = ()) -> Plan:
+    """End what is left of a job that is over with this status."""
+    moved = moves.homeward(this.job, after, this.there, this.now)
+    return this.answered(after, moved.actions, news, moved.again_at)
 
 
 def _by_task(job: TrainingJob, views: Iterable[TaskView]) -> dict[TaskName, tuple[TaskView, ...]]:
     """Sort the views by task, each life once, in an order that does not depend on theirs."""
-    once = {view.uid: view for view in views}
+    once = {(view.name, view.uid): view for view in views}
     found: dict[TaskName, tuple[TaskView, ...]] = dict.fromkeys(job.tasks(), ())
     for view in sorted(once.values(), key=lambda view: (str(view.name), view.uid)):
         found[view.name] = (*found.get(view.name, ()), view)

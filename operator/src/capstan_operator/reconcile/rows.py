@@ -13,12 +13,16 @@ from datetime import datetime
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status, TaskState, TaskStatus
+from capstan_operator.reconcile import words
 from capstan_operator.reconcile.observe import TaskPhase, TaskView
 from capstan_operator.reconcile.policies import failure
 from capstan_operator.reconcile.policies.failure import Failure, FailureClass
 
 MAX_MESSAGE = 1024
 """Characters of last words that a row keeps: a table of a thousand tasks must fit one object."""
+
+MAX_WAITING = 256
+"""Characters that say what a task waits for; the first say it."""
 
 ENDED = frozenset({TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED})
 WAITING = frozenset({TaskState.BACK_OFF, TaskState.CREATE_FAILED})
@@ -55,13 +59,15 @@ def look(
     if row.state in ENDED:
         return row, None
     if view is None:
-        return row, None if row.uid is None else failure.lost(row.name, row.attempt)
+        return row, None if row.uid is None else failure.lost(row)
     row = _recognise(row, view)
     if failed := failure.judge(view, may_end=may_end):
         return row, failed
     if view.has_ended:
         return end(row, TaskState.SUCCEEDED, view, now), None
-    return row.model_copy(update={"state": _state(view), "retry_at": None}), None
+    state = _state(view)
+    waiting = _waiting(view) if state is TaskState.PENDING else ""
+    return row.model_copy(update={"state": state, "retry_at": None, "waiting": waiting}), None
 
 
 def look_after_the_end(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
@@ -69,10 +75,10 @@ def look_after_the_end(row: TaskStatus, view: TaskView | None, now: datetime) ->
     if row.state in (TaskState.SUCCEEDED, TaskState.FAILED):
         return row
     if view is None:
-        return row.model_copy(update={"state": TaskState.STOPPED, "retry_at": None})
+        return _at_rest(row, TaskState.STOPPED)
     row = _recognise(row, view)
     if not view.has_ended:
-        return row.model_copy(update={"state": TaskState.STOPPING, "retry_at": None})
+        return _at_rest(row, TaskState.STOPPING)
     if row.state is TaskState.STOPPED and row.finished_at is not None:
         return row
     by_itself = view.phase is TaskPhase.SUCCEEDED and not view.deleting
@@ -86,10 +92,11 @@ def end(row: TaskStatus, state: TaskState, ended: TaskView | Failure, now: datet
         update={
             "state": state,
             "retry_at": None,
+            "waiting": "",
             "finished_at": at or now,
             "exit_code": ended.exit_code,
             "reason": ended.reason,
-            "message": ended.message[-MAX_MESSAGE:],
+            "message": ended.message.strip()[-MAX_MESSAGE:],
         }
     )
 
@@ -101,15 +108,25 @@ def back_off(
     refused = failed.kind is FailureClass.CREATE_FAILED
     state = TaskState.CREATE_FAILED if refused else TaskState.BACK_OFF
     return _next_attempt(end(row, state, failed, now)).model_copy(
-        update={"failures_in_a_row": in_a_row, "retry_at": retry_at}
+        update={
+            "failures_in_a_row": in_a_row,
+            "retry_at": retry_at,
+            "refused": row.refused + refused,
+        }
     )
+
+
+def wait_with(row: TaskStatus, failed: Failure, other: TaskStatus, now: datetime) -> TaskStatus:
+    """Enter a start that was refused as that of another task was, which waits already."""
+    in_a_row, retry_at = other.failures_in_a_row, other.retry_at or now
+    return back_off(row, failed, in_a_row=in_a_row, retry_at=retry_at, now=now)
 
 
 def start_over(row: TaskStatus, culprit: TaskName, retry_at: datetime) -> TaskStatus:
     """Enter that the whole job restarts because of another task."""
     if row.state in WAITING and row.uid is None:
         later = max(retry_at, row.retry_at or retry_at)  # its next attempt was not made yet
-        return row.model_copy(update={"retry_at": later})
+        return row.model_copy(update={"retry_at": later, "waiting": ""})
     return _next_attempt(row).model_copy(
         update={
             "state": TaskState.BACK_OFF,
@@ -127,25 +144,37 @@ def stop(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
         return row
     current = None if view is None else sort(row, (view,)).current
     if current is None or not current.has_ended:
-        return row.model_copy(update={"state": TaskState.STOPPED, "retry_at": None})
+        return _at_rest(row, TaskState.STOPPED)
     return end(_recognise(row, current), TaskState.STOPPED, current, now)
 
 
 def another(row: TaskStatus) -> TaskStatus:
     """Enter that the task begins again after a pause: as another attempt, if this one began."""
     after = row if row.uid is None else _next_attempt(row)
-    return after.model_copy(
-        update={"state": TaskState.PENDING, "retry_at": None, "failures_in_a_row": 0}
-    )
+    return start(after).model_copy(update={"failures_in_a_row": 0})
 
 
 def start(row: TaskStatus) -> TaskStatus:
-    """Enter that the attempt is being started."""
-    return row.model_copy(update={"state": TaskState.PENDING, "retry_at": None})
+    """Enter that the attempt is being started; where, is not known before it is seen."""
+    return _at_rest(row, TaskState.PENDING).model_copy(update={"pod": "", "node": ""})
+
+
+def wait_for(row: TaskStatus, old: Iterable[TaskView]) -> TaskStatus:
+    """Enter what an attempt that is due does not start for: an earlier one that is not gone yet."""
+    why = next(
+        (_still_there(view) for view in old if view.deleting and not view.of_deleted_job), ""
+    )
+    return row.model_copy(update={"waiting": why})
 
 
 def _next_attempt(row: TaskStatus) -> TaskStatus:
-    return row.model_copy(update={"attempt": row.attempt + 1, "uid": None, "started_at": None})
+    return row.model_copy(
+        update={"attempt": row.attempt + 1, "uid": None, "started_at": None, "waiting": ""}
+    )
+
+
+def _at_rest(row: TaskStatus, state: TaskState) -> TaskStatus:
+    return row.model_copy(update={"state": state, "retry_at": None, "waiting": ""})
 
 
 def _recognise(row: TaskStatus, view: TaskView) -> TaskStatus:
@@ -154,8 +183,23 @@ def _recognise(row: TaskStatus, view: TaskView) -> TaskStatus:
             "uid": view.uid,
             "started_at": view.started_at,
             "step": row.step if view.step is None else view.step,
+            "pod": view.pod,
+            "node": view.node,
         }
     )
+
+
+def _waiting(view: TaskView) -> str:
+    """Say in one line what a life that does not run yet waits for."""
+    said = " ".join(words.plain(view.message.replace("\n", " ")).split())
+    return ": ".join(filter(None, (view.reason, said)))[:MAX_WAITING]
+
+
+def _still_there(view: TaskView) -> str:
+    if not view.pod:
+        return f"attempt {view.attempt} is still being ended"
+    place = f" on {view.node}" if view.node else ""
+    return f"the pod of attempt {view.attempt}{place} is still being deleted"
 
 
 def _state(view: TaskView) -> TaskState:

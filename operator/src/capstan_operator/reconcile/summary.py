@@ -1,28 +1,39 @@
 """What the status says of the job as a whole: counts, phase and conditions, from the rows."""
 
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
-from typing import Literal
 
-from capstan_operator.api.names import ReplicaType
+from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.status import (
     Condition,
+    ConditionType,
     Phase,
     ReplicaStatus,
     Status,
+    Summary,
     TaskState,
     TaskStatus,
 )
+from capstan_operator.reconcile import words
+from capstan_operator.reconcile.observe import NAME_CONFLICT, Obstacle
 from capstan_operator.reconcile.policies import phase
+from capstan_operator.reconcile.policies.failure import REFUSED, last_words
 
 ALIVE = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.STOPPING})
 TO_COME = frozenset({TaskState.PENDING, TaskState.BACK_OFF, TaskState.CREATE_FAILED})
 
+JOB_FINISHED = "JobFinished"
+
 NAMED = 8
 """Tasks that a message names before it only counts them."""
+MAX_MESSAGE = 4096
+"""Characters of a condition's message; Kubernetes takes eight times as many."""
+MAX_REASON = 256
+"""Characters of the reason in a table of jobs."""
 
 
 def condition(
-    kind: Literal["ClusterReady", "Suspended", "Succeeded", "Failed"],
+    kind: ConditionType,
     holds: bool,
     reason: str,
     message: str,
@@ -32,7 +43,7 @@ def condition(
         type=kind,
         status="True" if holds else "False",
         reason=reason,
-        message=message,
+        message=words.shortened(message, MAX_MESSAGE),
         last_transition_time=now,
     )
 
@@ -45,15 +56,28 @@ def counts(rows: tuple[TaskStatus, ...]) -> dict[ReplicaType, ReplicaStatus]:
     return {kind: _count(some) for kind, some in of_type.items()}
 
 
-def ongoing(status: Status, now: datetime) -> Status:
+def ongoing(
+    status: Status, without_a_place: Collection[TaskName], obstacle: Obstacle | None, now: datetime
+) -> Status:
     """Complete the status of a job that is not over."""
     now_phase = phase.phase(status.tasks)
-    return _completed(status, now_phase, (_ready(now_phase, status, now),), now)
+    conditions = (
+        *_name_conflict(status, obstacle, now),
+        *_pods_scheduled(status, without_a_place, now),
+        _ready(now_phase, status, obstacle, now),
+    )
+    return _completed(status, now_phase, conditions, now)
+
+
+def invalid(status: Status, reason: str, message: str, now: datetime) -> Status:
+    """Complete the status of a job that cannot be started as it is written."""
+    refused = condition("Invalid", True, reason, message, now)
+    return _completed(status, Phase.INVALID, (refused,), now)
 
 
 def finished(status: Status, outcome: Condition, now: datetime) -> Status:
     """Complete the status of a job that ends now; `outcome` is Succeeded or Failed."""
-    ready = condition("ClusterReady", False, "JobFinished", "the job is over", now)
+    ready = condition("ClusterReady", False, JOB_FINISHED, "the job is over", now)
     final = Phase(outcome.type)
     return _completed(
         status.model_copy(update={"completion_time": now}), final, (ready, outcome), now
@@ -69,7 +93,9 @@ def suspended(status: Status, reason: str, why: str, now: datetime) -> Status:
 
 def after_the_end(status: Status) -> Status:
     """Complete the status of a job that was over before: nothing but counts can change."""
-    return status.model_copy(update={"replica_statuses": counts(status.tasks)})
+    counted = counts(status.tasks)
+    texts = _summary(status, status.phase, counted, status.conditions)
+    return status.model_copy(update={"replica_statuses": counted, "summary": texts})
 
 
 def _completed(
@@ -77,11 +103,13 @@ def _completed(
 ) -> Status:
     moved = now_phase is not status.phase or status.last_transition_time is None
     before = {one.type: one for one in status.conditions}
+    counted = counts(status.tasks)
     return status.model_copy(
         update={
             "phase": now_phase,
             "last_transition_time": now if moved else status.last_transition_time,
-            "replica_statuses": counts(status.tasks),
+            "replica_statuses": counted,
+            "summary": _summary(status, now_phase, counted, conditions),
             "conditions": tuple(_since(before.get(one.type), one) for one in conditions),
         }
     )
@@ -94,16 +122,101 @@ def _since(before: Condition | None, after: Condition) -> Condition:
     return after.model_copy(update={"last_transition_time": before.last_transition_time})
 
 
-def _ready(now_phase: Phase, status: Status, now: datetime) -> Condition:
+def _ready(now_phase: Phase, status: Status, obstacle: Obstacle | None, now: datetime) -> Condition:
+    if obstacle is not None:
+        return condition("ClusterReady", False, obstacle.reason, obstacle.message, now)
     if now_phase is Phase.RUNNING:
         return condition("ClusterReady", True, "AllTasksRun", "every task runs", now)
-    return condition("ClusterReady", False, now_phase.value, _waiting(status.tasks), now)
+    waited_for = [row for row in status.tasks if row.state not in phase.SETTLED]
+    return condition("ClusterReady", False, now_phase.value, _waiting(waited_for), now)
 
 
-def _waiting(rows: tuple[TaskStatus, ...]) -> str:
-    names = [str(row.name) for row in rows if row.state not in phase.SETTLED]
+def _name_conflict(status: Status, obstacle: Obstacle | None, now: datetime) -> Iterator[Condition]:
+    """Say whose name is taken: the Service's, or that of a pod that was refused for it."""
+    taken = [
+        f"{row.name}: {row.message}"
+        for row in status.tasks
+        if row.reason == NAME_CONFLICT and row.state in TO_COME and row.uid is None
+    ]
+    if obstacle is not None and obstacle.reason == NAME_CONFLICT:
+        taken = [obstacle.message]
+    if taken:
+        yield condition("NameConflict", True, NAME_CONFLICT, taken[0], now)
+
+
+def _pods_scheduled(
+    status: Status, without_a_place: Collection[TaskName], now: datetime
+) -> Iterator[Condition]:
+    """Say whether there is a place for every task; of tasks that are no pods nothing is said."""
+    if not any(row.pod for row in status.tasks):
+        return
+    no_pod = [row for row in status.tasks if row.state in TO_COME and row.uid is None]
+    no_place = [row for row in status.tasks if row.name in without_a_place]
+    if no_place:
+        yield condition("PodsScheduled", False, "Unscheduled", _waiting(no_place), now)
+    elif no_pod:
+        yield condition("PodsScheduled", False, "PodsMissing", _waiting(no_pod), now)
+    else:
+        yield condition("PodsScheduled", True, "AllScheduled", "every pod has a node", now)
+
+
+def _waiting(rows: Collection[TaskStatus]) -> str:
+    names = [str(row.name) for row in rows]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return "waiting for " + ", ".join(names[:NAMED]) + more
+    # What one waits for is mostly what all do: an image, or room.
+    why = next((f"; {row.name}: {said}" for row in rows if (said := _said_of(row))), "")
+    return "waiting for " + ", ".join(names[:NAMED]) + more + why
+
+
+def _said_of(row: TaskStatus) -> str:
+    """Return why a task does not run, where that is known: it has no room, was refused, failed."""
+    is_refused = row.reason in REFUSED and row.state in TO_COME and row.uid is None
+    if row.waiting or is_refused:
+        return row.waiting or f"{row.reason}: {row.message}"
+    if row.state is not TaskState.BACK_OFF or row.finished_at is None:
+        return ""
+    how = row.reason if row.exit_code is None else f"exit code {row.exit_code}"
+    said = last_words(row.message)
+    return f"{how}: {said}" if said else how
+
+
+def _summary(
+    status: Status,
+    now_phase: Phase,
+    counted: Mapping[ReplicaType, ReplicaStatus],
+    conditions: Collection[Condition],
+) -> Summary:
+    bad = [one.message for one in conditions if _is_bad(one)]
+    reason = status.failure or next(iter(bad), "")
+    return Summary(
+        ps=_in_order(now_phase, counted, ReplicaType.PS),
+        workers=_in_order(now_phase, counted, ReplicaType.CHIEF, ReplicaType.WORKER),
+        restarts=status.restarts.application + status.restarts.infrastructure,
+        reason=words.shortened(reason, MAX_REASON),
+    )
+
+
+def _is_bad(one: Condition) -> bool:
+    if one.type in ("Invalid", "NameConflict", "Suspended"):
+        return one.status == "True"
+    return one.type == "ClusterReady" and one.status == "False" and one.reason != JOB_FINISHED
+
+
+def _in_order(
+    now_phase: Phase, counted: Mapping[ReplicaType, ReplicaStatus], *kinds: ReplicaType
+) -> str:
+    """Return how many tasks are as they should be, of how many."""
+    some = [counted[kind] for kind in kinds if kind in counted]
+    desired = sum(one.desired for one in some)
+    match now_phase:
+        case Phase.SUCCEEDED:
+            # Also those that were stopped: with the job, they had done what they were for.
+            well = desired - sum(one.failed for one in some)
+        case Phase.FAILED:
+            well = sum(one.succeeded for one in some)
+        case _:
+            well = sum(one.ready for one in some)
+    return f"{well}/{desired}"
 
 
 def _count(rows: list[TaskStatus]) -> ReplicaStatus:
@@ -115,5 +228,5 @@ def _count(rows: list[TaskStatus]) -> ReplicaStatus:
         ready=states.count(TaskState.RUNNING),
         succeeded=states.count(TaskState.SUCCEEDED),
         failed=states.count(TaskState.FAILED),
-        restarts=sum(row.attempt - 1 for row in rows),
+        restarts=sum(row.attempt - 1 - row.refused for row in rows),
     )

@@ -1,4 +1,4 @@
-"""Plain text of what a program wrote for a terminal."""
+"""Texts fit to be shown: plain, where a program wrote for a terminal, and not too long."""
 
 import re
 
@@ -17,3 +17,18 @@ def plain(line: str) -> str:
     """Return a line without control sequences; what else cannot be printed becomes a blank."""
     text = _CONTROL.sub("", line)
     return "".join(character if character.isprintable() else " " for character in text)
+
+
+def last_said(text: str) -> str:
+    """Return the last line of a log that says something, on one line; empty if none does.
+
+    What is indented belongs to a line above it, as the node does to the error of a step.
+    """
+    lines = [line for line in map(plain, text.splitlines()) if line.strip()]
+    lines = [line for line in lines if not line[0].isspace()] or lines
+    return " ".join(lines[-1].split()) if lines else ""
+
+
+def shortened(text: str, most: int) -> str:
+    """Return at most so many characters; an ellipsis stands for what is left out."""
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -49,6 +49,18 @@ def test_no_wait_stays_no_wait() -> None:
     assert seconds(RestartBackoff(initial_seconds=0), 1000) == 0
 
 
+@pytest.mark.parametrize(
+    "initial, longest, first, tenth",
+    [(0, 300, 1, 300), (0, 0, 1, 1), (0.1, 0.2, 1, 1), (5, 300, 5, 300)],
+)
+def test_what_is_refused_is_not_tried_all_the_time(
+    initial: float, longest: float, first: float, tenth: float
+) -> None:
+    policy = backoff.patient(RestartBackoff(initial_seconds=initial, max_seconds=longest))
+    for failures, full in ((1, first), (10, tenth)):
+        assert 0.8 * full < seconds(policy, failures) <= full
+
+
 @given(
     initial=st.floats(0, 1e9),
     factor=st.floats(1, 1000),

@@ -3,6 +3,7 @@
 import pytest
 from reconcile.world import view
 
+from capstan_operator.api.status import TaskState, TaskStatus
 from capstan_operator.reconcile.observe import TaskPhase
 from capstan_operator.reconcile.policies import failure
 from capstan_operator.reconcile.policies.failure import Failure, FailureClass
@@ -52,12 +53,24 @@ def test_a_phase_an_exit_code_and_a_reason_make_a_class(
     assert (None if judged is None else judged.kind) == kind
 
 
-@pytest.mark.parametrize("code", [0, 1, 137, 143])
-def test_whoever_was_told_to_stop_has_neither_succeeded_nor_failed_by_itself(code: int) -> None:
+@pytest.mark.parametrize(
+    "code, said, reason",
+    [
+        *((code, "", "Deleted") for code in (0, 1, 137, 143)),
+        (0, "Completed", "Deleted"),
+        (143, "Error", "Deleted"),
+        (137, "OOMKilled", "OOMKilled"),
+        (143, "NodeLost", "NodeLost"),
+    ],
+)
+def test_whoever_was_told_to_stop_has_neither_succeeded_nor_failed_by_itself(
+    code: int, said: str, reason: str
+) -> None:
     phase = FAILED if code else SUCCEEDED
-    judged = failure.judge(view("worker-0", phase, exit_code=code, deleting=True), may_end=True)
+    ended = view("worker-0", phase, exit_code=code, deleting=True, reason=said)
+    judged = failure.judge(ended, may_end=True)
     assert judged is not None
-    assert (judged.kind, judged.reason) == (INFRASTRUCTURE, "Deleted")
+    assert (judged.kind, judged.reason) == (INFRASTRUCTURE, reason)
 
 
 def test_a_task_that_is_told_to_stop_has_not_ended_yet() -> None:
@@ -115,7 +128,7 @@ def test_long_last_words_are_cut_to_fit_a_line() -> None:
 
 
 def test_a_task_nobody_saw_end_is_the_machines_fault() -> None:
-    gone = failure.lost(view("ps-0").name, 3)
+    gone = failure.lost(TaskStatus(name=view("ps-0").name, attempt=3, state=TaskState.RUNNING))
     assert gone == Failure(
         task=view("ps-0").name,
         attempt=3,
@@ -124,3 +137,32 @@ def test_a_task_nobody_saw_end_is_the_machines_fault() -> None:
         message="it is gone, and nobody saw it end",
     )
     assert str(gone) == "ps-0 attempt 3: Lost: it is gone, and nobody saw it end"
+
+
+def test_a_task_that_was_told_to_stop_and_is_gone_was_deleted() -> None:
+    row = TaskStatus(name=view("ps-0").name, attempt=3, state=TaskState.STOPPING, node="n7")
+    gone = failure.lost(row)
+    assert (gone.kind, gone.reason) == (INFRASTRUCTURE, "Deleted")
+    assert str(gone) == (
+        "ps-0 attempt 3 on n7: Deleted: it was told to end by somebody else than its job"
+    )
+
+
+def test_a_failure_says_where_it_was() -> None:
+    ended = view("worker-1", FAILED, attempt=7, exit_code=1, message="ValueError: x", node="n7")
+    assert str(failure.judge(ended, may_end=True)) == (
+        "worker-1 attempt 7 on n7: exit code 1: ValueError: x"
+    )
+
+
+@pytest.mark.parametrize("reason", ["CreateFailed", "NameConflict"])
+def test_what_was_refused_has_never_run_whatever_else_is_said(reason: str) -> None:
+    judged = failure.judge(view("ps-0", FAILED, reason=reason, deleting=True), may_end=True)
+    assert judged is not None
+    assert (judged.kind, judged.reason) == (FailureClass.CREATE_FAILED, reason)
+
+
+def test_only_an_end_that_nobody_saw_leaves_a_task_on_a_lost_node() -> None:
+    assert failure.on_lost_node(view("ps-0", FAILED, reason="NodeLost"))
+    assert not failure.on_lost_node(view("ps-0", reason="NodeLost"))
+    assert not failure.on_lost_node(view("ps-0", FAILED, reason="Evicted"))

@@ -33,7 +33,9 @@ STATES = {
         (1, "RRF", Phase.RUNNING),
         (2, "RRR", Phase.RUNNING),
         (1, "bRR", Phase.DEGRADED),
-        (1, "cRR", Phase.DEGRADED),
+        (2, "cRR", Phase.DEGRADED),
+        (1, "cRR", Phase.STARTING),
+        (1, "ccc", Phase.PENDING),
         (1, "tRR", Phase.DEGRADED),
         (1, "RRb", Phase.DEGRADED),
         (2, ".RR", Phase.DEGRADED),
@@ -60,3 +62,10 @@ def test_only_a_task_that_is_coming_back_makes_the_job_come_back() -> None:
         TaskStatus(name=task("worker-1"), state=TaskState.PENDING, attempt=1),
     ]
     assert phase.phase(rows) is Phase.STARTING
+
+
+def test_a_task_whose_attempts_were_all_refused_does_not_come_back() -> None:
+    row = TaskStatus(name=task("ps-0"), state=TaskState.CREATE_FAILED, attempt=4, refused=3)
+    assert phase.phase([row]) is Phase.PENDING
+    again = row.model_copy(update={"refused": 2})
+    assert phase.phase([again]) is Phase.RESTARTING

@@ -16,11 +16,26 @@ from capstan_operator.api.status import TaskStatus
 SPREAD = 0.2
 """The part of the delay that the spread may take off. A guess."""
 
+REFUSED_SECONDS = 1.0
+"""The least wait after a start that was refused, before the spread. A guess."""
+
 
 def delay(policy: RestartBackoff, *, failures: int, job: Uid, task: TaskName) -> timedelta:
     """Return the wait before the next attempt, after `failures` (at least 1) in a row."""
     full = _exponential(policy, failures - 1)
     return timedelta(seconds=full * (1 - SPREAD * _fraction(f"{job}/{task}/{failures}")))
+
+
+def patient(policy: RestartBackoff) -> RestartBackoff:
+    """Return how to wait for a start that was refused: nothing but time makes it succeed, so that
+    who wants restarts at once does not want it tried all the time."""
+    least = REFUSED_SECONDS
+    return policy.model_copy(
+        update={
+            "initial_seconds": max(policy.initial_seconds, least),
+            "max_seconds": max(policy.max_seconds, least),
+        }
+    )
 
 
 def failures_in_a_row(policy: RestartBackoff, row: TaskStatus, ended: datetime) -> int:

@@ -3,7 +3,7 @@
 The table, first match wins (`judge`); locally a process has no reason, only an exit code:
 
     seen                                                                class
-    Failed, CreateFailed: it could not be started                       CREATE_FAILED
+    Failed, CreateFailed or NameConflict: it could not be started       CREATE_FAILED
     ended after it was told to stop, whatever its exit code             INFRASTRUCTURE
     Failed, a reason of INFRASTRUCTURE_REASONS                          INFRASTRUCTURE
     Failed, InitContainerFailed                                         PERMANENT
@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from capstan_operator.api.names import TaskName
+from capstan_operator.api.status import TaskState, TaskStatus
 from capstan_operator.reconcile import words
-from capstan_operator.reconcile.observe import TaskPhase, TaskView
+from capstan_operator.reconcile.observe import NAME_CONFLICT, TaskPhase, TaskView
 
 CREATE_FAILED = "CreateFailed"
 INIT_CONTAINER_FAILED = "InitContainerFailed"
@@ -29,10 +30,16 @@ OOM_KILLED = "OOMKilled"
 COMPLETED = "Completed"
 DELETED = "Deleted"
 LOST = "Lost"
+NODE_LOST = "NodeLost"
+"""Its node is gone, or has said nothing for too long: the task may run there still, unseen."""
 
+REFUSED = frozenset({CREATE_FAILED, NAME_CONFLICT})
+"""Reasons of what was never started: whoever should have started it was not let."""
 INFRASTRUCTURE_REASONS = frozenset(
-    {"DisruptionTarget", "Evicted", "NodeLost", "NodeShutdown", "Preempting", "Terminated"}
+    {"DisruptionTarget", "Evicted", NODE_LOST, "NodeShutdown", "Preempting", "Terminated"}
 )
+BY_SOMEBODY = "it was told to end by somebody else than its job"
+UNSEEN = "it is gone, and nobody saw it end"
 RETRYABLE_CODES = frozenset({130, 137, 138, 143})
 """Ended by SIGINT, SIGKILL or SIGTERM; 138 is how a script itself asks for another attempt."""
 
@@ -72,11 +79,13 @@ class Failure:
     reason: str = ""
     message: str = ""
     at: datetime | None = None
+    node: str = ""
 
     def __str__(self) -> str:
-        """Return the one line that says why: task, attempt, exit code or reason, last words."""
+        """Return one line that says why: task, attempt, node, exit code or reason, last words."""
         said = last_words(self.message)
-        head = f"{self.task} attempt {self.attempt}: {self._how()}"
+        where = f" on {self.node}" if self.node else ""
+        head = f"{self.task} attempt {self.attempt}{where}: {self._how()}"
         return f"{head}: {said}" if said else head
 
     def _how(self) -> str:
@@ -104,36 +113,40 @@ def judge(view: TaskView, *, may_end: bool) -> Failure | None:
         attempt=view.attempt,
         kind=kind,
         exit_code=view.exit_code,
-        reason=view.reason or _reason(view),
+        reason=_reason(view),
         message=view.message,
         at=view.finished_at,
+        node=view.node,
     )
 
 
-def lost(task: TaskName, attempt: int) -> Failure:
+def lost(row: TaskStatus) -> Failure:
     """The failure of a task that is gone without having been seen to end."""
+    deleted = row.state is TaskState.STOPPING
     return Failure(
-        task=task,
-        attempt=attempt,
+        task=row.name,
+        attempt=row.attempt,
         kind=FailureClass.INFRASTRUCTURE,
-        reason=LOST,
-        message="it is gone, and nobody saw it end",
+        reason=DELETED if deleted else LOST,
+        message=BY_SOMEBODY if deleted else UNSEEN,
+        node=row.node,
     )
+
+
+def on_lost_node(view: TaskView) -> bool:
+    """Whether the task counts as ended only because nobody can say that it runs."""
+    return view.has_ended and view.reason == NODE_LOST
 
 
 def last_words(message: str) -> str:
     """Return the last line of a log that says something, fit to be part of a line."""
-    for line in reversed(message.splitlines()):
-        said = " ".join(words.plain(line).split())
-        if said:
-            return said if len(said) <= LAST_WORDS else said[: LAST_WORDS - 1] + "…"
-    return ""
+    return words.shortened(words.last_said(message), LAST_WORDS)
 
 
 def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
     if not view.has_ended:
         return None
-    if view.reason == CREATE_FAILED:
+    if view.reason in REFUSED:
         return FailureClass.CREATE_FAILED
     if view.deleting:
         return FailureClass.INFRASTRUCTURE
@@ -151,7 +164,8 @@ def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
 
 
 def _reason(view: TaskView) -> str:
-    """Name what the observer has no word for."""
-    if view.deleting:
+    """Name what the observer has no word for; a container runtime's own two words say too little
+    of a task that was told to stop."""
+    if view.deleting and view.reason in ("", "Error", COMPLETED):
         return DELETED
-    return COMPLETED if view.phase is TaskPhase.SUCCEEDED else ""
+    return view.reason or (COMPLETED if view.phase is TaskPhase.SUCCEEDED else "")

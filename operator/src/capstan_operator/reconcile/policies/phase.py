@@ -13,7 +13,8 @@ from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.status import Phase, TaskState, TaskStatus
 
 SETTLED = frozenset({TaskState.RUNNING, TaskState.SUCCEEDED, TaskState.FAILED})
-RETURNING = frozenset({TaskState.BACK_OFF, TaskState.CREATE_FAILED, TaskState.STOPPING})
+RETURNING = frozenset({TaskState.BACK_OFF, TaskState.STOPPING})
+NOT_MADE = frozenset({TaskState.PENDING, TaskState.CREATE_FAILED})
 
 
 def phase(rows: Collection[TaskStatus]) -> Phase:
@@ -21,13 +22,18 @@ def phase(rows: Collection[TaskStatus]) -> Phase:
     waiting = [row for row in rows if row.state not in SETTLED]
     if not waiting:
         return Phase.RUNNING
-    if any(row.attempt > 1 or row.state in RETURNING for row in waiting):
+    if any(_comes_back(row) for row in waiting):
         at_work = any(
             row.state is TaskState.RUNNING
             and row.name.type in (ReplicaType.CHIEF, ReplicaType.WORKER)
             for row in rows
         )
         return Phase.DEGRADED if at_work else Phase.RESTARTING
-    if any(row.state is not TaskState.PENDING for row in rows):
+    if any(row.state not in NOT_MADE for row in rows):
         return Phase.STARTING
     return Phase.PENDING
+
+
+def _comes_back(row: TaskStatus) -> bool:
+    """Whether a task was there before; attempts that were refused were never made."""
+    return row.attempt - row.refused > 1 or row.state in RETURNING

@@ -1,0 +1,43 @@
+"""What the models of a TrainingJob share: the kinds of values that fields have, and their base."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, model_validator
+from pydantic.alias_generators import to_camel
+
+from capstan_operator.api import names
+
+INT32_MAX = 2_147_483_647
+
+Count = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX)]
+Replicas = Annotated[int, Field(strict=True, ge=0, le=1000)]
+"""Whether all addresses fit the variable that tells them, `addresses` says of the whole job."""
+WholeSeconds = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX)]
+PositiveSeconds = Annotated[int, Field(strict=True, ge=1, le=INT32_MAX)]
+Seconds = Annotated[float, Field(strict=True, ge=0, le=INT32_MAX, allow_inf_nan=False)]
+Factor = Annotated[float, Field(strict=True, ge=1, le=1000, allow_inf_nan=False)]
+Port = Annotated[int, Field(strict=True, ge=1, le=65535)]
+Text = Annotated[StrictStr, Field(min_length=1)]
+Subdomain = Annotated[StrictStr, Field(pattern=names.DNS_SUBDOMAIN, max_length=names.MAX_SUBDOMAIN)]
+AbsolutePath = Annotated[StrictStr, Field(pattern=names.ABSOLUTE_PATH, max_length=names.MAX_PATH)]
+
+
+class Model(BaseModel):
+    """Frozen, camelCase outside; an unset field may also be written as null, as in Kubernetes."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_unset(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        known = {field.alias for field in cls.model_fields.values()}
+        return {key: value for key, value in data.items() if value is not None or key not in known}

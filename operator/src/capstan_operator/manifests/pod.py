@@ -1,0 +1,146 @@
+"""The pod of one attempt of a task: the user's template, and what Capstan promises every task.
+
+Rule 1: a template belongs to its user. Whatever it holds is passed on, also what nobody here knows;
+the API server says what it thinks of it.
+Rule 2: Capstan's word counts where tasks and controller rely on it: name, hostname, subdomain,
+owner, `restartPolicy`, the `capstan.dev` labels and the variables of the environment contract.
+Rule 3: nothing is requested for a task that its template does not request.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from capstan_operator.api.names import ReplicaType, TaskName
+from capstan_operator.api.spec import Checkpoint, TrainingJob
+from capstan_operator.manifests import cluster, labels
+from capstan_operator.manifests.cluster import Address
+
+CHECKPOINT_VOLUME = "capstan-checkpoints"
+
+NOT_OF_A_TEMPLATE = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generateName",
+        "generation",
+        "managedFields",
+        "name",
+        "namespace",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+"""Metadata of one object. A template that was copied from a pod has them; as in Kubernetes' own
+controllers they mean nothing there."""
+
+
+def pod_name(job: TrainingJob, task: TaskName) -> str:
+    """Return `<job>-<type>-<index>`: at most 63 characters for a valid job, whatever the attempt.
+
+    One name for all attempts: a start that is tried twice cannot make two pods.
+    """
+    return f"{job.metadata.name}-{task}"
+
+
+def address(job: TrainingJob) -> Address:
+    """Return how the tasks of a job are reached: by the names that its Service gives them."""
+    service = f"{job.metadata.name}.{job.metadata.namespace}.svc.{job.spec.cluster.domain}"
+    port = cluster.port(job)
+
+    def of(task: TaskName) -> str:
+        return f"{task}.{service}:{port}"
+
+    return of
+
+
+def pod(job: TrainingJob, task: TaskName, *, attempt: int, epoch: int) -> dict[str, Any]:
+    """Return the manifest of the pod of one attempt of a task."""
+    template = job.replica(task.type).template.manifest()
+    told = _environment(job, task, attempt=attempt, epoch=epoch)
+    return {
+        **template,
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": _metadata(job, task, template, labels.of_task(job, task, attempt, epoch)),
+        "spec": _spec(job, task, template["spec"], told),
+    }
+
+
+def probe(job: TrainingJob, kind: ReplicaType) -> dict[str, Any]:
+    """Return a pod for a dry run: as the tasks of this type get it, but under no task's name."""
+    manifest = pod(job, TaskName(kind, 0), attempt=1, epoch=1)
+    del manifest["metadata"]["name"]
+    manifest["metadata"]["generateName"] = f"{job.metadata.name}-{kind}-"
+    return manifest
+
+
+def _metadata(
+    job: TrainingJob, task: TaskName, template: Mapping[str, Any], ours: Mapping[str, str]
+) -> dict[str, Any]:
+    given: Mapping[str, Any] = template.get("metadata") or {}
+    wanted = given.get("labels") or {}
+    return {
+        **{field: value for field, value in given.items() if field not in NOT_OF_A_TEMPLATE},
+        "name": pod_name(job, task),
+        "namespace": job.metadata.namespace,
+        "labels": {**ours, **{key: wanted[key] for key in wanted if not labels.is_ours(key)}},
+        "ownerReferences": [labels.owner(job)],
+    }
+
+
+def _spec(
+    job: TrainingJob, task: TaskName, given: Mapping[str, Any], told: list[dict[str, str]]
+) -> dict[str, Any]:
+    checkpoint = job.spec.checkpoint
+    spec = {
+        **given,
+        "restartPolicy": "Never",
+        "hostname": str(task),
+        "subdomain": job.metadata.name,
+    }
+    # A host name of more than 64 bytes, which a task's whole name may well be, starts no container.
+    spec.pop("setHostnameAsFQDN", None)
+    for kind in ("initContainers", "containers"):
+        if given.get(kind):
+            spec[kind] = [_container(one, told, checkpoint) for one in given[kind]]
+    if checkpoint is not None:
+        claim = {"claimName": checkpoint.existing_claim}
+        volume = {"name": CHECKPOINT_VOLUME, "persistentVolumeClaim": claim}
+        spec["volumes"] = [*(given.get("volumes") or []), volume]
+    return spec
+
+
+def _container(
+    given: Mapping[str, Any], told: list[dict[str, str]], checkpoint: Checkpoint | None
+) -> dict[str, Any]:
+    names = {variable["name"] for variable in told}
+    own = [variable for variable in given.get("env") or [] if variable.get("name") not in names]
+    # The contract comes first: Kubernetes lets a variable refer to those before it.
+    container = {
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        **given,
+        "env": [*told, *own],
+    }
+    if checkpoint is not None:
+        mount = {"name": CHECKPOINT_VOLUME, "mountPath": checkpoint.path}
+        container["volumeMounts"] = [*(given.get("volumeMounts") or []), mount]
+    return container
+
+
+def _environment(
+    job: TrainingJob, task: TaskName, *, attempt: int, epoch: int
+) -> list[dict[str, str]]:
+    checkpoint = job.spec.checkpoint
+    variables = cluster.environment(
+        job,
+        task,
+        attempt=attempt,
+        epoch=epoch,
+        address=address(job),
+        checkpoint_dir=None if checkpoint is None else checkpoint.path,
+    )
+    # Kubernetes expands $(NAME) in values, and reads $$ as a dollar that is meant.
+    return [{"name": name, "value": value.replace("$", "$$")} for name, value in variables.items()]

@@ -1,0 +1,158 @@
+"""The CustomResourceDefinition, as far as it can be judged without an API server."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from capstan_operator.api import changes, crd, rules
+from capstan_operator.api import status as statuses
+from capstan_operator.api.names import ReplicaType, TaskName
+from capstan_operator.api.spec import RunPolicy, Spec
+from capstan_operator.api.status import Progress, Status, Summary, TaskStatus
+
+VERSION = crd.definition()["spec"]["versions"][0]
+JOB = VERSION["schema"]["openAPIV3Schema"]
+
+
+def nodes(node: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    yield path, node
+    for name, inside in node.get("properties", {}).items():
+        yield from nodes(inside, f"{path}.{name}")
+    for inner in ("items", "additionalProperties"):
+        if inner in node:
+            yield from nodes(node[inner], f"{path}.{inner}")
+
+
+def at(path: str) -> dict[str, Any]:
+    return dict(nodes(JOB))[path]
+
+
+def test_the_schema_is_structural() -> None:
+    for path, node in nodes(JOB):
+        # A union, a reference and their like would be refused, or silently mean nothing.
+        assert not node.keys() & {"$ref", "$defs", "anyOf", "oneOf", "allOf", "not", "const"}, path
+        assert not node.keys() & {"title", "nullable", "uniqueItems", "propertyNames"}, path
+        assert not isinstance(node.get("additionalProperties"), bool), path
+        assert not {"properties", "additionalProperties"} <= node.keys(), path
+        special = {"x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"}
+        assert ("type" in node) or node.keys() & special, path
+        assert node.get("default", 0) is not None, path
+        if node.get("type") == "integer":
+            assert node["format"] in ("int32", "int64"), path
+        if node.get("type") == "array":
+            assert node["x-kubernetes-list-type"] in ("map", "atomic"), path
+        for key in node.get("x-kubernetes-list-map-keys", ()):
+            assert key in node["items"]["required"], path
+
+
+def test_it_fits_into_an_annotation_as_kubectl_apply_keeps_it() -> None:
+    assert len(json.dumps(crd.definition())) < 256 * 1024
+
+
+def test_what_a_user_may_write_is_explained() -> None:
+    for path, node in nodes(JOB["properties"]["spec"], "spec"):
+        if not path.endswith((".items", ".additionalProperties")):
+            assert node.get("description", "").endswith("."), path
+            assert "\n" not in node["description"], path
+
+
+@pytest.mark.parametrize("kind", ReplicaType)
+def test_a_template_keeps_what_the_schema_does_not_know(kind: ReplicaType) -> None:
+    template = f".spec.replicaSpecs.{kind}.template"
+    container = f"{template}.spec.containers.items"
+    parts = ["", ".metadata", ".spec", ".spec.containers.items", ".spec.initContainers.items"]
+    for path in [template + part for part in parts]:
+        assert at(path)["x-kubernetes-preserve-unknown-fields"] is True
+    for part in (".env.items", ".resources", ".ports.items"):
+        assert at(container + part)["x-kubernetes-preserve-unknown-fields"] is True
+    for path, node in nodes(at(template)):
+        assert "default" not in node, path
+
+
+def test_a_field_that_is_not_of_a_template_is_not_kept() -> None:
+    kept = {path for path, node in nodes(JOB) if "x-kubernetes-preserve-unknown-fields" in node}
+    assert {path for path in kept if ".template" not in path} == {
+        # A metric that is no number is a text.
+        ".status.progress.metrics.additionalProperties"
+    }
+
+
+def test_defaults_are_those_of_the_models() -> None:
+    assert at(".spec.replicaSpecs.worker.replicas")["default"] == 1
+    assert at(".spec.runPolicy")["default"] == {}
+    assert at(".spec.runPolicy.restartBackoff")["default"] == {}
+    assert at(".spec.runPolicy.backoffLimit")["default"] == RunPolicy().backoff_limit
+    assert at(".spec.cluster.domain")["default"] == "cluster.local"
+    for path in (".spec.checkpoint", ".spec.cluster.port", ".spec.runPolicy.activeDeadlineSeconds"):
+        assert "default" not in at(path)
+
+
+def test_a_status_is_not_refused_for_a_new_word_and_not_filled_in() -> None:
+    for path, node in nodes(at(".status")):
+        assert not node.keys() & {"enum", "default"}, path
+    assert at(".status.tasks")["x-kubernetes-list-type"] == "atomic"
+    assert at(".status.conditions")["x-kubernetes-list-map-keys"] == ["type"]
+
+
+def documented(document: object, node: dict[str, Any], path: str) -> None:
+    """Every field of a document is in the schema."""
+    if isinstance(document, dict):
+        for name, value in document.items():
+            inside = node.get("properties", {}).get(name) or node.get("additionalProperties")
+            assert inside is not None, f"{path}.{name}"
+            documented(value, inside, f"{path}.{name}")
+    elif isinstance(document, list):
+        for value in document:
+            documented(value, node["items"], path)
+
+
+def test_a_status_has_no_field_that_the_schema_would_drop() -> None:
+    row = TaskStatus(name=TaskName.parse("ps-0"), pod="p", node="n", waiting="w", exit_code=1)
+    status = Status(
+        observed_generation=1,
+        tasks=(row,),
+        progress=Progress(step=1, metrics={"loss": float("nan")}),
+        replica_statuses={ReplicaType.PS: statuses.ReplicaStatus()},
+        summary=Summary(),
+        failure="f",
+    )
+    documented(statuses.render(status), at(".status"), "status")
+
+
+@pytest.mark.parametrize("column", crd.COLUMNS, ids=lambda column: column[0])
+def test_a_column_shows_a_field_of_its_type(column: tuple[str, str, str, int]) -> None:
+    _, kind, path, _ = column
+    if path == ".metadata.creationTimestamp":
+        assert kind == "date"
+    else:
+        assert at(path)["type"] == kind
+
+
+def test_columns_are_those_of_the_table_of_jobs() -> None:
+    heads = [(name.upper(), wide) for name, _, _, wide in crd.COLUMNS]
+    always = ["PHASE", "PS", "WORKERS", "RESTARTS", "STEP", "AGE"]
+    assert heads == [(name, 0) for name in always] + [
+        (name, 1) for name in ("EPOCH", "STEPS/S", "REASON")
+    ]
+
+
+def test_rules_stand_at_the_root_and_name_a_field_of_the_schema() -> None:
+    told = [(one["rule"], one["message"]) for one in JOB["x-kubernetes-validations"]]
+    assert told[: len(rules.RULES)] == [(rule.cel, rule.message) for rule in rules.RULES]
+    fields = dict(nodes(JOB))
+    for one in JOB["x-kubernetes-validations"]:
+        assert one["fieldPath"] in fields
+
+
+def test_everything_of_a_spec_is_immutable_but_its_deadline() -> None:
+    fields = {f"spec.{field.alias}" for field in Spec.model_fields.values()} - {"spec.runPolicy"}
+    fields |= {f"spec.runPolicy.{field.alias}" for field in RunPolicy.model_fields.values()}
+    assert {change.path for change in changes.CHANGES} == fields - {
+        "spec.runPolicy.activeDeadlineSeconds"
+    }
+    for change in changes.CHANGES:
+        assert set(re.findall(r"\b(?:self|oldSelf)\.([\w.]+)", change.cel)) == {change.path}
+        assert change.message == changes.MESSAGE

@@ -1,0 +1,157 @@
+"""The samples of jobs: what is refused of each wrong one stands in it, and is said here.
+
+What an API server says of them is tested against a real one, in e2e/test_samples.py.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from capstan_operator.api import crd, parse, rules
+from capstan_operator.errors import Invalid
+
+SAMPLES = Path(__file__).resolve().parents[3] / "crds" / "samples"
+VALID = sorted(SAMPLES.glob("valid/*.yaml"))
+INVALID = sorted(SAMPLES.glob("invalid/*.yaml"))
+REFUSED = re.compile(
+    r"^# refused(?P<who> by the schema| by the operator)?: (?P<fault>(?P<path>\S+): .*)$",
+    re.MULTILINE,
+)
+SCHEMA = " by the schema"
+CAPSTANCTL = Path(sys.executable).with_name("capstanctl")
+
+
+def of(files: list[Path]) -> Any:
+    assert files
+    return pytest.mark.parametrize("sample", files, ids=lambda file: file.stem)
+
+
+def run(sample: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [CAPSTANCTL, "run", sample]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+@of(VALID)
+def test_a_right_job_is_read_and_run(sample: Path, tmp_path: Path) -> None:
+    parse.parse(sample.read_text())
+    ran = run(sample, tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
+
+
+@of(INVALID)
+def test_of_a_wrong_job_all_that_is_refused_is_said_and_nothing_else(sample: Path) -> None:
+    text = sample.read_text()
+    with pytest.raises(Invalid) as caught:
+        parse.parse(text)
+    said = {str(fault) for fault in caught.value.faults}
+    assert said == {one["fault"] for one in REFUSED.finditer(text)}
+
+
+@of([file for file in INVALID if "# refused by the operator: " in file.read_text()])
+def test_what_an_api_server_cannot_refuse_the_operator_does_in_the_same_words(sample: Path) -> None:
+    text = sample.read_text()
+    with pytest.raises(Invalid) as caught:
+        parse.admitted(yaml.safe_load(text))
+    said = {str(fault) for fault in caught.value.faults}
+    assert said == {one["fault"] for one in REFUSED.finditer(text)}
+
+
+@of(INVALID)
+def test_a_wrong_job_is_not_run(sample: Path, tmp_path: Path) -> None:
+    ran = run(sample, tmp_path)
+    assert ran.returncode == 2
+    assert "nothing was started" in ran.stderr
+    for refused in REFUSED.finditer(sample.read_text()):
+        assert f"  {refused['fault']}\n" in ran.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def refused(by: str | None) -> set[tuple[str, str]]:
+    found = [one for file in INVALID for one in REFUSED.finditer(file.read_text())]
+    of_kind = [one for one in found if one["who"] == by]
+    return {(one["path"], one["fault"].removeprefix(f"{one['path']}: ")) for one in of_kind}
+
+
+def test_every_rule_is_broken_by_a_sample() -> None:
+    assert refused(by=None) == {(rule.path, rule.message) for rule in rules.RULES}
+
+
+KIND = re.compile(r"^spec\.replicaSpecs\.(chief|ps|worker|evaluator)\b")
+CONTAINER = re.compile(r"\.(initContainers|containers)\[0\]")
+
+
+def same_for_all(path: str) -> str:
+    """The four replica types are one model, and so are the two kinds of containers."""
+    path = re.sub(r"\[\d+\]", "[0]", path)
+    return CONTAINER.sub(".containers[0]", KIND.sub("spec.replicaSpecs.TYPE", path))
+
+
+TYPES = {
+    "array": "must be a list",
+    "integer": "must be a whole number",
+    "number": "must be a number",
+    "object": "must be a mapping",
+    "string": "must be text",
+}
+LIMITS = {
+    "enum": "must be ",
+    "maxItems": "must have at most",
+    "maxLength": "must be at most",
+    "maximum": "must be at most",
+    "minItems": "must not be empty",
+    "minLength": "must not be empty",
+    "minimum": "must be at least",
+    "pattern": "must be a",
+    "x-kubernetes-int-or-string": "must be a whole number or text",
+}
+
+
+def limits(node: dict[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    """Yield all that the schema demands of a part of a job, as it is said when it is not so."""
+    yield from ((path, words) for limit, words in LIMITS.items() if limit in node)
+    if "type" in node and "enum" not in node:
+        yield path, TYPES[node["type"]]
+    if "x-kubernetes-list-map-keys" in node:
+        yield f"{path}[0]", "is the second container called"
+    yield from ((f"{path}.{name}", "is required") for name in node.get("required", ()))
+    for name, inside in node.get("properties", {}).items():
+        yield from limits(inside, f"{path}.{name}")
+    if "items" in node:
+        yield from limits(node["items"], f"{path}[0]")
+    if "additionalProperties" in node:
+        yield from limits(node["additionalProperties"], f"{path}.*")
+
+
+def test_every_limit_of_the_schema_is_broken_by_a_sample() -> None:
+    job = crd.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    said = {(same_for_all(path), message) for path, message in refused(SCHEMA)}
+
+    def broken(path: str, words: str) -> bool:
+        where = re.escape(same_for_all(path)).replace(re.escape("*"), "[^.]+")
+        return any(re.fullmatch(where, at) and text.startswith(words) for at, text in said)
+
+    unbroken = {one for one in limits(job, "") if not broken(one[0].removeprefix("."), one[1])}
+    # What no sample can be: kubectl looks for a job's kind and name before an API server does.
+    above = {("", "must be a mapping"), (".spec", "must be a mapping")}
+    above |= {(".metadata", "must be a mapping"), (".metadata.name", "must be text")}
+    above |= {(".apiVersion", "must be text"), (".kind", "must be text")}
+    assert {one for one in unbroken if not one[0].startswith(".status")} == above
+
+
+def test_a_field_that_does_nothing_is_refused_in_each_part() -> None:
+    unknown = {path.rpartition(".")[0] for path, text in refused(SCHEMA) if "is no field" in text}
+    assert unknown == {
+        "spec",
+        "spec.replicaSpecs",
+        "spec.replicaSpecs.worker",
+        "spec.cluster",
+        "spec.checkpoint",
+        "spec.runPolicy",
+        "spec.runPolicy.restartBackoff",
+    }

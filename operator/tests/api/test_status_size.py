@@ -1,0 +1,103 @@
+"""A status fits one object of Kubernetes, however many tasks there are, and forgets nothing that
+decides."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from capstan_operator.api import status as statuses
+from capstan_operator.api.names import ReplicaType, TaskName, Uid
+from capstan_operator.api.status import Status, TaskState, TaskStatus
+
+NOW = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
+
+
+def row(index: int, state: TaskState = TaskState.RUNNING, *, message: str = "") -> TaskStatus:
+    return TaskStatus(
+        name=TaskName(ReplicaType.WORKER, index),
+        attempt=3,
+        uid=Uid("5f0a1c1e-8f2b-4a6e-9f53-5a1e1d6f2c11"),
+        state=state,
+        failures_in_a_row=2,
+        retry_at=NOW if state is TaskState.BACK_OFF else None,
+        started_at=NOW,
+        finished_at=NOW,
+        exit_code=1,
+        reason="Error",
+        message=message,
+        step=1200,
+        pod=f"digits-worker-{index}",
+        node="a-node-with-quite-a-long-name.example.com",
+    )
+
+
+def size(status: Status) -> int:
+    return len(
+        json.dumps(statuses.render(status), separators=(",", ":"), ensure_ascii=False).encode()
+    )
+
+
+def again(status: Status) -> Status:
+    return statuses.load(statuses.render(status))
+
+
+def table(*rows: TaskStatus) -> Status:
+    return Status(tasks=rows)
+
+
+def test_a_table_that_fits_is_whole() -> None:
+    status = table(*(row(index, message="é" * 250) for index in range(800)))
+    assert size(status) <= statuses.MAX_BYTES
+    assert again(status) == status
+
+
+def test_messages_are_shortened_first_and_to_their_end() -> None:
+    status = table(*(row(index, message="x" * 999 + "end") for index in range(1100)))
+    trimmed = again(status)
+    assert size(status) <= statuses.MAX_BYTES
+    assert {one.message for one in trimmed.tasks} == {"x" * 125 + "end"}
+    assert [one.model_copy(update={"message": ""}) for one in trimmed.tasks] == [
+        one.model_copy(update={"message": ""}) for one in status.tasks
+    ]
+
+
+def test_healthy_rows_lose_what_is_for_people_before_the_others_do() -> None:
+    healthy = [row(index, message="m" * 300) for index in range(2700)]
+    bad = [row(index, TaskState.BACK_OFF, message="m" * 300) for index in range(2700, 2800)]
+    trimmed = again(table(*healthy, *bad))
+    assert size(trimmed) <= statuses.MAX_BYTES
+    assert {one.message for one in trimmed.tasks[:2700]} == {""}
+    assert {(one.message, one.node) for one in trimmed.tasks[2700:]} == {
+        ("m" * 128, "a-node-with-quite-a-long-name.example.com")
+    }
+
+
+@pytest.mark.parametrize("count", [800, 1100, 2800, 3800])
+@pytest.mark.parametrize("length", [0, 100, 1000])
+def test_what_decides_stays_whatever_the_size(count: int, length: int) -> None:
+    rows = [row(index, message="ü" * length) for index in range(count - 9)]
+    rows += [row(index, TaskState.BACK_OFF) for index in range(count - 9, count)]
+    status = table(*rows)
+    trimmed = again(status)
+    assert size(trimmed) <= statuses.MAX_BYTES
+    kept = ("name", "attempt", "uid", "state", "failures_in_a_row", "retry_at", "finished_at")
+    kept += ("started_at", "exit_code", "reason")
+    for before, after in zip(status.tasks, trimmed.tasks, strict=True):
+        assert [getattr(after, field) for field in kept] == [
+            getattr(before, field) for field in kept
+        ]
+
+
+@pytest.mark.parametrize("count", [1100, 2800, 3800])
+@pytest.mark.parametrize("length", [100, 1000])
+def test_a_status_that_was_trimmed_and_seen_anew_is_written_as_before(
+    count: int, length: int
+) -> None:
+    status = table(*(row(index, message="m" * length) for index in range(count)))
+    written = statuses.render(status)
+    seen = [
+        one.model_copy(update={"node": full.node, "step": full.step, "pod": full.pod})
+        for one, full in zip(again(status).tasks, status.tasks, strict=True)
+    ]
+    assert statuses.render(table(*seen)) == written

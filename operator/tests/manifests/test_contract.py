@@ -1,0 +1,53 @@
+"""The environment contract with the runtime: `e2e/contract/cluster.json` is what tasks are told.
+
+The runtime's tests read the same document. Who changes one half must change it, and so the other.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capstan_operator.api import parse
+from capstan_operator.api.names import TaskName
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.manifests import cluster, pod
+
+DOCUMENT = json.loads(
+    (Path(__file__).parents[3] / "e2e" / "contract" / "cluster.json").read_text(encoding="utf-8")
+)
+TASKS: dict[str, dict[str, Any]] = DOCUMENT["tasks"]
+
+
+@pytest.fixture
+def job() -> TrainingJob:
+    return parse.admitted(DOCUMENT["job"])
+
+
+def test_the_document_tells_of_every_task_of_its_job(job: TrainingJob) -> None:
+    assert [str(task) for task in job.tasks()] == list(TASKS)
+    assert {task.type.value for task in job.tasks()} == {"chief", "ps", "worker", "evaluator"}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_container_is_told_exactly_what_the_document_says(
+    job: TrainingJob, name: str
+) -> None:
+    said = TASKS[name]
+    made = pod.pod(job, TaskName.parse(name), attempt=said["attempt"], epoch=DOCUMENT["epoch"])[
+        "spec"
+    ]
+    told = [{"name": key, "value": value} for key, value in said["environment"].items()]
+    for container in (*made["initContainers"], *made["containers"]):
+        assert container["env"] == told
+    assert made["hostname"] == f"{said['type']}-{said['index']}"
+    if said["address"] is not None:
+        assert said["address"].startswith(f"{made['hostname']}.{made['subdomain']}.")
+
+
+def test_the_cluster_of_the_document_is_that_of_the_job(job: TrainingJob) -> None:
+    assert DOCUMENT["cluster"] == cluster.cluster_spec(job, pod.address(job))
+    addresses = {name: said["address"] for name, said in TASKS.items()}
+    members = {str(task): pod.address(job)(task) for task in cluster.members(job)}
+    assert addresses == dict.fromkeys(TASKS) | members

@@ -1,0 +1,226 @@
+"""A cluster in which pods behave like pods, and a controller that sees them late and may crash.
+
+A name has one pod at a time. Deletion takes until the pod has ended, but is immediate for one that
+has ended or is forced away. The controller works on a cache that events reach later, in order; what
+it creates is in the cache at once, and what it counts it reads again. A status that was changed by
+somebody else since it was read is not overwritten.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from reconcile.world import START
+
+from capstan_operator.api import status as statuses
+from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.status import Status
+from capstan_operator.reconcile.actions import Action, Announce, Plan, StartTask, StopTask
+from capstan_operator.reconcile.observe import Observed, Obstacle, TaskPhase, TaskView
+from capstan_operator.reconcile.plan import plan
+from capstan_operator.reconcile.rows import ENDED
+
+
+@dataclass(frozen=True)
+class Pod:
+    view: TaskView
+    version: int
+    lost: bool = False
+    """Its node says nothing any more."""
+
+
+class Cluster:
+    """What is true. `events` is what is yet to be told: a pod, or the uid of one that went."""
+
+    def __init__(self, job: TrainingJob) -> None:
+        self.job = job
+        self.now = START
+        self.pods: dict[TaskName, Pod] = {}
+        self.events: list[Pod | Uid] = []
+        self.memory = json.dumps(statuses.render(Status()))
+        self.version = 0
+        self.written: list[Status] = [Status()]
+        self.refusing: frozenset[TaskName] = frozenset()
+        self.obstacle: Obstacle | None = None
+        self.made: list[TaskView] = []
+        self.changes = 0
+        self.forced: list[TaskView] = []
+
+    @property
+    def status(self) -> Status:
+        return statuses.load(json.loads(self.memory))
+
+    def wait(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    def write(self, status: Status, version: int) -> bool:
+        """Write the status, if it is still the one that was read."""
+        if version != self.version:
+            return False
+        self.memory = json.dumps(statuses.render(status))
+        self.version += 1
+        self.written.append(status)
+        return True
+
+    def create(self, task: TaskName, attempt: int) -> Pod | None:
+        """Create a pod, or find the one that has its name; None: refused."""
+        if task in self.pods:
+            return self.pods[task]
+        if task in self.refusing:
+            return None
+        uid = Uid(f"{task}#{len(self.made)}")
+        view = TaskView(
+            name=task,
+            attempt=attempt,
+            uid=uid,
+            phase=TaskPhase.PENDING,
+            scheduled=False,
+            pod=f"digits-{task}",
+        )
+        self.made.append(view)
+        return self.put(view)
+
+    def put(self, view: TaskView, *, lost: bool = False) -> Pod:
+        self.changes += 1
+        pod = Pod(view, self.changes, lost)
+        self.pods[view.name] = pod
+        self.events.append(pod)
+        return pod
+
+    def delete(self, uid: Uid, *, force: bool) -> None:
+        for pod in [pod for pod in self.pods.values() if pod.view.uid == uid]:
+            if force:
+                self.forced.append(pod.view)
+            if force or pod.view.has_ended or not pod.view.scheduled:
+                self.remove(pod.view.name)
+            elif not pod.view.deleting:
+                self.put(dataclasses.replace(pod.view, deleting=True), lost=pod.lost)
+
+    def remove(self, task: TaskName) -> None:
+        self.events.append(self.pods.pop(task).view.uid)
+
+    def end(self, pod: Pod, code: int | None, reason: str = "") -> None:
+        """Let a pod end as its kubelet tells it; one that was being deleted goes with its end."""
+        self.put(
+            dataclasses.replace(
+                pod.view,
+                phase=TaskPhase.FAILED if code != 0 else TaskPhase.SUCCEEDED,
+                ready=False,
+                exit_code=code,
+                reason=reason,
+                finished_at=self.now,
+            )
+        )
+
+    def is_told(self, pod: Pod) -> TaskView:
+        """Return what the controller makes of a pod, knowing of its node."""
+        if pod.lost and not pod.view.has_ended:
+            return dataclasses.replace(
+                pod.view, phase=TaskPhase.FAILED, ready=False, reason="NodeLost"
+            )
+        return pod.view
+
+
+class Controller:
+    """As the acting half makes its passes; `steps` may be left between any two of its effects."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.cache: dict[Uid, Pod] = {}
+        self.gone: set[Uid] = set()
+        self.refusals: dict[TaskName, TaskView] = {}
+        self.news: list[Announce] = []
+        self.status, self.version = cluster.status, cluster.version
+        cluster.events.clear()  # it lists what there is before it acts
+        for pod in cluster.pods.values():
+            self.see(pod)
+
+    def see(self, event: Pod | Uid) -> None:
+        """Take an event; one that is older than what is known is none."""
+        if not isinstance(event, Pod):
+            self.gone.add(event)
+            self.cache.pop(event, None)
+            return
+        uid = event.view.uid
+        known = self.cache.get(uid)
+        if uid not in self.gone and (known is None or known.version < event.version):
+            self.cache[uid] = event
+
+    def observed(self) -> Observed:
+        # Nodes are asked, not watched: whether one is lost is known now, of pods as they were then.
+        now_lost = {pod.view.uid for pod in self.cluster.pods.values() if pod.lost}
+        pods = (dataclasses.replace(pod, lost=uid in now_lost) for uid, pod in self.cache.items())
+        views = (*map(self.cluster.is_told, pods), *self.refusals.values())
+        return Observed(views, obstacle=self.cluster.obstacle)
+
+    def decide(self) -> Plan:
+        return plan(self.cluster.job, self.status, self.observed(), self.cluster.now)
+
+    def steps(self) -> Iterator[Plan]:
+        """Make one pass. Before each of its effects it yields: there it may be left for good."""
+        decided = self.decide()
+        if counted := _counted(self.status, decided.status):
+            yield decided
+            self.read_again(counted)
+            decided = self.decide()
+        if decided.status is not None:
+            yield decided
+            if not self.cluster.write(decided.status, self.version):
+                self.status, self.version = self.cluster.status, self.cluster.version
+                return
+            self.status, self.version = self.cluster.status, self.cluster.version
+            self.news += decided.news
+        for action in decided.actions:
+            yield decided
+            self.act(action)
+
+    def read_again(self, tasks: set[TaskName]) -> None:
+        for uid, pod in list(self.cache.items()):
+            if pod.view.name in tasks:
+                there = self.cluster.pods.get(pod.view.name)
+                if there is None or there.view.uid != uid:
+                    self.see(uid)
+                if there is not None:
+                    self.see(there)
+
+    def act(self, action: Action) -> None:
+        match action:
+            case StartTask(task, attempt):
+                there = self.cluster.create(task, attempt)
+                if there is None:
+                    self.refusals[task] = _refused(task, attempt)
+                else:
+                    self.see(there)
+            case StopTask(task, uid, grace_seconds):
+                if task in self.refusals and self.refusals[task].uid == uid:
+                    del self.refusals[task]
+                else:
+                    self.cluster.delete(uid, force=not grace_seconds)
+
+    def at_rest(self, decided: Plan) -> bool:
+        return decided.status is None and not decided.actions
+
+
+def _refused(task: TaskName, attempt: int) -> TaskView:
+    return TaskView(
+        name=task,
+        attempt=attempt,
+        uid=Uid(f"refused-{attempt}"),
+        phase=TaskPhase.FAILED,
+        reason="CreateFailed",
+        message="forbidden",
+    )
+
+
+def _counted(before: Status, after: Status | None) -> set[TaskName]:
+    """Return the tasks whose attempt this pass would enter as ended."""
+    rows = {row.name: row for row in before.tasks}
+    return {
+        row.name
+        for row in (() if after is None else after.tasks)
+        if (old := rows.get(row.name)) is not None
+        and (row.attempt != old.attempt or (row.state in ENDED and old.state not in ENDED))
+    }

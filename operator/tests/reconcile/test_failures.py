@@ -1,0 +1,410 @@
+"""Every row of the table of failures, as a whole job answers it: what is charged, and what follows.
+
+The world shows lives as pods: with a name, a node, and whatever Kubernetes says of their end.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from reconcile.world import START, World, make_job, task, view
+
+from capstan_operator.api.names import ReplicaType, Uid
+from capstan_operator.api.status import Phase, Status, TaskState
+from capstan_operator.reconcile.actions import StartTask, StopTask
+from capstan_operator.reconcile.observe import Observed, TaskPhase
+from capstan_operator.reconcile.plan import plan
+
+QUICK = {"restartBackoff": {"initialSeconds": 1}}
+
+
+def running(**kwargs: Any) -> World:
+    return World(make_job(run=QUICK, **kwargs), pods=True).settle()
+
+
+ENDS = {
+    # what is seen of worker-1: exit code, reason                       charged, reason in its row
+    "exit code 1": ({"code": 1, "reason": "Error"}, "application", "Error"),
+    "exit code 128": ({"code": 128}, "application", ""),
+    "exit code 255": ({"code": 255}, "application", ""),
+    "SIGINT": ({"code": 130}, "application", ""),
+    "SIGKILL": ({"code": 137}, "application", ""),
+    "the user's retry me": ({"code": 138}, "application", ""),
+    "SIGTERM nobody asked for": ({"code": 143}, "application", ""),
+    "out of memory": ({"code": 137, "reason": "OOMKilled"}, "application", "OOMKilled"),
+    "init container": ({"code": 1, "reason": "InitContainerFailed"}, "application", None),
+    "disruption": ({"code": 143, "reason": "DisruptionTarget"}, "infrastructure", None),
+    "evicted": ({"code": None, "reason": "Evicted"}, "infrastructure", None),
+    "preempting": ({"code": None, "reason": "Preempting"}, "infrastructure", None),
+    "node shutdown": ({"code": 143, "reason": "NodeShutdown"}, "infrastructure", None),
+    "terminated by the node": ({"code": None, "reason": "Terminated"}, "infrastructure", None),
+    "admission": ({"code": None, "reason": "UnexpectedAdmissionError"}, "infrastructure", None),
+    "no room": ({"code": None, "reason": "OutOfcpu"}, "infrastructure", None),
+    "lost node": ({"code": None, "reason": "NodeLost"}, "infrastructure", None),
+}
+PERMANENT = {"exit code 1", "exit code 128", "exit code 255", "init container"}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_end_is_charged_to_whose_fault_it_is_and_the_task_comes_back(end: str) -> None:
+    seen, charged, reason = ENDS[end]
+    world = running()
+    world.fail("worker-1", **seen).settle()
+    restarts = world.status.restarts
+    used = {"application": restarts.application, "infrastructure": restarts.infrastructure}
+    assert used == {"application": 0, "infrastructure": 0} | {charged: 1}
+    row = world.row("worker-1")
+    assert (row.state.value, row.attempt, row.exit_code) == ("BackOff", 2, seen["code"])
+    assert row.reason == (seen["reason"] if reason is None else reason)
+    world.wait_for_retry()
+    assert world.states()["worker-1"] == "Running"
+    assert world.life("worker-1").attempt == 2
+    assert world.status.restarts == restarts
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_exit_code_policy_retries_all_but_what_will_never_do(end: str) -> None:
+    world = running(each={"worker": {"restartPolicy": "ExitCode"}})
+    world.fail("worker-1", **ENDS[end][0]).settle()
+    failed = world.status.phase is Phase.FAILED
+    assert failed == (end in PERMANENT)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_never_means_never(end: str) -> None:
+    world = running(each={"worker": {"restartPolicy": "Never"}})
+    world.fail("worker-1", **ENDS[end][0]).settle()
+    assert world.status.phase is Phase.FAILED
+    assert world.status.failure is not None
+    assert world.status.failure.startswith("worker-1 attempt 1 on node-2: ")
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_whatever_ends_a_job_that_may_not_fail_ends_it(end: str) -> None:
+    world = running(each={"worker": {"onFailure": "FailJob"}})
+    world.fail("worker-1", **ENDS[end][0]).settle()
+    assert world.status.phase is Phase.FAILED
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_job_that_restarts_as_a_whole_pays_once_for_any_end(end: str) -> None:
+    world = running(each={"worker": {"onFailure": "RestartJob"}})
+    seen, charged, _ = ENDS[end]
+    world.fail("worker-1", **seen).settle().wait_for_retry()
+    assert world.status.restarts.model_dump() == {"application": 0, "infrastructure": 0} | {
+        charged: 1
+    }
+    assert {row.attempt for row in world.status.tasks} == {2}
+    assert set(world.states().values()) == {"Running"}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_ignored_end_costs_nothing(end: str) -> None:
+    world = running(chief=1, each={"worker": {"onFailure": "Ignore"}})
+    world.fail("worker-1", **ENDS[end][0]).settle()
+    assert world.states()["worker-1"] == "Failed"
+    assert world.status.phase is Phase.RUNNING
+    assert (world.status.restarts.application, world.status.restarts.infrastructure) == (0, 0)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_the_budget_of_each_kind_ends_the_job(end: str) -> None:
+    seen, charged, _ = ENDS[end]
+    field = {"application": "backoffLimit", "infrastructure": "infrastructureBackoffLimit"}[charged]
+    world = World(make_job(run=QUICK | {field: 1}), pods=True).settle()
+    world.fail("worker-1", **seen).settle().wait_for_retry()
+    assert world.status.phase is Phase.RUNNING
+    world.fail("worker-0", **seen).settle()
+    assert world.status.phase is Phase.FAILED
+    (failed,) = (one for one in world.status.conditions if one.type == "Failed")
+    assert failed.reason == "BackoffLimitExceeded"
+    assert failed.message.endswith(f"(spec.runPolicy.{field} is 1)")
+
+
+def test_a_failed_pod_on_a_node_is_told_of_in_one_line() -> None:
+    world = World(make_job(run={"backoffLimit": 0}), pods=True).settle()
+    world.fail("worker-1", 1, words="Traceback\nValueError: boom\n").settle()
+    line = "worker-1 attempt 1 on node-2: exit code 1: ValueError: boom"
+    assert world.status.failure == line
+    assert world.status.summary is not None
+    assert world.status.summary.reason == line
+
+
+@pytest.mark.parametrize("code", [0, 143])
+def test_a_pod_that_somebody_deletes_counts_once_however_it_ends(code: int) -> None:
+    world = running()
+    world.delete("worker-0").tick()
+    assert world.states()["worker-0"] == "Stopping"
+    world.change(
+        "worker-0",
+        phase=TaskPhase.FAILED if code else TaskPhase.SUCCEEDED,
+        exit_code=code,
+        reason="Error" if code else "Completed",
+    )
+    world.tick()
+    assert (world.row("worker-0").reason, world.row("worker-0").attempt) == ("Deleted", 2)
+    world.vanish("worker-0").settle()
+    assert world.status.restarts.infrastructure == 1
+    assert world.status.restarts.application == 0
+    world.wait_for_retry()
+    assert world.states()["worker-0"] == "Running"
+    assert world.status.restarts.infrastructure == 1
+
+
+def test_a_pod_that_was_deleted_and_is_gone_was_deleted_by_somebody() -> None:
+    world = running()
+    world.delete("worker-1").tick()
+    world.vanish("worker-1").settle()
+    assert world.row("worker-1").reason == "Deleted"
+    assert world.news[-1].message.startswith(
+        "worker-1 attempt 1 on node-2: Deleted: it was told to end by somebody else"
+    )
+    assert world.status.restarts.infrastructure == 1
+
+
+def test_a_pod_that_is_gone_unseen_is_lost_once() -> None:
+    world = running().vanish("worker-1").settle()
+    assert (world.row("worker-1").reason, world.row("worker-1").node) == ("Lost", "node-2")
+    assert world.status.restarts.infrastructure == 1
+
+
+def test_what_was_done_is_done_even_when_its_pod_is_deleted() -> None:
+    world = running(chief=1).succeed("worker-1").settle()
+    world.delete("worker-1").settle()
+    assert world.states()["worker-1"] == "Succeeded"
+    assert world.status.restarts.infrastructure == 0
+    assert world.status.phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize("reason", ["CreateFailed", "NameConflict"])
+def test_a_pod_that_the_api_refuses_is_tried_again_ever_later_and_costs_nothing(
+    reason: str,
+) -> None:
+    world = World(make_job(run=QUICK), pods=True)
+    world.refused["worker-1"] = reason
+    world.settle()
+    row = world.row("worker-1")
+    assert (row.state.value, row.attempt, row.reason) == ("CreateFailed", 2, reason)
+    assert row.message == "the API server said no"
+    assert world.status.summary is not None
+    assert "worker-1: " in world.status.summary.reason
+    assert world.status.summary.reason.endswith("the API server said no")
+    assert [news.reason for news in world.news] == [reason]
+    waits = []
+    for _ in range(3):
+        assert world.again_at is not None
+        waits.append((world.again_at - world.now).total_seconds())
+        world.wait_for_retry()
+    assert waits[0] < waits[1] < waits[2]
+    assert world.row("worker-1").attempt == 5
+    restarts = world.status.restarts
+    assert (restarts.application, restarts.infrastructure) == (0, 0)
+    assert world.status.epoch == 1
+    conflict = [one for one in world.status.conditions if one.type == "NameConflict"]
+    assert [one.message for one in conflict] == (
+        ["worker-1: the API server said no"] if reason == "NameConflict" else []
+    )
+    world.refused.clear()
+    world.wait_for_retry()
+    assert world.states()["worker-1"] == "Running"
+    assert not [one for one in world.status.conditions if one.type == "NameConflict"]
+
+
+def test_a_type_that_is_refused_is_tried_together_and_told_of_by_one_event() -> None:
+    world = World(make_job(ps=0, workers=50, run={}), pods=True).settle()
+    for index in (*range(7, 12), 31):
+        # At different times, so that the pauses of all are different ones.
+        world.wait(0.7).fail(f"worker-{index}").settle()
+    for index in range(5, 40):
+        world.refused[f"worker-{index}"] = "CreateFailed"
+        if index not in (*range(7, 12), 31):
+            world.vanish(f"worker-{index}")
+    world.settle()
+    begin = world.now
+    rounds: dict[timedelta, int] = {}
+    while world.now < begin + timedelta(minutes=20):
+        told, written = len(world.news), world.writes
+        world.wait_for_retry()
+        refused = sum(one.reason == "CreateFailed" for one in world.news[told:])
+        rounds[world.now - begin] = refused
+        assert world.writes - written <= 2
+    assert sum(rounds.values()) < 15
+    assert sum(1 for late in rounds if late > timedelta(minutes=5)) < 5
+    waiting = {row.retry_at for row in world.status.tasks if row.state is TaskState.CREATE_FAILED}
+    assert len(waiting) == 1
+    world.refused.clear()
+    world.wait_for_retry()
+    assert set(world.states().values()) == {"Running"}
+    assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 35
+
+
+def test_two_names_that_are_taken_are_told_of_both() -> None:
+    world = World(make_job(ps=0, workers=2), pods=True)
+    world.refused = {"worker-0": "NameConflict", "worker-1": "NameConflict"}
+    world.settle()
+    assert [news.reason for news in world.news] == ["NameConflict", "NameConflict"]
+
+
+def test_an_attempt_that_was_never_made_is_no_restart() -> None:
+    world = World(make_job(run=QUICK), pods=True)
+    world.refused["worker-1"] = "CreateFailed"
+    world.settle().wait_for_retry().wait_for_retry()
+    world.refused.clear()
+    world.wait_for_retry()
+    assert (world.row("worker-1").attempt, world.row("worker-1").refused) == (4, 3)
+    assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 0
+    world.fail("worker-1").settle()
+    assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 1
+
+
+def test_two_tasks_that_are_refused_are_two_tasks() -> None:
+    uid = Uid("refused-1")
+    seen = [
+        view(name, TaskPhase.FAILED, uid=uid, reason="CreateFailed")
+        for name in ("ps-0", "worker-0")
+    ]
+    decided = plan(make_job(), Status(), Observed(tuple(seen)), START)
+    assert decided.status is not None
+    assert {str(row.name): row.state.value for row in decided.status.tasks} == {
+        "ps-0": "CreateFailed",
+        "worker-0": "CreateFailed",
+        "worker-1": "Pending",
+    }
+
+
+def test_whoever_can_end_by_itself_is_waited_for_however_little_time_it_has() -> None:
+    template = {"spec": {"containers": [{"name": "trainer"}], "terminationGracePeriodSeconds": 0}}
+    each = {"ps": {"template": template}, "worker": {"template": template}}
+    world = World(make_job(run={"psGracePeriodSeconds": 0}, each=each), pods=True).settle()
+    decided = world.succeed("worker-0").settle().wait(10).tick()
+    stops = [one.grace_seconds for one in decided.actions if isinstance(one, StopTask)]
+    assert stops == [1, 1]
+
+
+class TestTheEndOfAJobThatSucceeded:
+    """Its workers end together, each pod is told of later than the other, and has the only log."""
+
+    def world(self) -> World:
+        return World(make_job(workers=2), pods=True).settle().wait(60).succeed("worker-0")
+
+    def test_leaves_workers_the_time_to_end_by_themselves(self) -> None:
+        world = self.world().settle()
+        assert world.status.phase is Phase.SUCCEEDED
+        assert not any(isinstance(one, StopTask) for one in world.done)
+        world.wait(2).succeed("worker-1").settle()
+        assert world.row("worker-1").state.value == "Succeeded"
+        stopped = [str(one.task) for one in world.done if isinstance(one, StopTask)]
+        assert stopped == ["ps-0"]
+
+    def test_waits_for_nobody_longer_than_that(self) -> None:
+        world = self.world().settle()
+        assert world.again_at == world.now + timedelta(seconds=5)
+        world.wait_for_retry()
+        stopped = {str(one.task) for one in world.done if isinstance(one, StopTask)}
+        assert stopped == {"ps-0", "worker-1"}
+        assert world.again_at is None
+
+    def test_waits_for_nobody_where_only_parameter_servers_are_left(self) -> None:
+        world = World(make_job(workers=1), pods=True).settle().succeed("worker-0").settle()
+        assert [str(one.task) for one in world.done if isinstance(one, StopTask)] == ["ps-0"]
+
+    def test_waits_for_nobody_who_was_told_to_stop(self) -> None:
+        world = self.world().delete("worker-1")
+        world.tick()
+        assert [str(one.task) for one in world.done if isinstance(one, StopTask)] == ["ps-0"]
+
+    def test_is_at_once_when_the_clock_was_set_back(self) -> None:
+        world = self.world()
+        world.tick()
+        world.wait(-3600).settle()
+        assert any(isinstance(one, StopTask) for one in world.done)
+
+    def test_is_at_once_when_the_job_has_failed(self) -> None:
+        world = World(make_job(workers=2, run={"backoffLimit": 0}), pods=True).settle()
+        world.fail("worker-0").tick()
+        assert world.status.phase is Phase.FAILED
+        assert any(isinstance(one, StopTask) for one in world.done)
+
+
+class TestALostNode:
+    def test_its_pods_are_given_up_at_once_and_come_back_elsewhere(self) -> None:
+        world = running()
+        uid = world.life("worker-1").uid
+        world.lose_node("worker-1")
+        decided = world.tick()
+        assert decided.actions == (StopTask(task("worker-1"), uid, 0, "its node is lost"),)
+        assert uid not in world.lives
+        world.settle()
+        assert (world.row("worker-1").reason, world.row("worker-1").attempt) == ("NodeLost", 2)
+        assert world.status.restarts.infrastructure == 1
+        assert world.status.epoch == 2
+        world.wait_for_retry()
+        assert world.done[-1] == StartTask(task("worker-1"), 2, 2)
+        assert world.status.epoch == 2
+
+    def test_what_was_told_to_stop_there_is_told_again_without_grace(self) -> None:
+        world = running(each={"ps": {"onFailure": "RestartJob"}})
+        world.fail("ps-0")
+        world.tick()
+        assert world.life("worker-1").deleting
+        uid = world.life("worker-1").uid
+        world.lose_node("worker-1")
+        stops = [one for one in world.tick().actions if isinstance(one, StopTask)]
+        assert StopTask(task("worker-1"), uid, 0, "its node is lost") in stops
+        world.settle().wait_for_retry()
+        assert {row.attempt for row in world.status.tasks} == {2}
+        assert world.status.restarts.infrastructure == 0
+
+    def test_what_somebody_deleted_there_is_one_failure(self) -> None:
+        world = running().delete("worker-1")
+        world.tick()
+        world.lose_node("worker-1").settle().wait_for_retry()
+        assert world.row("worker-1").attempt == 2
+        assert world.status.restarts.infrastructure == 1
+
+    def test_no_task_outlives_its_job_there(self) -> None:
+        world = running()
+        world.lose_node("ps-0").succeed("worker-0")
+        uid = world.life("ps-0").uid
+        decided = world.tick()
+        assert StopTask(task("ps-0"), uid, 0, "its node is lost") in decided.actions
+        world.settle()
+        assert world.status.phase is Phase.SUCCEEDED
+
+    def test_several_tasks_there_are_one_epoch(self) -> None:
+        world = running().lose_node("ps-0").lose_node("worker-1").settle()
+        assert world.status.epoch == 2
+        assert world.status.restarts.infrastructure == 2
+
+    def test_a_task_that_is_ignored_is_given_up_too(self) -> None:
+        world = running(chief=1, each={"worker": {"onFailure": "Ignore"}})
+        uid = world.life("worker-1").uid
+        world.lose_node("worker-1").settle()
+        assert uid not in world.lives
+        assert world.states()["worker-1"] == "Failed"
+        assert world.status.epoch == 2
+
+
+def test_all_workers_is_done_when_the_last_one_is() -> None:
+    world = running(successPolicy="AllWorkers").succeed("worker-0").settle()
+    assert world.status.phase is Phase.RUNNING
+    world.fail("worker-1").settle().wait_for_retry().succeed("worker-1").settle()
+    assert world.status.phase is Phase.SUCCEEDED
+    assert world.status.restarts.application == 1
+
+
+@pytest.mark.parametrize(
+    "chief, done", [(1, "chief-0"), (0, "worker-0")], ids=["chief", "no chief"]
+)
+def test_the_job_is_done_when_whoever_leads_it_is(chief: int, done: str) -> None:
+    world = running(chief=chief).succeed("worker-1").settle()
+    assert world.status.phase is Phase.RUNNING
+    world.succeed(done).settle()
+    assert world.status.phase is Phase.SUCCEEDED
+
+
+def test_a_ps_that_exits_0_is_done_and_one_that_always_runs_is_not() -> None:
+    world = running().succeed("ps-0").settle()
+    assert (world.states()["ps-0"], world.status.epoch) == ("Succeeded", 1)
+    world = running(each={"ps": {"restartPolicy": "Always"}}).succeed("ps-0").settle()
+    assert (world.states()["ps-0"], world.status.epoch) == ("BackOff", 2)

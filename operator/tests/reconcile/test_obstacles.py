@@ -1,0 +1,386 @@
+"""What keeps a job from starting, what its pods wait for, and how a job says so."""
+
+import dataclasses
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from reconcile.world import START, World, make_job, task, view
+
+from capstan_operator.api.names import Uid
+from capstan_operator.api.status import Condition, Phase, Status
+from capstan_operator.errors import Fault
+from capstan_operator.reconcile import invalid
+from capstan_operator.reconcile.actions import NewsType, Plan, StartTask, StopTask
+from capstan_operator.reconcile.observe import Observed, Obstacle, TaskPhase
+from capstan_operator.reconcile.plan import plan
+
+QUICK = {"restartBackoff": {"initialSeconds": 1}}
+
+
+def new(**kwargs: Any) -> World:
+    return World(make_job(run=QUICK, **kwargs), pods=True)
+
+
+def condition(world: World, kind: str) -> Condition | None:
+    found = [one for one in world.status.conditions if one.type == kind]
+    return found[0] if found else None
+
+
+def texts(world: World) -> dict[str, Any]:
+    assert world.status.summary is not None
+    return world.status.summary.model_dump()
+
+
+class TestAnInvalidTemplate:
+    def test_starts_nothing_says_so_once_and_waits(self) -> None:
+        world = new()
+        world.obstacle = Obstacle("TemplateInvalid", "worker: unknown field imag; ps: no")
+        world.settle()
+        assert (world.status.phase, world.status.tasks) == (Phase.INVALID, ())
+        assert world.started == 0
+        said = condition(world, "Invalid")
+        assert said is not None
+        assert (said.status, said.reason) == ("True", "TemplateInvalid")
+        assert said.message == "worker: unknown field imag; ps: no"
+        assert [(one.type, one.reason) for one in world.news] == [
+            (NewsType.WARNING, "TemplateInvalid")
+        ]
+        assert texts(world)["reason"] == said.message
+        writes = world.writes
+        world.wait(100).settle()
+        assert (world.writes, len(world.news)) == (writes, 1)
+
+    def test_that_is_sound_after_all_lets_the_job_begin_then(self) -> None:
+        world = new()
+        world.obstacle = Obstacle("TemplateInvalid", "no")
+        world.settle()
+        assert world.status.start_time is None
+        world.obstacle = None
+        world.wait(50).settle()
+        assert (world.status.phase, world.status.epoch) == (Phase.RUNNING, 1)
+        assert world.status.start_time == START + timedelta(seconds=50)
+        assert condition(world, "Invalid") is None
+
+    def test_touches_nothing_of_a_job_that_runs(self) -> None:
+        world = new().settle()
+        world.obstacle = Obstacle("TemplateInvalid", "no")
+        before = dict(world.lives)
+        world.fail("worker-1").settle()
+        assert set(world.lives) == set(before)
+        assert world.status.restarts.application == 0
+        world.obstacle = None
+        world.settle()
+        assert world.status.restarts.application == 1
+
+    def test_is_nothing_to_a_job_that_is_over(self) -> None:
+        world = new().settle().succeed("worker-0").settle().wait(10).settle()
+        world.obstacle = Obstacle("TemplateInvalid", "no")
+        assert world.decide() == Plan()
+
+
+class TestAnObjectThatIsNoJob:
+    FAULTS = (Fault("spec.replicaSpecs", "is required"), Fault("spec.x", "is no field"))
+
+    def test_is_told_all_its_faults_once(self) -> None:
+        first = invalid.plan(Status(), self.FAULTS, 3, START)
+        assert first.status is not None
+        assert (first.status.phase, first.status.observed_generation) == (Phase.INVALID, 3)
+        (said,) = first.status.conditions
+        assert (said.type, said.status, said.reason) == ("Invalid", "True", "SpecInvalid")
+        assert said.message == "spec.replicaSpecs: is required; spec.x: is no field"
+        assert [news.message for news in first.news] == [said.message]
+        assert first.actions == ()
+        later = START + timedelta(seconds=9)
+        assert invalid.plan(first.status, self.FAULTS, 3, later) == Plan()
+        other = invalid.plan(first.status, self.FAULTS[:1], 4, later)
+        assert other.status is not None
+        assert other.news == ()
+        assert other.status.conditions[0].last_transition_time == START
+
+    def test_stays_as_it_ended(self) -> None:
+        ended = Status(phase=Phase.SUCCEEDED)
+        assert invalid.plan(ended, self.FAULTS, 3, START) == Plan()
+
+    def test_with_very_many_faults_is_told_the_first(self) -> None:
+        faults = [Fault(f"spec.field{index}", "is no field") for index in range(1000)]
+        told = invalid.plan(Status(), faults, 1, START).status
+        assert told is not None
+        assert len(told.conditions[0].message) == 4096
+        assert told.summary is not None
+        assert len(told.summary.reason) == 256
+
+
+class TestANameConflict:
+    def test_starts_nothing_until_it_is_gone(self) -> None:
+        world = new()
+        world.obstacle = Obstacle("NameConflict", "there is a Service digits that is not ours")
+        world.settle()
+        assert world.started == 0
+        assert set(world.states().values()) == {"Pending"}
+        assert world.status.phase is Phase.PENDING
+        said = condition(world, "NameConflict")
+        assert said is not None
+        assert (said.status, said.message) == ("True", "there is a Service digits that is not ours")
+        ready = condition(world, "ClusterReady")
+        assert ready is not None
+        assert (ready.status, ready.reason) == ("False", "NameConflict")
+        assert [(one.type, one.reason) for one in world.news] == [
+            (NewsType.WARNING, "NameConflict")
+        ]
+        world.obstacle = None
+        world.settle()
+        assert world.status.phase is Phase.RUNNING
+        assert condition(world, "NameConflict") is None
+
+    def test_that_comes_later_ends_nothing_and_counts_what_fails(self) -> None:
+        world = new().settle()
+        world.obstacle = Obstacle("NameConflict", "no")
+        world.fail("worker-1").settle()
+        assert world.status.restarts.application == 1
+        assert world.states() == {"ps-0": "Running", "worker-0": "Running", "worker-1": "BackOff"}
+        world.wait(100).settle()
+        assert world.states()["worker-1"] == "BackOff"
+        assert world.life("worker-1").has_ended
+        world.obstacle = None
+        world.settle()
+        assert world.states()["worker-1"] == "Running"
+        assert world.row("worker-1").attempt == 2
+
+
+class TestPodsOfADeletedJob:
+    def old(self, name: str, **fields: Any) -> Any:
+        known = {"attempt": 0, "uid": Uid(f"old-{name}"), "deleting": True, "pod": f"digits-{name}"}
+        return view(name, **(known | fields))
+
+    def test_are_waited_for_never_told_and_never_counted(self) -> None:
+        world = new()
+        for name in ("worker-1", "worker-7"):
+            life = self.old(name)
+            world.lives[life.uid] = life
+        for _ in range(3):
+            decided = world.tick()
+            assert decided.actions == ()
+        ready = condition(world, "ClusterReady")
+        assert ready is not None
+        assert (ready.status, ready.reason) == ("False", "WaitingForOldPods")
+        assert ready.message == (
+            "pods of a deleted job of the same name are not gone yet:"
+            " digits-worker-1, digits-worker-7"
+        )
+        assert [(one.type, one.reason) for one in world.news] == [
+            (NewsType.NORMAL, "WaitingForOldPods")
+        ]
+        assert texts(world)["reason"] == ready.message
+        assert world.row("worker-1").waiting == ""
+        world.vanish("worker-1").tick()
+        assert world.started == 0
+        world.vanish("worker-7").settle()
+        assert world.status.phase is Phase.RUNNING
+        assert world.status.restarts.infrastructure == 0
+        assert {row.attempt for row in world.status.tasks} == {1}
+
+    @pytest.mark.parametrize(
+        "end",
+        [
+            {"phase": TaskPhase.FAILED, "reason": "NodeLost"},
+            {"phase": TaskPhase.FAILED, "exit_code": 1},
+            {"phase": TaskPhase.SUCCEEDED, "exit_code": 0},
+            {"deleting": False},
+        ],
+    )
+    def test_are_so_however_they_are(self, end: dict[str, Any]) -> None:
+        world = new()
+        life = self.old("worker-0", **end)
+        world.lives[life.uid] = life
+        assert world.tick().actions == ()
+        assert world.status.restarts.infrastructure == 0
+
+    def test_of_which_the_lead_alone_knows_are_waited_for_too(self) -> None:
+        seen = Observed((), obstacle=Obstacle("WaitingForOldPods", "Service digits"))
+        decided = plan(make_job(), Status(), seen, START)
+        assert decided.actions == ()
+        assert decided.status is not None
+        (ready,) = decided.status.conditions
+        assert (ready.reason, ready.message) == ("WaitingForOldPods", "Service digits")
+
+
+class TestWhatAPodWaitsFor:
+    def pending(self, world: World, name: str, reason: str, message: str = "", **more: Any) -> None:
+        fields = {"phase": TaskPhase.PENDING, "ready": False, "node": ""}
+        world.change(name, **fields, reason=reason, message=message, **more)
+
+    def test_is_in_its_row_while_it_does(self) -> None:
+        world = new()
+        world.tick()
+        said = 'Back-off pulling image\n "x"'
+        self.pending(world, "worker-1", "ImagePullBackOff", said)
+        world.settle()
+        row = world.row("worker-1")
+        assert row.waiting == 'ImagePullBackOff: Back-off pulling image "x"'
+        assert (row.state.value, row.reason, row.message) == ("Pending", "", "")
+        ready = condition(world, "ClusterReady")
+        assert ready is not None
+        assert ready.message == f"waiting for worker-1; worker-1: {row.waiting}"
+        assert texts(world) == {
+            "ps": "1/1",
+            "workers": "1/2",
+            "restarts": 0,
+            "reason": ready.message,
+        }
+        world.change("worker-1", phase=TaskPhase.RUNNING, ready=True, reason="", message="")
+        world.settle()
+        assert world.row("worker-1").waiting == ""
+        assert texts(world)["reason"] == ""
+
+    @pytest.mark.parametrize("then", ["fail", "delete", "vanish", "over"])
+    def test_is_forgotten_when_it_waits_no_longer(self, then: str) -> None:
+        world = new()
+        world.tick()
+        self.pending(world, "worker-1", "ContainerCreating")
+        world.settle()
+        assert world.row("worker-1").waiting == "ContainerCreating"
+        if then == "over":
+            world.succeed("worker-0")
+        else:
+            getattr(world, then)("worker-1")
+        world.tick()
+        assert world.row("worker-1").waiting == ""
+
+    def test_that_is_very_long_is_cut(self) -> None:
+        world = new()
+        world.tick()
+        self.pending(world, "worker-1", "Unschedulable", "x" * 5000)
+        world.settle()
+        assert len(world.row("worker-1").waiting) == 256
+
+    def test_is_a_place_first(self) -> None:
+        world = new()
+        world.tick()
+        self.pending(world, "worker-1", "Unschedulable", "0/3 nodes", scheduled=False)
+        world.settle()
+        said = condition(world, "PodsScheduled")
+        assert said is not None
+        assert (said.status, said.reason) == ("False", "Unscheduled")
+        assert said.message == "waiting for worker-1; worker-1: Unschedulable: 0/3 nodes"
+        world.wait(5).change(
+            "worker-1", phase=TaskPhase.RUNNING, ready=True, scheduled=True, reason="", message=""
+        )
+        world.settle()
+        said = condition(world, "PodsScheduled")
+        assert said is not None
+        assert (said.status, said.last_transition_time) == ("True", START + timedelta(seconds=5))
+
+    def test_may_be_a_pod_that_is_not_there(self) -> None:
+        world = new().settle().fail("worker-1").settle()
+        said = condition(world, "PodsScheduled")
+        assert said is not None
+        assert (said.status, said.reason) == ("False", "PodsMissing")
+        assert said.message == "waiting for worker-1; worker-1: exit code 1"
+
+    @pytest.mark.parametrize("old", [{}, {"phase": TaskPhase.RUNNING}])
+    def test_may_be_the_pod_that_was_there_before(self, old: dict[str, Any]) -> None:
+        """A finalizer keeps it, or a node that says nothing."""
+        world = new().settle().fail("worker-1").settle()
+        world.change("worker-1", deleting=True, **old)
+        world.wait(5).tick()
+        row = world.row("worker-1")
+        why = "the pod of attempt 1 on node-2 is still being deleted"
+        assert (row.state.value, row.attempt, row.waiting) == ("BackOff", 2, why)
+        for kind in ("PodsScheduled", "ClusterReady"):
+            said = condition(world, kind)
+            assert said is not None
+            assert said.message == f"waiting for worker-1; worker-1: {why}"
+        assert texts(world)["reason"] == f"waiting for worker-1; worker-1: {why}"
+        written = world.writes
+        world.wait(100).tick()
+        assert world.writes == written
+        world.vanish("worker-1").tick()
+        assert (world.life("worker-1").attempt, world.row("worker-1").waiting) == (2, "")
+
+    def test_may_be_the_pod_that_was_to_make_room_in_the_same_pass(self) -> None:
+        world = new().settle().fail("worker-1").settle()
+        world.wait(5)
+        old = world.life("worker-1")
+        world.tick(effects=2)  # it was told to stop, and its successor could not be created
+        world.lives[old.uid] = dataclasses.replace(old, deleting=True)
+        world.tick()
+        row = world.row("worker-1")
+        assert (row.state.value, row.attempt) == ("Pending", 2)
+        assert row.waiting == "the pod of attempt 1 on node-2 is still being deleted"
+
+    def test_may_be_a_process_that_is_slow_to_end(self) -> None:
+        world = World(make_job(run=QUICK, each={"worker": {"onFailure": "RestartJob"}})).settle()
+        world.fail("worker-0").tick()
+        world.tick()
+        world.wait(5).tick()
+        assert world.row("worker-1").waiting == "attempt 1 is still being ended"
+
+
+def test_tasks_that_are_no_pods_are_not_scheduled() -> None:
+    world = World(make_job()).settle()
+    assert [one.type for one in world.status.conditions] == ["ClusterReady"]
+
+
+def test_a_row_says_which_pod_it_is_and_where() -> None:
+    world = new().settle()
+    row = world.row("worker-1")
+    assert (row.pod, row.node) == ("digits-worker-1", "node-2")
+    world.fail("worker-1").settle()
+    row = world.row("worker-1")
+    assert (row.pod, row.node) == ("digits-worker-1", "node-2")
+    assert world.again_at is not None
+    world.now = world.again_at
+    decided = world.tick()
+    assert StartTask(task("worker-1"), 2, 1) in decided.actions
+    assert (world.row("worker-1").pod, world.row("worker-1").node) == ("", "")
+
+
+def test_the_generation_that_was_looked_at_is_told() -> None:
+    world = new()
+    metadata = world.job.metadata.model_copy(update={"generation": 3})
+    world.job = world.job.model_copy(update={"metadata": metadata})
+    world.settle()
+    assert world.status.observed_generation == 3
+    world.succeed("worker-0").settle().wait(10).settle()
+    metadata = metadata.model_copy(update={"generation": 4})
+    world.job = world.job.model_copy(update={"metadata": metadata})
+    world.settle()
+    assert world.status.observed_generation == 4
+    world.obstacle = Obstacle("TemplateInvalid", "no")
+    assert world.decide() == Plan()
+
+
+def test_the_texts_count_a_chief_as_a_worker_and_every_restart() -> None:
+    world = new(chief=1, ps=2, workers=3)
+    assert world.status.summary is None
+    world.settle()
+    assert texts(world) == {"ps": "2/2", "workers": "4/4", "restarts": 0, "reason": ""}
+    world.fail("worker-1").vanish("ps-0").settle()
+    assert texts(world) == {
+        "ps": "1/2",
+        "workers": "3/4",
+        "restarts": 2,
+        "reason": "waiting for ps-0, worker-1; ps-0: Lost: it is gone, and nobody saw it end",
+    }
+    world.wait_for_retry().wait(10).settle().succeed("chief-0").settle()
+    assert texts(world) == {"ps": "2/2", "workers": "4/4", "restarts": 2, "reason": ""}
+    assert not any(isinstance(one, StopTask) and one.task == task("chief-0") for one in world.done)
+
+
+def test_the_texts_of_a_job_that_is_over_count_those_that_did_their_part() -> None:
+    ignored = {"worker": {"onFailure": "Ignore"}}
+    world = new(chief=1, workers=3, each=ignored).settle()
+    world.succeed("worker-2").fail("worker-1").settle()
+    assert (texts(world)["ps"], texts(world)["workers"]) == ("1/1", "2/4")
+    world.succeed("chief-0").tick()
+    for _ in range(2):  # while the ps is being stopped, and then
+        assert (texts(world)["ps"], texts(world)["workers"]) == ("1/1", "3/4")
+        world.settle()
+
+    world = new(workers=4, each={"ps": {"onFailure": "FailJob"}}).settle()
+    world.succeed("worker-2").settle().fail("ps-0").tick()
+    for _ in range(2):
+        assert (world.status.phase, texts(world)["ps"]) == (Phase.FAILED, "0/1")
+        assert texts(world)["workers"] == "1/4"
+        world.settle()

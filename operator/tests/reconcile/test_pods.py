@@ -1,0 +1,252 @@
+"""Whatever happens to pods, in whatever order, seen late, by a controller that crashes: no failure
+is lost or counted twice, no success is lost, and no two lives of a task count."""
+
+import dataclasses
+
+import hypothesis
+import pytest
+from hypothesis import stateful
+from hypothesis import strategies as st
+from reconcile.pods import Cluster, Controller, Pod
+from reconcile.test_convergence import PHASES, SECONDS, any_job, job_of_single_restarts
+from reconcile.world import task
+
+from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.api.spec import OnFailure, RestartPolicy, TrainingJob
+from capstan_operator.api.status import Phase, TaskState
+from capstan_operator.reconcile.actions import Plan
+from capstan_operator.reconcile.observe import Obstacle, TaskPhase
+
+CODES = st.sampled_from([0, 0, 1, 137, 138, 143, None])
+REASONS = st.sampled_from(["", "Error", "OOMKilled", "Evicted"])
+OBSTACLES = st.sampled_from(
+    [None, Obstacle("NameConflict", "x"), Obstacle("WaitingForOldPods", "y")]
+)
+MANY = 80
+
+
+class Pods(stateful.RuleBasedStateMachine):
+    @stateful.initialize(job=st.one_of(job_of_single_restarts, any_job))
+    def begin(self, job: TrainingJob) -> None:
+        self.cluster = Cluster(job)
+        self.controller = Controller(self.cluster)
+        self.recorded: dict[Uid, tuple[TaskName, int]] = {}
+        self.ended_well: set[Uid] = set()
+        self.ended_badly: set[Uid] = set()
+        self.done: set[Uid] = set()
+
+    # What happens in the cluster.
+
+    def a_pod(self, data: st.DataObject, *, ended: bool = False) -> Pod | None:
+        pods = [pod for pod in self.cluster.pods.values() if ended or not pod.view.has_ended]
+        return data.draw(st.sampled_from(pods)) if pods else None
+
+    def on_a_node(self, data: st.DataObject) -> Pod | None:
+        pod = self.a_pod(data)
+        return pod if pod is not None and pod.view.scheduled and not pod.lost else None
+
+    @stateful.rule()
+    def the_job_gets_going(self) -> None:
+        for _ in range(4):
+            self.some_events_arrive(len(self.cluster.events))
+            self.make_a_pass(None)
+            self.pods_get_on()
+
+    @stateful.rule()
+    def pods_get_on(self) -> None:
+        for pod in list(self.cluster.pods.values()):
+            if not (pod.view.has_ended or pod.view.deleting or pod.lost):
+                self.get_on(pod)
+
+    def get_on(self, pod: Pod) -> None:
+        if not pod.view.scheduled:
+            placed = dataclasses.replace(pod.view, scheduled=True, node="n1")
+            self.cluster.put(placed)
+        elif not pod.view.ready:
+            started = pod.view.started_at or self.cluster.now
+            self.cluster.put(
+                dataclasses.replace(
+                    pod.view, phase=TaskPhase.RUNNING, ready=True, started_at=started
+                )
+            )
+
+    @stateful.rule(data=st.data(), code=CODES, reason=REASONS)
+    def a_pod_ends(self, data: st.DataObject, code: int | None, reason: str) -> None:
+        if pod := self.on_a_node(data):
+            self.ends(pod, code, "" if code == 0 else reason)
+
+    def ends(self, pod: Pod, code: int | None, reason: str = "") -> None:
+        well = code == 0 and not pod.view.deleting
+        (self.ended_well if well else self.ended_badly).add(pod.view.uid)
+        deleting = pod.view.deleting
+        self.cluster.end(pod, code, reason)
+        if deleting:
+            self.cluster.remove(pod.view.name)
+
+    @stateful.rule(data=st.data())
+    def a_stranger_deletes_a_pod(self, data: st.DataObject) -> None:
+        if pod := self.a_pod(data, ended=True):
+            if not pod.view.has_ended:
+                self.ended_badly.add(pod.view.uid)
+            self.cluster.delete(pod.view.uid, force=False)
+
+    @stateful.rule(data=st.data())
+    def a_stranger_forces_a_pod_away(self, data: st.DataObject) -> None:
+        if pod := self.a_pod(data, ended=True):
+            self.ended_badly |= {pod.view.uid} - self.ended_well
+            self.cluster.delete(pod.view.uid, force=True)
+
+    @stateful.rule(data=st.data())
+    def a_node_is_lost(self, data: st.DataObject) -> None:
+        if pod := self.on_a_node(data):
+            self.cluster.put(pod.view, lost=True)
+
+    @stateful.rule(data=st.data(), code=CODES, steps=st.none() | st.integers(1, 3))
+    def a_node_is_lost_before_the_end_of_its_pod_is_seen(
+        self, data: st.DataObject, code: int | None, steps: int | None
+    ) -> None:
+        self.the_job_gets_going()
+        if pod := self.on_a_node(data):
+            deleting = pod.view.deleting
+            self.ends(pod, code)
+            if not deleting:
+                self.cluster.put(self.cluster.pods[pod.view.name].view, lost=True)
+        self.the_controller_makes_a_pass(steps)
+
+    @stateful.rule()
+    def nodes_come_back(self) -> None:
+        for pod in [pod for pod in self.cluster.pods.values() if pod.lost]:
+            self.cluster.put(pod.view)
+
+    @stateful.rule(data=st.data())
+    def the_api_refuses_some(self, data: st.DataObject) -> None:
+        names = st.sampled_from([*self.cluster.job.tasks(), task("worker-0")])
+        self.cluster.refusing = frozenset(data.draw(st.sets(names, max_size=2)))
+
+    @stateful.rule(obstacle=OBSTACLES)
+    def something_is_in_the_way(self, obstacle: Obstacle | None) -> None:
+        self.cluster.obstacle = obstacle
+
+    @stateful.rule()
+    def somebody_else_writes_the_job(self) -> None:
+        self.cluster.version += 1
+
+    @stateful.rule(seconds=SECONDS)
+    def time_passes(self, seconds: float) -> None:
+        self.cluster.wait(seconds)
+
+    # What the controller does.
+
+    @stateful.rule(count=st.integers(1, 6))
+    def some_events_arrive(self, count: int) -> None:
+        for event in self.cluster.events[:count]:
+            self.controller.see(event)
+        del self.cluster.events[:count]
+
+    @stateful.rule(steps=st.none() | st.integers(0, 5))
+    def the_controller_makes_a_pass(self, steps: int | None) -> None:
+        """With `steps` it crashes before its next effect, and another one takes over."""
+        if not self.make_a_pass(steps):
+            self.controller = Controller(self.cluster)
+
+    def make_a_pass(self, steps: int | None) -> bool:
+        before = len(self.cluster.written)
+        self.cluster.forced.clear()
+        for number, _ in enumerate(self.controller.steps()):
+            if number == steps:
+                return False
+            self.check_written(before)
+            before = len(self.cluster.written)
+            self.no_success_is_forced_away()
+        self.check_written(before)
+        self.no_success_is_forced_away()
+        return True
+
+    @stateful.rule()
+    def all_comes_to_rest(self) -> None:
+        self.cluster.obstacle, self.cluster.refusing = None, frozenset()
+        for _ in range(MANY):
+            self.some_events_arrive(len(self.cluster.events))
+            decided = self.controller.decide()
+            if self.controller.at_rest(decided) and not self.deletions_get_on():
+                if decided.again_at is None or not self.cluster.status.phase.is_final:
+                    break
+                # Who was given the time to end by itself does not.
+                self.cluster.now = decided.again_at
+            self.make_a_pass(None)
+        assert self.controller.decide() == dataclasses.replace(Plan(), again_at=decided.again_at)
+        self.every_failure_is_counted_once()
+        if self.cluster.status.phase.is_final:
+            assert all(pod.view.has_ended for pod in self.cluster.pods.values()), (
+                "a pod outlives its job"
+            )
+
+    def deletions_get_on(self) -> bool:
+        """Let what is being deleted end, where there is a kubelet. Return whether there was any."""
+        going = [pod for pod in self.cluster.pods.values() if pod.view.deleting and not pod.lost]
+        for pod in going:
+            self.ends(pod, 143)
+        return bool(going)
+
+    # What must hold.
+
+    def no_success_is_forced_away(self) -> None:
+        if not self.cluster.status.phase.is_final:
+            forced = {view.uid for view in self.cluster.forced}
+            assert not forced & self.ended_well - self.done
+
+    def check_written(self, since: int) -> None:
+        for before, after in zip(
+            self.cluster.written[since - 1 :], self.cluster.written[since:], strict=False
+        ):
+            rows = {row.name: row for row in before.tasks}
+            for row in after.tasks:
+                old = rows.get(row.name)
+                if row.uid is not None:
+                    known = self.recorded.setdefault(row.uid, (row.name, row.attempt))
+                    assert known == (row.name, row.attempt)
+                if row.state is TaskState.SUCCEEDED and row.uid is not None:
+                    assert row.uid in self.ended_well
+                    self.done.add(row.uid)
+                if old is not None and row.attempt > old.attempt:
+                    assert row.attempt == old.attempt + 1
+                    self.was_no_success(after.phase, old.uid, row.name)
+            lives = list(self.recorded.values())
+            assert len(lives) == len(set(lives)), "two lives of one attempt counted"
+            assert after.restarts.application >= before.restarts.application
+            assert after.restarts.infrastructure >= before.restarts.infrastructure
+
+    def was_no_success(self, phase: Phase, uid: Uid | None, name: TaskName) -> None:
+        """An end that the API server still shows as a success is not entered as a failure."""
+        pod = self.cluster.pods.get(name)
+        replica = self.cluster.job.replica(name.type)
+        single = replica.on_failure is not OnFailure.RESTART_JOB
+        if pod is None or uid is None or pod.view.uid != uid or not self.restarts_singly():
+            return
+        if single and replica.restart_policy is not RestartPolicy.ALWAYS:
+            assert uid not in self.ended_well
+
+    def restarts_singly(self) -> bool:
+        return all(
+            replica.on_failure is OnFailure.RESTART_TASK
+            and replica.restart_policy is RestartPolicy.ON_FAILURE
+            for _, replica in self.cluster.job.spec.replica_specs.items()
+        )
+
+    def every_failure_is_counted_once(self) -> None:
+        status = self.cluster.status
+        if not self.restarts_singly() or status.phase.is_final:
+            return
+        counted = status.restarts.application + status.restarts.infrastructure
+        there = {pod.view.uid for pod in self.cluster.pods.values()}
+        current = {row.uid for row in status.tasks}
+        over = {life.uid for life in self.cluster.made} - current - self.done
+        assert counted <= len(over), "a failure was counted twice"
+        known = {uid for uid in self.recorded if uid not in current and uid not in self.done}
+        assert counted >= len(known), "a failure was lost"
+        shown = {uid for uid in there & self.ended_badly if uid not in current}
+        assert counted >= len(known | shown), "a failure that is to be seen was lost"
+
+
+TestPods = pytest.mark.timeout(240)(Pods.TestCase)  # many examples on a busy machine
+TestPods.settings = hypothesis.settings(stateful_step_count=25, phases=PHASES)
