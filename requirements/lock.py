@@ -20,6 +20,7 @@ LOCKS = (
     ("examples/digits/requirements.in", "examples/digits/requirements.txt"),
     ("requirements/build.in", "requirements/build.txt"),
     ("requirements/dev.in", "requirements/dev.txt"),
+    ("requirements/testbed.in", "requirements/testbed.txt"),
 )
 
 COMPILE = (

@@ -12,7 +12,7 @@ import psutil
 import capstan_operator
 from capstan_operator.local import process
 
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 45.0
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(capstan_operator.__file__).parents[1])}
 """For a process that imports what these tests test."""

@@ -1,7 +1,7 @@
-"""`python -m capstan_operator` is `capstanctl`."""
+"""`python -m capstan_operator` is the operator; the command for people is `capstanctl`."""
 
 import sys
 
-from capstan_operator.cli import main
+from capstan_operator.app import main
 
 sys.exit(main.main())

@@ -16,9 +16,9 @@ import psutil
 import pytest
 from processes import ENVIRONMENT, is_running, wait_until
 
-from capstan_operator.local import process
+from capstan_operator.local import ports, process
 
-CAPSTANCTL = (sys.executable, "-m", "capstan_operator", "run", "job/job.yaml")
+CAPSTANCTL = (str(Path(sys.executable).with_name("capstanctl")), "run", "job/job.yaml")
 SERVE = "import signal; print('serving', flush=True); signal.pause()"
 REPORT = """
 import json, os
@@ -46,15 +46,19 @@ class Run:
         self.process: subprocess.Popen[str] | None = None
         self.seen: set[int] = set()
 
-    def job(self, policy: str = "{}", **scripts: str) -> None:
-        """Write a job; a script named `ps_1` is that of a ps with one replica."""
+    def job(self, policy: str = "{}", grace: int | None = None, **scripts: str) -> None:
+        """Write a job; a script named `ps_1` is that of a ps with one replica.
+
+        `grace` are the seconds that the templates give their tasks to end.
+        """
+        said = {} if grace is None else {"terminationGracePeriodSeconds": grace}
         (self.folder / "job").mkdir(exist_ok=True)
         specs = {}
         for name, script in scripts.items():
             kind, _, count = name.partition("_")
             (self.folder / "job" / f"{kind}.py").write_text(script)
             trainer = {"name": "trainer", "command": ["python", f"{kind}.py"]}
-            template = {"spec": {"containers": [trainer]}}
+            template = {"spec": {"containers": [trainer], **said}}
             specs[kind] = {"replicas": int(count), "template": template}
         spec = f"{{replicaSpecs: {json.dumps(specs)}, runPolicy: {policy}}}"
         (self.folder / "job" / "job.yaml").write_text(
@@ -79,7 +83,7 @@ class Run:
     def end(self) -> tuple[int, str, str]:
         """Wait for its end; return exit status, standard output, standard error."""
         assert self.process is not None
-        output, errors = self.process.communicate(timeout=30)
+        output, errors = self.process.communicate(timeout=45)
         return self.process.returncode, output, errors
 
     def status(self) -> dict[str, Any]:
@@ -212,21 +216,31 @@ def test_ctrl_c_while_the_servers_end_does_not_undo_a_success(run: Run) -> None:
 def test_a_task_has_the_grace_of_its_template_when_capstanctl_ends(
     run: Run, number: signal.Signals
 ) -> None:
-    deaf = "import signal; signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))\n"
-    run.job(worker_1=deaf + "print('ready', flush=True)\nwhile True: signal.pause()")
-    file = run.folder / "job" / "job.yaml"
-    spec = file.read_text().replace(
-        '"containers"', '"terminationGracePeriodSeconds": 0, "containers"'
+    deaf = (
+        "import signal, time; signal.signal(signal.SIGTERM, lambda *_: None)\n"
+        "print('ready', flush=True); signal.pause()\n"
+        "while True: print('alive', flush=True); time.sleep(0.1)"
     )
-    file.write_text(spec)
+    run.job(grace=0, worker_1=deaf)
     run.start().wait(lambda: run.log("worker-0"))
     assert run.process is not None
     run.process.send_signal(number)
-    run.process.wait(process.GRACE_SECONDS - 1)
+    run.process.wait(45)
     wait_until(lambda: not any(map(is_running, run.seen)), "the end of all processes")
+    # With the grace of who says nothing it would have lived on for so long, by its own clock.
+    assert run.log("worker-0").count("alive") < 10 * (process.GRACE_SECONDS - 1)
+
+
+@pytest.fixture
+def hanging_up() -> Iterator[None]:
+    """What is started hears of SIGHUP, also when these tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("hanging_up")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_that_end_it_leave_nothing_either(run: Run, number: signal.Signals) -> None:
     run.job(worker_1=SERVE)
@@ -253,13 +267,14 @@ def test_nohup_is_respected_and_a_shell_s_background_is_not(run: Run) -> None:
 @pytest.mark.e2e
 def test_a_second_ctrl_c_kills_who_does_not_stop(run: Run) -> None:
     deaf = "import signal; signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))\n"
-    run.job(worker_1=deaf + SERVE.replace("signal.pause()", "[signal.pause() for _ in range(99)]"))
+    heedless = deaf + SERVE.replace("signal.pause()", "[signal.pause() for _ in range(99)]")
+    run.job(grace=3600, worker_1=heedless)
     run.start().wait(lambda: run.log("worker-0"))
     assert run.process is not None
     run.process.send_signal(signal.SIGINT)
     run.wait(lambda: "no" in run.log("worker-0"))
     run.process.send_signal(signal.SIGINT)
-    assert run.process.wait(process.GRACE_SECONDS - 1) == 130
+    assert run.process.wait(45) == 130
     assert not any(map(is_running, run.seen))
 
 
@@ -312,12 +327,13 @@ def test_a_task_that_keeps_failing_ends_the_job_when_the_budget_is_used(run: Run
 def test_a_task_has_what_the_environment_promises(run: Run) -> None:
     show = "import json, os; print(json.dumps([os.getcwd(), dict(os.environ)]))"
     run.job(ps_1=SERVE, worker_1=show)
-    assert run.start("--port", "28400").end()[0] == 0
+    port = next(one for one in range(20_000, 30_000, 2) if all(map(ports.is_free, (one, one + 1))))
+    assert run.start("--port", str(port)).end()[0] == 0
     folder, environment = json.loads(run.log("worker-0"))
     assert folder == str(run.folder / "job")
     assert json.loads(environment["TF_CONFIG"])["cluster"] == {
-        "ps": ["127.0.0.1:28400"],
-        "worker": ["127.0.0.1:28401"],
+        "ps": [f"127.0.0.1:{port}"],
+        "worker": [f"127.0.0.1:{port + 1}"],
     }
     assert environment["CAPSTAN_CHECKPOINT_DIR"] == str(run.state / "checkpoints")
     assert environment["CAPSTAN_PROGRESS_FILE"] == str(run.state / "worker-0.progress.json")
@@ -358,7 +374,7 @@ def test_a_reader_that_goes_away_ends_the_job(run: Run) -> None:
     assert run.process.stdout is not None
     run.process.stdout.close()
     os.kill(run.pid("worker-0"), signal.SIGKILL)
-    assert run.process.wait(30) == 128 + signal.SIGPIPE
+    assert run.process.wait(45) == 128 + signal.SIGPIPE
     assert run.process.stderr is not None
     assert run.process.stderr.read() == ""
     assert run.status()["phase"] == "Suspended"
@@ -377,7 +393,7 @@ def test_a_run_that_never_began_leaves_the_status_of_the_last(run: Run) -> None:
     run.start(output=writer)
     os.close(writer)
     assert run.process is not None
-    assert run.process.wait(30) != 0
+    assert run.process.wait(45) != 0
     assert run.status() in (before, {"phase": "", "tasks": []})
 
 
@@ -400,7 +416,7 @@ def test_on_a_terminal_there_is_a_table(run: Run) -> None:
     assert re.search(r"ps-0 +Running +1 +\d+", read())
     assert run.process is not None
     run.process.send_signal(signal.SIGINT)
-    assert run.process.wait(30) == 130
+    assert run.process.wait(45) == 130
     assert "\x1b[?25h" in (read() and said), "the cursor is not shown again"
     os.close(ours)
 

@@ -47,13 +47,13 @@ def test_two_tasks_are_killed_one_after_the_other_and_come_back(tmp_path: Path) 
     old.parent.mkdir(parents=True)
     old.write_text(json.dumps({"phase": "Succeeded", "tasks": []}))
     os.utime(old, (0, 0))
-    run = [sys.executable, "-m", "capstan_operator", "run", "job.yaml"]
+    run = [str(Path(sys.executable).with_name("capstanctl")), "run", "job.yaml"]
     with subprocess.Popen(
         run, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
     ) as running:
         code, *said = chaos(tmp_path, "--kill", "worker-1@20", "--kill", "ps-0@60")
         (tmp_path / "enough").touch()
-        output, _ = running.communicate(timeout=30)
+        output, _ = running.communicate(timeout=45)
     assert code == "exit 0", said
     assert ["SIGKILL to worker-1" in said[0], "SIGKILL to ps-0" in said[2]] == [True, True]
     assert said[1].endswith("worker-1 is back as attempt 2")

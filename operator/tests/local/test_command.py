@@ -1,5 +1,6 @@
 """A template becomes the command that a user of this machine would type."""
 
+import json
 import os
 import stat
 import subprocess
@@ -10,7 +11,8 @@ import pytest
 
 from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.parse import parse
-from capstan_operator.api.spec import Container, TrainingJob
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.template import Container
 from capstan_operator.local import command
 from capstan_operator.local.process import GRACE_SECONDS
 
@@ -149,6 +151,16 @@ def test_the_grace_of_a_task_is_what_its_template_says(field: str, seconds: floa
 def test_labels_of_pods_have_no_effect_here() -> None:
     labelled = job("{containers: [{name: trainer, command: [a]}]}, metadata: {labels: {a: b}}")
     assert command.ignored(labelled) == ("metadata",)
+
+
+def test_what_only_a_cluster_has_is_named_too() -> None:
+    spec = "{containers: [{name: trainer, command: [a]}]}"
+    one = job(spec).model_dump(mode="json", by_alias=True, exclude_unset=True)
+    one["spec"] |= {
+        "checkpoint": {"path": "/checkpoints", "existingClaim": "shared"},
+        "cluster": {"port": 4000, "domain": "cluster.local"},
+    }
+    assert command.ignored(parse(json.dumps(one))) == ("checkpoint", "cluster.domain")
 
 
 def test_the_trainer_is_the_container_of_that_name() -> None:

@@ -111,7 +111,7 @@ def test_a_second_stop_never_lengthens_the_grace(bench: Bench) -> None:
     deaf = IGNORE_SIGTERM.replace("signal.SIG_IGN", "lambda *_: print('no', flush=True)")
     started = bench.start(deaf)
     wait_until(lambda: "ready" in bench.said())
-    started.stop(0.5)
+    started.stop(3)
     wait_until(lambda: "no" in bench.said())
     started.stop(1000)
     assert wait_for(started).code == 128 + signal.SIGKILL

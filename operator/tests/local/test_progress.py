@@ -92,7 +92,7 @@ def test_a_job_is_where_the_latest_report_says() -> None:
 
 
 @pytest.mark.parametrize(
-    "tasks, teller",
+    "tasks, recorder",
     [
         ("worker-1 ps-0 worker-0", "worker-0"),
         ("ps-0 worker-2 worker-10", "worker-2"),
@@ -101,11 +101,11 @@ def test_a_job_is_where_the_latest_report_says() -> None:
         ("ps-0", "ps-0"),
     ],
 )
-def test_metrics_are_of_the_most_telling_task(tasks: str, teller: str) -> None:
+def test_metrics_are_of_the_most_telling_task(tasks: str, recorder: str) -> None:
     reports = {TaskName.parse(task): report(1, 1, **{task: 1.0}) for task in tasks.split()}
     job = progress.of_job(reports)
     assert job is not None
-    assert job.metrics == {teller: 1.0}
+    assert job.metrics == {recorder: 1.0}
 
 
 def test_metrics_keep_their_order_and_are_of_who_has_some() -> None:

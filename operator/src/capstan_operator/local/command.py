@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from capstan_operator.api.spec import Container, PodTemplate, TrainingJob
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.template import Container, PodModel, PodTemplate
 from capstan_operator.local import interpreter
 from capstan_operator.local.process import GRACE_SECONDS, Command
 
@@ -77,8 +78,12 @@ def complaint(command: Command) -> str | None:
 
 
 def ignored(job: TrainingJob) -> tuple[str, ...]:
-    """Name what the templates say that has no effect on this machine, each once."""
+    """Name what the job says that has no effect on this machine, each once."""
     names: dict[str, None] = {}
+    if job.spec.checkpoint is not None:
+        names["checkpoint"] = None
+    if "domain" in job.spec.cluster.model_fields_set:
+        names["cluster.domain"] = None
     for _, replica in job.spec.replica_specs.items():  # noqa: PERF102 - a model, not a dict
         names |= dict.fromkeys(_ignored(replica.template))
     return tuple(names)
@@ -86,13 +91,21 @@ def ignored(job: TrainingJob) -> tuple[str, ...]:
 
 def _ignored(template: PodTemplate) -> Iterator[str]:
     trainer = template.trainer
-    if trainer.image is not None:
-        yield "image"
-    yield from trainer.model_extra or {}
+    yield from _said(trainer, "name", "command", "args", "env")
     yield from (f"env {one.name}" for one in trainer.env if one.value is None)
     yield from (f"container {one.name}" for one in template.spec.containers if one is not trainer)
-    yield from template.spec.model_extra or {}
-    yield from template.model_extra or {}
+    yield from _said(template.spec, "containers", "terminationGracePeriodSeconds")
+    yield from _said(template, "spec")
+
+
+def _said(part: PodModel, *read: str) -> Iterator[str]:
+    """Yield the fields that a part of a template has and that are not read here."""
+    known = (
+        field.alias or ""
+        for name, field in type(part).model_fields.items()
+        if name in part.model_fields_set
+    )
+    yield from (name for name in (*known, *(part.model_extra or ())) if name not in read)
 
 
 def _base() -> dict[str, str]:

@@ -87,19 +87,13 @@ class Folder:
             return None
 
     def last_words(self, task: str, attempt: int) -> str:
-        """Return the last line of a log that says something, fit to be printed, or nothing.
-
-        What is indented belongs to a line above it, as the node does to the error of a step.
-        """
+        """Return the last line of a log that says something, fit to be printed, or nothing."""
         try:
             with self.log(task, attempt).open("rb") as log:
                 log.seek(max(log.seek(0, os.SEEK_END) - _LAST_WORDS_WITHIN, 0))
-                lines = log.read().decode(errors="replace").splitlines()
+                return words.last_said(log.read().decode(errors="replace"))
         except OSError:
             return ""
-        said = [line for line in map(words.plain, lines) if line.strip()]
-        said = [line for line in said if not line[0].isspace()] or said
-        return said[-1].strip() if said else ""
 
 
 def claim(path: Path) -> Folder:

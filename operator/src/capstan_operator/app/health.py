@@ -1,0 +1,71 @@
+"""/healthz, /readyz and /metrics.
+
+healthz  red when a process must be replaced: its passes hang, or its watches miss what happens. A
+         dead event loop does not answer at all.
+readyz   red until this process leads or could take over at once.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from capstan_operator.app.metrics import CONTENT_TYPE, Metrics
+from capstan_operator.app.queue import WorkQueue
+from capstan_operator.errors import Fault, Invalid
+
+STUCK_SECONDS = 600.0
+
+
+@dataclass(slots=True)
+class Health:
+    """What the process knows of itself; set by those who know."""
+
+    waiting_for: str = "the API server"
+    """Why the process is not ready yet; empty when it is."""
+    unread: str = ""
+    """What it serves, but cannot read, and why: no reason not to be ready for the rest."""
+    stuck: Callable[[], str] = str
+    """Names a watch that no longer tells of changes; empty while all do."""
+
+    def ill(self, queue: WorkQueue) -> str:
+        """Say why the process should be replaced; empty if it should not."""
+        if queue.oldest_seconds > STUCK_SECONDS:
+            return f"a job has been waiting for a pass for {queue.oldest_seconds:.0f} s"
+        return self.stuck()
+
+
+async def serve(
+    host: str, port: int, health: Health, queue: WorkQueue, metrics: Metrics
+) -> Callable[[], Awaitable[None]]:
+    """Serve until what is returned is called.
+
+    Raises errors.Invalid when nobody can listen there.
+    """
+
+    async def healthz(_: web.Request) -> web.Response:
+        why = health.ill(queue)
+        return web.Response(text=why or "ok", status=503 if why else 200)
+
+    async def readyz(_: web.Request) -> web.Response:
+        why = health.waiting_for
+        but = f", but {health.unread}" if health.unread else ""
+        text = f"waiting for {why}" if why else f"ok{but}"
+        return web.Response(text=text, status=503 if why else 200)
+
+    async def scrape(_: web.Request) -> web.Response:
+        return web.Response(body=metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+    app = web.Application()
+    app.add_routes(
+        [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", scrape)]
+    )
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        await runner.cleanup()
+        message = f"cannot listen on {host}:{port}: {error.strerror}; name another"
+        raise Invalid((Fault("--listen", message),)) from error
+    return runner.cleanup

@@ -1,0 +1,144 @@
+"""`python -m capstan_operator`: serve until told to stop. Exit 0 after SIGTERM, 1 when the process
+must be replaced (the Lease is lost, the CRD is gone, a watch is broken for good), 2 for wrong
+arguments. Where the watches do not end in time, it is killed instead; `informer.END_SECONDS` says.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+from capstan_operator.app import health as probes
+from capstan_operator.app import settings as arguments
+from capstan_operator.app.health import Health
+from capstan_operator.app.metrics import Metrics
+from capstan_operator.app.queue import WorkQueue
+from capstan_operator.app.service import Operator, first_of
+from capstan_operator.app.settings import Settings
+from capstan_operator.errors import Invalid
+from capstan_operator.kube import paths
+from capstan_operator.kube.errors import ApiError, NotFound
+from capstan_operator.kube.lease import Lease
+from capstan_operator.kube.rest import Rest
+
+POLL_SECONDS = 2.0
+"""Between looks for the CRD. kopf is started after it: it stays deaf to one that comes later."""
+
+REPLACE = 1
+BAD_INPUT = 2
+
+log = logging.getLogger(__name__)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run to the end; return the exit status."""
+    try:
+        settings = arguments.read(sys.argv[1:] if argv is None else argv)
+        _log_to_stderr(verbose=settings.verbose)
+        return asyncio.run(_serve(settings))
+    except Invalid as invalid:
+        for fault in invalid.faults:
+            print(f"capstan_operator: {fault}", file=sys.stderr)
+        return BAD_INPUT
+
+
+async def _serve(settings: Settings) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def handle_signals() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+
+    handle_signals()
+    queue = WorkQueue(loop.time)
+    metrics, health = Metrics(queue), Health()
+    async with contextlib.AsyncExitStack() as open_until_the_end:
+        keep = open_until_the_end.enter_async_context
+        connect = partial(Rest.connect, settings.kubeconfig, settings.context, metrics.asked)
+        rest = await keep(await connect())
+        # A renewal must not wait its turn behind a thousand pods.
+        lease = _lease(settings, await keep(await connect()))
+        host, port = settings.listen_host, settings.listen_port
+        close = await probes.serve(host, port, health, queue, metrics)
+        open_until_the_end.push_async_callback(close)
+        operator = Operator(settings, rest, queue, metrics, health, handle_signals)
+        await first_of(_lead(rest, lease, operator, metrics, health), stop.wait())
+    return 0 if stop.is_set() else REPLACE
+
+
+async def _lead(
+    rest: Rest, lease: Lease, operator: Operator, metrics: Metrics, health: Health
+) -> None:
+    await _crd(rest, health)
+
+    def waiting(fault: str) -> None:
+        # Who waits for another to go is as ready as can be: it takes over when its time comes.
+        health.waiting_for = f"the Lease: {fault}" if fault else ""
+
+    await lease.acquire(waiting)
+    log.info("leading")
+    metrics.leader.set(1)
+
+    async def act() -> None:
+        # The Lease may have been another's for days. kopf is deaf to a CRD that it has not found.
+        await _crd(rest, health)
+        health.waiting_for = "the first comparison with the cluster"
+        await operator.lead()
+
+    try:
+        await first_of(act(), _hold(lease))
+    finally:
+        await lease.release()
+
+
+def _lease(settings: Settings, rest: Rest) -> Lease:
+    """Of the time after which another may lead, two thirds are for renewing, five tries each."""
+    return Lease(
+        rest,
+        settings.lease_namespace,
+        settings.lease_name,
+        settings.identity,
+        duration=settings.lease_seconds,
+        renew=settings.lease_seconds * 2 / 3,
+        retry=settings.lease_seconds * 2 / 15,
+    )
+
+
+async def _hold(lease: Lease) -> None:
+    """End the process when the Lease is lost: at once, for another may be acting already."""
+    await lease.hold()
+    log.critical("the Lease is lost: this process ends, and another leads")
+    logging.shutdown()
+    os._exit(1)
+
+
+async def _crd(rest: Rest, health: Health) -> None:
+    """Wait for the API server and the CRD."""
+    said = ""
+    while True:
+        try:
+            await rest.get(paths.GROUP_VERSION)
+            return
+        except NotFound:
+            health.waiting_for = "the CRD; kubectl apply -f crds/trainingjobs.capstan.dev.yaml"
+        except ApiError as error:
+            health.waiting_for = f"the API server: {error}"
+        if health.waiting_for != said:
+            said = health.waiting_for
+            log.info("waiting for %s", said)
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _log_to_stderr(*, verbose: bool) -> None:
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    level = logging.DEBUG if verbose else logging.INFO
+    logging.getLogger("capstan_operator").setLevel(level)

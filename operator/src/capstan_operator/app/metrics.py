@@ -1,0 +1,125 @@
+"""What Prometheus is told. Counters of jobs and tasks move when a status was written, only then:
+a pass that is repeated after a crash counts nothing twice.
+"""
+
+from collections import Counter as Tally
+from collections.abc import Iterator
+
+import prometheus_client as prometheus
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
+from capstan_operator.app.queue import WorkQueue
+from capstan_operator.kube.cache import Key
+
+SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+PASS_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)
+CONTENT_TYPE = prometheus.CONTENT_TYPE_LATEST
+
+
+class Metrics(Collector):
+    """All metrics of one operator process, in a registry of its own."""
+
+    def __init__(self, queue: WorkQueue) -> None:
+        registry = self._registry = prometheus.CollectorRegistry()
+        self._queue = queue
+        self._phases: dict[Key, Phase] = {}
+        self._restarts = prometheus.Counter(
+            "capstan_task_restarts", "Attempts of tasks after their first, when decided",
+            ["replica_type", "reason"], registry=registry,
+        )  # fmt: skip
+        self._charged = prometheus.Counter(
+            "capstan_job_restarts", "Restarts charged to a limit of their job",
+            ["limit"], registry=registry,
+        )  # fmt: skip
+        self._finished = prometheus.Counter(
+            "capstan_jobs_finished", "Jobs that came to their end", ["phase"], registry=registry
+        )
+        self._to_running = prometheus.Histogram(
+            "capstan_job_time_to_running_seconds", "From the first pass until all tasks ran",
+            buckets=SECONDS, registry=registry,
+        )  # fmt: skip
+        self._recovery = prometheus.Histogram(
+            "capstan_task_recovery_seconds", "From the end of an attempt until the next one ran",
+            ["replica_type"], buckets=SECONDS, registry=registry,
+        )  # fmt: skip
+        self.pass_seconds = prometheus.Histogram(
+            "capstan_reconcile_seconds", "Time of one pass over one job",
+            ["result"], buckets=PASS_SECONDS, registry=registry,
+        )  # fmt: skip
+        self._api_errors = prometheus.Counter(
+            "capstan_api_errors", "Answers of the API server that were errors; 0 is no answer",
+            ["verb", "resource", "code"], registry=registry,
+        )  # fmt: skip
+        self.repaired = prometheus.Counter(
+            "capstan_resync_repaired", "Jobs of which a comparison found what no watch had told",
+            registry=registry,
+        )  # fmt: skip
+        self.leader = prometheus.Gauge(
+            "capstan_leader", "1 while this process holds the Lease", registry=registry
+        )
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what is read off when somebody asks."""
+        jobs = GaugeMetricFamily("capstan_jobs", "TrainingJobs by phase", labels=["phase"])
+        tally = Tally(self._phases.values())
+        for phase in Phase:
+            jobs.add_metric([phase.value], tally[phase])
+        yield jobs
+        yield GaugeMetricFamily(
+            "capstan_queue_depth", "Jobs that wait for a pass", value=self._queue.depth
+        )
+        yield GaugeMetricFamily(
+            "capstan_queue_oldest_seconds", "For how long the oldest has waited or been worked on",
+            value=self._queue.oldest_seconds,
+        )  # fmt: skip
+
+    def text(self) -> bytes:
+        """Return all in the text format of Prometheus."""
+        return prometheus.generate_latest(self._registry)
+
+    def asked(self, verb: str, resource: str, status: int) -> None:
+        """Count an answer of the API server, if it was an error. For `Rest.connect`."""
+        if status == 0 or status >= 400:
+            self._api_errors.labels(verb, resource, str(status)).inc()
+
+    def seen(self, key: Key, phase: Phase) -> None:
+        """Take the phase that a job has."""
+        self._phases[key] = phase
+
+    def forget(self, key: Key) -> None:
+        """Forget a job that is no more."""
+        self._phases.pop(key, None)
+
+    def written(self, key: Key, before: Status, after: Status) -> None:
+        """Count what one written status says that the one before did not."""
+        self.seen(key, after.phase)
+        if after.phase.is_final and not before.phase.is_final:
+            self._finished.labels(after.phase.value).inc()
+        elif after.phase is Phase.RUNNING and not _has_run(before) and after.start_time:
+            moved = after.last_transition_time or after.start_time
+            self._to_running.observe((moved - after.start_time).total_seconds())
+        for limit in ("application", "infrastructure"):
+            more = getattr(after.restarts, limit) - getattr(before.restarts, limit)
+            self._charged.labels(limit).inc(max(more, 0))
+        rows = {row.name: row for row in before.tasks}
+        for row in after.tasks:
+            if row.name in rows:
+                self._row(rows[row.name], row)
+
+    def _row(self, before: TaskStatus, after: TaskStatus) -> None:
+        kind = after.name.type.value
+        # A start that was refused ran nothing, and is no restart.
+        if after.attempt > before.attempt and after.state is not TaskState.CREATE_FAILED:
+            self._restarts.labels(kind, after.reason or "Error").inc()
+        began = before.started_at is None and after.started_at is not None
+        if began and after.attempt > 1 and after.started_at and after.finished_at:
+            seconds = (after.started_at - after.finished_at).total_seconds()
+            self._recovery.labels(kind).observe(max(seconds, 0.0))
+
+
+def _has_run(before: Status) -> bool:
+    """Whether all tasks had been running at some time."""
+    return before.phase not in (Phase.PENDING, Phase.STARTING)

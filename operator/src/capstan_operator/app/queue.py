@@ -1,0 +1,101 @@
+"""Which jobs are to be looked at: each once, however often it was asked for.
+
+The semantics are those of client-go's rate limited work queue, which all controllers rely on: a key
+that is added again while it waits is one entry; one that is added while it is worked on is worked
+on once more, afterwards and never at the same time; one that fails comes back later and later.
+"""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable
+
+from capstan_operator.kube.cache import Key
+
+FIRST_SECONDS = 0.5
+LONGEST_SECONDS = 60.0
+SPREAD = 0.2
+
+
+class WorkQueue:
+    """For one event loop. `clock` is the loop's time, in seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._waiting: deque[Key] = deque()
+        self._added: dict[Key, float] = {}
+        self._busy: dict[Key, float] = {}
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._failures: dict[Key, int] = {}
+        self._arrived = asyncio.Event()
+
+    @property
+    def depth(self) -> int:
+        """How many keys are to be worked on now."""
+        return len(self._added)
+
+    @property
+    def oldest_seconds(self) -> float:
+        """For how long the oldest key has been waiting or worked on; 0 without any."""
+        since = [*self._added.values(), *self._busy.values()]
+        return self._clock() - min(since) if since else 0.0
+
+    def add(self, key: Key) -> None:
+        """Have a key worked on as soon as possible."""
+        if key in self._added:
+            return
+        self._added[key] = self._clock()
+        if key not in self._busy:
+            self._offer(key)
+
+    def add_after(self, key: Key, seconds: float) -> None:
+        """Have a key worked on then, instead of at the time that was last named for it."""
+        self._forget_timer(key)
+        loop = asyncio.get_running_loop()
+        self._timers[key] = loop.call_later(max(seconds, 0.0), self._ring, key)
+
+    async def get(self) -> Key:
+        """Take the next key; it must be given back by `done` or `failed`. Any number may wait."""
+        while not self._waiting:
+            self._arrived.clear()
+            await self._arrived.wait()
+        key = self._waiting.popleft()
+        self._busy[key] = self._added.pop(key)
+        return key
+
+    def done(self, key: Key, again_seconds: float | None) -> None:
+        """Give back a key that was worked on, with the time after which it is to come again."""
+        self._failures.pop(key, None)
+        self._give_back(key)
+        if again_seconds is None:
+            self._forget_timer(key)
+        else:
+            self.add_after(key, again_seconds)
+
+    def failed(self, key: Key, at_least_seconds: float = 0.0) -> float:
+        """Give back a key that could not be worked on; return the seconds until it comes again."""
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        # Exponents are bounded, for powers overflow after long trouble.
+        backoff = min(FIRST_SECONDS * 2.0 ** min(failures - 1, 16), LONGEST_SECONDS)
+        seconds = max(backoff * random.uniform(1 - SPREAD, 1), at_least_seconds)
+        self._give_back(key)
+        self.add_after(key, seconds)
+        return seconds
+
+    def _ring(self, key: Key) -> None:
+        self._timers.pop(key, None)
+        self.add(key)
+
+    def _give_back(self, key: Key) -> None:
+        del self._busy[key]
+        if key in self._added:
+            self._offer(key)
+
+    def _offer(self, key: Key) -> None:
+        self._waiting.append(key)
+        self._arrived.set()
+
+    def _forget_timer(self, key: Key) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()

@@ -1,0 +1,76 @@
+"""News becomes Events, beside the passes: who tells of something keeps nobody waiting.
+
+Rule 1: at most once. An Event's name follows from the version of the status that it tells of; one
+that cannot be posted is lost, and the status says what it would have said.
+Rule 2: the memory is bounded: where more happens than can be told, the oldest news is lost.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from capstan_operator.kube import events, paths
+from capstan_operator.kube.errors import AlreadyExists, ApiError
+from capstan_operator.kube.rest import Rest
+from capstan_operator.reconcile.actions import Announce
+
+MOST_WAITING = 1000
+
+log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """As client-go's EventRecorder. For one event loop; `instance` names this process in Events."""
+
+    def __init__(self, rest: Rest, clock: Callable[[], datetime], instance: str) -> None:
+        self._rest = rest
+        self._clock = clock
+        self._instance = instance
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._arrived = asyncio.Event()
+
+    def record(self, manifest: Mapping[str, Any], news: Sequence[Announce]) -> None:
+        """Have Events posted about what the status of this object says; returns at once."""
+        metadata = manifest["metadata"]
+        for index, one in enumerate(news):
+            # Every written status has its own version: no event is posted twice.
+            name = f"{metadata['name']}.{int(metadata['resourceVersion']):x}.{index}"
+            event = events.event(
+                manifest, one, name=name, now=self._clock(), instance=self._instance
+            )
+            if len(self._waiting) >= MOST_WAITING:
+                _lost(self._waiting.popleft(), "too many are waiting")
+            self._waiting.append(event)
+            self._arrived.set()
+
+    async def run(self) -> None:
+        """Post what is told until cancelled."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            await self.post()
+
+    async def post(self) -> None:
+        """Post what was told and is not posted yet, in that order."""
+        while self._waiting:
+            event = self._waiting.popleft()
+            try:
+                await self._rest.create(paths.events(event["metadata"]["namespace"]), event)
+            except AlreadyExists:
+                pass
+            except ApiError as error:
+                _lost(event, str(error))
+
+
+def _lost(event: Mapping[str, Any], why: str) -> None:
+    regarding = event["regarding"]
+    log.warning(
+        "%s/%s: event %s is lost: %s",
+        regarding["namespace"],
+        regarding["name"],
+        event["reason"],
+        why,
+    )

@@ -1,0 +1,166 @@
+"""The operator while it leads: workers that make passes, watches and comparisons that wake them."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Any
+
+from capstan_operator.app.answers import LONGEST_AFTER_SECONDS
+from capstan_operator.app.controller import Controller
+from capstan_operator.app.health import Health
+from capstan_operator.app.informer import Informer
+from capstan_operator.app.metrics import Metrics
+from capstan_operator.app.queue import WorkQueue
+from capstan_operator.app.recorder import Recorder
+from capstan_operator.app.resync import Resync
+from capstan_operator.app.settings import Settings
+from capstan_operator.app.watches import Watches
+from capstan_operator.errors import OperatorError
+from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.errors import ApiError, NotFound
+from capstan_operator.kube.nodes import Nodes
+from capstan_operator.kube.rest import Rest
+
+WORKERS = 8
+AGAIN_SECONDS = 2.0
+"""After a comparison that failed; doubled as long as it fails for some namespaces only, for all the
+others are compared with them."""
+LONGEST_AGAIN_SECONDS = 60.0
+
+log = logging.getLogger(__name__)
+
+
+class Operator:
+    """Serves the namespaces of the settings. `lead` may be called once."""
+
+    def __init__(
+        self, settings: Settings, rest: Rest, queue: WorkQueue, metrics: Metrics, health: Health,
+        signals: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Take what the process has; `signals` installs its signal handlers."""
+        cache = Cache()
+        nodes = Nodes(rest, now, settings.node_lost_seconds)
+        self._settings = settings
+        self._rest = rest
+        self._queue = queue
+        self._metrics = metrics
+        self._health = health
+        self._signals = signals
+        self._recorder = Recorder(rest, now, settings.identity)
+        self._controller = Controller(rest, cache, nodes, metrics, self._recorder, now)
+        watches = Watches(settings.namespaces, asyncio.get_running_loop().time)
+        self._resync = Resync(
+            rest, cache, self._controller.preparations, metrics, settings.namespaces, queue.add,
+            watches,
+        )  # fmt: skip
+        self._informer = Informer(
+            cache, queue.add, self._resync.ask, self._controller.preparations.forget, watches
+        )
+        health.stuck = watches.stuck
+
+    async def lead(self) -> None:
+        """Make passes until cancelled. Raises what the operator cannot get over; returns when the
+        API server does not know of TrainingJobs any more.
+        """
+        # The watches come last: when kopf ends, it cancels all tasks that are younger than itself.
+        await first_of(
+            *(self._work() for _ in range(WORKERS)),
+            self._compare_for_ever(),
+            self._recorder.run(),
+            self._informer.watch(self._rest.connection, self._settings.namespaces, self._signals),
+        )
+
+    async def _compare_for_ever(self) -> None:
+        """Return when the API server does not know of TrainingJobs."""
+        failures = 0
+        while True:
+            try:
+                faults = await self._compare_until_done()
+            except NotFound as gone:
+                # kopf never watches a kind that was not there when it started, or was gone since.
+                log.critical(
+                    "the CRD is gone, and this process ends; the next waits for it: %s", gone
+                )
+                return
+            self._health.waiting_for = ""
+            self._tell("; ".join(map(str, faults.values())))
+            seconds = self._settings.resync_seconds
+            if faults:
+                again = AGAIN_SECONDS * 2.0 ** min(failures, 16)
+                seconds = min(seconds, again, LONGEST_AGAIN_SECONDS)
+                seconds = max(seconds, *map(_later, faults.values()))
+            failures = failures + 1 if faults else 0
+            await self._resync.wait(seconds)
+
+    def _tell(self, unread: str) -> None:
+        """Say what cannot be read of what is served, each time that this changes."""
+        if unread and unread != self._health.unread:
+            log.warning("serves the other namespaces, and tries this again: %s", unread)
+        if self._health.unread and not unread:
+            log.info("serves all its namespaces again")
+        self._health.unread = unread
+
+    async def _compare_until_done(self) -> dict[str | None, ApiError]:
+        said = ""
+        while True:
+            try:
+                return await self._resync.compare()
+            except NotFound:
+                raise
+            except ApiError as error:
+                if str(error) != said:
+                    said = str(error)
+                    log.warning("cannot compare with the cluster, and tries again: %s", said)
+                await asyncio.sleep(max(_later(error), AGAIN_SECONDS))
+
+    async def _work(self) -> None:
+        while True:
+            key = await self._queue.get()
+            if self._resync.knows(key.namespace):
+                await self._pass(key)
+            else:
+                # A job would look as if it had no pods. The first comparison wakes it.
+                self._queue.done(key, None)
+
+    async def _pass(self, key: Key) -> None:
+        clock = asyncio.get_running_loop().time
+        started, result = clock(), "ok"
+        try:
+            again = await self._controller.reconcile(key)
+        except OperatorError as error:
+            result = "error"
+            seconds = self._queue.failed(key, _later(error))
+            log.warning("%s/%s: %s; again in %.1f s", *key, error, seconds)
+        except Exception:  # one job that cannot be handled must not stop the others
+            result = "error"
+            seconds = self._queue.failed(key)
+            log.exception("%s/%s: the pass failed; again in %.1f s", *key, seconds)
+        else:
+            self._queue.done(key, again)
+            log.debug("%s/%s: pass done, again in %s s", *key, again)
+        self._metrics.pass_seconds.labels(result).observe(clock() - started)
+
+
+def _later(error: OperatorError) -> float:
+    """Return the seconds that an answer asked to be given, as far as they are given."""
+    said = error.retry_after if isinstance(error, ApiError) else None
+    return min(said or 0.0, LONGEST_AFTER_SECONDS)
+
+
+async def first_of(*coroutines: Coroutine[Any, Any, object]) -> None:
+    """Run all until one ends, then end the others. Raises what that one raised."""
+    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def now() -> datetime:
+    """Return the time, aware."""
+    return datetime.now(UTC)

@@ -1,0 +1,100 @@
+"""The command line of the operator, as values."""
+
+import argparse
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from capstan_operator.errors import Fault, Invalid
+
+DEFAULT_NAMESPACE = "default"
+LONGEST_SECONDS = 366 * 86400
+"""Of any flag: a year is for ever, and can be added to any date."""
+IN_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How one operator process runs. `namespaces` empty means all of the cluster."""
+
+    kubeconfig: str | None
+    context: str | None
+    namespaces: tuple[str, ...]
+    lease_namespace: str
+    lease_name: str
+    lease_seconds: float
+    listen_host: str
+    listen_port: int
+    node_lost_seconds: float
+    resync_seconds: float
+    verbose: bool
+    identity: str
+
+
+def read(arguments: Sequence[str]) -> Settings:
+    """Read the arguments of `python -m capstan_operator`.
+
+    Raises errors.Invalid for values that cannot be; exits as argparse does for unknown flags.
+    """
+    said = _parser().parse_args(arguments)
+    host, colon, port = said.listen.rpartition(":")
+    if not (colon and port.isdecimal() and int(port) <= 65535):
+        message = f"must be HOST:PORT, such as 0.0.0.0:8080, not {said.listen!r}"
+        raise Invalid((Fault("--listen", message),))
+    for flag in ("lease_duration", "node_lost_seconds", "resync_seconds"):
+        seconds = getattr(said, flag)
+        if not 0 < seconds <= LONGEST_SECONDS:  # false of nan, too
+            message = f"must be more than 0 and at most {LONGEST_SECONDS} seconds, not {seconds:g}"
+            raise Invalid((Fault(f"--{flag.replace('_', '-')}", message),))
+    return Settings(
+        kubeconfig=said.kubeconfig,
+        context=said.context,
+        namespaces=tuple(dict.fromkeys(said.namespace)),
+        lease_namespace=said.lease_namespace or _own_namespace(said.namespace),
+        lease_name=said.lease_name,
+        lease_seconds=said.lease_duration,
+        listen_host=host.strip("[]") or "0.0.0.0",
+        listen_port=int(port),
+        node_lost_seconds=said.node_lost_seconds,
+        resync_seconds=said.resync_seconds,
+        verbose=said.verbose,
+        # Two processes on one machine must differ, and so must two lives of one pod.
+        identity=f"{socket.gethostname()}_{os.getpid()}_{os.urandom(4).hex()}",
+    )
+
+
+def _own_namespace(served: Sequence[str]) -> str:
+    """Return where the Lease is when nobody says: with us, else with the jobs."""
+    if IN_POD_NAMESPACE.is_file():
+        return IN_POD_NAMESPACE.read_text(encoding="utf-8").strip()
+    return served[0] if served else DEFAULT_NAMESPACE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m capstan_operator",
+        description="Turn TrainingJobs into pods, and restart what fails.",
+    )
+    add = parser.add_argument
+    add("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, or in a pod"
+        " its service account")  # fmt: skip
+    add("--context", metavar="NAME", help="of the kubeconfig; default: its current context")
+    add("--namespace", metavar="NAME", action="append", default=[],
+        help="serve only this namespace; may be given several times")  # fmt: skip
+    add("--lease-namespace", metavar="NAME",
+        help="where the Lease of the leader is; default: the pod's own namespace, else the first"
+        " one served")  # fmt: skip
+    add("--lease-name", metavar="NAME", default="capstan-operator")
+    add("--lease-duration", metavar="SECONDS", type=float, default=15.0,
+        help="after which another process may lead (default: %(default)g)")  # fmt: skip
+    add("--listen", metavar="HOST:PORT", default="0.0.0.0:8080",
+        help="where /healthz, /readyz and /metrics are (default: %(default)s)")  # fmt: skip
+    add("--node-lost-seconds", metavar="SECONDS", type=float, default=300.0,
+        help="a node that is not ready for longer is lost, with its pods"
+        " (default: %(default)g)")  # fmt: skip
+    add("--resync-seconds", metavar="SECONDS", type=float, default=300.0,
+        help="between two full comparisons with the cluster (default: %(default)g)")  # fmt: skip
+    add("--verbose", action="store_true", help="log every pass")
+    return parser

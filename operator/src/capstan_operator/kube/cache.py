@@ -1,0 +1,287 @@
+"""What was last seen of jobs and pods, by whatever way it was seen.
+
+A watch is late and may lose a deletion; an answer to a POST overtakes it; a LIST is true of one
+moment. Kubernetes orders all of these by resource version, an integer that grows with every change
+of any object (KEP-5504), and that alone decides here:
+
+Rule 1: what is known of a name gives way to what is newer, and to nothing else.
+Rule 2: a deletion leaves the version it happened at. What is not newer cannot revive that UID.
+Rule 3: a LIST is complete. What is not in it and not newer than it is gone, and what comes later
+    but is not newer than it tells of objects that are gone. What is in it is there, whatever was
+    said before: an API server that does not know the kind yet also says that there is no such job.
+
+So in any order of delivery, twice or late, a LIST leaves the cache as the server was, or newer.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from capstan_operator.api import names
+from capstan_operator.kube import fields
+
+Manifest = dict[str, Any]
+
+MAX_TOMBSTONES = 10_000
+"""Deletions remembered, of pods and of jobs. A guess: more than can be late. If one is forgotten
+too early, the next LIST repairs it."""
+
+_POD_METADATA = (
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "ownerReferences",
+)
+_POD_SPEC = ("nodeName", "hostname")
+
+
+class Key(NamedTuple):
+    """A job, or the job that a pod says it is of."""
+
+    namespace: str
+    name: str
+
+
+class Cache:
+    """Jobs, and the pods that carry a job's label, thinned out. Not thread-safe.
+
+    What is handed out is shared: do not change it.
+    """
+
+    def __init__(self) -> None:
+        self._jobs = _Table()
+        self._pods = _Table()
+        self._by_job: dict[Key, dict[str, Manifest]] = {}
+        self._remains: dict[Key, dict[str, Manifest]] = {}
+
+    def jobs(self) -> list[Key]:
+        """Return the keys of all jobs."""
+        return list(self._jobs.rows)
+
+    def job(self, key: Key) -> Manifest | None:
+        return self._jobs.rows.get(key)
+
+    def pods(self, key: Key) -> list[Manifest]:
+        """Return the pods that carry a job's name as label, whoever owns them."""
+        return list(self._by_job.get(key, {}).values())
+
+    def remains(self, key: Key) -> list[Manifest]:
+        """Return what was last seen of pods of a job that are gone, and whose name is free.
+
+        A deletion is often told together with how the pod had ended, and instead of it.
+        """
+        return list(self._remains.get(key, {}).values())
+
+    def job_event(self, kind: str | None, job: Manifest) -> Key:
+        """Take a job as a watch or an answer tells of it; `kind` is DELETED, or anything else."""
+        key = _key(job)
+        self._jobs.tell(kind, unmanaged(job))
+        if self.job(key) is None:
+            self._remains.pop(key, None)
+        return key
+
+    def pod_event(self, kind: str | None, pod: Manifest) -> Key | None:
+        """Take a pod as a watch or an answer tells of it; `kind` is DELETED, or anything else.
+
+        Returns the job to look at; None when that is no news, or the pod is of no job. A pod whose
+        label has changed moves at once, and its former job is not named.
+        """
+        told = self._thinned(pod)
+        change = self._pods.tell(kind, told)
+        if change is None:
+            return None
+        self._index(change)
+        if change.now is None:
+            self._keep(told)
+        return _job_key(change.now or change.before)
+
+    def replace_jobs(
+        self, items: Iterable[Manifest], resource_version: str, namespace: str | None
+    ) -> set[Key]:
+        """Take a consistent LIST of a namespace, None for all; return the jobs that changed."""
+        jobs = [unmanaged(job) for job in items]
+        changes = self._jobs.replace(jobs, int(resource_version), namespace)
+        for gone in self._remains.keys() - self._jobs.rows.keys():
+            del self._remains[gone]
+        return {_key(one) for change in changes for one in change if one is not None}
+
+    def replace_pods(
+        self, items: Iterable[Manifest], resource_version: str, namespace: str | None
+    ) -> set[Key]:
+        """Take a consistent LIST of a namespace, None for all; return the jobs it has news of."""
+        thinned = [self._thinned(pod) for pod in items]
+        changes = self._pods.replace(thinned, int(resource_version), namespace)
+        for change in changes:
+            self._index(change)
+        keys = {_job_key(one) for change in changes for one in change}
+        return {key for key in keys if key is not None}
+
+    def forget(self, key: Key, uid: str) -> None:
+        """Drop a pod of a job that the API, asked for it, no longer has. It never comes back."""
+        for pod in self.pods(key):
+            if pod["metadata"]["uid"] == uid:
+                self._pods.forget(_key(pod), uid)
+                self._index(_Change(pod, None))
+
+    def _thinned(self, pod: Manifest) -> Manifest:
+        """Thin a pod out; its grace period counts from when its deletion was first asked for.
+
+        Who asks again, for less, moves the deletion to as early as now. A kubelet that has ended
+        a pod asks for no grace at all: from that alone the pod would have ended before it was told.
+        """
+        thinned = thin(pod)
+        known = self._pods.rows.get(_key(pod))
+        if known is not None and known["metadata"]["uid"] == pod["metadata"]["uid"]:
+            first, due = _first_asked(known), fields.due(thinned)
+            if first is not None and due is not None:
+                seconds = int((due - first).total_seconds())
+                thinned["metadata"]["deletionGracePeriodSeconds"] = max(seconds, 0)
+        return thinned
+
+    def _index(self, change: "_Change") -> None:
+        before, now = _job_key(change.before), _job_key(change.now)
+        if before is not None and change.before is not None:
+            pods = self._by_job[before]
+            del pods[_name(change.before)]
+            if not pods:
+                del self._by_job[before]
+            if change.now is None:
+                self._keep(change.before)
+        if now is not None and change.now is not None:
+            self._by_job.setdefault(now, {})[_name(change.now)] = change.now
+            self._remains.get(now, {}).pop(_name(change.now), None)
+
+    def _keep(self, gone: Manifest) -> None:
+        """Of a deleted job nothing is kept: nobody would ever drop it."""
+        key = _job_key(gone)
+        if key is not None and self.job(key) is not None:
+            self._remains.setdefault(key, {})[_name(gone)] = gone
+
+
+def thin(pod: Mapping[str, Any]) -> Manifest:
+    """Keep of a pod what `pods.view` reads: thousands of them are held in memory.
+
+    What is thin already stays as it is.
+    """
+    spec = pod.get("spec") or {}
+    kept: Manifest = {name: spec[name] for name in _POD_SPEC if name in spec}
+    for name in ("containers", "initContainers"):
+        # Names tell the trainer from its sidecars; the status has them in an order of its own.
+        kept[name] = [
+            {field: one[field] for field in ("name", "restartPolicy") if field in one}
+            for one in spec.get(name) or []
+        ]
+    metadata = {name: pod["metadata"][name] for name in _POD_METADATA if name in pod["metadata"]}
+    return {"metadata": metadata, "spec": kept, "status": pod.get("status") or {}}
+
+
+def _first_asked(pod: Manifest) -> datetime | None:
+    due = fields.due(pod)
+    grace = timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+    return None if due is None else due - grace
+
+
+def unmanaged(job: Manifest) -> Manifest:
+    """Keep all of a job but the list of who manages which field, which may be as long again."""
+    metadata = {name: kept for name, kept in job["metadata"].items() if name != "managedFields"}
+    return job | {"metadata": metadata}
+
+
+class _Change(NamedTuple):
+    before: Manifest | None
+    now: Manifest | None
+
+
+class _Table:
+    """Objects of one resource by namespace and name, under the three rules."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Key, Manifest] = {}
+        self._deleted: dict[str, float] = {}
+        self._listed: dict[str | None, int] = {}
+
+    def tell(self, kind: str | None, found: Manifest) -> _Change | None:
+        """Take what is told of one object; None when that is nothing new."""
+        key, uid, version = _key(found), found["metadata"]["uid"], _version(found)
+        known = self.rows.get(key)
+        if kind == "DELETED":
+            self._bury(uid, version)
+            if known is None or known["metadata"]["uid"] != uid or _version(known) > version:
+                return None
+            del self.rows[key]
+            return _Change(known, None)
+        if known is None and version <= self._floor(key.namespace):
+            return None
+        return self._take(found)
+
+    def _take(self, found: Manifest) -> _Change | None:
+        """Take an object if it is newer than what is known of it, and not of a deleted UID."""
+        key, uid, version = _key(found), found["metadata"]["uid"], _version(found)
+        known = self.rows.get(key)
+        if version <= self._deleted.get(uid, -1):
+            return None
+        if known is not None and version <= _version(known):
+            return None
+        if known is not None and known["metadata"]["uid"] != uid:
+            self._bury(known["metadata"]["uid"], version)
+        self.rows[key] = found
+        return _Change(known, found)
+
+    def replace(
+        self, items: Iterable[Manifest], version: int, namespace: str | None
+    ) -> list[_Change]:
+        """Take a LIST at this version."""
+        listed = {item["metadata"]["uid"]: item for item in items}
+        for uid in listed.keys() & self._deleted.keys():
+            if self._deleted[uid] <= version:
+                del self._deleted[uid]
+        changes = []
+        for item in listed.values():
+            is_late = version < self._floor(item["metadata"]["namespace"])
+            change = self.tell(None, item) if is_late else self._take(item)
+            changes += [change] if change else []
+        for key, row in list(self.rows.items()):
+            is_listed = row["metadata"]["uid"] in listed
+            in_scope = namespace is None or key.namespace == namespace
+            if in_scope and not is_listed and _version(row) <= version:
+                changes.append(_Change(self.rows.pop(key), None))
+        self._listed[namespace] = max(version, self._listed.get(namespace, -1))
+        return changes
+
+    def forget(self, key: Key, uid: str) -> None:
+        """Drop one object for good."""
+        self._bury(uid, math.inf)
+        del self.rows[key]
+
+    def _bury(self, uid: str, version: float) -> None:
+        self._deleted[uid] = max(version, self._deleted.pop(uid, -1))
+        if len(self._deleted) > MAX_TOMBSTONES:
+            del self._deleted[next(iter(self._deleted))]
+
+    def _floor(self, namespace: str) -> int:
+        return max(self._listed.get(None, -1), self._listed.get(namespace, -1))
+
+
+def _key(found: Manifest) -> Key:
+    return Key(found["metadata"]["namespace"], found["metadata"]["name"])
+
+
+def _name(found: Manifest) -> str:
+    return str(found["metadata"]["name"])
+
+
+def _version(found: Manifest) -> int:
+    return int(found["metadata"]["resourceVersion"])
+
+
+def _job_key(pod: Manifest | None) -> Key | None:
+    if pod is None:
+        return None
+    name = (pod["metadata"].get("labels") or {}).get(names.LABEL_JOB_NAME)
+    return None if name is None else Key(pod["metadata"]["namespace"], name)

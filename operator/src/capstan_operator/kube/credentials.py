@@ -1,0 +1,228 @@
+"""Where the API server is, and who we are to it: from a kubeconfig or the pod's service account."""
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import os
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+from kubernetes.aio import config
+from kubernetes.aio.client import Configuration
+
+from capstan_operator.errors import Fault, Invalid
+
+REREAD_SECONDS = 60.0
+"""How old a token may be before it is read again. Kubelets replace one long before it expires."""
+CONNECTION_SECONDS = 600.0
+"""How long a `Connection` may be used: what it holds does not renew itself."""
+
+_TOKEN = "BearerToken"  # the configuration's name for the whole Authorization header
+_BROKEN = (config.ConfigException, yaml.YAMLError, OSError, ValueError)
+_MISSHAPEN = (AttributeError, LookupError, TypeError)
+"""What the loader raises for a kubeconfig whose YAML is something else than a kubeconfig."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """All that another client needs to speak to the same server as the same user.
+
+    `scheme` and `token` make the Authorization header. After `expiration`, ask for a new one.
+    """
+
+    server: str
+    ca_path: str | None
+    insecure: bool
+    scheme: str | None
+    token: str | None
+    certificate_path: str | None
+    private_key_path: str | None
+    proxy_url: str | None
+    expiration: datetime
+
+
+class Credentials:
+    """The resolved configuration; its token is read again as it rotates.
+
+    Certificates are read once: when they were renewed, the process must start anew.
+    """
+
+    def __init__(self, configuration: Any, read: Callable[[bool], Awaitable[None]]) -> None:
+        """Wrap a configuration; `read` fills it in again, with True even what seems valid."""
+        self.configuration = configuration
+        self._read = read
+        self._read_at = time.monotonic()
+        self._reading = asyncio.Lock()
+
+    @classmethod
+    async def load(cls, kubeconfig: str | None, context: str | None) -> Self:
+        """Resolve, in this order: the kubeconfig, $KUBECONFIG, the service account of the pod that
+        this runs in, ~/.kube/config. Runs the kubeconfig's exec plugin, if it has one.
+
+        Raises errors.Invalid for a configuration that is missing, broken or not supported.
+        """
+        configuration = Configuration()
+        paths = kubeconfig or os.environ.get("KUBECONFIG")
+        if not paths and os.environ.get("KUBERNETES_SERVICE_HOST"):
+            read = _of_service_account(configuration, context)
+        else:
+            paths = paths or str(Path.home() / ".kube" / "config")
+            read = await _of_kubeconfig(configuration, paths, context)
+        configuration.proxy = configuration.proxy or _proxy_of_environment(configuration.host)
+        # Else it looks for a proxy, and into ~/.netrc, anew for every request and in a thread.
+        configuration.client_session_kwargs = {"trust_env": False}
+        return cls(configuration, read)
+
+    async def authorization(self) -> str | None:
+        """Return the Authorization header; None when a certificate or nothing says who we are."""
+        if time.monotonic() >= self._read_at + REREAD_SECONDS:
+            await self._reread(insist=False)
+        return self._token()
+
+    async def renew(self) -> bool:
+        """Read the token again because the API refused it; say whether it is another one now."""
+        before = self._token()
+        await self._reread(insist=True)
+        return self._token() != before
+
+    async def connection(self) -> Connection:
+        """Return what is valid now, for `CONNECTION_SECONDS`."""
+        scheme, _, token = (await self.authorization() or "").partition(" ")
+        resolved = self.configuration
+        return Connection(
+            server=resolved.host,
+            ca_path=resolved.ssl_ca_cert,
+            insecure=not resolved.verify_ssl,
+            scheme=scheme or None,
+            token=token or None,
+            certificate_path=resolved.cert_file,
+            private_key_path=resolved.key_file,
+            proxy_url=resolved.proxy,
+            expiration=datetime.now(UTC) + timedelta(seconds=CONNECTION_SECONDS),
+        )
+
+    def _token(self) -> str | None:
+        token: str | None = self.configuration.api_key.get(_TOKEN)
+        return None if token is None else token.strip()
+
+    async def _reread(self, *, insist: bool) -> None:
+        """Many requests may ask at once: the first reads. A source that is broken for now leaves
+        the old token, and it is up to the API to refuse that.
+        """
+        before = self._read_at
+        async with self._reading:
+            if self._read_at != before:
+                return
+            try:
+                await self._read(insist)
+            except (*_BROKEN, *_MISSHAPEN) as error:
+                _log.warning("the token could not be read again, the old one is kept: %s", error)
+            self._read_at = time.monotonic()
+
+
+def _of_service_account(
+    configuration: Any, context: str | None
+) -> Callable[[bool], Awaitable[None]]:
+    if context is not None:
+        fault = f"no context {context!r} without a kubeconfig; give --kubeconfig or leave it out"
+        raise Invalid((Fault("--context", fault),))
+
+    async def read(_insist: bool) -> None:
+        config.load_incluster_config(configuration, try_refresh_token=False)
+
+    try:
+        config.load_incluster_config(configuration, try_refresh_token=False)
+    except _BROKEN as error:
+        fault = (
+            f"the service account of this pod cannot be used: {error}; mount its token "
+            "(automountServiceAccountToken: true) or give a kubeconfig"
+        )
+        raise Invalid((Fault("--kubeconfig", fault),)) from error
+    return read
+
+
+async def _of_kubeconfig(
+    configuration: Any, paths: str, context: str | None
+) -> Callable[[bool], Awaitable[None]]:
+    if not _exist(paths):
+        fault = f"there is no file {paths}; name a kubeconfig, or run in a pod of the cluster"
+        raise Invalid((Fault("--kubeconfig", fault),))
+    try:
+        loader: Any = await config.load_kube_config(
+            config_file=paths,
+            context=context,
+            client_configuration=configuration,
+            persist_config=False,
+        )
+    except (*_BROKEN, *_MISSHAPEN) as error:
+        # The loader's messages may quote whole users, with their secrets: always in braces.
+        why = str(error).partition("{")[0].strip()
+        if isinstance(error, _MISSHAPEN):
+            why = "it has not the shape of a kubeconfig"
+        raise Invalid((_unusable(paths, why),)) from None
+    user = getattr(loader, "_user", None)
+    has_plugin = user is not None and "exec" in user
+    _check(configuration, loader, paths, has_plugin=has_plugin)
+
+    async def read(insist: bool) -> None:
+        if has_plugin and insist:
+            # Else the loader keeps what the plugin said until that says it has expired.
+            vars(loader).pop("exec_plugin_expiry", None)
+        if not has_plugin or insist or hasattr(loader, "exec_plugin_expiry"):
+            await loader.load_and_set(configuration)
+
+    return read
+
+
+def _proxy_of_environment(server: str) -> str | None:
+    """Return what HTTPS_PROXY and NO_PROXY, in either case, say of this server, as for kubectl."""
+    url, said = urllib.parse.urlsplit(server), urllib.request.getproxies()
+    if url.hostname is None or urllib.request.proxy_bypass(url.hostname):
+        return None
+    if _is_in(url.hostname, said.get("no", "")):
+        return None
+    return said.get(url.scheme)
+
+
+def _is_in(host: str, networks: str) -> bool:
+    """Say whether a host is an address in one of these networks, as 10.96.0.0/12: in a pod the API
+    server is an address.
+    """
+    with contextlib.suppress(ValueError):
+        address = ipaddress.ip_address(host)
+        for word in networks.split(","):
+            with contextlib.suppress(ValueError):
+                if address in ipaddress.ip_network(word.strip(), strict=False):
+                    return True
+    return False
+
+
+def _exist(paths: str) -> bool:
+    """Say whether one of the files exists: like PATH, $KUBECONFIG may name several."""
+    return any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep) if path)
+
+
+def _check(configuration: Any, loader: Any, paths: str, *, has_plugin: bool) -> None:
+    """Find what the loader lets pass although nothing would work."""
+    if "host" not in vars(loader):
+        raise Invalid((_unusable(paths, "its cluster has no `server`"),))
+    if configuration.tls_server_name:
+        raise Invalid((_unusable(paths, "`tls-server-name` is not supported"),))
+    if has_plugin and not configuration.api_key and not configuration.cert_file:
+        why = "its exec plugin gave no credentials; run the plugin by hand to see why"
+        raise Invalid((_unusable(paths, why),))
+
+
+def _unusable(paths: str, why: str) -> Fault:
+    message = f"{paths} cannot be used: {why}; try it with `kubectl --kubeconfig {paths} version`"
+    return Fault("--kubeconfig", message)

@@ -1,0 +1,168 @@
+"""One operator acts at a time: a Lease that is taken, held, and given back.
+
+Rule 1: no clock of another machine is trusted. A Lease is free when *this* process has seen it
+    unchanged for as long as its holder asked for; the times in it are for people to read.
+Rule 2: a renewal counts from when it was sent. Who could not renew for `renew` seconds has lost,
+    also when the API merely hangs; others wait for `duration`, which is longer. So two never hold
+    it at once, as long as their clocks run at about the same speed.
+"""
+
+import asyncio
+import logging
+import math
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from capstan_operator.kube import errors, paths
+from capstan_operator.kube.events import micro_time
+from capstan_operator.kube.rest import Manifest, Rest
+
+_log = logging.getLogger(__name__)
+
+
+class Lease:
+    """A named Lease (coordination.k8s.io/v1) for one identity; acquire, hold, release, in order.
+
+    Give it a `Rest` of its own: a renewal must not wait its turn behind other requests.
+    `identity` must be another one in every process, a pod's name for instance. All times are in
+    seconds; `duration` is written as a whole number.
+    """
+
+    def __init__(
+        self,
+        rest: Rest,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        duration: float = 15,
+        renew: float = 10,
+        retry: float = 2,
+    ) -> None:
+        """Raises ValueError for times at which two could hold it, or nobody could."""
+        if not duration > renew > retry > 0:
+            raise ValueError(
+                f"a Lease needs duration > renew > retry > 0, got {duration}, {renew}, {retry}"
+            )
+        self._rest = rest
+        self._namespace = namespace
+        self._name = name
+        self._identity = identity
+        self._duration = duration
+        self._renew = renew
+        self._retry = retry
+        self._path = paths.lease(namespace, name)
+        self._seen = ""
+        self._seen_at = 0.0
+        self._holder = ""
+        self._theirs_until = 0.0
+        self._renewed_at = 0.0
+        self._said = ""
+
+    async def acquire(self, told: Callable[[str], None]) -> None:
+        """Return when this process holds the Lease. Goes on through every fault of the API.
+
+        After each try `told` is given the fault; nothing when there was none, and it is another's.
+        """
+        while True:
+            taken = await self._try(self._renew)
+            told(self._said)
+            if taken:
+                return
+            await asyncio.sleep(self._pause())
+
+    async def hold(self) -> None:
+        """Renew, and return when the Lease is lost: at the latest `renew` seconds after the last
+        renewal was sent. The caller must then stop acting at once, best by ending the process.
+        """
+        while True:
+            await asyncio.sleep(min(self._retry, max(0.0, self._left())))
+            left = self._left()
+            if left <= 0:
+                _log.error("the lease %s could not be renewed for %g s", self._path, self._renew)
+                return
+            if not await self._try(left) and self._holder not in ("", self._identity):
+                _log.error("the lease %s was taken by %s", self._path, self._holder)
+                return
+
+    async def release(self) -> None:
+        """Let go of it if it is ours, so that another need not wait; gives up after `retry`."""
+        try:
+            async with asyncio.timeout(self._retry):
+                lease = await self._rest.get(self._path)
+                if lease["spec"].get("holderIdentity") == self._identity:
+                    lease["spec"] |= {
+                        "holderIdentity": "",
+                        "renewTime": micro_time(datetime.now(UTC)),
+                    }
+                    await self._rest.replace(self._path, lease)
+        except (errors.ApiError, TimeoutError) as error:
+            _log.info("the lease %s was not released, it will run out: %s", self._path, error)
+
+    def _pause(self) -> float:
+        """Return the seconds until the next try: not longer than the Lease is another's."""
+        pause = self._retry * random.uniform(1, 1.2)
+        theirs = self._theirs_until - time.monotonic()
+        return min(pause, theirs) if theirs > 0 else pause
+
+    def _left(self) -> float:
+        return self._renewed_at + self._renew - time.monotonic()
+
+    async def _try(self, limit: float) -> bool:
+        """Take or renew it within `limit` seconds; say whether that worked."""
+        sent_at = time.monotonic()
+        try:
+            async with asyncio.timeout(limit):
+                is_ours = await self._take()
+        except (errors.ApiError, TimeoutError) as error:
+            said = str(error) or f"no answer within {limit:.1f} s"
+            if said != self._said:
+                self._said = said
+                _log.warning("the lease %s: %s", self._path, said)
+            return False
+        self._said = ""
+        if is_ours:
+            self._holder = self._identity
+            self._renewed_at = sent_at
+        return is_ours
+
+    async def _take(self) -> bool:
+        try:
+            lease = await self._rest.get(self._path)
+        except errors.NotFound:
+            await self._rest.create(paths.leases(self._namespace), self._signed({}))
+            return True
+        spec = lease.get("spec") or {}
+        self._holder = spec.get("holderIdentity") or ""
+        version = lease["metadata"]["resourceVersion"]
+        if version != self._seen:
+            self._seen, self._seen_at = version, time.monotonic()
+        if self._holder not in ("", self._identity):
+            term = spec.get("leaseDurationSeconds") or self._duration
+            self._theirs_until = self._seen_at + term
+            if time.monotonic() < self._theirs_until:
+                return False
+        # The resourceVersion in it makes this a Conflict for all who read the same but one.
+        await self._rest.replace(self._path, self._signed(lease))
+        return True
+
+    def _signed(self, lease: Manifest) -> Manifest:
+        """Return the Lease, as it was read, as ours from now on."""
+        now = micro_time(datetime.now(UTC))
+        spec = dict(lease.get("spec") or {})
+        if spec.get("holderIdentity") != self._identity:
+            spec["acquireTime"] = now
+            spec["leaseTransitions"] = spec.get("leaseTransitions", 0) + bool(lease)
+        spec |= {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": math.ceil(self._duration),
+            "renewTime": now,
+        }
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": lease.get("metadata") or {"name": self._name},
+            "spec": spec,
+        }

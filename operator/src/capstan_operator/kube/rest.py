@@ -1,0 +1,289 @@
+"""Requests to the Kubernetes API, with objects as they are: dicts, no models.
+
+Models know the fields of one version of Kubernetes, and users write templates for that of their
+cluster. So this is HTTP and JSON, over the TLS and authentication of the Kubernetes client.
+
+Promises of every request: it ends within `TIMEOUT_SECONDS` of being sent; at most `MAX_IN_FLIGHT`
+are sent at once and the others wait their turn; what goes wrong is an `errors.ApiError`, translated
+here and nowhere else. Nothing is tried again, but for a request refused with 401 when the token
+turns out to have rotated. A request that is Unavailable may have been carried out.
+"""
+
+import asyncio
+import json
+import os
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlencode
+
+import aiohttp
+from kubernetes.aio.client.rest import RESTClientObject
+
+from capstan_operator.errors import Fault, Invalid
+from capstan_operator.kube import errors, paths
+from capstan_operator.kube.credentials import Connection, Credentials
+
+Manifest = dict[str, Any]
+Observer = Callable[[str, str, int], None]
+"""Told of every request: RBAC's verb and resource, and the HTTP status, 0 without an answer."""
+
+TIMEOUT_SECONDS = 30.0
+CONNECT_SECONDS = 10.0
+MAX_IN_FLIGHT = 32
+PAGE_SIZE = 500
+"""Objects per answer of a LIST, as the API server's own clients ask for."""
+
+_JSON = "application/json"
+_APPLY = "application/apply-patch+yaml"  # JSON is YAML
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A consistent LIST: every object of one moment, and the resource version of that moment."""
+
+    items: list[Manifest]
+    resource_version: str
+
+
+class _Request(NamedTuple):
+    verb: str
+    method: str
+    path: str
+    query: Mapping[str, Any]
+    body: Manifest | None = None
+    content_type: str = _JSON
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.path}"
+
+
+class Rest:
+    """One API server, spoken to as one user. For one event loop; `close` it, or use `async with`.
+
+        async with await Rest.connect() as rest:
+            pods = await rest.list(paths.pods("team-a"), labelSelector="capstan.dev/job-name")
+
+    Keyword arguments are query parameters; those that are None are left out.
+    """
+
+    def __init__(self, credentials: Credentials, observer: Observer | None = None) -> None:
+        """Prepare to speak; sends nothing yet. Raises errors.Invalid for unusable certificates."""
+        self._credentials = credentials
+        self._observer = observer
+        self._turns = asyncio.Semaphore(MAX_IN_FLIGHT)
+        try:
+            self._http = RESTClientObject(credentials.configuration)
+        except (OSError, ValueError) as error:
+            message = f"its certificates cannot be used: {error}; ask for a new kubeconfig"
+            raise Invalid((Fault("--kubeconfig", message),)) from error
+
+    @classmethod
+    async def connect(
+        cls,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        observer: Observer | None = None,
+    ) -> Self:
+        """Resolve the configuration, as `Credentials.load` says; sends nothing to the API yet.
+
+        Raises errors.Invalid when there is none that can be used.
+        """
+        return cls(await Credentials.load(kubeconfig, context), observer)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections. Requests in flight fail."""
+        await self._http.close()
+
+    async def connection(self) -> Connection:
+        """Return what another client needs to speak to the same server as the same user."""
+        return await self._credentials.connection()
+
+    async def get(self, path: str, **query: Any) -> Manifest:
+        """Read one object as it is now."""
+        return await self._send(_Request("get", "GET", path, query))
+
+    async def list(
+        self, path: str, keep: Callable[[Manifest], Manifest] = dict, /, **query: Any
+    ) -> Listed:
+        """Read all objects of a collection, in pages, each with its apiVersion and kind.
+
+        `keep` returns what is wanted of an object, and is called before the next page is asked for:
+        at no time are more than two pages of whole objects in memory.
+
+        All pages are of the moment of the first. If that moment becomes too old for the API server
+        before the last page, the list is begun again, once.
+        """
+        try:
+            return await self._pages(path, keep, query)
+        except errors.ApiError as error:
+            if error.status != 410:
+                raise
+        return await self._pages(path, keep, query)
+
+    async def create(self, path: str, body: Manifest, **query: Any) -> Manifest:
+        """POST an object to its collection. Raises errors.AlreadyExists when the name is taken."""
+        return await self._send(_Request("create", "POST", path, query, body))
+
+    async def apply(self, path: str, body: Manifest, *, manager: str) -> Manifest:
+        """Server-side apply: set these fields, take them from other managers, drop our former ones.
+
+        Raises errors.Conflict when the body has a resourceVersion and the object another one.
+        """
+        query = {"fieldManager": manager, "force": "true"}
+        return await self._send(_Request("patch", "PATCH", path, query, body, _APPLY))
+
+    async def replace(self, path: str, body: Manifest) -> Manifest:
+        """PUT an object. Raises errors.Conflict when its resourceVersion is no longer current."""
+        return await self._send(_Request("update", "PUT", path, {}, body))
+
+    async def delete(self, path: str, *, uid: str, grace_seconds: int | None = None) -> None:
+        """Have the object of this UID deleted, after its own grace period unless one is given.
+
+        An object that is gone, or whose name another object has by now, is no error: that is what
+        was wanted. Returns when the deletion is under way; a pod is gone only later.
+        """
+        options: Manifest = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid},
+            "propagationPolicy": "Background",
+        }
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        try:
+            await self._send(_Request("delete", "DELETE", path, {}, options))
+        except errors.NotFound:
+            return
+        except errors.Conflict:
+            if await self._has(path, uid):
+                raise
+
+    async def _has(self, path: str, uid: str) -> bool:
+        try:
+            found = await self.get(path)
+        except errors.NotFound:
+            return False
+        return bool(found["metadata"]["uid"] == uid)
+
+    async def _pages(
+        self, path: str, keep: Callable[[Manifest], Manifest], query: Mapping[str, Any]
+    ) -> Listed:
+        items: list[Manifest] = []
+        more: str | None = None
+        while True:
+            asked = {"limit": PAGE_SIZE, "continue": more, **query}
+            page = await self._send(_Request("list", "GET", path, asked))
+            kind = {
+                "apiVersion": page["apiVersion"],
+                "kind": page["kind"].removesuffix("List"),
+            }
+            items += [keep(kind | item) for item in page.get("items") or []]
+            more = page["metadata"].get("continue")
+            if not more:
+                return Listed(items, page["metadata"]["resourceVersion"])
+
+    async def _send(self, request: _Request) -> Manifest:
+        async with self._turns:
+            try:
+                return await self._once(request)
+            except errors.Forbidden as refused:
+                if refused.status != 401 or not await self._credentials.renew():
+                    raise
+            return await self._once(request)
+
+    async def _once(self, request: _Request) -> Manifest:
+        status = 0
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                answer = await self._http.request(
+                    request.method,
+                    self._url(request),
+                    headers=await self._headers(request),
+                    body=request.body,
+                    _request_timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS),
+                )
+                body = await answer.read()
+                status = answer.status
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise self._unanswered(request, error) from error
+        finally:
+            if self._observer is not None:
+                self._observer(request.verb, paths.resource(request.path), status)
+        if status >= 300:
+            now = datetime.now(UTC)
+            raise errors.of_answer(str(request), status, answer.headers, body, now)
+        return self._document(request, status, body)
+
+    def _url(self, request: _Request) -> str:
+        query = {name: value for name, value in request.query.items() if value is not None}
+        url = f"{self._credentials.configuration.host}{request.path}"
+        return f"{url}?{urlencode(query)}" if query else url
+
+    async def _headers(self, request: _Request) -> dict[str, str]:
+        headers = {"Accept": _JSON, "User-Agent": "capstan-operator"}
+        headers["Content-Type"] = request.content_type
+        authorization = await self._credentials.authorization()
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        return headers
+
+    def _document(self, request: _Request, status: int, body: bytes) -> Manifest:
+        try:
+            document = json.loads(body)
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            server = self._credentials.configuration.host
+            message = f"{server} answered {status} without JSON; is it a Kubernetes API server?"
+            raise errors.Unavailable(message, request=str(request), status=status)
+        return document
+
+    def _unanswered(self, request: _Request, error: Exception) -> errors.Unavailable:
+        server = self._credentials.configuration.host
+        message = f"{server} {_why(error)}"
+        return errors.Unavailable(message, request=str(request), status=0, reason="NoAnswer")
+
+
+def _why(error: Exception) -> str:
+    """Say what kept an answer away, and where to look."""
+    match error:
+        case aiohttp.InvalidURL():
+            return "is no address of an API server; write https://HOST:PORT in the kubeconfig"
+        case aiohttp.ConnectionTimeoutError():
+            return f"cannot be reached within {CONNECT_SECONDS:g} s; check address and network"
+        case TimeoutError():
+            return (
+                f"gave no answer within {TIMEOUT_SECONDS:g} s; look at the API server's load and "
+                "at the network in between"
+            )
+        case aiohttp.ClientConnectorDNSError():
+            return f"has a name that cannot be resolved ({error.os_error}); check it and the DNS"
+        case aiohttp.ClientConnectorCertificateError():
+            return (
+                f"has a certificate that is not trusted ({error.certificate_error}); check the "
+                "certificate authority of the kubeconfig"
+            )
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return f"ended the TLS handshake ({error}); check address and certificates"
+        case aiohttp.ClientConnectorError():
+            number = error.os_error.errno
+            words = str(error.os_error) if number is None else os.strerror(number)
+            return f"cannot be reached ({words}); check that it runs, and the network in between"
+        case _:
+            said = str(error) or type(error).__name__
+            return f"broke off before it had answered ({said}); it may have restarted"

@@ -1,0 +1,329 @@
+"""Pods are created a few at a time, and no more once one is refused; errors are not lost."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from kube import server as servers
+from kube.server import Asked, Server, refusal
+
+from capstan_operator.api import parse
+from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.app.actor import MOST_AT_ONCE, Actor
+from capstan_operator.app.observer import Refusals
+from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.errors import Forbidden, Unavailable
+from capstan_operator.kube.rest import Rest
+from capstan_operator.manifests import pod as pods
+from capstan_operator.reconcile.actions import StartTask, StopTask
+from capstan_operator.reconcile.observe import TaskView
+
+NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
+KEY = Key("space", "digits")
+TEMPLATE = {"spec": {"containers": [{"name": "trainer", "image": "digits:dev"}]}}
+
+Answer = Callable[[Asked], web.StreamResponse]
+
+
+def make_job(workers: int, ps: int = 0) -> TrainingJob:
+    kinds = {"ps": ps, "worker": workers}
+    document = {
+        "apiVersion": "capstan.dev/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": KEY.name, "namespace": KEY.namespace, "uid": "job-1"},
+        "spec": {
+            "replicaSpecs": {
+                kind: {"replicas": count, "template": TEMPLATE}
+                for kind, count in kinds.items()
+                if count
+            }
+        },
+    }
+    return parse.admitted(document)
+
+
+@dataclass
+class Setting:
+    """An actor, and all that it works with."""
+
+    server: Server
+    actor: Actor
+    cache: Cache
+    refusals: Refusals
+
+    def asked(self) -> list[str]:
+        return [f"{one.method} {(one.body or {})['metadata']['name']}" for one in self.server.asked]
+
+    def refused(self) -> dict[str, TaskView]:
+        return {str(view.name): view for view in self.refusals.of(KEY, Uid("job-1"))}
+
+
+@contextlib.asynccontextmanager
+async def setting(answer: Answer, folder: Path) -> AsyncIterator[Setting]:
+    async with servers.serving(answer) as server:
+        config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
+        async with await Rest.connect(config) as rest:
+            cache, refusals = Cache(), Refusals()
+            yield Setting(server, Actor(rest, cache, refusals, lambda: NOW), cache, refusals)
+
+
+def created(asked: Asked) -> web.StreamResponse:
+    """Create what was posted, as an API server does."""
+    body = asked.body or {}
+    given = {"uid": f"uid-{body['metadata']['name']}", "resourceVersion": "7"}
+    body["metadata"] |= given | {"namespace": KEY.namespace}
+    return web.json_response(body, status=201)
+
+
+def starts(job: TrainingJob) -> list[StartTask]:
+    return [StartTask(task, attempt=1, epoch=1) for task in job.tasks()]
+
+
+def test_what_was_created_is_known_before_any_watch_tells(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        job = make_job(workers=3)
+        async with setting(created, tmp_path) as here:
+            assert not await here.actor.act(KEY, job, starts(job))
+            assert {pod["metadata"]["uid"] for pod in here.cache.pods(KEY)} == {
+                *("uid-digits-worker-0", "uid-digits-worker-1", "uid-digits-worker-2")
+            }
+
+    asyncio.run(scenario())
+
+
+def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -> None:
+    """A batch is answered when all of it has come; if it never comes as a whole, time is up."""
+
+    async def scenario() -> None:
+        sizes, waiting = [1, 2, 4, 8, 16, 32, MOST_AT_ONCE, 17], asyncio.Condition()
+        begun = 0
+
+        async def answer(asked: Asked) -> web.StreamResponse:
+            nonlocal begun
+            async with waiting:
+                begun += 1
+                waiting.notify_all()
+                number = begun
+                # At most 32 requests are sent at once, whatever the batch.
+                ends = [sum(sizes[: index + 1]) for index in range(len(sizes))]
+                end = next(end for end in ends if number <= end)
+                size = sizes[ends.index(end)]
+                first = end - size
+                await waiting.wait_for(lambda: begun >= min(end, first + 32))
+                assert begun <= end
+            return created(asked)
+
+        job = make_job(workers=sum(sizes))
+        async with setting(answer, tmp_path) as here, asyncio.timeout(30):
+            assert not await here.actor.act(KEY, job, starts(job))
+            assert begun == sum(sizes)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "status, reason",
+    [
+        (403, "Forbidden"),
+        (422, "Invalid"),
+        (400, "BadRequest"),
+        (404, "NotFound"),
+        (413, "RequestEntityTooLarge"),
+    ],
+)
+def test_when_one_pod_is_refused_no_other_of_its_type_is_tried_and_all_say_why(
+    status: int, reason: str, tmp_path: Path
+) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        return refusal(status, reason, "exceeded quota: pods=3")
+
+    async def scenario() -> None:
+        job = make_job(workers=1000)
+        async with setting(answer, tmp_path) as here:
+            assert await here.actor.act(KEY, job, starts(job))
+            assert here.asked() == ["POST digits-worker-0"]
+            refused = here.refused()
+            assert len(refused) == 1000
+            assert {(one.reason, one.message) for one in refused.values()} == {
+                ("CreateFailed", "exceeded quota: pods=3")
+            }
+
+    asyncio.run(scenario())
+
+
+def test_a_webhook_that_cannot_be_reached_refuses_pods_and_is_no_trouble_of_the_server(
+    tmp_path: Path,
+) -> None:
+    words = 'Internal error occurred: failed calling webhook "pods.example.com": timed out'
+
+    async def scenario() -> None:
+        job = make_job(workers=2)
+        async with setting(lambda _: refusal(500, "InternalError", words), tmp_path) as here:
+            assert await here.actor.act(KEY, job, starts(job))
+            assert {one.message for one in here.refused().values()} == {words}
+
+    asyncio.run(scenario())
+
+
+def test_a_quota_that_others_are_charged_to_at_the_same_time_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        return refusal(409, "Conflict", "Operation cannot be fulfilled on resourcequotas")
+
+    async def scenario() -> None:
+        job = make_job(workers=1)
+        async with setting(answer, tmp_path) as here:
+            assert await here.actor.act(KEY, job, starts(job))
+            assert not here.refused()
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_with_the_labels_of_another_task_is_in_the_way(tmp_path: Path) -> None:
+    """Taken for this task it would be found again in every pass, and never seen."""
+    job = make_job(workers=2)
+    first, second = job.tasks()
+    there = pods.pod(job, second, attempt=1, epoch=1)
+    there["metadata"] |= {"uid": "u", "name": "digits-worker-0", "resourceVersion": "7"}
+    there["status"] = {"phase": "Running"}
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.method == "POST":
+            return refusal(409, "AlreadyExists", "there is one")
+        return web.json_response(there)
+
+    async def scenario() -> None:
+        async with setting(answer, tmp_path) as here:
+            assert await here.actor.act(KEY, job, [StartTask(first, 1, 1)])
+            [view] = here.refused().values()
+            assert (view.name, view.reason) == (first, "NameConflict")
+            assert view.message == "Pod digits-worker-0 has lost the labels of worker-0; delete it"
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_that_may_not_be_deleted_keeps_only_its_own_task_from_starting(
+    tmp_path: Path,
+) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        return created(asked) if asked.method == "POST" else refusal(403, "Forbidden", "kept")
+
+    async def scenario() -> None:
+        job = make_job(workers=2)
+        first, second = job.tasks()
+        stop = StopTask(first, Uid("u"), 1, "another attempt")
+        async with setting(answer, tmp_path) as here:
+            with pytest.raises(Forbidden, match="kept"):
+                await here.actor.act(KEY, job, [stop, *starts(job)])
+            assert [pod["metadata"]["name"] for pod in here.cache.pods(KEY)] == [f"digits-{second}"]
+
+    asyncio.run(scenario())
+
+
+def test_when_a_type_is_refused_the_others_come_in_the_next_pass(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        return refusal(403, "Forbidden", "no ps here")
+
+    async def scenario() -> None:
+        job = make_job(ps=2, workers=2)
+        async with setting(answer, tmp_path) as here:
+            assert await here.actor.act(KEY, job, starts(job))
+            assert set(here.refused()) == {"ps-0", "ps-1"}
+
+    asyncio.run(scenario())
+
+
+def test_a_foreign_pod_in_the_way_of_one_task_says_nothing_of_the_others(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.method == "POST":
+            return refusal(409, "AlreadyExists", "there is one")
+        return web.json_response({"metadata": {"name": "digits-worker-0", "uid": "another"}})
+
+    async def scenario() -> None:
+        job = make_job(workers=3)
+        async with setting(answer, tmp_path) as here:
+            assert await here.actor.act(KEY, job, starts(job))
+            [view] = here.refused().values()
+            assert (str(view.name), view.reason) == ("worker-0", "NameConflict")
+
+    asyncio.run(scenario())
+
+
+def test_an_api_server_that_is_in_trouble_is_no_refusal(tmp_path: Path) -> None:
+    """What was begun is waited for, and the error ends the pass."""
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.body and asked.body["metadata"]["name"] == "digits-worker-1":
+            return refusal(503, "ServiceUnavailable")
+        return created(asked)
+
+    async def scenario() -> None:
+        job = make_job(workers=10)
+        async with setting(answer, tmp_path) as here:
+            with pytest.raises(Unavailable):
+                await here.actor.act(KEY, job, starts(job))
+            assert len(here.server.asked) == 3
+            assert len(here.cache.pods(KEY)) == 2
+            assert not here.refused()
+
+    asyncio.run(scenario())
+
+
+def test_a_refused_start_is_cleared_away_without_asking_anybody(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        return refusal(403, "Forbidden")
+
+    async def scenario() -> None:
+        job = make_job(workers=1)
+        task = TaskName.parse("worker-0")
+        async with setting(answer, tmp_path) as here:
+            await here.actor.act(KEY, job, starts(job))
+            [view] = here.refused().values()
+            here.server.asked.clear()
+            assert await here.actor.act(KEY, job, [StopTask(task, view.uid, 30, "another attempt")])
+            assert not here.refused()
+            assert not here.server.asked
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("grace, sent", [(0, 0), (0.4, 0), (29.7, 30), (30.0, 30)])
+def test_a_pod_is_deleted_by_its_uid_and_with_whole_seconds(
+    grace: float, sent: int, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        stop = StopTask(TaskName.parse("worker-0"), Uid("u"), grace, "another attempt")
+        async with setting(lambda _: web.json_response({}), tmp_path) as here:
+            assert not await here.actor.act(KEY, make_job(workers=1), [stop])
+            [asked] = here.server.asked
+            body: dict[str, Any] = asked.body or {}
+            assert (asked.method, asked.path) == (
+                *("DELETE", "/api/v1/namespaces/space/pods/digits-worker-0"),
+            )
+            assert body["preconditions"] == {"uid": "u"}
+            assert body["gracePeriodSeconds"] == sent
+
+    asyncio.run(scenario())
+
+
+def test_stops_come_before_starts(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        job = make_job(workers=2)
+        first, second = job.tasks()
+        actions = [StartTask(first, 2, 1), StopTask(second, Uid("u"), 1, "another attempt")]
+        async with setting(
+            lambda asked: created(asked) if asked.method == "POST" else web.json_response({}),
+            tmp_path,
+        ) as here:
+            await here.actor.act(KEY, job, actions)
+            assert [one.method for one in here.server.asked] == ["DELETE", "POST"]
+
+    asyncio.run(scenario())

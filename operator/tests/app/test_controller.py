@@ -1,0 +1,295 @@
+"""One pass: what is done when the API server says no, and when there is a next one."""
+
+import asyncio
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from app.one_job import (
+    EVENTS,
+    KEY,
+    NOW,
+    POD,
+    PODS,
+    SERVICES,
+    STATUS,
+    Setting,
+    failed,
+    make_job,
+    running,
+    setting,
+)
+from kube.server import refusal
+
+from capstan_operator.api import parse
+from capstan_operator.kube.errors import ApiError, NotFound
+from capstan_operator.manifests import pod as pods
+
+
+def test_a_job_is_prepared_written_down_and_started_in_this_order(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.settle()
+            assert here.asked()[:4] == [
+                *(f"POST {PODS}", f"POST {SERVICES}", f"PATCH {STATUS}", f"POST {PODS}")
+            ]
+
+    asyncio.run(scenario())
+
+
+def test_a_failure_is_written_down_before_it_is_cleared_away_and_begun_anew(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.runs()
+            here.has(**failed())
+            here.asked()
+            await here.controller.reconcile(KEY)
+            calls = [one for one in here.asked() if not one.endswith("/events")]
+            assert calls == [f"PATCH {STATUS}", f"DELETE {POD}", f"POST {PODS}"]
+            assert (here.row["attempt"], here.row["exitCode"]) == (2, 1)
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_that_is_not_seen_is_read_before_it_is_counted_as_lost(tmp_path: Path) -> None:
+    """The cache of another process may have yet to see what this one started."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.runs()
+            here.start()
+            here.asked()
+            await here.settle()
+            assert f"GET {POD}" in here.asked()
+            assert (here.row["attempt"], here.row["state"]) == (1, "Running")
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_that_was_refused_is_not_looked_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.refuse[f"POST {PODS}"] = lambda _: refusal(403, "Forbidden", "exceeded quota")
+            await here.settle()
+            assert (here.row["attempt"], here.row["state"]) == (2, "CreateFailed")
+            assert f"GET {POD}" not in here.asked()
+
+    asyncio.run(scenario())
+
+
+def test_the_end_of_an_earlier_attempt_says_nothing_of_this_one(tmp_path: Path) -> None:
+    """A watch of pods may lag behind that of jobs: one of each side is seen then."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.runs()
+            here.has(**failed())
+            first = json.loads(json.dumps(here.pods[POD]))
+            await here.runs()
+            here.start()
+            here.cache.pod_event("ADDED", first)
+            await here.settle()
+            assert (here.row["attempt"], here.row["state"]) == (2, "Running")
+            assert here.job["status"]["restarts"]["application"] == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_status_is_written_over_the_version_that_was_read_and_no_other(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.controller.reconcile(KEY)
+            [patch] = [one for one in here.server.asked if one.method == "PATCH"]
+            assert (patch.body or {})["metadata"] == {"name": KEY.name, "resourceVersion": "5"}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("status", [403, 422, 429, 500, 503])
+def test_what_cannot_be_written_is_not_done(status: int, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.refuse[f"PATCH {STATUS}"] = lambda _: refusal(status, "No")
+            with pytest.raises(ApiError):
+                await here.controller.reconcile(KEY)
+            assert not here.pods
+            assert f"POST {EVENTS}" not in here.asked()
+
+    asyncio.run(scenario())
+
+
+def test_a_conflict_ends_the_pass_and_the_next_one_sees_what_changed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.job = make_job(resourceVersion="6", annotations={"changed": "yes"})
+            here.refuse[f"PATCH {STATUS}"] = lambda _: refusal(409, "Conflict")
+            assert await here.controller.reconcile(KEY) == 0
+            assert not here.pods
+            here.refuse.clear()
+            here.asked()
+            await here.settle()
+            [patch] = [one for one in here.asked() if one.startswith("PATCH")]
+            assert POD in here.pods, patch
+
+    asyncio.run(scenario())
+
+
+def test_a_job_whose_status_has_no_place_is_tried_again_until_a_watch_tells_that_it_is_gone(
+    tmp_path: Path,
+) -> None:
+    """A server that does not serve a new CRD yet says the same of a job that is there."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.refuse[f"PATCH {STATUS}"] = lambda _: refusal(404, "NotFound")
+            with pytest.raises(NotFound):
+                await here.settle()
+            assert not here.pods
+            assert here.cache.job(KEY) is not None
+
+    asyncio.run(scenario())
+
+
+def test_a_job_that_is_being_deleted_is_left_to_kubernetes(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            gone = make_job(resourceVersion="6", deletionTimestamp="2026-11-02T10:10:00Z")
+            here.cache.job_event("MODIFIED", gone)
+            assert await here.controller.reconcile(KEY) is None
+            assert not here.asked()
+
+    asyncio.run(scenario())
+
+
+def test_a_service_that_is_refused_is_told_and_no_pod_is_started(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.refuse[f"POST {SERVICES}"] = lambda _: refusal(403, "Forbidden", "no more of them")
+            assert await here.controller.reconcile(KEY) == 5
+            ready = here.condition("ClusterReady")
+            assert (ready["status"], ready["reason"]) == ("False", "ServiceMissing")
+            assert ready["message"] == "Service digits: no more of them"
+            assert not here.pods
+            here.asked()
+            await here.controller.reconcile(KEY)
+            assert f"PATCH {STATUS}" not in here.asked()
+            here.refuse.clear()
+            await here.settle()
+            assert POD in here.pods
+            await here.recorder.post()
+            assert here.asked().count(f"POST {EVENTS}") == 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("status", [403, 422, 500, 503])
+def test_a_job_that_runs_is_looked_after_whatever_becomes_of_its_service(
+    status: int, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.runs()
+            here.refuse[f"POST {SERVICES}"] = lambda _: refusal(status, "No")
+            here.controller.preparations.forget(["job-1"])
+            await here.controller.reconcile(KEY)
+            assert here.condition("ClusterReady")["reason"] == "ServiceMissing"
+            here.has(**failed(code=0))
+            await here.controller.reconcile(KEY)
+            assert here.job["status"]["phase"] == "Succeeded"
+
+    asyncio.run(scenario())
+
+
+def test_what_has_just_ended_is_not_deleted_at_the_end_of_the_job(tmp_path: Path) -> None:
+    """Its pod is all that has its logs, and the cache has yet to see that it ended."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.job = make_job(ps=1)
+            here.start()
+            await here.settle()
+            here.has(f"{PODS}/digits-ps-0", **running())
+            here.has(**running())
+            await here.settle()
+            ended = {"metadata": here.pods[f"{PODS}/digits-ps-0"]["metadata"] | newer(here)}
+            here.pods[f"{PODS}/digits-ps-0"] |= ended | {"status": failed(code=0)}
+            here.has(**failed(code=0))
+            here.asked()
+            await here.settle()
+            assert f"DELETE {PODS}/digits-ps-0" not in here.asked()
+            assert here.job["status"]["phase"] == "Succeeded"
+
+    asyncio.run(scenario())
+
+
+def newer(here: Setting) -> dict[str, str]:
+    here.version += 1
+    return {"resourceVersion": str(here.version)}
+
+
+@pytest.mark.parametrize("probed", [403, 422])
+def test_who_may_not_create_a_pod_has_no_wrong_template(probed: int, tmp_path: Path) -> None:
+    """The server says so of the probe; only 422 is about what is in it."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.refuse[f"POST {PODS}"] = lambda _: refusal(probed, "No", "these words")
+            await here.controller.reconcile(KEY)
+            await here.settle()
+            if probed == 422:
+                assert here.job["status"]["phase"] == "Invalid"
+            else:
+                assert here.row["state"] == "CreateFailed"
+                assert "these words" in here.row["message"]
+
+    asyncio.run(scenario())
+
+
+def test_a_deleted_pod_that_should_be_gone_is_looked_for_later_and_later(tmp_path: Path) -> None:
+    """Its deletion may have been missed, and nobody tells of it again."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.settle()
+            pod = here.pods[POD]
+            due = "2026-11-02T10:10:30Z"
+            pod["metadata"] |= {"deletionTimestamp": due, "resourceVersion": "100"}
+            pod["metadata"]["deletionGracePeriodSeconds"] = 30
+            here.cache.pod_event("MODIFIED", pod)
+            here.version = 200
+            waits = []
+            for seconds in (0, 31, 32, 34, 38):
+                here.now = NOW + timedelta(seconds=seconds)
+                here.asked()
+                waits.append(await here.controller.reconcile(KEY))
+                looked = f"GET {POD}" in here.asked()
+                assert looked == (seconds >= 32), seconds
+            assert waits == [32, 1, 2, 4, 8]
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_of_a_deleted_job_of_the_same_name_is_waited_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            old = parse.admitted(make_job(uid="job-0"))
+            manifest = pods.pod(old, old.tasks()[0], attempt=3, epoch=2)
+            manifest["metadata"] |= {
+                "uid": "old",
+                "resourceVersion": "3",
+                "namespace": KEY.namespace,
+            }
+            here.cache.pod_event("ADDED", manifest | {"status": failed()})
+            await here.settle()
+            assert not here.pods
+            assert not [one for one in here.asked() if one.startswith("DELETE")]
+            assert here.row["attempt"] == 1
+            assert here.job["status"]["restarts"] == {"application": 0, "infrastructure": 0}
+            here.cache.pod_event("DELETED", manifest | {"status": failed()})
+            await here.settle()
+            assert here.pods[POD]["metadata"]["labels"]["capstan.dev/attempt"] == "1"
+
+    asyncio.run(scenario())

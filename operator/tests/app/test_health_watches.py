@@ -1,0 +1,147 @@
+"""When a watch counts as stuck, and what the probes say of it and of what the process waits for."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+
+import aiohttp
+import pytest
+
+from capstan_operator.app import health as probes
+from capstan_operator.app.health import STUCK_SECONDS, Health
+from capstan_operator.app.metrics import Metrics
+from capstan_operator.app.queue import WorkQueue
+from capstan_operator.app.watches import LATE_SECONDS, Watches
+from capstan_operator.kube.cache import Key
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    return Clock()
+
+
+@pytest.fixture
+def watches(clock: Clock) -> Watches:
+    return Watches((), clock)
+
+
+def test_a_watch_is_stuck_when_it_does_not_tell_what_a_list_found(
+    watches: Watches, clock: Clock
+) -> None:
+    watches.listed("pods", None, 7)
+    clock.now += LATE_SECONDS - 1
+    assert watches.stuck() == ""
+    clock.now += 1
+    assert "the watch of pods" in watches.stuck()
+    watches.told("pods", "team-a", 7)
+    assert watches.stuck() == ""
+
+
+def test_a_watch_of_what_does_not_change_is_not_stuck(watches: Watches, clock: Clock) -> None:
+    watches.told("pods", "team-a", 7)
+    watches.listed("pods", None, 7)
+    watches.listed("trainingjobs", None, 0)
+    clock.now += 10 * LATE_SECONDS
+    assert watches.stuck() == ""
+
+
+def test_frequent_comparisons_do_not_hide_a_stuck_watch(watches: Watches, clock: Clock) -> None:
+    for second in range(int(LATE_SECONDS) + 1):
+        watches.listed("pods", None, 7 + second)
+        clock.now += 1
+    assert watches.stuck()
+
+
+def test_a_watch_that_is_behind_again_and_again_is_not_stuck(
+    watches: Watches, clock: Clock
+) -> None:
+    for version in range(7, 207):
+        watches.listed("pods", None, version)
+        clock.now += 1
+        watches.told("pods", "team-a", version)
+    assert watches.stuck() == ""
+
+
+def test_what_was_gone_before_a_watch_could_tell_is_not_waited_for(
+    watches: Watches, clock: Clock
+) -> None:
+    watches.listed("pods", None, 7)
+    watches.listed("pods", None, 0)
+    clock.now += LATE_SECONDS
+    assert watches.stuck() == ""
+
+
+def test_a_lively_namespace_does_not_hide_the_stuck_watch_of_another(clock: Clock) -> None:
+    watches = Watches(("team-a", "team-b"), clock)
+    watches.listed("pods", "team-a", 7)
+    watches.listed("pods", "team-b", 8)
+    watches.told("pods", "team-b", 900)
+    clock.now += LATE_SECONDS
+    assert "the watch of pods in team-a" in watches.stuck()
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        found: int = unused.getsockname()[1]
+    return found
+
+
+async def answer(port: int, path: str, health: Health, queue: WorkQueue) -> tuple[int, str]:
+    """What a probe gets."""
+    metrics = Metrics(queue)
+    close = await probes.serve("127.0.0.1", port, health, queue, metrics)
+    try:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{port}{path}") as said,
+        ):
+            return said.status, await said.text()
+    finally:
+        await close()
+
+
+def test_the_probes_say_why_they_are_red(watches: Watches, clock: Clock, port: int) -> None:
+    async def scenario() -> None:
+        queue, health = WorkQueue(clock), Health()
+        health.stuck = watches.stuck
+        assert await answer(port, "/readyz", health, queue) == (503, "waiting for the API server")
+        health.waiting_for = ""
+        health.unread = "no rights"
+        assert await answer(port, "/readyz", health, queue) == (200, "ok, but no rights")
+        health.unread = ""
+        assert await answer(port, "/readyz", health, queue) == (200, "ok")
+        assert await answer(port, "/healthz", health, queue) == (200, "ok")
+        watches.listed("pods", None, 7)
+        clock.now += LATE_SECONDS
+        status, said = await answer(port, "/healthz", health, queue)
+        assert status == 503
+        assert "the watch of pods" in said
+        watches.told("pods", "team-a", 7)
+        queue.add(Key("team-a", "digits"))
+        clock.now += STUCK_SECONDS + 1
+        status, said = await answer(port, "/healthz", health, queue)
+        assert (status, said) == (503, "a job has been waiting for a pass for 601 s")
+
+    asyncio.run(scenario())
+
+
+def test_a_port_that_is_taken_is_a_fault_of_the_flag(port: int) -> None:
+    async def scenario() -> None:
+        queue = WorkQueue(Clock())
+        close = await probes.serve("127.0.0.1", port, Health(), queue, Metrics(queue))
+        try:
+            with pytest.raises(probes.Invalid, match="--listen"):
+                await probes.serve("127.0.0.1", port, Health(), queue, Metrics(queue))
+        finally:
+            await close()
+
+    asyncio.run(scenario())

@@ -1,0 +1,161 @@
+"""`python -m capstan_operator` as a process: how it ends, and what it says then."""
+
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPException
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    """The home of somebody who has no kubeconfig."""
+    return tmp_path
+
+
+def start(folder: pathlib.Path, *words: object) -> subprocess.Popen[str]:
+    kept = ("PATH", "PYTHONPATH", "LANG")
+    env = {key: os.environ[key] for key in kept if key in os.environ} | {"HOME": str(folder)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "capstan_operator", *map(str, words)],
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(folder: pathlib.Path, *words: object) -> tuple[int, str]:
+    """Run it to its end; return its status and what it said on stderr."""
+    with start(folder, *words) as process:
+        out, err = process.communicate(timeout=50)
+    assert not out
+    return process.returncode, err
+
+
+def kubeconfig(folder: pathlib.Path, server: str) -> pathlib.Path:
+    path = folder / "somewhere.kubeconfig"
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+    }
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.fixture
+def nobody(folder: pathlib.Path) -> pathlib.Path:
+    """A kubeconfig of a server that does not answer."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    return kubeconfig(folder, f"http://127.0.0.1:{port}")
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port at which somebody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_unknown_flags_are_told_with_those_that_there_are(folder: pathlib.Path) -> None:
+    status, said = run(folder, "--namspace=a")
+    assert status == 2
+    assert "unrecognized arguments: --namspace=a" in said
+    assert "--namespace NAME" in said
+
+
+def test_all_that_is_wrong_is_one_line(folder: pathlib.Path) -> None:
+    status, said = run(folder, "--lease-duration=0")
+    assert status == 2
+    assert said == (
+        "capstan_operator: --lease-duration: must be more than 0 and at most 31622400 seconds,"
+        " not 0\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        ((), "--kubeconfig"),
+        (("--kubeconfig", "missing"), "missing"),
+        (("--kubeconfig", os.devnull), os.devnull),
+    ],
+)
+def test_who_has_no_kubeconfig_is_told_so_in_a_line(
+    words: tuple[str, ...], says: str, folder: pathlib.Path
+) -> None:
+    status, said = run(folder, *words)
+    assert status == 2, said
+    assert said.startswith("capstan_operator: --kubeconfig: ")
+    assert says in said
+    assert len(said.splitlines()) == 1
+
+
+def test_an_unknown_context_is_told_in_a_line(folder: pathlib.Path, nobody: pathlib.Path) -> None:
+    status, said = run(folder, "--kubeconfig", nobody, "--context=there")
+    assert status == 2, said
+    assert "there" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_port_that_is_taken_is_told_in_a_line(
+    folder: pathlib.Path, nobody: pathlib.Path, taken: int
+) -> None:
+    status, said = run(folder, "--kubeconfig", nobody, "--listen", f"127.0.0.1:{taken}")
+    assert status == 2, said
+    assert said.startswith(f"capstan_operator: --listen: cannot listen on 127.0.0.1:{taken}")
+    assert len(said.splitlines()) == 1
+
+
+def test_without_an_api_server_it_lives_is_not_ready_says_why_and_ends_when_told_to(
+    folder: pathlib.Path, nobody: pathlib.Path
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    with start(folder, "--kubeconfig", nobody, "--listen", f"127.0.0.1:{port}") as process:
+        try:
+            wait_for(port, "/healthz", 200, "ok")
+            wait_for(port, "/readyz", 503, "the API server")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=30)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+
+
+def wait_for(port: int, path: str, status: int, text: str, within: float = 30) -> None:
+    """Wait until this is what is answered."""
+    deadline, never = time.monotonic() + within, threading.Event()
+    answer: object = None
+    while True:
+        connection = HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            answer = response.status, response.read().decode()
+            if answer[0] == status and text in answer[1]:
+                return
+        except (OSError, HTTPException) as error:
+            answer = error
+        finally:
+            connection.close()
+        assert time.monotonic() < deadline, f"{path}: not within {within} s; at last: {answer}"
+        never.wait(0.05)

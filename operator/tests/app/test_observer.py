@@ -1,0 +1,108 @@
+"""What is seen of a job: its pods, those of a former job of its name, and nodes in doubt."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from app.one_job import KEY, failed, make_job, running
+from kube import server as servers
+from kube.server import refusal
+
+from capstan_operator.api import parse
+from capstan_operator.api.status import Status
+from capstan_operator.app.observer import Observer, Refusals, Seen
+from capstan_operator.kube.cache import Cache
+from capstan_operator.kube.nodes import Nodes
+from capstan_operator.kube.rest import Rest
+from capstan_operator.manifests import pod as pods
+
+Json = dict[str, Any]
+
+NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
+
+
+def make_pod(status: Json, node: str = "", job_uid: str = "job-1") -> Json:
+    """The pod of worker-0 of a job of this name."""
+    job = parse.admitted(make_job(uid=job_uid))
+    manifest = pods.pod(job, job.tasks()[0], attempt=4, epoch=2)
+    metadata = {"uid": "pod-1", "resourceVersion": "3", "namespace": KEY.namespace}
+    manifest["metadata"] |= metadata
+    manifest["spec"] |= {"nodeName": node} if node else {}
+    return manifest | {"status": status}
+
+
+def unready() -> Json:
+    return running() | {"conditions": [{"type": "Ready", "status": "False"}]}
+
+
+def look(folder: Path, pod: Json, node: web.Response | None = None) -> tuple[Seen, list[str]]:
+    """Look at a job with this one pod; return what is seen, and what the server was asked."""
+
+    async def scenario() -> tuple[Seen, list[str]]:
+        async with servers.serving(lambda _: node or refusal(404, "NotFound")) as server:
+            config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
+            async with await Rest.connect(config) as rest:
+                cache = Cache()
+                cache.pod_event("ADDED", pod)
+                observer = Observer(cache, Nodes(rest, lambda: NOW, 300), Refusals())
+                seen = await observer.look(KEY, parse.admitted(make_job()), Status(), None)
+                return seen, [one.path for one in server.asked]
+
+    return asyncio.run(scenario())
+
+
+def node_since(status: str, seconds: float) -> web.Response:
+    at = (NOW - timedelta(seconds=seconds)).isoformat()
+    ready = {"type": "Ready", "status": status, "lastTransitionTime": at}
+    return web.json_response({"status": {"conditions": [ready]}})
+
+
+def test_nobody_asks_for_the_node_of_a_pod_that_is_well(tmp_path: Path) -> None:
+    seen, asked = look(tmp_path, make_pod(running(), "n1"))
+    assert [view.ready for view in seen.observed.tasks] == [True]
+    assert (asked, seen.again_at) == ([], None)
+
+
+def test_a_pod_that_does_not_answer_is_lost_with_its_node(tmp_path: Path) -> None:
+    seen, asked = look(tmp_path, make_pod(unready(), "n1"))
+    [view] = seen.observed.tasks
+    assert (view.reason, asked) == ("NodeLost", ["/api/v1/nodes/n1"])
+    assert "n1" in view.message
+
+
+def test_a_node_that_is_not_ready_for_a_while_is_looked_at_when_its_time_is_up(
+    tmp_path: Path,
+) -> None:
+    seen, _ = look(tmp_path, make_pod(unready(), "n1"), node_since("Unknown", 100))
+    assert [view.reason for view in seen.observed.tasks] == [""]
+    assert seen.again_at == NOW + timedelta(seconds=200)
+
+
+def test_who_may_not_read_nodes_takes_none_for_lost(tmp_path: Path) -> None:
+    seen, _ = look(tmp_path, make_pod(unready(), "n1"), refusal(403, "Forbidden"))
+    assert [view.reason for view in seen.observed.tasks] == [""]
+
+
+def test_a_pod_of_a_former_job_of_the_name_is_of_no_attempt_and_on_its_way_out(
+    tmp_path: Path,
+) -> None:
+    seen, _ = look(tmp_path, make_pod(failed(), job_uid="job-0"))
+    [view] = seen.observed.tasks
+    assert (view.attempt, view.deleting, view.of_deleted_job) == (0, True, True)
+
+
+def test_a_pod_with_the_labels_of_another_task_is_none(tmp_path: Path) -> None:
+    """It is called worker-0, whoever it says it is: nobody must be stopped or started for it."""
+    pod = make_pod(running(), "n1")
+    pod["metadata"]["labels"]["capstan.dev/replica-index"] = "1"
+    seen, _ = look(tmp_path, pod)
+    assert not seen.observed.tasks
+
+
+def test_a_pod_that_only_carries_the_label_of_the_job_is_not_seen(tmp_path: Path) -> None:
+    pod = make_pod(failed())
+    pod["metadata"]["ownerReferences"] = []
+    seen, _ = look(tmp_path, pod)
+    assert seen.observed.tasks == ()

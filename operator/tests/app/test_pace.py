@@ -1,0 +1,74 @@
+"""How often a status that only tells what is seen is written."""
+
+import dataclasses
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
+from capstan_operator.app.pace import APART, Pace
+from capstan_operator.kube.cache import Key
+from capstan_operator.reconcile.actions import Announce, NewsType, Plan, StartTask, StopTask
+
+KEY = Key("team-a", "digits")
+NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
+WORKER = TaskName.parse("worker-0")
+ROW = TaskStatus(name=WORKER, uid=Uid("u"), state=TaskState.STARTING)
+BEFORE = Status(phase=Phase.RUNNING, tasks=(ROW,))
+SEEN = Plan(BEFORE.model_copy(update={"tasks": (ROW.model_copy(update={"node": "node-1"}),)}))
+SOON = NOW + timedelta(seconds=0.1)
+
+
+def written() -> Pace:
+    pace = Pace()
+    pace.written(KEY, NOW)
+    return pace
+
+
+def row(**fields: object) -> Plan:
+    return Plan(BEFORE.model_copy(update={"tasks": (ROW.model_copy(update=fields),)}))
+
+
+def test_the_first_change_is_written_at_once() -> None:
+    assert Pace().seconds(KEY, BEFORE, SEEN, NOW) == 0
+
+
+def test_what_is_only_seen_waits_for_what_else_will_be() -> None:
+    assert written().seconds(KEY, BEFORE, SEEN, SOON) == pytest.approx(0.15)
+
+
+def test_it_waits_no_longer_than_that() -> None:
+    assert written().seconds(KEY, BEFORE, SEEN, NOW + APART) == 0
+
+
+def test_one_job_does_not_wait_for_another() -> None:
+    assert written().seconds(Key("team-a", "other"), BEFORE, SEEN, SOON) == 0
+
+
+def test_a_forgotten_job_is_a_new_one() -> None:
+    pace = written()
+    pace.forget(KEY)
+    assert pace.seconds(KEY, BEFORE, SEEN, SOON) == 0
+
+
+def test_a_clock_that_was_set_back_holds_nothing_up_for_long() -> None:
+    late = written().seconds(KEY, BEFORE, SEEN, NOW - timedelta(days=1))
+    assert late == APART.total_seconds()
+
+
+@pytest.mark.parametrize(
+    "decided",
+    [
+        Plan(None),
+        dataclasses.replace(SEEN, actions=(StartTask(WORKER, 1, 1),)),
+        dataclasses.replace(SEEN, actions=(StopTask(WORKER, Uid("u"), 1, "why"),)),
+        dataclasses.replace(SEEN, news=(Announce(NewsType.NORMAL, "Running", "1 task runs"),)),
+        Plan(BEFORE.model_copy(update={"phase": Phase.DEGRADED})),
+        Plan(BEFORE.model_copy(update={"epoch": 2})),
+        row(attempt=2),
+        row(finished_at=NOW),
+    ],
+)
+def test_what_something_follows_from_never_waits(decided: Plan) -> None:
+    assert written().seconds(KEY, BEFORE, decided, SOON) == 0

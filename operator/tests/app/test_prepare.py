@@ -1,0 +1,204 @@
+"""What must hold before the first pod: sound templates, and a Service that is the job's own."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from kube import server as servers
+from kube.server import Asked, Server, refusal
+
+from capstan_operator.api import parse
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.app.prepare import Preparations
+from capstan_operator.kube.errors import ApiError
+from capstan_operator.kube.rest import Rest
+from capstan_operator.manifests import service
+
+PODS = "/api/v1/namespaces/space/pods"
+SERVICES = "/api/v1/namespaces/space/services"
+
+Json = dict[str, Any]
+
+
+def make_job(name: str = "digits", uid: str = "job-1", tag: str = "dev") -> TrainingJob:
+    def replica(kind: str, count: int) -> Json:
+        containers = [{"name": "trainer", "image": f"{kind}:{tag}"}]
+        return {"replicas": count, "template": {"spec": {"containers": containers}}}
+
+    counts = {"ps": 1, "worker": 2, "evaluator": 0}
+    document = {
+        "apiVersion": "capstan.dev/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": name, "namespace": "space", "uid": uid},
+        "spec": {"replicaSpecs": {kind: replica(kind, count) for kind, count in counts.items()}},
+    }
+    return parse.admitted(document)
+
+
+class Setting:
+    """A server with at most one Service, which refuses some pods."""
+
+    def __init__(self) -> None:
+        self.there: Json | None = None
+        self.wrong: dict[str, web.Response] = {}
+        self.server: Server
+        self.preparations: Preparations
+
+    def answer(self, asked: Asked) -> web.StreamResponse:
+        body = asked.body or {}
+        if asked.path == PODS:
+            kind = body["metadata"]["labels"]["capstan.dev/replica-type"]
+            return self.wrong.get(kind) or web.json_response(body)
+        if asked.method == "POST" and self.there is None:
+            self.there = body
+            return web.json_response(body)
+        if asked.method == "POST":
+            return refusal(409, "AlreadyExists")
+        return web.json_response(self.there) if self.there else refusal(404, "NotFound")
+
+    def asked(self) -> list[str]:
+        """What was asked since the last time, as `METHOD path`."""
+        calls = [f"{one.method} {one.path}" for one in self.server.asked]
+        self.server.asked.clear()
+        return calls
+
+
+@contextlib.asynccontextmanager
+async def setting(folder: Path) -> AsyncIterator[Setting]:
+    here = Setting()
+    async with servers.serving(here.answer) as here.server:
+        config = servers.kubeconfig(folder, f"http://127.0.0.1:{here.server.port}")
+        async with await Rest.connect(config) as rest:
+            here.preparations = Preparations(rest)
+            yield here
+
+
+def test_a_pod_of_each_type_that_has_any_is_tried_and_none_is_made(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            assert await here.preparations.obstacle(make_job(), started=False) is None
+            tried = [one for one in here.server.asked if one.path == PODS]
+            kinds = [
+                (one.body or {})["metadata"]["labels"]["capstan.dev/replica-type"] for one in tried
+            ]
+            assert kinds == ["ps", "worker"]
+            assert [one.query for one in tried] == 2 * [
+                {"dryRun": "All", "fieldValidation": "Strict"}
+            ]
+
+    asyncio.run(scenario())
+
+
+def test_all_faults_of_all_types_are_told_at_once_and_nothing_is_made(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.wrong["ps"] = refusal(422, "Invalid", "no such field")
+            here.wrong["worker"] = refusal(400, "BadRequest", "no number")
+            found = await here.preparations.obstacle(make_job(), started=False)
+            assert found is not None
+            assert found.reason == "TemplateInvalid"
+            assert found.message == (
+                "spec.replicaSpecs.ps.template: no such field; "
+                "spec.replicaSpecs.worker.template: no number"
+            )
+            assert f"POST {SERVICES}" not in here.asked()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("status", [409, 429, 500, 503])
+def test_a_server_that_does_not_say_ends_the_pass(status: int, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.wrong["ps"] = refusal(status, "Trouble")
+            with pytest.raises(ApiError):
+                await here.preparations.obstacle(make_job(), started=False)
+
+    asyncio.run(scenario())
+
+
+def test_what_was_found_sound_is_not_tried_again_for_a_job_of_another_name(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.preparations.obstacle(make_job("one", "job-1"), started=False)
+            here.asked()
+            here.there = None
+            await here.preparations.obstacle(make_job("two", "job-2"), started=False)
+            assert here.asked() == [f"POST {SERVICES}"]
+            await here.preparations.obstacle(make_job("two", "job-2", "next"), started=False)
+            assert here.asked() == [f"POST {PODS}", f"POST {PODS}"]
+
+    asyncio.run(scenario())
+
+
+def test_the_templates_of_a_job_that_has_started_are_not_tried(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            assert await here.preparations.obstacle(make_job(), started=True) is None
+            assert here.asked() == [f"POST {SERVICES}"]
+
+    asyncio.run(scenario())
+
+
+def test_a_service_of_its_own_is_taken_as_it_is_and_not_asked_for_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.there = service.service(make_job())
+            for _ in range(2):
+                assert await here.preparations.obstacle(make_job(), started=True) is None
+            assert here.asked() == [f"POST {SERVICES}", f"GET {SERVICES}/digits"]
+
+    asyncio.run(scenario())
+
+
+def test_a_service_that_a_comparison_misses_is_made_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            job = make_job()
+            await here.preparations.obstacle(job, started=True)
+            here.preparations.recheck([job.metadata.uid])
+            here.there = None
+            here.preparations.recheck([])
+            assert await here.preparations.obstacle(job, started=True) is None
+            assert here.there is not None
+
+    asyncio.run(scenario())
+
+
+OURS = {"apiVersion": "capstan.dev/v1alpha1", "kind": "TrainingJob", "name": "digits"}
+OF_ANOTHER_KIND = {**OURS, "kind": "Deployment", "uid": "x", "controller": True}
+OF_ANOTHER_GROUP = {**OURS, "apiVersion": "example.com/v1", "uid": "x", "controller": True}
+NO_CONTROLLER = {**OURS, "uid": "job-1", "controller": False}
+OF_THE_FORMER = {**OURS, "uid": "job-0", "controller": True}
+
+
+@pytest.mark.parametrize(
+    "owners, reason",
+    [
+        (None, "NameConflict"),
+        ([], "NameConflict"),
+        ([OF_ANOTHER_KIND], "NameConflict"),
+        ([OF_ANOTHER_GROUP], "NameConflict"),
+        ([NO_CONTROLLER], "NameConflict"),
+        ([OF_THE_FORMER], "WaitingForOldPods"),
+    ],
+)
+def test_a_service_of_somebody_else_is_in_the_way_and_stays_as_it_is(
+    owners: list[Json] | None, reason: str, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.there = {"metadata": {"name": "digits", "ownerReferences": owners}}
+            found = await here.preparations.obstacle(make_job(), started=True)
+            assert found is not None
+            assert found.reason == reason
+            assert "Service digits" in found.message
+            assert {one.partition(" ")[0] for one in here.asked()} == {"POST", "GET"}
+            here.there = None
+            assert await here.preparations.obstacle(make_job(), started=True) is None
+
+    asyncio.run(scenario())

@@ -1,0 +1,155 @@
+"""The work queue: each key once, never in two hands, later and later while it fails."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from capstan_operator.app.queue import LONGEST_SECONDS, WorkQueue
+from capstan_operator.kube.cache import Key
+
+A, B = Key("ns", "a"), Key("ns", "b")
+
+
+def in_a_loop(scenario: Callable[[WorkQueue], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        await scenario(WorkQueue(asyncio.get_running_loop().time))
+
+    asyncio.run(run())
+
+
+def test_a_key_that_is_added_twice_is_taken_once() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        queue.add(A)
+        queue.add(A)
+        assert await queue.get() == A
+        assert queue.depth == 0
+
+    in_a_loop(scenario)
+
+
+def test_a_key_that_is_added_while_it_is_worked_on_comes_again_afterwards() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        queue.add(A)
+        await queue.get()
+        queue.add(A)
+        queue.add(B)
+        assert await queue.get() == B
+        queue.done(A, None)
+        assert await queue.get() == A
+
+    in_a_loop(scenario)
+
+
+def test_who_waits_is_given_what_is_added_later() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        waiting = [asyncio.create_task(queue.get()) for _ in range(2)]
+        await asyncio.sleep(0)
+        queue.add(A)
+        queue.add(B)
+        assert set(await asyncio.gather(*waiting)) == {A, B}
+
+    in_a_loop(scenario)
+
+
+def test_the_time_that_was_named_last_counts() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        queue.add_after(A, 3600)
+        queue.add_after(A, 0)
+        assert await queue.get() == A
+
+    in_a_loop(scenario)
+
+
+def test_a_pass_that_wants_no_other_one_ends_the_waiting() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        queue.add(A)
+        await queue.get()
+        queue.add_after(A, 0)
+        queue.done(A, None)
+        queue.add_after(B, 0)
+        assert await queue.get() == B
+        assert queue.depth == 0
+
+    in_a_loop(scenario)
+
+
+def test_failures_in_a_row_wait_longer_and_success_forgives() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        waits = []
+        for _ in range(40):
+            queue.add(A)
+            await queue.get()
+            waits.append(queue.failed(A))
+        assert waits[0] < waits[2] < waits[4]
+        assert LONGEST_SECONDS * 0.8 <= waits[-1] <= LONGEST_SECONDS
+        queue.add(A)
+        await queue.get()
+        queue.done(A, None)
+        queue.add(A)
+        await queue.get()
+        assert queue.failed(A) < 1
+        queue.add(A)
+        await queue.get()
+        assert queue.failed(A, at_least_seconds=1000) >= 1000
+
+    in_a_loop(scenario)
+
+
+def test_the_oldest_key_is_as_old_as_its_first_adding_also_while_it_is_worked_on() -> None:
+    time = 0.0
+    queue = WorkQueue(lambda: time)
+    assert queue.oldest_seconds == 0
+    queue.add(A)
+    time = 5.0
+    queue.add(A)
+    queue.add(B)
+    assert queue.oldest_seconds == 5
+    asyncio.run(queue.get())
+    time = 7.0
+    assert queue.oldest_seconds == 7
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """No key is lost, and none is in two hands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.queue = WorkQueue(self.loop.time)
+        self.dirty: set[Key] = set()
+        self.busy: set[Key] = set()
+
+    @rule(key=st.sampled_from([A, B]))
+    def add(self, key: Key) -> None:
+        self.queue.add(key)
+        self.dirty.add(key)
+
+    @precondition(lambda self: self.dirty - self.busy)
+    @rule()
+    def get(self) -> None:
+        key = self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 1))
+        assert key in self.dirty - self.busy
+        self.dirty.discard(key)
+        self.busy.add(key)
+
+    @precondition(lambda self: self.busy)
+    @rule(data=st.data())
+    def done(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.busy)))
+        self.queue.done(key, None)
+        self.busy.discard(key)
+
+    @invariant()
+    def depth_is_what_was_added(self) -> None:
+        assert self.queue.depth == len(self.dirty)
+
+    def teardown(self) -> None:
+        self.loop.close()
+
+
+TestQueue = QueueMachine.TestCase
+TestQueue.settings = settings(stateful_step_count=30)

@@ -1,0 +1,94 @@
+"""News is told beside the passes: at most once, in order, and without holding anybody up."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from app.one_job import EVENTS, make_job
+from kube import server as servers
+from kube.server import Asked, Server, refusal
+
+from capstan_operator.app import recorder as recorders
+from capstan_operator.app.recorder import Recorder
+from capstan_operator.kube.rest import Rest
+from capstan_operator.reconcile.actions import Announce, NewsType
+
+NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
+Scenario = Callable[[Recorder, Server], Coroutine[Any, Any, None]]
+
+
+def news(*reasons: str) -> list[Announce]:
+    return [Announce(NewsType.NORMAL, reason, "so it is") for reason in reasons]
+
+
+def telling(answer: Callable[[Asked], web.StreamResponse], folder: Path, told: Scenario) -> None:
+    async def run() -> None:
+        async with servers.serving(answer) as server:
+            config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
+            async with await Rest.connect(config) as rest:
+                await told(Recorder(rest, lambda: NOW, "me"), server)
+
+    asyncio.run(run())
+
+
+def names(server: Server) -> list[str]:
+    return [(one.body or {})["metadata"]["name"] for one in server.asked]
+
+
+def test_news_is_posted_in_order_under_names_of_the_version_that_it_tells_of(
+    tmp_path: Path,
+) -> None:
+    async def told(recorder: Recorder, server: Server) -> None:
+        recorder.record(make_job(resourceVersion="26"), news("One", "Two"))
+        recorder.record(make_job(resourceVersion="27"), news("Three"))
+        assert not server.asked
+        await recorder.post()
+        assert {one.path for one in server.asked} == {EVENTS}
+        assert names(server) == ["digits.1a.0", "digits.1a.1", "digits.1b.0"]
+        await recorder.post()
+        assert len(server.asked) == 3
+
+    telling(lambda _: web.json_response({}), tmp_path, told)
+
+
+@pytest.mark.parametrize("status, reason", [(409, "AlreadyExists"), (403, "No"), (500, "No")])
+def test_what_cannot_be_posted_is_lost_and_the_next_is_not(
+    status: int, reason: str, tmp_path: Path
+) -> None:
+    async def told(recorder: Recorder, server: Server) -> None:
+        recorder.record(make_job(), news("One", "Two"))
+        await recorder.post()
+        assert names(server) == ["digits.5.0", "digits.5.1"]
+
+    telling(lambda _: refusal(status, reason), tmp_path, told)
+
+
+def test_who_runs_it_has_it_post_as_soon_as_there_is_news(tmp_path: Path) -> None:
+    async def told(recorder: Recorder, server: Server) -> None:
+        running = asyncio.create_task(recorder.run())
+        recorder.record(make_job(resourceVersion="1"), news("One"))
+        await servers.until(lambda: len(server.asked) == 1)
+        recorder.record(make_job(resourceVersion="2"), news("One"))
+        await servers.until(lambda: len(server.asked) == 2)
+        assert names(server) == ["digits.1.0", "digits.2.0"]
+        running.cancel()
+
+    telling(lambda _: web.json_response({}), tmp_path, told)
+
+
+def test_where_more_happens_than_can_be_told_the_oldest_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorders, "MOST_WAITING", 2)
+
+    async def told(recorder: Recorder, server: Server) -> None:
+        recorder.record(make_job(), news("One", "Two", "Three"))
+        await recorder.post()
+        assert names(server) == ["digits.5.1", "digits.5.2"]
+        assert "event One is lost: too many are waiting" in caplog.text
+
+    telling(lambda _: web.json_response({}), tmp_path, told)

@@ -1,0 +1,151 @@
+"""When a comparison is made, and what follows from what it finds."""
+
+import asyncio
+import tracemalloc
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from kube import documents
+from kube import server as servers
+from kube.server import Asked
+
+from capstan_operator.app import resync as resyncs
+from capstan_operator.app.metrics import Metrics
+from capstan_operator.app.prepare import Preparations
+from capstan_operator.app.queue import WorkQueue
+from capstan_operator.app.resync import Resync
+from capstan_operator.app.watches import LATE_SECONDS, Watches
+from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.rest import Rest
+
+DIGITS = Key("team-a", "digits")
+Items = dict[str, list[dict[str, Any]]]
+
+
+def job(version: int) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "digits", "namespace": "team-a", "uid": "j",
+                     "resourceVersion": str(version)},
+        "spec": {},
+    }  # fmt: skip
+
+
+class World:
+    """A cluster as LISTs show it, and what a comparison makes of it."""
+
+    def __init__(self, rest: Rest, items: Items) -> None:
+        self.items = items
+        self.cache = Cache()
+        self.woken: list[Key] = []
+        self.now = 0.0
+        self.watches = Watches((), lambda: self.now)
+        self.metrics = Metrics(WorkQueue(lambda: 0.0))
+        self.resync = Resync(
+            rest, self.cache, Preparations(rest), self.metrics, (), self.woken.append, self.watches
+        )
+
+    def repaired(self) -> bytes:
+        lines = self.metrics.text().splitlines()
+        return next(one for one in lines if one.startswith(b"capstan_resync_repaired_total"))
+
+
+def in_a_world(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    items: Items = {"trainingjobs": [], "pods": [], "services": []}
+    version = iter(range(100, 200))
+
+    def lists(asked: Asked) -> web.StreamResponse:
+        """Give at most ten objects a page."""
+        resource = asked.path.rpartition("/")[2]
+        kind = {"trainingjobs": "TrainingJobList", "pods": "PodList", "services": "ServiceList"}
+        begin = int(asked.query.get("continue", 0))
+        end = begin + 10
+        more = str(end) if end < len(items[resource]) else ""
+        return web.json_response(
+            {"apiVersion": "v1", "kind": kind[resource], "items": items[resource][begin:end],
+             "metadata": {"resourceVersion": str(next(version)), "continue": more}}
+        )  # fmt: skip
+
+    async def run() -> None:
+        async with servers.serving(lists) as server:
+            config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
+            async with await Rest.connect(config) as rest:
+                await scenario(World(rest, items))
+
+    asyncio.run(run())
+
+
+def test_what_nobody_told_of_is_found_and_its_job_is_looked_at(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        world.items["trainingjobs"] = [job(5)]
+        world.items["pods"] = [documents.pod(version=7)]
+        await world.resync.compare()
+        assert [pod["metadata"]["name"] for pod in world.cache.pods(DIGITS)] == ["digits-worker-1"]
+        assert world.woken == [DIGITS]
+        assert world.repaired().endswith(b" 0.0"), "the first comparison repairs nothing"
+        world.items["pods"] = []
+        await world.resync.compare()
+        assert world.cache.pods(DIGITS) == []
+        assert world.woken == [DIGITS, DIGITS]
+        assert world.repaired().endswith(b" 1.0")
+
+    in_a_world(tmp_path, scenario)
+
+
+def test_the_watches_are_held_against_what_was_found(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        world.items["pods"] = [documents.pod(version=7)]
+        await world.resync.compare()
+        world.now += LATE_SECONDS
+        assert "pods" in world.watches.stuck()
+        world.watches.told("pods", "team-a", 7)
+        assert world.watches.stuck() == ""
+
+    in_a_world(tmp_path, scenario)
+
+
+def test_a_comparison_holds_few_pages_of_whole_pods_in_memory(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        world.items["pods"] = [
+            documents.pod(version=10 + number, name=f"digits-worker-{number}", uid=str(number))
+            for number in range(100)
+        ]
+        for pod in world.items["pods"]:
+            pod["spec"]["volumes"] = [{"name": "x" * 100_000}]
+        tracemalloc.start()
+        try:
+            await world.resync.compare()
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert len(world.cache.pods(DIGITS)) == 100
+        assert peak < 8_000_000
+
+    in_a_world(tmp_path, scenario)
+
+
+def test_relists_that_follow_each_other_do_not_put_a_comparison_off_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resyncs, "RELISTED_SECONDS", 0.01)
+
+    async def scenario(world: World) -> None:
+        async def ask_for_ever() -> None:
+            while True:
+                world.resync.ask()
+                await asyncio.sleep(0)
+
+        asking = asyncio.create_task(ask_for_ever())
+        await asyncio.wait_for(world.resync.wait(3600), 20)
+        asking.cancel()
+
+    in_a_world(tmp_path, scenario)
+
+
+def test_a_comparison_that_nobody_asks_for_comes_in_its_time(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        await asyncio.wait_for(world.resync.wait(0.01), 20)
+
+    in_a_world(tmp_path, scenario)

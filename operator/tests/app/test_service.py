@@ -1,0 +1,139 @@
+"""Whom the operator serves while it cannot read everything, and when it gives up."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from app.one_job import make_job
+from kube import server as servers
+from kube.server import Answer, Asked, Server, refusal
+
+from capstan_operator.app import service as services
+from capstan_operator.app import settings as arguments
+from capstan_operator.app.health import Health
+from capstan_operator.app.metrics import Metrics
+from capstan_operator.app.queue import WorkQueue
+from capstan_operator.app.service import Operator
+from capstan_operator.kube.cache import Key
+from capstan_operator.kube.rest import Rest
+
+
+def job(namespace: str) -> servers.Document:
+    return make_job(namespace=namespace, uid=f"job-of-{namespace}")
+
+
+def lists(asked: Asked) -> web.StreamResponse:
+    """One job in each namespace, and nothing else."""
+    *_, space, resource = asked.path.split("/")
+    if asked.method == "GET":
+        items = [job(space)] if resource == "trainingjobs" else []
+        listed = {"apiVersion": "v1", "kind": "AnyList", "metadata": {"resourceVersion": "9"}}
+        return web.json_response(listed | {"items": items})
+    return refusal(500, "InternalError", "enough was seen")
+
+
+@dataclass
+class Setting:
+    """An operator of two namespaces, of which one may be closed to it."""
+
+    operator: Operator
+    server: Server
+    queue: WorkQueue
+    health: Health
+    comparing: asyncio.Task[None]
+
+    def worked_on(self, namespace: str) -> bool:
+        return any(
+            asked.method == "POST" and f"/{namespace}/" in asked.path for asked in self.server.asked
+        )
+
+
+@contextlib.asynccontextmanager
+async def serving(folder: Path, answer: Answer) -> AsyncIterator[Setting]:
+    """It compares and makes passes, without watches, while the block runs."""
+    async with contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(servers.serving(answer))
+        config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
+        rest = await stack.enter_async_context(await Rest.connect(config))
+        queue, health = WorkQueue(asyncio.get_running_loop().time), Health()
+        health.waiting_for = "the first comparison"
+        said = arguments.read(["--namespace=closed", "--namespace=open"])
+        operator = Operator(said, rest, queue, Metrics(queue), health, lambda: None)
+        comparing = asyncio.create_task(operator._compare_for_ever())
+        working = asyncio.create_task(operator._work())
+        try:
+            yield Setting(operator, server, queue, health, comparing)
+        finally:
+            comparing.cancel()
+            working.cancel()
+            await asyncio.gather(comparing, working, return_exceptions=True)
+
+
+def closed(asked: Asked) -> web.StreamResponse:
+    if "/closed/" in asked.path:
+        return refusal(403, "Forbidden", "not yours")
+    return lists(asked)
+
+
+def test_a_namespace_that_cannot_be_read_leaves_the_others_served(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path, closed) as here:
+            await servers.until(lambda: here.worked_on("open"))
+            assert here.health.waiting_for == ""
+            assert "/namespaces/closed/trainingjobs: 403 Forbidden" in here.health.unread
+
+    asyncio.run(scenario())
+    assert "/namespaces/closed/trainingjobs: 403 Forbidden" in caplog.text
+
+
+def test_what_watches_tell_of_a_namespace_is_not_acted_on_before_its_pods_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "AGAIN_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        async with serving(tmp_path, closed) as here:
+            await servers.until(lambda: here.worked_on("open"))
+            cache = here.operator._informer.cache
+            here.queue.add(cache.job_event("ADDED", job("closed")))
+            await servers.until(lambda: here.queue.oldest_seconds == 0)
+            assert not here.worked_on("closed")
+            here.server.answer = lists
+            await servers.until(lambda: here.worked_on("closed"))
+            await servers.until(lambda: here.health.unread == "")
+
+    asyncio.run(scenario())
+
+
+def test_one_that_can_read_nothing_tries_on_and_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "AGAIN_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        async with serving(tmp_path, lambda _: refusal(403, "Forbidden")) as here:
+            await servers.until(lambda: len(here.server.asked) > 4)
+            assert here.health.waiting_for == "the first comparison"
+            here.queue.add(Key("open", "digits"))
+            here.server.answer = lists
+            await servers.until(lambda: here.health.waiting_for == "")
+
+    asyncio.run(scenario())
+
+
+def test_one_whose_crd_is_gone_ends(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path, lists) as here:
+            await servers.until(lambda: here.health.waiting_for == "")
+            here.server.answer = lambda _: refusal(404, "NotFound")
+            here.operator._resync.ask()
+            await asyncio.wait_for(here.comparing, 30)
+
+    asyncio.run(scenario())
+    assert "the CRD is gone" in caplog.text

@@ -1,0 +1,91 @@
+"""The command line of the operator: what may be said, and what is taken for what is not."""
+
+import pathlib
+
+import pytest
+
+from capstan_operator.app import settings
+from capstan_operator.errors import Invalid
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_pod(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> pathlib.Path:
+    """No service account, whatever this machine is; return where it would be."""
+    place = tmp_path / "namespace"
+    monkeypatch.setattr(settings, "IN_POD_NAMESPACE", place)
+    return place
+
+
+def test_who_says_nothing_gets_an_operator_of_the_whole_cluster() -> None:
+    said = settings.read([])
+    assert (said.kubeconfig, said.context, said.namespaces) == (None, None, ())
+    assert (said.lease_namespace, said.lease_name, said.lease_seconds) == (
+        ("default", "capstan-operator", 15)
+    )
+    assert (said.listen_host, said.listen_port) == ("0.0.0.0", 8080)
+    assert (said.node_lost_seconds, said.resync_seconds, said.verbose) == (300, 300, False)
+
+
+def test_namespaces_are_served_in_the_order_in_which_they_are_said_and_once() -> None:
+    said = settings.read(["--namespace=b", "--namespace", "a", "--namespace=b"])
+    assert said.namespaces == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    "flags, own, lease",
+    [
+        ([], "", "default"),
+        (["--namespace=b", "--namespace=a"], "", "b"),
+        (["--namespace=b"], "system\n", "system"),
+        ([], "system", "system"),
+        (["--lease-namespace=c", "--namespace=b"], "system", "c"),
+    ],
+)
+def test_the_lease_is_where_it_is_said_else_with_the_operator_else_with_the_jobs(
+    flags: list[str], own: str, lease: str, outside_of_a_pod: pathlib.Path
+) -> None:
+    if own:
+        outside_of_a_pod.write_text(own)
+    assert settings.read(flags).lease_namespace == lease
+
+
+@pytest.mark.parametrize(
+    "listen, host, port",
+    [
+        ("127.0.0.1:9090", "127.0.0.1", 9090),
+        (":9090", "0.0.0.0", 9090),
+        ("[::1]:9090", "::1", 9090),
+        ("localhost:0", "localhost", 0),
+    ],
+)
+def test_the_place_to_listen_at_is_a_host_and_a_port(listen: str, host: str, port: int) -> None:
+    said = settings.read(["--listen", listen])
+    assert (said.listen_host, said.listen_port) == (host, port)
+
+
+@pytest.mark.parametrize(
+    "flag, value, says",
+    [
+        ("--listen", "8080", "HOST:PORT"),
+        ("--listen", "localhost:", "HOST:PORT"),
+        ("--listen", "localhost:http", "HOST:PORT"),
+        ("--listen", "localhost:65536", "HOST:PORT"),
+        ("--lease-duration", "0", "more than 0"),
+        ("--node-lost-seconds", "-1", "more than 0"),
+        ("--resync-seconds", "0", "more than 0"),
+        ("--lease-duration", "nan", "more than 0"),
+        ("--resync-seconds", "inf", "at most 31622400"),
+        ("--node-lost-seconds", "1e+20", "at most 31622400"),
+    ],
+)
+def test_a_value_that_cannot_be_is_told_with_its_flag(flag: str, value: str, says: str) -> None:
+    with pytest.raises(Invalid) as told:
+        settings.read([f"{flag}={value}"])
+    [fault] = told.value.faults
+    assert fault.path == flag
+    assert says in fault.message
+    assert value.lstrip("-") in fault.message
+
+
+def test_two_processes_are_never_the_same() -> None:
+    assert settings.read([]).identity != settings.read([]).identity

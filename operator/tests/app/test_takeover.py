@@ -1,0 +1,90 @@
+"""What one does who becomes the leader."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import cast
+
+import pytest
+from aiohttp import web
+from kube import server as servers
+from kube.server import Asked, Document, refusal
+
+from capstan_operator.app import main
+from capstan_operator.app.health import Health
+from capstan_operator.app.metrics import Metrics
+from capstan_operator.app.queue import WorkQueue
+from capstan_operator.app.service import Operator
+from capstan_operator.kube import paths
+from capstan_operator.kube.lease import Lease
+from capstan_operator.kube.rest import Rest
+
+
+class Cluster:
+    """It has Leases, and knows of TrainingJobs or does not."""
+
+    def __init__(self) -> None:
+        self.has_crd = True
+        self.lease: Document | None = None
+
+    def answer(self, asked: Asked) -> web.StreamResponse:
+        if asked.path == paths.GROUP_VERSION:
+            return web.json_response({}) if self.has_crd else refusal(404, "NotFound")
+        if asked.method != "GET":
+            self.lease = asked.body
+            assert self.lease is not None
+            self.lease["metadata"]["resourceVersion"] = str(id(asked))
+        return web.json_response(self.lease) if self.lease else refusal(404, "NotFound")
+
+    def held(self) -> bool:
+        return bool(self.lease and self.lease["spec"]["holderIdentity"])
+
+
+class Acting:
+    """Stands for the operator: says whether it was set to work."""
+
+    def __init__(self) -> None:
+        self.leads = asyncio.Event()
+
+    async def lead(self) -> None:
+        self.leads.set()
+        await asyncio.Event().wait()
+
+
+def test_who_takes_over_waits_for_the_crd_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The CRD may be gone since it began to wait for the Lease: that is why the other has ended."""
+    monkeypatch.setattr(main, "POLL_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        cluster = Cluster()
+        cluster.lease = {
+            "metadata": {"name": "capstan-operator", "resourceVersion": "1"},
+            "spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600},
+        }
+        async with servers.serving(cluster.answer) as server:
+            config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
+            async with await Rest.connect(config) as rest:
+                queue, health, operator = WorkQueue(lambda: 0.0), Health(), Acting()
+                lease = Lease(rest, "here", "capstan-operator", "me", retry=0.01)
+                leading = asyncio.create_task(
+                    main._lead(rest, lease, cast(Operator, operator), Metrics(queue), health)
+                )
+                try:
+                    await servers.until(lambda: health.waiting_for == "")
+                    cluster.has_crd = False
+                    cluster.lease = None
+                    await servers.until(lambda: "the CRD" in health.waiting_for)
+                    assert cluster.held()
+                    assert not operator.leads.is_set()
+                    cluster.has_crd = True
+                    await asyncio.wait_for(operator.leads.wait(), 30)
+                    assert health.waiting_for == "the first comparison with the cluster"
+                finally:
+                    leading.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await leading
+                assert not cluster.held()
+
+    asyncio.run(scenario())

@@ -1,0 +1,375 @@
+"""The cache against a server whose news come late, twice, out of order, or not at all."""
+
+import copy
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import stateful
+from kube import documents
+
+from capstan_operator.kube import cache
+from capstan_operator.kube.cache import Cache, Key
+
+DIGITS = Key("team-a", "digits")
+Document = dict[str, Any]
+
+
+def pod(version: int, uid: str = "a", name: str = "digits-worker-1", **more: Any) -> Document:
+    return documents.pod(version=version, uid=uid, name=name, **more)
+
+
+def job(version: int, uid: str = "j", name: str = "digits", namespace: str = "team-a") -> Document:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": uid,
+            "resourceVersion": str(version),
+            "managedFields": [],
+        },
+        "spec": {"replicaSpecs": {}},
+    }
+
+
+def versions(seen: Cache, key: Key = DIGITS) -> dict[str, str]:
+    """UID to resource version of the pods of a job."""
+    return {one["metadata"]["uid"]: one["metadata"]["resourceVersion"] for one in seen.pods(key)}
+
+
+def test_versions_are_integers_not_texts() -> None:
+    seen = Cache()
+    seen.pod_event("ADDED", pod(9))
+    assert seen.pod_event("MODIFIED", pod(10)) == DIGITS
+    assert seen.pod_event("MODIFIED", pod(9)) is None
+    assert versions(seen) == {"a": "10"}
+
+
+def test_the_answer_to_a_post_may_come_before_or_after_the_watch() -> None:
+    seen = Cache()
+    assert seen.pod_event("ADDED", pod(5)) == DIGITS
+    assert seen.pod_event("ADDED", pod(5)) is None
+    seen.pod_event("MODIFIED", pod(6))
+    assert seen.pod_event("ADDED", pod(5)) is None
+    assert versions(seen) == {"a": "6"}
+
+
+def test_the_first_request_for_a_deletion_is_what_counts() -> None:
+    seen = Cache()
+    asked = {"deletionTimestamp": "2026-11-02T10:07:30Z", "deletionGracePeriodSeconds": 30}
+    again = {"deletionTimestamp": "2026-11-02T10:07:09Z", "deletionGracePeriodSeconds": 0}
+    seen.pod_event("ADDED", pod(5))
+    seen.pod_event("MODIFIED", pod(6, metadata=asked))
+    seen.pod_event("MODIFIED", pod(7, metadata=again))
+    assert [one["metadata"]["deletionGracePeriodSeconds"] for one in seen.pods(DIGITS)] == [9]
+    seen.replace_pods([pod(8, metadata=again)], "9", None)
+    assert [one["metadata"]["deletionGracePeriodSeconds"] for one in seen.pods(DIGITS)] == [9]
+    seen.job_event("ADDED", job(4))
+    seen.pod_event("DELETED", pod(10, metadata=again))
+    assert [one["metadata"]["deletionGracePeriodSeconds"] for one in seen.remains(DIGITS)] == [9]
+
+
+def test_a_deletion_that_was_asked_for_at_last_is_not_that_of_another_pod() -> None:
+    seen = Cache()
+    asked = {"deletionTimestamp": "2026-11-02T10:07:30Z", "deletionGracePeriodSeconds": 30}
+    again = {"deletionTimestamp": "2026-11-02T10:07:09Z", "deletionGracePeriodSeconds": 0}
+    seen.pod_event("MODIFIED", pod(6, metadata=asked))
+    seen.pod_event("MODIFIED", pod(9, uid="b", metadata=again))
+    assert [one["metadata"]["deletionGracePeriodSeconds"] for one in seen.pods(DIGITS)] == [0]
+
+
+def test_a_deleted_pod_is_not_revived_by_late_news() -> None:
+    seen = Cache()
+    seen.pod_event("ADDED", pod(5))
+    assert seen.pod_event("DELETED", pod(8)) == DIGITS
+    assert seen.pod_event("MODIFIED", pod(7)) is None
+    assert seen.pods(DIGITS) == []
+
+
+def test_a_deletion_heard_of_first_is_remembered() -> None:
+    seen = Cache()
+    assert seen.pod_event("DELETED", pod(8)) is None
+    assert seen.pod_event("ADDED", pod(5)) is None
+    assert seen.pods(DIGITS) == []
+
+
+def test_the_next_pod_of_a_name_outlives_the_deletion_of_the_former() -> None:
+    seen = Cache()
+    seen.pod_event("ADDED", pod(5, "a"))
+    seen.pod_event("ADDED", pod(9, "b"))
+    assert seen.pod_event("DELETED", pod(8, "a")) is None
+    assert versions(seen) == {"b": "9"}
+
+
+def test_the_former_pod_of_a_name_does_not_come_back_when_the_next_one_goes() -> None:
+    seen = Cache()
+    seen.pod_event("ADDED", pod(5, "a"))
+    seen.pod_event("ADDED", pod(9, "b"))
+    seen.pod_event("DELETED", pod(12, "b"))
+    assert seen.pod_event("MODIFIED", pod(7, "a")) is None
+
+
+def test_a_list_drops_what_was_missed_and_names_the_job() -> None:
+    seen = Cache()
+    seen.pod_event("ADDED", pod(5, "a", "digits-worker-0"))
+    seen.pod_event("ADDED", pod(6, "b", "digits-worker-1"))
+    assert seen.replace_pods([pod(6, "b", "digits-worker-1")], "20", None) == {DIGITS}
+    assert versions(seen) == {"b": "6"}
+    assert seen.replace_pods([pod(6, "b", "digits-worker-1")], "21", None) == set()
+
+
+def test_a_list_leaves_what_is_newer_than_it() -> None:
+    seen = Cache()
+    seen.pod_event("ADDED", pod(25))
+    assert seen.replace_pods([], "20", None) == set()
+    assert versions(seen) == {"a": "25"}
+
+
+def test_what_a_list_no_longer_had_is_not_revived() -> None:
+    seen = Cache()
+    seen.replace_pods([], "20", None)
+    assert seen.pod_event("MODIFIED", pod(19)) is None
+    assert seen.pod_event("ADDED", pod(21, "b")) == DIGITS
+
+
+def test_what_a_list_has_is_there_although_it_was_taken_for_deleted() -> None:
+    """An API server that has not heard of the kind yet says of every job that there is none."""
+    seen = Cache()
+    seen.replace_jobs([job(5)], "20", None)
+    seen.job_event("DELETED", job(5))
+    assert seen.job(DIGITS) is None
+    assert seen.replace_jobs([job(5)], "30", None) == {DIGITS}
+    assert seen.job(DIGITS) is not None
+
+
+def test_a_list_from_before_a_deletion_does_not_revive() -> None:
+    seen = Cache()
+    seen.replace_jobs([job(5)], "20", None)
+    seen.job_event("DELETED", job(40))
+    assert seen.replace_jobs([job(5)], "30", None) == set()
+    assert seen.job(DIGITS) is None
+
+
+def test_a_list_of_one_namespace_leaves_the_others() -> None:
+    seen = Cache()
+    seen.pod_event("ADDED", pod(5, "a"))
+    seen.pod_event("ADDED", pod(6, "b", namespace="team-b"))
+    assert seen.replace_pods([], "20", "team-b") == {Key("team-b", "digits")}
+    assert versions(seen) == {"a": "5"}
+    assert seen.pod_event("ADDED", pod(8, "c", "digits-ps-0")) == DIGITS
+
+
+def test_a_pod_that_is_known_to_be_gone_is_forgotten_for_good() -> None:
+    seen = Cache()
+    seen.pod_event("ADDED", pod(5))
+    seen.forget(DIGITS, "a")
+    seen.forget(DIGITS, "a")
+    assert seen.pods(DIGITS) == []
+    assert seen.pod_event("MODIFIED", pod(6)) is None
+    assert seen.replace_pods([pod(6)], "7", None) == set()
+    assert seen.pod_event("ADDED", pod(8, "b")) == DIGITS
+
+
+def test_a_pod_whose_label_is_taken_off_and_put_on_again_comes_back() -> None:
+    seen = Cache()
+    seen.pod_event("ADDED", pod(5))
+    # A watch with a label selector says DELETED when an object no longer matches.
+    seen.pod_event("DELETED", pod(8))
+    assert seen.pod_event("ADDED", pod(9)) == DIGITS
+    assert seen.pod_event("DELETED", pod(8)) is None
+    assert versions(seen) == {"a": "9"}
+
+
+def test_the_last_deletion_counts() -> None:
+    seen = Cache()
+    seen.pod_event("DELETED", pod(8))
+    seen.pod_event("DELETED", pod(6))
+    assert seen.pod_event("MODIFIED", pod(7)) is None
+
+
+def test_a_list_that_is_answered_late_takes_nothing_back() -> None:
+    seen = Cache()
+    seen.replace_pods([], "20", None)
+    seen.replace_pods([pod(5)], "10", None)
+    assert seen.pods(DIGITS) == []
+    assert seen.pod_event("MODIFIED", pod(15)) is None
+
+
+def test_a_pod_whose_label_changes_moves_to_the_other_job() -> None:
+    seen = Cache()
+    seen.pod_event("ADDED", pod(5))
+    moved = pod(6, metadata={"labels": {"capstan.dev/job-name": "other"}})
+    assert seen.pod_event("MODIFIED", moved) == Key("team-a", "other")
+    assert seen.pods(DIGITS) == []
+    assert versions(seen, Key("team-a", "other")) == {"a": "6"}
+
+
+def test_pods_of_nobody_are_nobodys_news() -> None:
+    seen = Cache()
+    assert seen.pod_event("ADDED", pod(5, metadata={"labels": None})) is None
+    assert seen.pod_event("DELETED", pod(6, metadata={"labels": None})) is None
+
+
+def test_tombstones_are_bounded() -> None:
+    seen = Cache()
+    for number in range(cache.MAX_TOMBSTONES + 1):
+        seen.pod_event("DELETED", pod(10 + number, uid=f"uid-{number}"))
+    assert seen.pod_event("ADDED", pod(1, "uid-1")) is None
+    assert seen.pod_event("ADDED", pod(1, "uid-0")) == DIGITS
+
+
+def test_pods_are_kept_thin_and_not_changed() -> None:
+    seen, given = Cache(), pod(5, phase="Running")
+    before = copy.deepcopy(given)
+    seen.pod_event("ADDED", given)
+    (kept,) = seen.pods(DIGITS)
+    assert given == before
+    assert cache.thin(kept) == kept
+    assert kept["metadata"].keys().isdisjoint({"managedFields", "annotations"})
+    assert kept["spec"] == {
+        "nodeName": "n7",
+        "hostname": "worker-1",
+        "containers": [{"name": "trainer"}],
+        "initContainers": [],
+    }
+
+
+def test_jobs_follow_the_same_rules() -> None:
+    seen = Cache()
+    assert seen.job_event(None, job(5)) == DIGITS
+    seen.job_event("MODIFIED", job(4))
+    found = seen.job(DIGITS)
+    assert found is not None
+    assert found["metadata"]["resourceVersion"] == "5"
+    assert "managedFields" not in found["metadata"]
+    assert seen.job_event("DELETED", job(7)) == DIGITS
+    seen.job_event("MODIFIED", job(6))
+    assert seen.job(DIGITS) is None
+    assert seen.replace_jobs([job(9, "k")], "10", None) == {DIGITS}
+    assert seen.replace_jobs([job(9, "k")], "11", None) == set()
+    assert seen.jobs() == [DIGITS]
+
+
+class Deliveries(stateful.RuleBasedStateMachine):
+    """An API server with one etcd, and every way in which news of it reach the cache."""
+
+    names = st.sampled_from(["digits-worker-0", "digits-worker-1"])
+    namespaces = st.sampled_from(["team-a", "team-b"])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = Cache()
+        self.revision = 100
+        self.uids = 0
+        self.pods: dict[Key, Document] = {}
+        self.history: list[tuple[str, Document]] = []
+        self.lists: list[tuple[int, str | None, list[Document]]] = []
+
+    @stateful.rule(namespace=namespaces, name=names)
+    def change(self, namespace: str, name: str) -> None:
+        """Somebody creates, changes or deletes a pod."""
+        key = Key(namespace, name)
+        self.revision += 1
+        found = self.pods.get(key)
+        if found is None:
+            self.uids += 1
+            uid = f"uid-{self.uids}"
+        else:
+            uid = found["metadata"]["uid"]
+        self.pods[key] = pod(self.revision, uid, name, namespace=namespace)
+        self.history.append(("ADDED" if found is None else "MODIFIED", self.pods[key]))
+
+    @stateful.rule(namespace=namespaces, name=names)
+    def delete(self, namespace: str, name: str) -> None:
+        found = self.pods.pop(Key(namespace, name), None)
+        if found is not None:
+            self.revision += 1
+            last = pod(self.revision, found["metadata"]["uid"], name, namespace=namespace)
+            self.history.append(("DELETED", last))
+
+    @stateful.precondition(lambda self: self.history)
+    @stateful.rule(data=st.data())
+    def deliver(self, data: st.DataObject) -> None:
+        """Any news of the past, by a watch, by a relist (None), or as the answer to a POST."""
+        kind, document = data.draw(st.sampled_from(self.history))
+        if kind != "DELETED":
+            kind = data.draw(st.sampled_from([kind, None]))
+        self.cache.pod_event(kind, document)
+        self.agree_if_listed()
+
+    @stateful.rule(namespace=st.none() | namespaces)
+    def list(self, namespace: str | None) -> None:
+        """Ask for a LIST; its answer is delivered some time."""
+        items = [one for key, one in self.pods.items() if namespace in (None, key.namespace)]
+        self.lists.append((self.revision, namespace, items))
+
+    @stateful.precondition(lambda self: self.lists)
+    @stateful.rule(data=st.data())
+    def answer(self, data: st.DataObject) -> None:
+        revision, namespace, items = data.draw(st.sampled_from(self.lists))
+        self.cache.replace_pods(items, str(revision), namespace)
+        if (revision, namespace) == (self.revision, None):
+            self.agree()
+        self.agree_if_listed()
+
+    @stateful.rule()
+    def resync(self) -> None:
+        """A LIST of now, delivered now: whatever comes late afterwards changes nothing."""
+        self.cache.replace_pods(list(self.pods.values()), str(self.revision), None)
+        self.listed_at = self.revision
+        self.agree()
+
+    listed_at = -1
+
+    def agree_if_listed(self) -> None:
+        if self.listed_at == self.revision:
+            self.agree()
+
+    def agree(self) -> None:
+        for namespace in ("team-a", "team-b"):
+            key = Key(namespace, "digits")
+            expected = {
+                one["metadata"]["uid"]: one["metadata"]["resourceVersion"]
+                for at, one in self.pods.items()
+                if at.namespace == namespace
+            }
+            assert versions(self.cache, key) == expected
+
+
+TestDeliveries = Deliveries.TestCase
+
+
+def test_of_a_pod_that_is_gone_the_last_words_are_kept_until_its_name_is_taken() -> None:
+    seen = Cache()
+    seen.job_event("ADDED", job(1))
+    seen.pod_event("ADDED", pod(5, "a"))
+    seen.pod_event("DELETED", pod(8, "a", phase="Failed"))
+    assert [one["status"]["phase"] for one in seen.remains(DIGITS)] == ["Failed"]
+    seen.pod_event("ADDED", pod(9, "b"))
+    assert seen.remains(DIGITS) == []
+
+
+def test_what_was_last_seen_is_kept_however_the_deletion_was_found() -> None:
+    seen = Cache()
+    seen.job_event("ADDED", job(1))
+    seen.pod_event("ADDED", pod(5, "a"))
+    seen.pod_event("ADDED", pod(6, "b", "digits-worker-0"))
+    seen.forget(DIGITS, "a")
+    seen.replace_pods([], "9", None)
+    assert {one["metadata"]["uid"] for one in seen.remains(DIGITS)} == {"a", "b"}
+
+
+@pytest.mark.parametrize("told_by", ["watch", "list"])
+def test_of_a_deleted_job_nothing_remains(told_by: str) -> None:
+    seen = Cache()
+    seen.job_event("ADDED", job(10))
+    seen.pod_event("ADDED", pod(11, "a"))
+    seen.pod_event("DELETED", pod(12, "a"))
+    assert seen.remains(DIGITS)
+    if told_by == "watch":
+        seen.job_event("DELETED", job(13))
+    else:
+        seen.replace_jobs([], "13", None)
+    seen.pod_event("ADDED", pod(14, "b"))
+    seen.pod_event("DELETED", pod(15, "b"))
+    assert seen.remains(DIGITS) == []

@@ -1,0 +1,65 @@
+"""When to come back, as far as an answer says so."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from capstan_operator.kube import errors
+
+NOW = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
+
+
+def retry_after(header: str | None, body: bytes = b"") -> float | None:
+    headers = {} if header is None else {"Retry-After": header}
+    return errors.of_answer("get /x", 429, headers, body, NOW).retry_after
+
+
+@pytest.mark.parametrize(
+    "header, seconds",
+    [
+        (None, None),
+        ("7", 7),
+        ("Mon, 02 Nov 2026 10:00:30 GMT", 30),
+        ("Mon, 02 Nov 2026 09:00:00 GMT", 0),
+        ("soon", None),
+    ],
+)
+def test_the_header_holds_seconds_or_a_date(header: str | None, seconds: float | None) -> None:
+    assert retry_after(header) == seconds
+
+
+@pytest.mark.parametrize("header, seconds", [(None, 3), ("7", 7), ("soon", 3)])
+def test_the_status_says_it_too(header: str | None, seconds: float) -> None:
+    body = b'{"kind": "Status", "details": {"retryAfterSeconds": 3}}'
+    assert retry_after(header, body) == seconds
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"{", b"[]", b'{"kind": "Status", "details": 1}'])
+def test_any_body_makes_an_error(body: bytes) -> None:
+    assert errors.of_answer("get /x", 500, {}, body, NOW).details == {}
+
+
+WRONG_VALUE = {
+    "causes": [{"reason": "FieldValueInvalid", "field": "spec.hostname", "message": "?"}]
+}
+BY_POLICY = {"causes": [{"message": "ValidatingAdmissionPolicy 'p' denied request: not here"}]}
+WEBHOOK = 'admission webhook "x.y" denied the request: not here'
+
+
+@pytest.mark.parametrize(
+    "status, message, details, kind",
+    [
+        (400, "strict decoding error: unknown field", {}, errors.Refused),
+        (422, "Pod is invalid", WRONG_VALUE, errors.Refused),
+        (422, "pods is forbidden", BY_POLICY, errors.Forbidden),
+        (400, WEBHOOK, {}, errors.Forbidden),
+        (403, "exceeded quota", {}, errors.Forbidden),
+    ],
+)
+def test_what_admission_denies_is_forbidden_whatever_its_status(
+    status: int, message: str, details: dict[str, object], kind: type[errors.ApiError]
+) -> None:
+    told = {"kind": "Status", "message": message, "details": details}
+    error = errors.of_answer("create /x", status, {}, json.dumps(told).encode(), NOW)
+    assert type(error) is kind

@@ -1,0 +1,32 @@
+"""News as `kubectl describe` will show them."""
+
+from datetime import datetime, timedelta, timezone
+
+from capstan_operator.kube import events
+from capstan_operator.reconcile.actions import Announce, NewsType
+
+JOB = {
+    "metadata": {"name": "digits", "namespace": "team-a", "uid": "j", "resourceVersion": "7"},
+}
+NOW = datetime(2026, 11, 2, 12, 0, tzinfo=timezone(timedelta(hours=2)))
+
+
+def test_an_event_is_about_the_job_and_says_who_tells_it() -> None:
+    news = Announce(NewsType.WARNING, "TaskFailed", "worker-1: exit code 1")
+    told = events.event(JOB, news, name="digits.1", now=NOW, instance="capstan-0")
+    assert told["metadata"] == {"name": "digits.1", "namespace": "team-a"}
+    assert told["regarding"]["kind"] == "TrainingJob"
+    assert told["regarding"]["uid"] == "j"
+    assert told["eventTime"] == "2026-11-02T10:00:00.000000Z"
+    assert (told["type"], told["reason"]) == ("Warning", "TaskFailed")
+    assert told["note"] == "worker-1: exit code 1"
+    assert told["reportingController"] == "capstan.dev/operator"
+    assert told["reportingInstance"] == "capstan-0"
+    assert told["action"]
+
+
+def test_a_note_is_cut_between_characters() -> None:
+    news = Announce(NewsType.NORMAL, "Told", "ü" * 1000)
+    note = events.event(JOB, news, name="e", now=NOW, instance="i")["note"]
+    assert note == "ü" * 510 + "…"
+    assert len(note.encode()) <= 1024

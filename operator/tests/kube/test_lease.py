@@ -1,0 +1,212 @@
+"""Two operators and one Lease, on a server that keeps resource versions as a real one does."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from kube import server as servers
+from kube.server import Asked, Server, refusal
+
+from capstan_operator.kube.lease import Lease
+from capstan_operator.kube.rest import Rest
+
+TIMES = {"duration": 2.0, "renew": 1.8, "retry": 0.05}
+
+
+def unheard(fault: str) -> None:
+    """Nobody wants to know why it is not acquired yet."""
+
+
+class OneLease:
+    """The API of one Lease: created once, replaced by who has read the newest version."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Any] | None = None
+        self.version = 10
+
+    def __call__(self, asked: Asked) -> web.StreamResponse:
+        if asked.method == "GET":
+            return refusal(404, "NotFound") if self.held is None else web.json_response(self.held)
+        assert asked.body is not None
+        if asked.method == "POST" and self.held is not None:
+            return refusal(409, "AlreadyExists")
+        read = asked.body["metadata"].get("resourceVersion")
+        if asked.method == "PUT" and read != str(self.version):
+            return refusal(409, "Conflict")
+        self.version += 1
+        self.held = asked.body
+        self.held["metadata"]["resourceVersion"] = str(self.version)
+        return web.json_response(self.held)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        assert self.held is not None
+        spec: dict[str, Any] = self.held["spec"]
+        return spec
+
+
+@contextlib.asynccontextmanager
+async def electing(folder: Path, api: OneLease) -> AsyncIterator[tuple[Lease, Lease, Server]]:
+    async with servers.serving(api) as server:
+        config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
+        async with await Rest.connect(config) as rest:
+            one, two = (Lease(rest, "ops", "capstan", name, **TIMES) for name in ("one", "two"))
+            yield one, two, server
+
+
+def test_the_first_takes_it_and_signs(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        api = OneLease()
+        async with electing(tmp_path, api) as (one, _, server):
+            await one.acquire(unheard)
+            assert server.asked[-1].path == "/apis/coordination.k8s.io/v1/namespaces/ops/leases"
+            assert api.spec["holderIdentity"] == "one"
+            assert api.spec["leaseDurationSeconds"] == 2
+            assert api.spec["leaseTransitions"] == 0
+            for field in ("acquireTime", "renewTime"):
+                assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", api.spec[field])
+
+    asyncio.run(scenario())
+
+
+def test_the_second_waits_while_the_first_holds_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        api = OneLease()
+        async with electing(tmp_path, api) as (one, two, _):
+            await one.acquire(unheard)
+            holding = asyncio.create_task(one.hold())
+            waiting = asyncio.create_task(two.acquire(unheard))
+            # Twice the time after which it would be free if nobody renewed it.
+            done, _pending = await asyncio.wait((holding, waiting), timeout=4)
+            assert not done
+            assert api.spec["holderIdentity"] == "one"
+            for task in (holding, waiting):
+                task.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_the_second_takes_over_when_the_first_falls_silent(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        api = OneLease()
+        async with electing(tmp_path, api) as (one, two, _):
+            await one.acquire(unheard)
+            api.spec["renewTime"] = "2999-01-01T00:00:00.000000Z"  # nobody believes in clocks
+            await two.acquire(unheard)
+            assert api.spec["holderIdentity"] == "two"
+            assert api.spec["leaseTransitions"] == 1
+            await asyncio.wait_for(one.hold(), 20)  # it learns that another one has it
+
+    asyncio.run(scenario())
+
+
+def test_what_is_released_is_free_at_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        api = OneLease()
+        async with electing(tmp_path, api) as (one, two, server):
+            await one.acquire(unheard)
+            await one.release()
+            before = len(server.asked)
+            await two.acquire(unheard)
+            assert len(server.asked) == before + 2
+            await one.release()
+            assert api.spec["holderIdentity"] == "two"
+
+    asyncio.run(scenario())
+
+
+async def hang(_: Asked) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+@pytest.mark.parametrize("fault", [hang, lambda _: refusal(500, "InternalError")])
+def test_a_holder_that_cannot_renew_steps_down(tmp_path: Path, fault: Any) -> None:
+    async def scenario() -> None:
+        async with electing(tmp_path, OneLease()) as (one, _, server):
+            await one.acquire(unheard)
+            server.answer = fault
+            await asyncio.wait_for(one.hold(), 20)
+            await one.release()  # gives up, and does not raise
+
+    asyncio.run(scenario())
+
+
+def test_acquiring_goes_on_through_faults(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        api = OneLease()
+        answers = iter([refusal(503, "ServiceUnavailable"), refusal(403, "Forbidden")])
+        async with electing(tmp_path, api) as (one, _, server):
+            server.answer = lambda asked: next(answers, None) or api(asked)
+            await one.acquire(unheard)
+        assert api.spec["holderIdentity"] == "one"
+        assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+
+    asyncio.run(scenario())
+
+
+def test_of_two_that_try_at_once_one_wins(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        api = OneLease()
+        async with electing(tmp_path, api) as (one, two, _):
+            tries = {asyncio.create_task(lease.acquire(unheard)) for lease in (one, two)}
+            done, waiting = await asyncio.wait(tries, return_when=asyncio.FIRST_COMPLETED)
+            assert len(done) == 1
+            for task in waiting:
+                task.cancel()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
+def test_times_at_which_two_could_hold_it_are_refused(times: tuple[float, ...]) -> None:
+    duration, renew, retry = times
+    rest: Any = None
+    with pytest.raises(ValueError, match="duration > renew > retry > 0"):
+        Lease(rest, "ops", "capstan", "me", duration=duration, renew=renew, retry=retry)
+
+
+def test_who_waits_sleeps_no_longer_than_the_lease_is_anothers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    sleep = asyncio.sleep
+
+    async def sleeping(seconds: float) -> None:
+        slept.append(seconds)
+        await sleep(seconds)
+
+    async def scenario() -> None:
+        async with electing(tmp_path, OneLease()) as (one, _, server):
+            await one.acquire(unheard)
+            config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
+            async with await Rest.connect(config) as rest:
+                slow = Lease(rest, "ops", "capstan", "slow", duration=2.0, renew=1.8, retry=1.5)
+                monkeypatch.setattr("capstan_operator.kube.lease.asyncio.sleep", sleeping)
+                await slow.acquire(unheard)
+                monkeypatch.undo()
+
+    asyncio.run(scenario())
+    # Without the limit it would have slept twice for 1.5 s at least.
+    assert sum(slept) < 2.01
+
+
+def test_one_fault_after_taking_over_is_not_taken_for_a_loss(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        api = OneLease()
+        faults = iter([refusal(500, "InternalError")])
+        async with electing(tmp_path, api) as (one, two, server):
+            await one.acquire(unheard)
+            await two.acquire(unheard)
+            server.answer = lambda asked: next(faults, None) or api(asked)
+            holding = asyncio.create_task(two.hold())
+            done, _pending = await asyncio.wait((holding,), timeout=2)
+            assert not done
+            holding.cancel()
+
+    asyncio.run(scenario())

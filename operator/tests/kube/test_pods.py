@@ -1,0 +1,648 @@
+"""What becomes of a task, read from pods in every state that clusters leave them in."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from kube import documents
+from kube.documents import ENDED, condition, pod, running, terminated, waiting
+
+from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.kube import cache, pods
+from capstan_operator.reconcile.observe import TaskPhase, TaskView
+from capstan_operator.reconcile.policies import failure
+
+BEFORE, LATER = "2026-11-02T10:07:00Z", "2026-11-02T10:08:00Z"
+GRACE = {"deletionGracePeriodSeconds": 30}
+
+
+def view(document: dict[str, Any], *, node_lost: bool = False) -> TaskView:
+    """As the controller sees it: through the cache, which keeps but a part of the pod."""
+    return pods.view(cache.thin(document), node_lost=node_lost)
+
+
+def kind(seen: TaskView) -> failure.FailureClass | None:
+    failed = failure.judge(seen, may_end=True)
+    return None if failed is None else failed.kind
+
+
+def test_a_pod_that_runs_is_a_task_with_all_its_names() -> None:
+    seen = view(
+        pod(
+            phase="Running",
+            conditions=documents.ready("True"),
+            containerStatuses=[running()],
+        )
+    )
+    assert seen == TaskView(
+        name=TaskName.parse("worker-1"),
+        attempt=2,
+        uid=Uid("uid-1"),
+        phase=TaskPhase.RUNNING,
+        ready=True,
+        started_at=datetime(2026, 11, 2, 10, 0, 5, tzinfo=UTC),
+        pod="digits-worker-1",
+        node="n7",
+    )
+
+
+def test_a_task_runs_before_it_is_ready() -> None:
+    seen = view(
+        pod(
+            phase="Running",
+            conditions=documents.ready("False", "ContainersNotReady"),
+            containerStatuses=[running(ready=False)],
+        )
+    )
+    assert (seen.phase, seen.ready) == (TaskPhase.RUNNING, False)
+
+
+PULL = 'Back-off pulling image "registry/digits:1": ErrImagePull: not found'
+NO_ROOM = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+
+
+@pytest.mark.parametrize(
+    "document, reason, message, scheduled",
+    [
+        pytest.param(pod(node=None, phase="Pending"), "", "", False, id="just created"),
+        pytest.param(
+            pod(
+                node=None,
+                phase="Pending",
+                conditions=[condition("PodScheduled", "False", "Unschedulable", NO_ROOM)],
+            ),
+            "Unschedulable",
+            NO_ROOM,
+            False,
+            id="no node",
+        ),
+        pytest.param(
+            pod(
+                node=None,
+                phase="Pending",
+                conditions=[
+                    condition(
+                        "PodScheduled",
+                        "False",
+                        "SchedulingGated",
+                        "Scheduling is blocked due to non-empty scheduling gates",
+                    )
+                ],
+            ),
+            "SchedulingGated",
+            "Scheduling is blocked due to non-empty scheduling gates",
+            False,
+            id="gate",
+        ),
+        pytest.param(
+            pod(phase="Pending", conditions=[condition("PodScheduled", "True")]),
+            "",
+            "",
+            True,
+            id="a node, and no word from its kubelet",
+        ),
+        pytest.param(
+            pod(
+                phase="Pending",
+                conditions=documents.ready("False", "ContainersNotReady"),
+                containerStatuses=[waiting("ContainerCreating")],
+            ),
+            "",
+            "",
+            True,
+            id="as every pod begins",
+        ),
+        *(
+            pytest.param(
+                pod(
+                    phase="Pending",
+                    conditions=documents.ready("False", "ContainersNotReady"),
+                    containerStatuses=[waiting(reason, message)],
+                ),
+                reason,
+                message,
+                True,
+                id=reason,
+            )
+            for reason, message in [
+                ("ImagePullBackOff", PULL),
+                ("ErrImagePull", "rpc error: code = NotFound"),
+                ("InvalidImageName", "Failed to apply default image tag"),
+                ("CreateContainerConfigError", 'secret "token" not found'),
+                ("CreateContainerError", "context deadline exceeded"),
+            ]
+        ),
+        pytest.param(
+            pod(
+                phase="Pending",
+                inits=({"name": "fetch", "image": "nowhere/fetch"},),
+                initContainerStatuses=[waiting("ImagePullBackOff", PULL, name="fetch")],
+                containerStatuses=[waiting("PodInitializing")],
+            ),
+            "ImagePullBackOff",
+            PULL,
+            True,
+            id="the image of an init container",
+        ),
+        pytest.param(
+            pod(
+                containers=("proxy", "trainer"),
+                phase="Pending",
+                containerStatuses=[running("proxy"), waiting("ErrImagePull", "no")],
+            ),
+            "ErrImagePull",
+            "no",
+            True,
+            id="the sidecar runs, the trainer does not",
+        ),
+    ],
+)
+def test_a_task_that_does_not_start_says_what_it_waits_for(
+    document: dict[str, Any], reason: str, message: str, scheduled: bool
+) -> None:
+    seen = view(document)
+    assert (seen.phase, seen.reason, seen.message) == (TaskPhase.PENDING, reason, message)
+    assert seen.scheduled is scheduled
+
+
+def ended(*statuses: dict[str, Any], phase: str, **more: Any) -> dict[str, Any]:
+    """A pod after its end; `conditions` are those it has beside the usual ones."""
+    usual = documents.ready("False", "PodFailed" if phase == "Failed" else "PodCompleted")
+    return pod(
+        phase=phase,
+        conditions=usual + more.pop("conditions", []),
+        containerStatuses=list(statuses),
+        **more,
+    )
+
+
+SHUTDOWN = "Pod was terminated in response to imminent node shutdown."
+LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 64Mi."
+
+
+@pytest.mark.parametrize(
+    "document, code, reason, message, judged",
+    [
+        pytest.param(
+            ended(terminated(0), phase="Succeeded"), 0, "Completed", "", None, id="success"
+        ),
+        pytest.param(
+            ended(terminated(1, message="Traceback:\nValueError: no"), phase="Failed"),
+            1,
+            "Error",
+            "Traceback:\nValueError: no",
+            failure.FailureClass.PERMANENT,
+            id="exit code 1 and the last words",
+        ),
+        pytest.param(
+            ended(terminated(137, "OOMKilled"), phase="Failed"),
+            137,
+            "OOMKilled",
+            "",
+            failure.FailureClass.RETRYABLE,
+            id="out of memory",
+        ),
+        pytest.param(
+            ended(terminated(137), phase="Failed"),
+            137,
+            "Error",
+            "",
+            failure.FailureClass.RETRYABLE,
+            id="killed",
+        ),
+        pytest.param(
+            ended(terminated(128, "StartError", "exec: no such file"), phase="Failed"),
+            128,
+            "StartError",
+            "exec: no such file",
+            failure.FailureClass.PERMANENT,
+            id="its command does not exist",
+        ),
+        pytest.param(
+            ended(
+                terminated(143),
+                phase="Failed",
+                reason="DeadlineExceeded",
+                message="Pod was active on the node longer than the specified deadline",
+            ),
+            143,
+            "DeadlineExceeded",
+            "Pod was active on the node longer than the specified deadline",
+            failure.FailureClass.RETRYABLE,
+            id="the template's own deadline",
+        ),
+        pytest.param(
+            ended(
+                terminated(137),
+                phase="Failed",
+                reason="Evicted",
+                message=LOW,
+                conditions=[
+                    condition("DisruptionTarget", "True", "TerminationByKubelet", LOW, LATER)
+                ],
+            ),
+            137,
+            "Evicted",
+            LOW,
+            failure.FailureClass.INFRASTRUCTURE,
+            id="evicted: the kubelet dates that after the end of the container",
+        ),
+        pytest.param(
+            ended(
+                terminated(0),
+                phase="Failed",
+                reason="Terminated",
+                message=SHUTDOWN,
+                conditions=[
+                    condition("DisruptionTarget", "True", "TerminationByKubelet", SHUTDOWN, LATER)
+                ],
+            ),
+            0,
+            "Terminated",
+            SHUTDOWN,
+            failure.FailureClass.INFRASTRUCTURE,
+            id="the node shuts down, and the trainer heeds SIGTERM",
+        ),
+        pytest.param(
+            ended(
+                terminated(143),
+                phase="Failed",
+                conditions=[
+                    condition("DisruptionTarget", "True", "TerminationByKubelet", LOW, LATER)
+                ],
+            ),
+            143,
+            "DisruptionTarget",
+            f"TerminationByKubelet: {LOW}",
+            failure.FailureClass.INFRASTRUCTURE,
+            id="a kubelet that says no more than the condition",
+        ),
+        pytest.param(
+            ended(
+                terminated(143),
+                phase="Failed",
+                conditions=[
+                    condition("DisruptionTarget", "True", "EvictionByEvictionAPI", "bye", ENDED)
+                ],
+            ),
+            143,
+            "DisruptionTarget",
+            "EvictionByEvictionAPI: bye",
+            failure.FailureClass.INFRASTRUCTURE,
+            id="within the second of the eviction",
+        ),
+        pytest.param(
+            ended(
+                terminated(1),
+                phase="Failed",
+                conditions=[condition("DisruptionTarget", "False", "", "", BEFORE)],
+            ),
+            1,
+            "Error",
+            "",
+            failure.FailureClass.PERMANENT,
+            id="a preemption that was called off",
+        ),
+        pytest.param(
+            ended(
+                phase="Failed",
+                reason="Preempting",
+                message="Preempted in order to admit critical pod",
+            ),
+            None,
+            "Preempting",
+            "Preempted in order to admit critical pod",
+            failure.FailureClass.INFRASTRUCTURE,
+            id="a critical pod needed the room",
+        ),
+        pytest.param(
+            ended(
+                terminated(143),
+                phase="Failed",
+                conditions=[
+                    condition(
+                        "DisruptionTarget",
+                        "True",
+                        "PreemptionByScheduler",
+                        "default-scheduler: preempting to accommodate a higher priority pod",
+                        BEFORE,
+                    )
+                ],
+            ),
+            143,
+            "DisruptionTarget",
+            "PreemptionByScheduler: default-scheduler: preempting to accommodate a higher "
+            "priority pod",
+            failure.FailureClass.INFRASTRUCTURE,
+            id="preempted",
+        ),
+        pytest.param(
+            ended(
+                running(),
+                phase="Failed",
+                conditions=[
+                    condition(
+                        "DisruptionTarget", "True", "DeletionByPodGC", "PodGC: node is gone", LATER
+                    )
+                ],
+            ),
+            None,
+            "NodeLost",
+            "DeletionByPodGC: PodGC: node is gone",
+            failure.FailureClass.INFRASTRUCTURE,
+            id="its node was removed, and nobody corrected what the kubelet said last",
+        ),
+        pytest.param(
+            ended(
+                phase="Failed",
+                reason="UnexpectedAdmissionError",
+                message="Allocate failed due to no healthy devices",
+            ),
+            None,
+            "UnexpectedAdmissionError",
+            "Allocate failed due to no healthy devices",
+            failure.FailureClass.INFRASTRUCTURE,
+            id="the kubelet did not admit it",
+        ),
+        pytest.param(
+            ended(terminated(137, "ContainerStatusUnknown", "gone", at=None), phase="Failed"),
+            None,
+            "ContainerStatusUnknown",
+            "gone",
+            failure.FailureClass.INFRASTRUCTURE,
+            id="nobody saw it end: the kubelet's 137 is none",
+        ),
+        pytest.param(
+            ended(terminated(255, "Unknown"), phase="Failed"),
+            None,
+            "Unknown",
+            "",
+            failure.FailureClass.INFRASTRUCTURE,
+            id="the machine restarted: containerd's 255 is none",
+        ),
+        pytest.param(
+            ended(
+                waiting("PodInitializing"),
+                phase="Failed",
+                inits=(
+                    {"name": "agent", "image": "i", "restartPolicy": "Always"},
+                    {"name": "prepare", "image": "i"},
+                    {"name": "fetch", "image": "i"},
+                ),
+                initContainerStatuses=[
+                    terminated(143, name="agent"),
+                    terminated(0, name="prepare"),
+                    terminated(3, message="no such bucket", name="fetch"),
+                ],
+            ),
+            3,
+            "InitContainerFailed",
+            "init container fetch: no such bucket",
+            failure.FailureClass.PERMANENT,
+            id="init container",
+        ),
+        pytest.param(
+            ended(
+                terminated(0),
+                phase="Succeeded",
+                inits=({"name": "agent", "image": "i", "restartPolicy": "Always"},),
+                initContainerStatuses=[terminated(143, name="agent")],
+            ),
+            0,
+            "Completed",
+            "",
+            None,
+            id="an init container that is a sidecar is told to stop at the end",
+        ),
+        pytest.param(
+            ended(
+                waiting("PodInitializing"),
+                phase="Failed",
+                inits=({"name": "fetch", "image": "i"},),
+                initContainerStatuses=[terminated(137, name="fetch")],
+                reason="Evicted",
+                message=LOW,
+            ),
+            None,
+            "Evicted",
+            LOW,
+            failure.FailureClass.INFRASTRUCTURE,
+            id="evicted while an init container ran",
+        ),
+    ],
+)
+def test_an_end_is_told_with_its_reason_and_judged(
+    document: dict[str, Any],
+    code: int | None,
+    reason: str,
+    message: str,
+    judged: failure.FailureClass | None,
+) -> None:
+    seen = view(document)
+    assert seen.has_ended
+    assert (seen.exit_code, seen.reason, seen.message) == (code, reason, message)
+    assert kind(seen) is judged
+
+
+def test_an_end_has_times() -> None:
+    seen = view(ended(terminated(1), phase="Failed"))
+    assert seen.started_at == datetime(2026, 11, 2, 10, 0, 5, tzinfo=UTC)
+    assert seen.finished_at == datetime(2026, 11, 2, 10, 7, 30, tzinfo=UTC)
+
+
+def test_go_s_zero_time_is_no_time() -> None:
+    seen = view(ended(terminated(1, at="0001-01-01T00:00:00Z"), phase="Failed"))
+    assert seen.finished_at is None
+
+
+@pytest.mark.parametrize("code, phase", [(0, TaskPhase.SUCCEEDED), (1, TaskPhase.FAILED)])
+def test_sidecars_are_not_waited_for(code: int, phase: TaskPhase) -> None:
+    document = pod(
+        containers=("logger", "trainer"),
+        phase="Running",
+        conditions=documents.ready("False", "ContainersNotReady"),
+        containerStatuses=[running("logger"), terminated(code)],
+    )
+    assert (view(document).phase, view(document).exit_code) == (phase, code)
+    assert view(document).lingers
+    document["metadata"] |= {"deletionTimestamp": LATER}
+    assert not view(document).lingers
+
+
+def test_init_sidecars_are_not_waited_for() -> None:
+    document = pod(
+        inits=({"name": "agent", "image": "i", "restartPolicy": "Always"},),
+        phase="Running",
+        initContainerStatuses=[running("agent")],
+        containerStatuses=[terminated(0)],
+    )
+    assert view(document).phase is TaskPhase.SUCCEEDED
+
+
+def test_a_sidecar_that_failed_does_not_make_the_task_fail() -> None:
+    document = ended(
+        terminated(1, name="logger"),
+        terminated(0),
+        containers=("logger", "trainer"),
+        phase="Failed",
+    )
+    assert view(document).phase is TaskPhase.SUCCEEDED
+
+
+def test_without_a_trainer_the_first_container_of_the_template_is_it() -> None:
+    # Kubelets sort the statuses by name.
+    document = ended(
+        terminated(1, name="a-sidecar"),
+        terminated(0, name="main"),
+        containers=("main", "a-sidecar"),
+        phase="Failed",
+    )
+    assert view(document).exit_code == 0
+
+
+def test_an_exit_code_is_believed_once_the_kubelet_has_said_why_the_pod_ended() -> None:
+    document = pod(
+        phase="Running",
+        conditions=documents.ready("False", "ContainersNotReady"),
+        containerStatuses=[terminated(0)],
+    )
+    assert (view(document).phase, view(document).ready) == (TaskPhase.RUNNING, True)
+
+
+@pytest.mark.parametrize(
+    "requested_plus_grace, deleting",
+    [
+        pytest.param("2026-11-02T10:08:01Z", False, id="asked for a second after the end"),
+        pytest.param("2026-11-02T10:08:00Z", True, id="asked for in the second of the end"),
+        pytest.param("2026-11-02T10:07:45Z", True, id="asked for before the end"),
+    ],
+)
+def test_an_end_counts_as_its_own_only_before_the_deletion_was_asked_for(
+    requested_plus_grace: str, deleting: bool
+) -> None:
+    metadata = GRACE | {"deletionTimestamp": requested_plus_grace}
+    seen = view(ended(terminated(0), phase="Succeeded", metadata=metadata))
+    assert seen.deleting is deleting
+    assert kind(seen) is (failure.FailureClass.INFRASTRUCTURE if deleting else None)
+
+
+@pytest.mark.parametrize(
+    "state, deleting",
+    [(terminated(143), True), (terminated(137), True), (terminated(1), False),
+     (terminated(0), False), (terminated(137, reason="OOMKilled"), False)],
+)  # fmt: skip
+def test_an_end_by_a_kubelets_signal_counts_as_asked_for_when_nobody_saw_who_asked(
+    state: Any, deleting: bool
+) -> None:
+    metadata = {"deletionTimestamp": "2026-11-02T10:07:40Z", "deletionGracePeriodSeconds": 0}
+    seen = view(ended(state, phase="Failed", metadata=metadata))
+    assert seen.deleting is deleting
+
+
+def test_a_preempted_trainer_that_had_ended_before_is_judged_by_its_own_code() -> None:
+    target = condition("DisruptionTarget", "True", "PreemptionByScheduler", "room", LATER)
+    seen = view(
+        ended(
+            running("logger"),
+            terminated(0),
+            containers=("logger", "trainer"),
+            phase="Running",
+            conditions=[target],
+        )
+    )
+    assert kind(seen) is None
+
+
+def test_a_pod_that_is_to_be_preempted_runs_until_it_ends() -> None:
+    target = condition("DisruptionTarget", "True", "PreemptionByScheduler", "room", LATER)
+    metadata = GRACE | {"deletionTimestamp": "2026-11-02T10:08:30Z"}
+    document = pod(
+        metadata=metadata,
+        phase="Running",
+        conditions=[*documents.ready("True"), target],
+        containerStatuses=[running()],
+    )
+    seen = view(document)
+    assert (seen.phase, seen.deleting) == (TaskPhase.RUNNING, True)
+
+
+def test_what_runs_on_a_lost_node_has_failed() -> None:
+    document = pod(
+        phase="Running", conditions=documents.ready("False"), containerStatuses=[running()]
+    )
+    seen = view(document, node_lost=True)
+    assert (seen.phase, seen.reason, seen.exit_code) == (TaskPhase.FAILED, "NodeLost", None)
+    assert "n7" in seen.message
+    assert kind(seen) is failure.FailureClass.INFRASTRUCTURE
+
+
+def test_what_ended_before_its_node_was_lost_keeps_its_end() -> None:
+    seen = view(ended(terminated(0), phase="Succeeded"), node_lost=True)
+    assert seen.phase is TaskPhase.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    "document, expected",
+    [
+        pytest.param(
+            pod(phase="Running", conditions=documents.ready("True"), containerStatuses=[running()]),
+            False,
+            id="ready",
+        ),
+        pytest.param(
+            pod(
+                phase="Running", conditions=documents.ready("False"), containerStatuses=[running()]
+            ),
+            True,
+            id="not ready",
+        ),
+        pytest.param(
+            pod(
+                phase="Running",
+                metadata=GRACE | {"deletionTimestamp": LATER},
+                conditions=documents.ready("True"),
+                containerStatuses=[running()],
+            ),
+            True,
+            id="told to go and still there",
+        ),
+        pytest.param(pod(node=None, phase="Pending"), False, id="on no node"),
+        pytest.param(
+            pod(
+                containers=("logger", "trainer"),
+                phase="Running",
+                conditions=documents.ready("False", "ContainersNotReady"),
+                containerStatuses=[running("logger"), terminated(0)],
+            ),
+            False,
+            id="only its sidecar runs",
+        ),
+        pytest.param(ended(terminated(1), phase="Failed"), False, id="ended"),
+    ],
+)
+def test_only_pods_that_may_be_on_a_lost_node_are_doubtful(
+    document: dict[str, Any], expected: bool
+) -> None:
+    assert pods.doubtful(cache.thin(document)) is expected
+
+
+@pytest.mark.parametrize(
+    "metadata, expected",
+    [
+        ({}, True),
+        ({"ownerReferences": [{"uid": "another", "controller": True}]}, False),
+        ({"ownerReferences": [{"uid": documents.JOB_UID}]}, False),
+        ({"ownerReferences": None}, False),
+        ({"labels": {"capstan.dev/job-name": "digits"}}, False),
+        ({"labels": None}, False),
+    ],
+)
+def test_a_pod_belongs_to_its_controller_and_names_a_task(
+    metadata: dict[str, Any], expected: bool
+) -> None:
+    assert pods.belongs(cache.thin(pod(metadata=metadata)), documents.JOB_UID) is expected
+
+
+def test_labels_that_name_no_task_are_no_view() -> None:
+    with pytest.raises(ValueError, match="pod digits-worker-1 name no task"):
+        view(pod(metadata={"labels": {}}))

@@ -1,0 +1,383 @@
+"""Requests as they arrive at a server, and what becomes of answers that are none."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from kube import server as servers
+from kube.server import Answer, Asked, Server, echo, refusal
+
+from capstan_operator.kube import errors, paths, rest
+from capstan_operator.kube.rest import Rest
+
+POD = paths.pod("team-a", "digits-ps-0")
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    folder: Path, answer: Answer, observer: rest.Observer | None = None
+) -> AsyncIterator[tuple[Rest, Server]]:
+    async with servers.serving(answer) as server:
+        config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
+        async with await Rest.connect(config, observer=observer) as api:
+            yield api, server
+
+
+def run(
+    folder: Path,
+    answer: Answer,
+    use: Callable[[Rest], Coroutine[Any, Any, Any]],
+    observer: rest.Observer | None = None,
+) -> tuple[Any, list[Asked]]:
+    """Do something with a server that answers so; return the outcome, and what was asked."""
+
+    async def scenario() -> tuple[Any, list[Asked]]:
+        async with connected(folder, answer, observer) as (api, server):
+            return await use(api), server.asked
+
+    return asyncio.run(scenario())
+
+
+def fault(folder: Path, answer: Answer) -> errors.ApiError:
+    """Return what a GET raises when it is answered so."""
+    with pytest.raises(errors.ApiError) as caught:
+        run(folder, answer, lambda api: api.get(POD))
+    return caught.value
+
+
+def test_objects_pass_as_they_are(tmp_path: Path) -> None:
+    sent = {"kind": "Pod", "spec": {"containers": [{"name": "c", "fieldOfTheFuture": 1.5}]}}
+    path = paths.pods("team-a")
+    got, (asked,) = run(
+        tmp_path, echo, lambda api: api.create(path, sent, dryRun="All", fieldManager=None)
+    )
+    assert got == asked.body == sent
+    assert (asked.method, asked.path) == ("POST", "/api/v1/namespaces/team-a/pods")
+    assert asked.query == {"dryRun": "All"}
+    assert asked.headers["Content-Type"] == "application/json"
+    assert asked.headers["Authorization"] == "Bearer first"
+
+
+def test_names_cannot_lead_elsewhere(tmp_path: Path) -> None:
+    path = paths.pod("team-a", "../../nodes/n7?x")
+    _, (asked,) = run(tmp_path, echo, lambda api: api.get(path))
+    assert asked.path == "/api/v1/namespaces/team-a/pods/..%2F..%2Fnodes%2Fn7%3Fx"
+    assert asked.query == {}
+
+
+def test_apply_is_server_side_and_forced(tmp_path: Path) -> None:
+    path = paths.job_status("team-a", "digits")
+    status = {"metadata": {"resourceVersion": "5"}, "status": {}}
+    _, (asked,) = run(tmp_path, echo, lambda api: api.apply(path, status, manager="m"))
+    assert asked.method == "PATCH"
+    assert asked.path == "/apis/capstan.dev/v1alpha1/namespaces/team-a/trainingjobs/digits/status"
+    assert asked.query == {"fieldManager": "m", "force": "true"}
+    assert asked.headers["Content-Type"] == "application/apply-patch+yaml"
+    assert asked.body == status
+
+
+def test_replace_is_a_put(tmp_path: Path) -> None:
+    _, (asked,) = run(tmp_path, echo, lambda api: api.replace(POD, {"a": 1}))
+    assert (asked.method, asked.path, asked.body) == ("PUT", POD, {"a": 1})
+
+
+def page(name: str, more: str) -> web.Response:
+    return web.json_response(
+        {
+            "apiVersion": "v1",
+            "kind": "PodList",
+            "metadata": {"resourceVersion": "9", "continue": more},
+            "items": [{"metadata": {"name": name}}],
+        }
+    )
+
+
+def test_a_list_is_read_in_pages_and_says_of_which_moment_it_is(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> web.Response:
+        return page("b", "") if "continue" in asked.query else page("a", "next page/+=")
+
+    got, asked = run(tmp_path, answer, lambda api: api.list(paths.pods(), labelSelector="x in (y)"))
+    assert got.resource_version == "9"
+    kind = {"apiVersion": "v1", "kind": "Pod"}
+    assert got.items == [kind | {"metadata": {"name": name}} for name in "ab"]
+    selected = {"limit": "500", "labelSelector": "x in (y)"}
+    assert [one.query for one in asked] == [selected, selected | {"continue": "next page/+="}]
+
+
+def test_of_a_page_only_what_is_wanted_is_kept_before_the_next_is_asked_for(tmp_path: Path) -> None:
+    kept: list[str] = []
+
+    def name_of(pod: rest.Manifest) -> rest.Manifest:
+        kept.append(pod["metadata"]["name"])
+        return {"name": pod["metadata"]["name"], "kind": pod["kind"]}
+
+    def answer(asked: Asked) -> web.Response:
+        assert kept == (["a"] if "continue" in asked.query else [])
+        return page("b", "") if "continue" in asked.query else page("a", "t")
+
+    got, _ = run(tmp_path, answer, lambda api: api.list(paths.pods(), name_of))
+    assert got.items == [{"name": name, "kind": "Pod"} for name in "ab"]
+
+
+def test_an_empty_list_may_have_no_items_at_all(tmp_path: Path) -> None:
+    empty = {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "9"}}
+    got, _ = run(
+        tmp_path,
+        lambda _: web.json_response(empty | {"items": None}),
+        lambda api: api.list(paths.pods()),
+    )
+    assert got.items == []
+
+
+def test_a_list_that_got_too_old_between_pages_is_begun_again(tmp_path: Path) -> None:
+    answers = iter([page("old", "t"), refusal(410, "Expired"), page("a", "t"), page("b", "")])
+    got, _ = run(tmp_path, lambda _: next(answers), lambda api: api.list(paths.pods()))
+    assert [one["metadata"]["name"] for one in got.items] == ["a", "b"]
+
+
+def test_a_list_is_begun_again_only_once(tmp_path: Path) -> None:
+    with pytest.raises(errors.ApiError, match="410 Expired"):
+        run(tmp_path, lambda _: refusal(410, "Expired"), lambda api: api.list(paths.pods()))
+
+
+def test_a_deletion_names_the_life_it_means(tmp_path: Path) -> None:
+    _, (asked,) = run(tmp_path, echo, lambda api: api.delete(POD, uid="u", grace_seconds=0))
+    assert (asked.method, asked.path) == ("DELETE", POD)
+    assert asked.body is not None
+    assert asked.body["preconditions"] == {"uid": "u"}
+    assert asked.body["gracePeriodSeconds"] == 0
+
+
+def test_a_deletion_leaves_the_grace_period_to_the_pod_unless_told(tmp_path: Path) -> None:
+    _, (asked,) = run(tmp_path, echo, lambda api: api.delete(POD, uid="u"))
+    assert asked.body is not None
+    assert "gracePeriodSeconds" not in asked.body
+
+
+def test_a_deletion_of_what_is_gone_is_done(tmp_path: Path) -> None:
+    run(tmp_path, lambda _: refusal(404, "NotFound"), lambda api: api.delete(POD, uid="u"))
+
+
+@pytest.mark.parametrize("after", [refusal(404, "NotFound"), {"metadata": {"uid": "another"}}])
+def test_a_deletion_is_done_when_the_name_has_changed_hands(tmp_path: Path, after: Any) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.method == "DELETE":
+            return refusal(409, "Conflict", "the UID in the precondition (u) does not match")
+        return after if isinstance(after, web.StreamResponse) else web.json_response(after)
+
+    run(tmp_path, answer, lambda api: api.delete(POD, uid="u"))
+
+
+def test_a_deletion_that_conflicts_otherwise_is_not_done(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.method == "DELETE":
+            return refusal(409, "Conflict", "the object has been modified")
+        return web.json_response({"metadata": {"uid": "u"}})
+
+    with pytest.raises(errors.Conflict):
+        run(tmp_path, answer, lambda api: api.delete(POD, uid="u"))
+
+
+@pytest.mark.parametrize(
+    "status, reason, kind",
+    [
+        (400, "BadRequest", errors.Refused),
+        (401, "Unauthorized", errors.Forbidden),
+        (403, "Forbidden", errors.Forbidden),
+        (404, "NotFound", errors.NotFound),
+        (409, "AlreadyExists", errors.AlreadyExists),
+        (409, "Conflict", errors.Conflict),
+        (422, "Invalid", errors.Refused),
+        (429, "TooManyRequests", errors.TooManyRequests),
+        (500, "InternalError", errors.Unavailable),
+        (503, "ServiceUnavailable", errors.Unavailable),
+        (504, "Timeout", errors.Unavailable),
+        (410, "Expired", errors.ApiError),
+    ],
+)
+def test_refusals_are_sorted_by_what_can_be_done(
+    tmp_path: Path, status: int, reason: str, kind: type[errors.ApiError]
+) -> None:
+    error = fault(tmp_path, lambda _: refusal(status, reason, "why not", name="digits-ps-0"))
+    assert type(error) is kind
+    assert (error.status, error.reason, error.message) == (status, reason, "why not")
+    assert error.details == {"name": "digits-ps-0"}
+    assert str(error) == f"get {POD}: {status} {reason}: why not"
+
+
+def test_a_page_of_a_proxy_is_told_in_few_words(tmp_path: Path) -> None:
+    text = "<html>\n<h1>502 Bad Gateway</h1>\n" + "<p>nginx</p>" * 1000
+    error = fault(tmp_path, lambda _: web.Response(status=502, text=text))
+    assert isinstance(error, errors.Unavailable)
+    assert error.message.startswith("<html> <h1>502 Bad Gateway</h1> <p>nginx</p>")
+    assert len(error.message) == errors.MAX_WORDS
+
+
+@pytest.mark.parametrize("text", ["<html>", "[]", ""])
+def test_an_answer_without_an_object_is_none(tmp_path: Path, text: str) -> None:
+    error = fault(tmp_path, lambda _: web.Response(text=text))
+    assert isinstance(error, errors.Unavailable)
+    assert "is it a Kubernetes API server?" in error.message
+
+
+def test_a_big_answer_arrives_whole(tmp_path: Path) -> None:
+    big = {"data": "x" * 20_000_000}
+    got, _ = run(tmp_path, lambda _: web.json_response(big), lambda api: api.get(POD))
+    assert got == big
+
+
+def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with servers.serving(echo) as server:
+            url = f"http://127.0.0.1:{server.port}"
+        async with await Rest.connect(servers.kubeconfig(tmp_path, url)) as api:
+            await api.get(POD)
+
+    with pytest.raises(errors.Unavailable, match=r"cannot be reached \(Connection refused\)"):
+        asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "address, said",
+    [
+        ("http://api.invalid:6443", "has a name that cannot be resolved"),
+        ("api.example.com", "is no address of an API server"),
+    ],
+)
+def test_a_server_that_cannot_be_found_is_unavailable(
+    tmp_path: Path, address: str, said: str
+) -> None:
+    async def scenario() -> None:
+        async with await Rest.connect(servers.kubeconfig(tmp_path, address)) as api:
+            await api.get(POD)
+
+    with pytest.raises(errors.Unavailable, match=said):
+        asyncio.run(scenario())
+
+
+def test_a_server_that_hangs_up_is_unavailable(tmp_path: Path) -> None:
+    def hang_up(asked: Asked) -> web.StreamResponse:
+        assert asked.raw.transport is not None
+        asked.raw.transport.abort()
+        return web.Response()
+
+    error = fault(tmp_path, hang_up)
+    assert isinstance(error, errors.Unavailable)
+    assert error.status == 0
+    assert "broke off before it had answered" in error.message
+
+
+def test_half_an_answer_is_none(tmp_path: Path) -> None:
+    async def half(asked: Asked) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "1000"})
+        await response.prepare(asked.raw)
+        await response.write(b'{"a": ')
+        assert asked.raw.transport is not None
+        asked.raw.transport.close()
+        return response
+
+    error = fault(tmp_path, half)
+    assert isinstance(error, errors.Unavailable)
+    assert "broke off before it had answered" in error.message
+
+
+async def never(_: Asked) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def test_a_server_that_says_nothing_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest, "TIMEOUT_SECONDS", 0.1)
+    error = fault(tmp_path, never)
+    assert isinstance(error, errors.Unavailable)
+    assert "gave no answer within 0.1 s" in error.message
+
+
+def test_an_answer_that_never_ends_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def drip(asked: Asked) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(asked.raw)
+        await response.write(b"{")
+        return await never(asked)
+
+    monkeypatch.setattr(rest, "TIMEOUT_SECONDS", 0.1)
+    assert isinstance(fault(tmp_path, drip), errors.Unavailable)
+
+
+def test_requests_wait_their_turn(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        full, go_on = asyncio.Event(), asyncio.Event()
+        inside = 0
+
+        async def answer(_: Asked) -> web.StreamResponse:
+            nonlocal inside
+            inside += 1
+            assert inside <= rest.MAX_IN_FLIGHT
+            if inside == rest.MAX_IN_FLIGHT:
+                full.set()
+            await go_on.wait()
+            inside -= 1
+            return web.json_response({})
+
+        async with connected(tmp_path, answer) as (api, server):
+            async with asyncio.TaskGroup() as group:
+                for _ in range(rest.MAX_IN_FLIGHT * 2):
+                    group.create_task(api.get(POD))
+                await full.wait()
+                go_on.set()
+            assert len(server.asked) == rest.MAX_IN_FLIGHT * 2
+
+    asyncio.run(scenario())
+
+
+def test_a_cancelled_request_gives_its_turn_back(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        full = asyncio.Event()
+
+        async def hang(asked: Asked) -> web.StreamResponse:
+            if len(server.asked) == rest.MAX_IN_FLIGHT:
+                full.set()
+            return await never(asked)
+
+        async with connected(tmp_path, hang) as (api, server):
+            tasks = [asyncio.create_task(api.get(POD)) for _ in range(rest.MAX_IN_FLIGHT)]
+            await full.wait()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            server.answer = echo
+            assert await api.get(POD)
+
+    asyncio.run(scenario())
+
+
+def test_every_request_is_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str, int]] = []
+
+    async def use(api: Rest) -> None:
+        await api.apply(paths.job_status("n", "j"), {}, manager="m")
+        with monkeypatch.context() as impatient, contextlib.suppress(errors.Unavailable):
+            impatient.setattr(rest, "TIMEOUT_SECONDS", 0.1)
+            await api.list(paths.pods())
+        with contextlib.suppress(errors.Conflict):
+            await api.replace(paths.lease("n", "l"), {})
+        await api.get(paths.GROUP_VERSION)
+
+    def answer(asked: Asked) -> Any:
+        if asked.path == paths.pods():
+            return never(asked)
+        return refusal(409, "Conflict") if asked.method == "PUT" else echo(asked)
+
+    run(tmp_path, answer, use, lambda *told: seen.append(told))
+    assert seen == [
+        ("patch", "trainingjobs/status", 200),
+        ("list", "pods", 0),
+        ("update", "leases", 409),
+        ("get", "", 200),
+    ]
