@@ -1,17 +1,38 @@
 """Clusters for tests: servers of this process on loopback ports of their own."""
 
+import contextlib
+import pathlib
+import random
 import socket
 
 import capstan as tf
 
+_QUIET = range(10_000, 65_536)
+_EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+
 
 def addresses(count: int) -> list[str]:
-    """Ports that were free a moment ago; all are held until the last is found, so they differ."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    found = [f"127.0.0.1:{held_one.getsockname()[1]}" for held_one in held]
-    for held_one in held:
-        held_one.close()
-    return found
+    """Ports that are free, and that the kernel gives to nobody by itself.
+
+    So one of them is still free when its task starts, or comes back.
+    """
+    found: list[str] = []
+    with contextlib.ExitStack() as held:  # All until the last is found, so they differ.
+        for port in _ports():
+            with contextlib.suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                found.append(f"127.0.0.1:{port}")
+            if len(found) == count:
+                return found
+    raise AssertionError(f"there are no {count} free ports")
+
+
+def _ports() -> list[int]:
+    low, high = map(int, _EPHEMERAL.read_text().split()) if _EPHEMERAL.exists() else (0, -1)
+    ports = [port for port in _QUIET if not low <= port <= high] or list(_QUIET)
+    # Not the seed of the tests: each would try the ports of the one before.
+    random.SystemRandom().shuffle(ports)
+    return ports
 
 
 def spec(**jobs: int) -> dict[str, list[str]]:

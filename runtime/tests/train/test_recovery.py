@@ -1,5 +1,6 @@
 """A training goes on when a task of it is killed and started again."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 
 HERE = pathlib.Path(__file__).parent
 LAST = 1_000_000
+WORKERS = ("worker:0", "worker:1")
 
 
 class Training:
@@ -29,9 +31,10 @@ class Training:
         self.folder = folder
         self.last_step = last_step
         self.processes: dict[str, subprocess.Popen[str]] = {}
-        self.listeners: list[threading.Thread] = []
-        self.steps: dict[str, list[int]] = {"worker:0": [], "worker:1": []}
-        for task in ("ps:0", "worker:0", "worker:1"):
+        self.listeners: dict[str, threading.Thread] = {}
+        self.steps: dict[str, list[list[int]]] = {task: [] for task in WORKERS}
+        """The steps of each session of a worker."""
+        for task in ("ps:0", *WORKERS):
             self.start(task)
 
     def start(self, task: str) -> None:
@@ -49,20 +52,24 @@ class Training:
         self.processes[task] = process
         if job == "worker":
             listener = threading.Thread(target=self._listen, args=(task, process))
-            self.listeners.append(listener)
+            self.listeners[task] = listener
             listener.start()
 
     def _listen(self, task: str, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:
+                if line == "session\n":
+                    self.steps[task].append([])
                 # The last line of a killed process may be half of one.
-                if line.endswith("\n"):
-                    self.steps[task].append(int(line))
+                elif line.endswith("\n"):
+                    self.steps[task][-1].append(int(line))
 
     def kill(self, task: str) -> None:
         self.processes[task].send_signal(signal.SIGKILL)
         self.processes[task].wait()
+        if task in self.listeners:
+            self.listeners[task].join()
 
     def until(self, is_so: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + 60
@@ -71,19 +78,26 @@ class Training:
             assert time.monotonic() < deadline, f"{what}\n" + "\n".join(logs)
             threading.Event().wait(0.02)
 
-    def until_steps_are_made(self) -> None:
-        """Wait until every worker has made steps from now on."""
-        before = {task: len(steps) for task, steps in self.steps.items()}
+    @contextlib.contextmanager
+    def begun_again(self, *workers: str) -> Iterator[None]:
+        """Once the block is over, wait until these have made steps in sessions that it began."""
+        before = {task: len(self.steps[task]) for task in workers}
+        yield
         self.until(
-            lambda: all(len(self.steps[task]) > count + 20 for task, count in before.items()),
-            f"no more steps: {before}",
+            lambda: all(self.steps_since(task, count) > 20 for task, count in before.items()),
+            f"no new session trains: {before}",
         )
+
+    def steps_since(self, task: str, sessions: int) -> int:
+        """How many steps the newest session of a worker has made, 0 if it is none but these."""
+        known = self.steps[task]
+        return len(known[-1]) if len(known) > sessions else 0
 
     def end(self) -> None:
         for process in self.processes.values():
             process.kill()
             process.wait()
-        for listener in self.listeners:
+        for listener in self.listeners.values():
             listener.join()
 
 
@@ -91,7 +105,10 @@ class Training:
 def training(tmp_path: pathlib.Path) -> Iterator[Training]:
     started = Training(tmp_path)
     try:
-        started.until_steps_are_made()
+        for task in WORKERS:
+            started.until(
+                lambda task=task: started.steps_since(task, 0) > 20, f"{task} stands still"
+            )
         yield started
     finally:
         started.end()
@@ -107,33 +124,32 @@ def test_a_killed_parameter_server_comes_back_with_the_newest_checkpoint(trainin
     for _ in range(2):
         training.kill("ps:0")
         saved = saved_step(training.folder)
-        before = {task: len(steps) for task, steps in training.steps.items()}
-        training.start("ps:0")
-        training.until_steps_are_made()
-        for task, count in before.items():
-            assert min(training.steps[task][count:]) >= saved
+        with training.begun_again(*WORKERS):
+            training.start("ps:0")
+        for task in WORKERS:
+            assert min(training.steps[task][-1]) >= saved
     assert all(training.processes[task].poll() is None for task in training.processes)
 
 
 def test_a_killed_worker_joins_again_and_the_others_go_on(training: Training):
     training.kill("worker:1")
-    made = len(training.steps["worker:0"])
-    training.until(lambda: len(training.steps["worker:0"]) > made + 50, "the chief stands still")
-    newest = max(training.steps["worker:0"])
-    again = len(training.steps["worker:1"])
-    training.start("worker:1")
-    training.until_steps_are_made()
-    assert training.steps["worker:1"][again] >= newest
+    (chiefs,) = training.steps["worker:0"]
+    made = len(chiefs)
+    training.until(lambda: len(chiefs) > made + 50, "the chief stands still")
+    newest = max(chiefs)
+    with training.begun_again("worker:1"):
+        training.start("worker:1")
+    assert min(training.steps["worker:1"][-1]) >= newest
+    assert len(training.steps["worker:0"]) == 1
 
 
 def test_a_killed_chief_goes_on_from_the_newest_checkpoint(training: Training):
     training.until(lambda: saved_step(training.folder) > 0, "no checkpoint")
     training.kill("worker:0")
     saved = saved_step(training.folder)
-    again = len(training.steps["worker:0"])
-    training.start("worker:0")
-    training.until_steps_are_made()
-    assert training.steps["worker:0"][again] >= saved
+    with training.begun_again("worker:0"):
+        training.start("worker:0")
+    assert min(training.steps["worker:0"][-1]) >= saved
 
 
 def test_everything_killed_goes_on_from_the_newest_checkpoint(training: Training):
@@ -141,18 +157,17 @@ def test_everything_killed_goes_on_from_the_newest_checkpoint(training: Training
     for task in ("ps:0", "worker:0", "worker:1"):
         training.kill(task)
     saved = saved_step(training.folder)
-    before = {task: len(steps) for task, steps in training.steps.items()}
-    for task in ("worker:1", "worker:0", "ps:0"):
-        training.start(task)
-    training.until_steps_are_made()
-    for task, count in before.items():
-        assert min(training.steps[task][count:]) >= saved
+    with training.begun_again(*WORKERS):
+        for task in ("worker:1", "worker:0", "ps:0"):
+            training.start(task)
+    for task in WORKERS:
+        assert min(training.steps[task][-1]) >= saved
 
 
 def test_training_ends_for_all_workers_at_the_last_step(tmp_path: pathlib.Path):
     training = Training(tmp_path, last_step=150)
     try:
-        for task in ("worker:0", "worker:1"):
+        for task in WORKERS:
             training.until(lambda task=task: training.processes[task].poll() == 0, task)
         assert training.processes["ps:0"].poll() is None
         assert 150 <= saved_step(tmp_path) <= 152

@@ -2,13 +2,21 @@
 
     python trainee.py JOB INDEX CLUSTER FOLDER LAST_STEP
 
-A worker prints the global step of each run.
+A worker prints `session` when one begins, or begins again, and the global step of each run.
 """
 
 import json
 import sys
+from typing import Any
 
 import capstan as tf
+
+
+class Tell(tf.train.SessionRunHook):
+    """Says that a session begins."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        print("session", flush=True)
 
 
 def main(job: str, index: int, cluster: dict[str, list[str]], folder: str, last: int) -> None:
@@ -26,7 +34,7 @@ def main(job: str, index: int, cluster: dict[str, list[str]], folder: str, last:
         is_chief=index == 0,
         checkpoint_dir=folder,
         save_checkpoint_secs=0.2,
-        hooks=[tf.train.StopAtStepHook(last_step=last)],
+        hooks=[tf.train.StopAtStepHook(last_step=last), Tell()],
         config=tf.ConfigProto(device_filters=["/job:ps", this_task]),
     ) as session:
         while not session.should_stop():

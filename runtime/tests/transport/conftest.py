@@ -23,7 +23,7 @@ from capstan.transport.grpc import client, server
 PEER = pathlib.Path(__file__).with_name("peer.py")
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
 INCARNATION = 41
-PATIENCE_S = 20.0
+PATIENCE_S = 45.0
 
 
 class Peer:

@@ -125,7 +125,25 @@ def test_a_dialler_that_is_told_so_asks_for_the_stream_alone(ps: Ps) -> None:
 def test_without_the_stream_a_port_that_cannot_be_connected_is_unavailable(ps: Ps) -> None:
     ps.walled = True
     with pytest.raises(errors.UnavailableError, match="Cannot connect to 127"):
-        ps.dialer(listener.TCP).dial(PS, INCARNATION, time.monotonic() + 0.3)
+        ps.dialer(listener.TCP).dial(PS, INCARNATION, time.monotonic() + 4)
+
+
+def test_time_that_is_up_within_a_try_does_not_hide_what_kept_the_earlier_ones_away(
+    ps: Ps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ps.walled = True
+    offered = ps.connect
+
+    def slow_from_the_second_on(
+        task: str, incarnation: int, planes: Sequence[str]
+    ) -> interfaces.Offer:
+        if ps.opened:
+            threading.Event().wait(5)
+        return offered(task, incarnation, planes)
+
+    monkeypatch.setattr(ps, "connect", slow_from_the_second_on)
+    with pytest.raises(errors.UnavailableError, match="Cannot connect to 127"):
+        ps.dialer(listener.TCP).dial(PS, INCARNATION, time.monotonic() + 4)
 
 
 def test_a_stale_incarnation_is_refused_whatever_the_plane(ps: Ps) -> None:

@@ -109,15 +109,16 @@ def test_a_stranger_is_shown_out_whatever_he_says(tcp: Any, said: bytes) -> None
 
 
 def test_a_stranger_who_hangs_up_is_forgotten(tcp: Any, eventually: Any) -> None:
-    def doormen() -> int:
-        return sum(thread.name == "capstan-link" for thread in threading.enumerate())
+    def doormen() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name == "capstan-link"}
 
-    before = doormen()
+    # Those of tests before this one may still be ending.
+    others = doormen()
     stranger(tcp).close()
     mute = stranger(tcp)
     tcp.pair()
     mute.close()
-    eventually(lambda: doormen() == before + 1)
+    eventually(lambda: len(doormen() - others) == 1)
 
 
 @pytest.mark.parametrize(
@@ -176,10 +177,7 @@ def test_the_end_of_the_listener_is_the_end_of_its_links(
 
 
 def test_nothing_is_left_of_links_that_ended(tcp: Any, eventually: Any) -> None:
-    def threads() -> int:
-        return threading.active_count()
-
-    before = threads()
+    others = set(threading.enumerate())
 
     def answer(link: api.Link, hello: listener.Hello) -> None:
         while True:
@@ -192,7 +190,7 @@ def test_nothing_is_left_of_links_that_ended(tcp: Any, eventually: Any) -> None:
         link.recv()
         link.close()
     door.close()
-    eventually(lambda: threads() == before)
+    eventually(lambda: set(threading.enumerate()) <= others)
 
 
 def test_a_host_that_is_not_ours_is_named() -> None:

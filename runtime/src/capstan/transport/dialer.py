@@ -54,17 +54,20 @@ class LinkDialer(api.Dialer):
             UnimplementedError: the task has none of our planes.
         """
         pause = threading.Event()
+        why = ""
         while True:
             try:
                 return self._dial(task, incarnation, deadline)
-            except (errors.UnavailableError, errors.DeadlineExceededError) as error:
-                left = _RETRY_S if deadline is None else deadline - time.monotonic()
-                if left <= 0:
-                    raise errors.UnavailableError(
-                        None,
-                        None,
-                        f"{task} at {self._addresses[task]} cannot be reached: {error.message}",
-                    ) from None
+            except errors.UnavailableError as error:
+                why = error.message
+            except errors.DeadlineExceededError as error:
+                # Time was up in the middle of a try; what kept the earlier ones away says more.
+                why = why or error.message
+            left = _RETRY_S if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise errors.UnavailableError(
+                    None, None, f"{task} at {self._addresses[task]} cannot be reached: {why}"
+                )
             pause.wait(min(left, _RETRY_S))
 
     def _dial(self, task: str, incarnation: int, deadline: float | None) -> api.Link:

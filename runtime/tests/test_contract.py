@@ -1,0 +1,74 @@
+"""The environment contract with the operator: what `e2e/contract/cluster.json` tells a task is what
+the task understands. The operator's tests hold the other half to the same document."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import capstan as tf
+
+DOCUMENT = json.loads(
+    (Path(__file__).parents[2] / "e2e" / "contract" / "cluster.json").read_text(encoding="utf-8")
+)
+TASKS: dict[str, dict[str, Any]] = DOCUMENT["tasks"]
+MEMBERS = {name: task for name, task in TASKS.items() if task["address"] is not None}
+
+
+def resolver(monkeypatch: pytest.MonkeyPatch, task: dict[str, Any]):
+    for name, value in task["environment"].items():
+        monkeypatch.setenv(name, value)
+    return tf.distribute.cluster_resolver.TFConfigClusterResolver()
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_knows_who_it_is_and_whom_it_is_with(monkeypatch: pytest.MonkeyPatch, name: str):
+    task = TASKS[name]
+    found = resolver(monkeypatch, task)
+    assert (found.task_type, found.task_id) == (task["type"], task["index"])
+    assert found.environment == "cloud"
+    assert found.cluster_spec() == tf.train.ClusterSpec(DOCUMENT["cluster"])
+    assert found.cluster_spec().as_dict() == DOCUMENT["cluster"]
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_member_of_the_cluster_finds_its_own_address(monkeypatch: pytest.MonkeyPatch, name: str):
+    task = MEMBERS[name]
+    found = resolver(monkeypatch, task)
+    assert found.master() == f"grpc://{task['address']}"
+    spec = found.cluster_spec()
+    assert spec.task_address(task["type"], task["index"]) == task["address"]
+
+
+def test_the_evaluator_is_no_member_and_still_reaches_the_others(monkeypatch: pytest.MonkeyPatch):
+    (name,) = TASKS.keys() - MEMBERS.keys()
+    found = resolver(monkeypatch, TASKS[name])
+    assert found.task_type == "evaluator"
+    assert "evaluator" not in found.cluster_spec().jobs
+    chief = MEMBERS["chief-0"]["address"]
+    assert found.master("chief", 0) == f"grpc://{chief}"
+
+
+def test_to_serve_is_nothing_for_the_evaluator():
+    environment = os.environ | TASKS["evaluator-0"]["environment"]
+    served = subprocess.run(
+        [sys.executable, "-m", "capstan", "serve"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert served.returncode == 2
+    assert "TF_CONFIG: 'evaluator' is no job of the cluster" in served.stderr
+
+
+def test_what_the_environment_counts_are_numbers_and_folders_are_absolute():
+    for task in TASKS.values():
+        told = task["environment"]
+        assert int(told["CAPSTAN_EPOCH"]) == DOCUMENT["epoch"]
+        assert int(told["CAPSTAN_ATTEMPT"]) == task["attempt"]
+        assert Path(told["CAPSTAN_CHECKPOINT_DIR"]).is_absolute()
