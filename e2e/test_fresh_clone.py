@@ -40,7 +40,7 @@ def test_the_first_command_of_the_readme_sets_up_and_trains(
         pytest.skip(f"no package can be installed here: {err.strip().splitlines()[-1]}")
     assert process.returncode == 0, out + err
     assert re.match(r"digits: Succeeded  accuracy 0\.9\d\d  steps ", out.splitlines()[-1])
-    assert "setup 1/3" in out
+    assert "setup 1/4" in out
     again = subprocess.run(
         ["make", "--question", ".venv/.product", f"PYTHON={base_python()}"],
         cwd=clone,

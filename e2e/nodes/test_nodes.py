@@ -1,0 +1,264 @@
+"""The test bed's nodes do what those of a production cluster do, and leave nothing behind."""
+
+import dataclasses
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import psutil
+import pytest
+
+from testbed import cgroups
+from testbed import nodes as real_nodes
+from testbed.nodes import Nodes
+from testbed.process import marked
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+E2E = pathlib.Path(__file__).parents[1]
+TRAINER = "trainer"
+IMAGE = "capstan/runtime:dev"
+# They count what happens, and are no settings.
+COUNTERS = {"ns_last_pid", "nf_conntrack_count", "nr", "random", "perf_event_max_sample_rate"}
+
+
+def pod(namespace: str, name: str, program: str, **spec: Any) -> dict[str, Any]:
+    """A pod that runs a program in Python once."""
+    resources = spec.pop("resources", {})
+    container = {
+        "name": TRAINER,
+        "image": IMAGE,
+        "imagePullPolicy": "Never",
+        "command": ["python", "-c", textwrap.dedent(program)],
+        "resources": resources,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"namespace": namespace, "name": name, "labels": {"app": namespace}},
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [container],
+            **spec,
+        },
+    }
+
+
+def until_phase(nodes: Nodes, namespace: str, name: str, *phases: str) -> dict[str, Any]:
+    def there() -> bool:
+        return nodes.get("pod", name, namespace=namespace)["status"]["phase"] in phases
+
+    nodes.until(there, f"{name} is {' or '.join(phases)}")
+    return nodes.get("pod", name, namespace=namespace)
+
+
+def ended(nodes: Nodes, namespace: str, name: str) -> dict[str, Any]:
+    """Wait for the end of a pod; return how its container ended."""
+    found = until_phase(nodes, namespace, name, "Succeeded", "Failed")
+    terminated: dict[str, Any] = found["status"]["containerStatuses"][0]["state"]["terminated"]
+    return terminated
+
+
+def log(nodes: Nodes, namespace: str, name: str) -> str:
+    return nodes.kubectl("logs", name, "-n", namespace).stdout
+
+
+def test_two_nodes_are_ready(nodes: Nodes) -> None:
+    assert nodes.ready("node1")
+    assert nodes.ready("node2")
+
+
+def test_pods_of_two_nodes_talk_by_address_and_by_name(nodes: Nodes, namespace: str) -> None:
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"namespace": namespace, "name": "digits"},
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {"app": namespace},
+        },
+    }
+    serve = """
+        import http.server
+        http.server.HTTPServer(("", 2222), http.server.SimpleHTTPRequestHandler).serve_forever()
+    """
+    named = {"hostname": "ps-0", "subdomain": "digits"}
+    server = pod(namespace, "server", serve, nodeName="node1", **named)
+    nodes.apply(service, server)
+    address = until_phase(nodes, namespace, "server", "Running")["status"]["podIP"]
+    name = f"ps-0.digits.{namespace}.svc.cluster.local"
+    ask = f"""
+        import time, urllib.request
+        deadline = time.monotonic() + 30
+        for host in ("{address}", "{name}"):
+            while True:
+                try:
+                    print(urllib.request.urlopen(f"http://{{host}}:2222/").status)
+                    break
+                except OSError:
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.05)
+    """
+    nodes.apply(pod(namespace, "client", ask, nodeName="node2"))
+    assert ended(nodes, namespace, "client")["exitCode"] == 0, log(nodes, namespace, "client")
+    assert log(nodes, namespace, "client").split() == ["200", "200"]
+
+
+def test_an_exit_code_and_a_log_are_reported(nodes: Nodes, namespace: str) -> None:
+    nodes.apply(pod(namespace, "fails", "import sys; print('goodbye'); sys.exit(7)"))
+    assert ended(nodes, namespace, "fails")["exitCode"] == 7
+    assert log(nodes, namespace, "fails") == "goodbye\n"
+
+
+def test_a_container_over_its_memory_limit_is_killed(nodes: Nodes, namespace: str) -> None:
+    limits = {"limits": {"memory": "64Mi"}}
+    nodes.apply(pod(namespace, "greedy", "x = b'1' * (200 << 20)", resources=limits))
+    terminated = ended(nodes, namespace, "greedy")
+    assert (terminated["exitCode"], terminated["reason"]) == (137, "OOMKilled")
+
+
+def test_a_containers_process_can_be_killed_from_outside(nodes: Nodes, namespace: str) -> None:
+    nodes.apply(pod(namespace, "victim", "import time; time.sleep(3600)"))
+    until_phase(nodes, namespace, "victim", "Running")
+    nodes.kill("victim", namespace=namespace)
+    terminated = ended(nodes, namespace, "victim")
+    assert (terminated["exitCode"], terminated["reason"]) == (137, "Error")
+
+
+def test_a_pod_asks_the_api_server_as_its_service_account(nodes: Nodes, namespace: str) -> None:
+    ask = """
+        import json, pathlib, ssl, urllib.request
+        given = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+        namespace = (given / "namespace").read_text()
+        trust = ssl.create_default_context(cafile=given / "ca.crt")
+        token = {"Authorization": f"Bearer {(given / 'token').read_text()}"}
+        address = f"https://kubernetes.default.svc/api/v1/namespaces/{namespace}/pods/asks"
+        request = urllib.request.Request(address, headers=token)
+        print(json.load(urllib.request.urlopen(request, context=trust))["spec"]["nodeName"])
+    """
+    account = f"--serviceaccount={namespace}:default"
+    nodes.kubectl(
+        *("create", "rolebinding", "view", "--clusterrole=view", account, "-n", namespace)
+    )
+    nodes.apply(pod(namespace, "asks", ask, nodeName="node2"))
+    assert ended(nodes, namespace, "asks")["exitCode"] == 0, log(nodes, namespace, "asks")
+    assert log(nodes, namespace, "asks") == "node2\n"
+
+
+def test_a_pod_that_asks_for_a_gpu_runs_where_they_are(nodes: Nodes, namespace: str) -> None:
+    [gpu_node] = nodes.add_nodes(1)
+    nodes.import_image("runtime", gpu_node.name)
+    nodes.device_plugin(gpu_node.name, 4)
+    show = "import os; print(len(os.environ['NVIDIA_VISIBLE_DEVICES'].split(',')))"
+    limits = {"limits": {"nvidia.com/gpu": 2}}
+    nodes.apply(pod(namespace, "trains", show, resources=limits))
+    assert ended(nodes, namespace, "trains")["exitCode"] == 0, log(nodes, namespace, "trains")
+    assert log(nodes, namespace, "trains") == "2\n"
+    found = nodes.get("pod", "trains", namespace=namespace)
+    assert found["spec"]["nodeName"] == gpu_node.name
+    remove(nodes, gpu_node.name)
+
+
+def test_a_node_without_power_is_not_ready_and_its_pods_stay(nodes: Nodes, namespace: str) -> None:
+    [node] = nodes.add_nodes(1)
+    nodes.import_image("runtime", node.name)
+    nodes.apply(pod(namespace, "lost", "import time; time.sleep(3600)", nodeName=node.name))
+    until_phase(nodes, namespace, "lost", "Running")
+    nodes.kill_node(node.name)
+    nodes.until(lambda: not nodes.ready(node.name), f"{node.name} is lost")
+    assert nodes.get("pod", "lost", namespace=namespace)["status"]["phase"] == "Running"
+    nodes.kubectl("delete", "node", node.name)
+
+
+def remove(nodes: Nodes, node: str) -> None:
+    """Take a node away for good; what comes later does not expect it."""
+    nodes.kill_node(node)
+    nodes.kubectl("delete", "node", node)
+
+
+def settings() -> dict[str, str]:
+    """What the machine is set to."""
+    found = {}
+    for folder in ("kernel", "net", "vm"):
+        for path in pathlib.Path("/proc/sys", folder).rglob("*"):
+            if path.is_file() and not COUNTERS.intersection(path.parts):
+                try:
+                    found[str(path)] = path.read_text(errors="replace")
+                except OSError:
+                    found[str(path)] = "cannot be read"
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What a cluster must not change."""
+
+    links: list[str]
+    mounts: list[str]
+    settings: dict[str, str]
+
+    @classmethod
+    def now(cls) -> "Machine":
+        lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+        mounts = sorted(" ".join(line.split()[2:5]) for line in lines)
+        return cls(sorted(psutil.net_if_addrs()), mounts, settings())
+
+    def assert_unchanged(self) -> None:
+        """More settings may be there: a module of the kernel that was needed brings its own."""
+        now = Machine.now()
+        still = {name: now.settings.get(name) for name in self.settings}
+        assert (now.links, now.mounts, still) == (self.links, self.mounts, self.settings)
+
+
+def left_of(folder: pathlib.Path) -> list[object]:
+    """What there is of a cluster: processes, control groups, files."""
+    groups = [tree.path / f"{cgroups.PREFIX}{folder.name}" for tree in cgroups.hierarchies()]
+    return [*marked(folder), *(path for path in (*groups, folder) if path.exists())]
+
+
+def need_nodes() -> None:
+    if reason := real_nodes.unavailable():
+        pytest.skip(reason)
+
+
+def test_a_cluster_leaves_nothing_behind() -> None:
+    need_nodes()
+    before = Machine.now()
+    with real_nodes.running(1) as cluster:
+        assert left_of(cluster.folder)
+    assert left_of(cluster.folder) == []
+    before.assert_unchanged()
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: pathlib.Path) -> None:
+    need_nodes()
+    before = Machine.now()
+    run = """
+        from testbed import nodes
+        with nodes.running(1) as cluster:
+            print(cluster.folder, flush=True)
+            input()
+    """
+    killed = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(run)],
+        cwd=E2E,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with killed:
+        assert killed.stdout is not None
+        folder = pathlib.Path(killed.stdout.readline().strip())
+        assert folder.exists()
+        killed.send_signal(signal.SIGKILL)
+    assert left_of(folder)
+    with real_nodes.running(0):
+        pass
+    assert left_of(folder) == []
+    before.assert_unchanged()

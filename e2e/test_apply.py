@@ -1,0 +1,227 @@
+"""A TrainingJob on a real API server becomes a Service and pods, and kubectl shows how it is."""
+
+import json
+import re
+import time
+from typing import Any
+
+from conftest import ROOT
+from testbed.story import NAME, TRAINER, Story, job, replica, row
+
+DIGITS = ROOT / "examples/digits/job.yaml"
+
+
+def told(pod: dict[str, Any]) -> dict[str, str]:
+    """The environment of the first container of a pod."""
+    return {one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]}
+
+
+def names(namespace: str, *tasks: str, job: str = NAME) -> list[str]:
+    return [f"{task}.{job}.{namespace}.svc.cluster.local:2222" for task in tasks]
+
+
+def test_apply_of_the_example_makes_its_service_and_its_pods(story: Story) -> None:
+    story.kubectl("apply", "-f", DIGITS)
+    story.until(lambda status: status["phase"] == "Running", "digits")
+    assert sorted(story.pods()) == ["digits-ps-0", "digits-worker-0", "digits-worker-1"]
+    service = story.service("digits")["spec"]
+    assert service["clusterIP"] == "None"
+    assert service["publishNotReadyAddresses"] is True
+    assert service["selector"] == {"capstan.dev/job-name": "digits"}
+
+
+def test_a_pod_is_labelled_owned_named_in_dns_and_never_restarted_by_its_kubelet(
+    story: Story,
+) -> None:
+    story.started()
+    uid = story.job()["metadata"]["uid"]
+    pod = story.pod("worker-1")
+    assert pod["metadata"]["labels"] == {
+        "capstan.dev/job-name": NAME,
+        "capstan.dev/job-uid": uid,
+        "capstan.dev/replica-type": "worker",
+        "capstan.dev/replica-index": "1",
+        "capstan.dev/attempt": "1",
+        "capstan.dev/epoch": "1",
+        "app.kubernetes.io/name": "trainingjob",
+        "app.kubernetes.io/instance": NAME,
+        "app.kubernetes.io/component": "worker",
+        "app.kubernetes.io/managed-by": "capstan-operator",
+    }
+    owner = {
+        "apiVersion": "capstan.dev/v1alpha1",
+        "kind": "TrainingJob",
+        "name": NAME,
+        "uid": uid,
+        "controller": True,
+    }
+    assert pod["metadata"]["ownerReferences"] == [owner]
+    assert story.service()["metadata"]["ownerReferences"] == [owner]
+    spec = pod["spec"]
+    assert (spec["hostname"], spec["subdomain"]) == ("worker-1", NAME)
+    assert spec["restartPolicy"] == "Never"
+    assert "setHostnameAsFQDN" not in spec
+    assert spec["containers"][0]["terminationMessagePolicy"] == "FallbackToLogsOnError"
+
+
+def test_every_task_is_in_the_endpoint_slice_under_its_host_name_before_it_is_ready(
+    story: Story,
+) -> None:
+    story.kubelet.at_start(story.pod_key("ps-0"), story.kubelet.unready)
+    story.submit(job())
+    expected = {"ps-0", "worker-0", "worker-1"}
+    story.wait(
+        lambda: set(story.endpoints()) == expected or None, else_show=story.endpoints.__str__
+    )
+    assert story.endpoints()["ps-0"] == [story.pod("ps-0")["status"]["podIP"]]
+    assert row(story.status(), "ps-0")["state"] in ("Pending", "Starting")
+
+
+def test_a_cluster_of_all_types_is_told_of_itself_and_of_its_checkpoints(story: Story) -> None:
+    kinds = {
+        "chief": replica(1),
+        "ps": replica(2),
+        "worker": replica(2),
+        "evaluator": replica(1, pod={"initContainers": [{"name": "init", "image": "x"}]}),
+    }
+    manifest = job(**kinds)
+    manifest["spec"]["checkpoint"] = {"path": "/checkpoints", "existingClaim": "shared"}
+    _claim(story, "shared")
+    story.started(manifest)
+    cluster = {
+        "chief": names(story.namespace, "chief-0"),
+        "ps": names(story.namespace, "ps-0", "ps-1"),
+        "worker": names(story.namespace, "worker-0", "worker-1"),
+    }
+    for task in ("chief-0", "ps-0", "ps-1", "worker-0", "worker-1", "evaluator-0"):
+        environment = told(story.pod(task))
+        kind, _, index = task.rpartition("-")
+        assert json.loads(environment["TF_CONFIG"]) == {
+            "cluster": cluster,
+            "task": {"type": kind, "index": int(index)},
+            "environment": "cloud",
+        }
+        assert environment["CAPSTAN_EPOCH"] == environment["CAPSTAN_ATTEMPT"] == "1"
+        assert environment["CAPSTAN_CHECKPOINT_DIR"] == "/checkpoints"
+    evaluator = story.pod("evaluator-0")["spec"]
+    init, trainer = evaluator["initContainers"][0], evaluator["containers"][0]
+    assert init["env"] == trainer["env"]
+    for container in (init, trainer):
+        mounted = {one["mountPath"]: one["name"] for one in container["volumeMounts"]}
+        volume = next(one for one in evaluator["volumes"] if one["name"] == mounted["/checkpoints"])
+        assert volume["persistentVolumeClaim"] == {"claimName": "shared"}
+
+
+def test_kubectl_get_shows_phase_ready_tasks_restarts_and_reason(story: Story) -> None:
+    story.started()
+    head, line = story.kubectl("get", "tjob").splitlines()
+    assert head.split() == ["NAME", "PHASE", "PS", "WORKERS", "RESTARTS", "STEP", "AGE"]
+    assert re.fullmatch(rf"{NAME} +Running +1/1 +2/2 +0 +\d+s *", line), line
+    story.kubelet.at_start(story.pod_key("worker-1"), story.kubelet.image_pull_fails)
+    story.kubelet.exit(story.pod_key("worker-1"), 1)
+    story.until(lambda status: "ImagePullBackOff" in status["summary"]["reason"])
+    head, line = story.kubectl("get", "tjob", "-o", "wide").splitlines()
+    assert head.split()[-3:] == ["EPOCH", "STEPS/S", "REASON"]
+    found = re.fullmatch(rf"{NAME} +(\w+) +1/1 +1/2 +1 +\d+s +1 +(waiting for worker-1.*)", line)
+    assert found, line
+    assert 'ImagePullBackOff: Back-off pulling image "capstan/digits:dev"' in found[2]
+
+
+def test_kubectl_describe_shows_the_table_and_what_happened(story: Story) -> None:
+    story.started()
+    story.wait(lambda: "3 tasks run, epoch 1" in story.describe() or None, else_show=story.describe)
+    said = story.describe()
+    assert "Name: worker-1 Node: fake-" in said
+    assert f"Pod: {NAME}-worker-1" in said
+    assert "Normal Running" in said
+
+
+def test_kubectl_wait_ends_when_the_condition_holds(story: Story) -> None:
+    story.started()
+    wait = ("wait", f"tjob/{NAME}", "--timeout=30s")
+    story.kubectl(*wait, "--for=condition=ClusterReady")
+    story.kubectl(*wait, "--for=condition=PodsScheduled")
+    story.kubectl(*wait, "--for=jsonpath={.status.phase}=Running")
+    story.kubelet.exit(story.pod_key("worker-0"), 0)
+    story.kubectl(*wait, "--for=condition=Succeeded")
+
+
+def test_the_template_of_the_user_arrives_whole(story: Story) -> None:
+    trainer = {
+        **TRAINER,
+        "command": ["python", "-c", "print('$(HOME)')"],
+        "env": [{"name": "DATA", "value": "/data"}, {"name": "TF_CONFIG", "value": "mine"}],
+        "resources": {"limits": {"cpu": "2", "memory": "1Gi"}},
+        "startupProbe": {"exec": {"command": ["true"]}, "periodSeconds": 3},
+    }
+    pod = {"tolerations": [{"key": "gpu", "operator": "Exists"}], "priority": 0}
+    worker = replica(1, containers=[trainer], pod=pod)
+    worker["template"]["metadata"] = {"labels": {"team": "vision"}, "annotations": {"a/b": "c"}}
+    story.started(job(worker=worker))
+    made = story.pod("worker-0")
+    assert made["metadata"]["labels"]["team"] == "vision"
+    assert made["metadata"]["annotations"]["a/b"] == "c"
+    container = made["spec"]["containers"][0]
+    assert container["command"] == trainer["command"]
+    assert container["resources"]["limits"] == trainer["resources"]["limits"]
+    assert container["startupProbe"]["periodSeconds"] == 3
+    assert told(made)["DATA"] == "/data"
+    assert json.loads(told(made)["TF_CONFIG"])["task"] == {"type": "worker", "index": 0}
+    assert pod["tolerations"][0] in made["spec"]["tolerations"]
+
+
+def test_delete_leaves_nothing_of_a_job(story: Story) -> None:
+    story.started()
+    story.kubectl("delete", "tjob", NAME)
+    story.wait(lambda: not story.pods() or None, else_show=lambda: str(sorted(story.pods())))
+    story.wait(lambda: story.find_service() is None or None)
+    assert story.find_job() is None
+
+
+def test_the_status_tells_soon_that_a_pod_is_ready(story: Story) -> None:
+    kubelet, task = story.kubelet, story.pod_key("worker-1")
+    kubelet.at_start(task, kubelet.unready)
+    story.submit(job())
+    story.until_row("worker-1", state="Starting")
+    delays = []
+    for turn in range(6):
+        ready = turn % 2 == 0
+        (kubelet.run if ready else kubelet.unready)(task)
+        begin = time.monotonic()
+        # The promise is a second; a machine that is busy may need more. The comparisons, which
+        # would find it too, come every few minutes.
+        story.until_row("worker-1", state="Running" if ready else "Starting", within=60)
+        delays.append(time.monotonic() - begin)
+    print("from pod to status:", ", ".join(f"{1000 * delay:.0f} ms" for delay in delays))
+
+
+def _claim(story: Story, name: str) -> None:
+    """A claim that is bound to a volume, as of a shared file system."""
+    api, volume = story.cluster.api, f"{story.namespace}-{name}"
+    size = {"storage": "1Gi"}
+    api.post(
+        "/api/v1/persistentvolumes",
+        {
+            "metadata": {"name": volume},
+            "spec": {
+                "capacity": size,
+                "accessModes": ["ReadWriteMany"],
+                "hostPath": {"path": "/nowhere"},
+                "storageClassName": "",
+                "persistentVolumeReclaimPolicy": "Delete",
+                "claimRef": {"namespace": story.namespace, "name": name},
+            },
+        },
+    )
+    api.post(
+        f"/api/v1/namespaces/{story.namespace}/persistentvolumeclaims",
+        {
+            "metadata": {"name": name},
+            "spec": {
+                "accessModes": ["ReadWriteMany"],
+                "resources": {"requests": size},
+                "storageClassName": "",
+                "volumeName": volume,
+            },
+        },
+    )

@@ -1,0 +1,54 @@
+"""An operator whose API server does not know of TrainingJobs yet, or any more."""
+
+import contextlib
+import pathlib
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from conftest import CRD, users_environment
+from testbed import control
+from testbed.control import Cluster
+from testbed.keeper import kept
+from testbed.kubelet import Kubelet
+from testbed.operator import Operator
+from testbed.story import Story, job
+
+
+@pytest.fixture
+def story(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[Story]:
+    """A story in a cluster of its own, which knows nothing of TrainingJobs.
+
+    The other one is asked for because who cannot have it cannot have this one.
+    """
+    with contextlib.ExitStack() as stack:
+        empty = stack.enter_context(control.running())
+        kubelet = Kubelet(empty.api)
+        kubelet.start()
+        stack.callback(kubelet.close)
+        space = empty.namespace()
+        flags = (f"--namespace={space}",)
+        log = tmp_path / "operator.log"
+        operator = Operator(empty.kubeconfig, log, flags, users_environment())
+        stack.callback(operator.kill)
+        yield Story(empty, kubelet, operator, space)
+
+
+def test_an_operator_waits_for_the_crd_and_works_once_it_is_there(story: Story) -> None:
+    cluster, operator = story.cluster, story.operator
+    with kept(operator) as lives:
+        story.wait(lambda: "waiting for the CRD" in operator.tail(), else_show=operator.tail)
+        assert operator.healthy()
+        assert not operator.ready()
+        cluster.apply(CRD)
+        operator.wait_ready()
+        story.started()
+        assert lives.ended == []
+        cluster.kubectl("delete", "crd", "trainingjobs.capstan.dev")
+        story.wait(lambda: not operator.ready(), else_show=operator.tail)
+        cluster.apply(CRD)
+        story.wait(operator.ready, else_show=operator.tail)
+        story.started(job("again"))
+        # It ends by itself, or is killed by its own hand where it cannot.
+        assert set(lives.ended) <= {1, -signal.SIGKILL}

@@ -1,0 +1,92 @@
+"""`make images`: which engine builds, under which names, and what is said where none can.
+
+The engines are scripts: real ones would build for minutes. That images come out right is shown in
+`e2e/nodes/test_images.py`.
+"""
+
+import pathlib
+import subprocess
+
+import pytest
+
+from conftest import ROOT, users_environment
+from testbed.images import RECIPES
+
+ENGINES = ("docker", "podman", "buildah")
+WORKS = 'echo "$0 $@" >>"$CALLS"\n'
+HAS_NO_DAEMON = 'echo "a warning: level=warning" >&2; echo "no daemon for ${0##*/}" >&2; exit 1\n'
+CANNOT_BUILD = WORKS + '[ "$1" != build ]\n'
+
+
+class Made:
+    """What `make images` did with such engines."""
+
+    def __init__(self, folder: pathlib.Path, engines: dict[str, str], **variables: str) -> None:
+        """Run it to its end."""
+        calls = folder / "calls"
+        calls.touch()
+        for name in ENGINES:
+            engine = folder / name
+            engine.write_text(f"#!/bin/sh\n{engines[name]}")
+            engine.chmod(0o755)
+        environment = users_environment() | {"CALLS": str(calls)} | variables
+        environment["PATH"] = f"{folder}:{environment['PATH']}"
+        ran = subprocess.run(
+            ["make", "images"], cwd=ROOT, env=environment, capture_output=True, text=True
+        )
+        self.status, self.out, self.err = ran.returncode, ran.stdout, ran.stderr
+        lines = [line.split() for line in calls.read_text().splitlines()]
+        self.builds = [
+            [pathlib.Path(engine).name, *words]
+            for engine, command, *words in lines
+            if command == "build"
+        ]
+
+
+def test_the_first_engine_that_works_builds_all_under_the_names_that_nodes_look_for(
+    tmp_path: pathlib.Path,
+) -> None:
+    made = Made(tmp_path, {"docker": HAS_NO_DAEMON, "podman": WORKS, "buildah": WORKS})
+    assert made.status == 0, made.err
+    assert "built by podman" in made.out
+    assert {build[0] for build in made.builds} == {"podman"}
+    names = [build[build.index("-t") + 1] for build in made.builds]
+    # The last one starts from the first.
+    assert names == [RECIPES[image].name for image in ("runtime", "operator", "digits")]
+
+
+def test_where_no_engine_works_each_ones_own_words_are_shown(tmp_path: pathlib.Path) -> None:
+    made = Made(tmp_path, dict.fromkeys(ENGINES, HAS_NO_DAEMON))
+    assert made.status != 0
+    assert made.builds == []
+    for engine in ENGINES:
+        assert f"{engine} images: no daemon for {engine}" in made.err
+    assert "warning" not in made.err
+
+
+def test_a_build_that_fails_is_the_last(tmp_path: pathlib.Path) -> None:
+    made = Made(tmp_path, dict.fromkeys(ENGINES, CANNOT_BUILD))
+    assert made.status != 0
+    assert len(made.builds) == 1
+
+
+@pytest.mark.parametrize("variable", ["PIP_INDEX_URL", "PIP_TRUSTED_HOST"])
+def test_what_pip_is_told_of_an_index_is_passed_on_without_its_value(
+    tmp_path: pathlib.Path, variable: str
+) -> None:
+    # A password in it would be shown by ps.
+    made = Made(tmp_path, dict.fromkeys(ENGINES, WORKS), **{variable: "a-secret"})
+    assert made.status == 0, made.err
+    for build in made.builds:
+        assert build[build.index("--build-arg") + 1] == variable
+        assert "a-secret" not in " ".join(build)
+
+
+def test_what_pip_is_told_is_declared_where_it_does_not_get_into_the_image() -> None:
+    for image in ("runtime", "operator", "digits"):
+        dockerfile = RECIPES[image].dockerfile
+        assert isinstance(dockerfile, pathlib.Path)
+        first, last = dockerfile.read_text(encoding="utf-8").rsplit("\nFROM ", 1)
+        for variable in ("PIP_INDEX_URL", "PIP_TRUSTED_HOST"):
+            assert f"\nARG {variable}=\n" in first
+            assert variable not in last

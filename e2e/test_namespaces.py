@@ -1,0 +1,59 @@
+"""One of the namespaces that an operator serves cannot be read: there are no rights in it yet."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from testbed.control import Cluster
+from testbed.kubelet import Kubelet
+from testbed.operator import Operator
+from testbed.story import Story, job
+
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings"
+WHO = "capstan-operator"
+
+
+@pytest.fixture
+def other(cluster: Cluster) -> Iterator[str]:
+    """A namespace beside the test's own."""
+    name = cluster.namespace()
+    yield name
+    cluster.api.delete(f"/api/v1/namespaces/{name}")
+
+
+def bind(cluster: Cluster, account_of: str, namespace: str) -> None:
+    """Give the service account of one namespace every right in another."""
+    cluster.api.post(
+        BINDINGS.format(namespace),
+        {
+            "metadata": {"name": WHO},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+            "subjects": [{"kind": "ServiceAccount", "name": WHO, "namespace": account_of}],
+        },
+    )
+
+
+def test_the_others_are_served_and_it_is_as_soon_as_it_can_be(
+    start_operator: Callable[..., Operator],
+    cluster: Cluster,
+    kubelet: Kubelet,
+    namespace: str,
+    other: str,
+) -> None:
+    account = cluster.service_account(namespace, WHO)
+    bind(cluster, namespace, namespace)
+    operator = start_operator(f"--namespace={other}", kubeconfig=account)
+    here = Story(cluster, kubelet, operator, namespace)
+    there = Story(cluster, kubelet, operator, other)
+    there.submit(job("later"))
+    operator.wait_ready()
+    here.started(job("now"))
+    assert f"/namespaces/{other}/trainingjobs: 403 Forbidden" in operator.tail()
+    assert operator.healthy()
+    bind(cluster, namespace, other)
+    there.wait(lambda: there.status("later").get("phase") == "Running", else_show=operator.tail)
+    assert "serves all its namespaces again" in operator.tail()

@@ -1,0 +1,136 @@
+"""What belongs to somebody else is never touched, and what a deleted job left is waited for."""
+
+from typing import Any
+
+import pytest
+
+from conftest import wait_until
+from testbed.story import NAME, TRAINER, Story, condition, job, replica, row
+
+Json = dict[str, Any]
+
+
+def foreign_service(story: Story) -> Json:
+    """A Service of somebody else under the name of the job."""
+    spec = {"selector": {"app": "redis"}, "ports": [{"name": "redis", "port": 6379}]}
+    path = f"/api/v1/namespaces/{story.namespace}/services"
+    return story.cluster.api.post(path, {"metadata": {"name": NAME}, "spec": spec})
+
+
+def foreign_pod(story: Story, name: str, **metadata: Any) -> Json:
+    """A pod of somebody else under the name of a task's, which runs."""
+    path = f"/api/v1/namespaces/{story.namespace}/pods"
+    spec = {"containers": [dict(TRAINER)]}
+    story.cluster.api.post(path, {"metadata": {"name": name, **metadata}, "spec": spec})
+    return story.wait(lambda: _running(story.cluster.api.get(f"{path}/{name}")))
+
+
+def test_a_service_of_somebody_else_is_left_alone_and_the_job_waits_for_its_name(
+    story: Story,
+) -> None:
+    foreign = foreign_service(story)
+    story.submit(job())
+    status = story.until(lambda status: condition(status, "NameConflict"))
+    conflict = condition(status, "NameConflict")
+    assert (conflict["status"], conflict["reason"]) == ("True", "NameConflict")
+    assert f"there is a Service {NAME} that is not this job's" in conflict["message"]
+    assert f"Service {NAME}" in story.wait_said("NameConflict")
+    assert f"Service {NAME}" in story.kubectl("get", "tjob", "-o", "wide")
+    assert story.pods() == {}
+    assert story.service() == foreign
+
+    story.kubectl("delete", "service", NAME)
+    status = story.until(lambda status: status["phase"] == "Running")
+    assert condition(status, "NameConflict") == {}
+    assert status["restarts"] == {"application": 0, "infrastructure": 0}
+    assert story.service()["spec"]["clusterIP"] == "None"
+
+
+@pytest.mark.parametrize("labelled", [False, True], ids=["a stranger", "with the job's label"])
+def test_a_pod_of_somebody_else_is_left_alone_and_its_task_waits_for_the_name(
+    story: Story, labelled: bool
+) -> None:
+    labels = {"capstan.dev/job-name": NAME} if labelled else {}
+    foreign = foreign_pod(story, f"{NAME}-worker-1", labels=labels)
+    story.submit(job(run_policy={"restartBackoff": {"initialSeconds": 0, "maxSeconds": 0}}))
+    status = story.until(lambda status: condition(status, "NameConflict"))
+    said = f"there is a Pod {NAME}-worker-1 that is not this job's"
+    assert said in condition(status, "NameConflict")["message"]
+    assert said in story.wait_said("NameConflict")
+    story.until(lambda status: row(status, "worker-1").get("failuresInARow", 0) >= 3)
+    assert row(story.status(), "worker-0")["state"] == "Running"
+    assert story.pod("worker-1") == foreign
+
+    story.kubectl("delete", "pod", f"{NAME}-worker-1")
+    status = story.until(lambda status: status["phase"] == "Running")
+    assert condition(status, "NameConflict") == {}
+    assert status["restarts"] == {"application": 0, "infrastructure": 0}
+
+
+def test_pods_that_only_carry_the_label_of_a_job_are_left_alone_when_it_ends(story: Story) -> None:
+    foreign = foreign_pod(story, "notebook", labels={"capstan.dev/job-name": NAME})
+    story.started(job(worker=replica(1)))
+    story.kubelet.exit(story.pod_key("worker-0"), 0)
+    story.until(lambda status: status["phase"] == "Succeeded")
+    story.delete_job()
+    story.wait(lambda: list(story.pods()) == ["notebook"] or None)
+    path = f"/api/v1/namespaces/{story.namespace}/pods/notebook"
+    assert story.cluster.api.get(path) == foreign
+
+
+def test_a_service_that_somebody_deletes_is_made_again(story: Story) -> None:
+    story.started()
+    old = story.service()["metadata"]["uid"]
+    story.kubectl("delete", "service", NAME)
+
+    def made_again() -> bool:
+        service = story.find_service()
+        return service is not None and service["metadata"]["uid"] != old
+
+    wait_until(made_again)
+    assert story.status()["restarts"] == {"application": 0, "infrastructure": 0}
+
+
+@pytest.mark.parametrize("how", ["Background", "Foreground", "Orphan"])
+def test_a_job_that_is_deleted_and_made_again_at_once_runs(story: Story, how: str) -> None:
+    for task in ("ps-0", "worker-0", "worker-1"):
+        story.kubelet.ignore_sigterm(story.pod_key(task))
+    slow = {"pod": {"terminationGracePeriodSeconds": 3}}
+    again = job(ps=replica(1, **slow), worker=replica(2, **slow))
+    story.started(job(ps=replica(1, **slow), worker=replica(2, **slow)))
+    old = {pod["metadata"]["uid"] for pod in story.pods().values()}
+    uid = story.job()["metadata"]["uid"]
+    story.delete_job(how=how)
+    if how != "Background":
+        story.wait(lambda: story.find_job() is None or None)
+    new = story.submit(again)["metadata"]["uid"]
+    assert new != uid
+    if how == "Orphan":
+        # What is nobody's any more is somebody else's: whoever orphaned it has to say what for.
+        story.until(lambda status: condition(status, "NameConflict"))
+        story.kubectl("delete", "service,pods", "--all")
+    status = story.until(lambda status: status["phase"] == "Running")
+    pods = story.pods().values()
+    assert {pod["metadata"]["uid"] for pod in pods}.isdisjoint(old)
+    assert {pod["metadata"]["labels"]["capstan.dev/job-uid"] for pod in pods} == {new}
+    assert status["restarts"] == {"application": 0, "infrastructure": 0}
+
+
+def test_while_pods_of_a_deleted_job_of_the_name_are_there_the_job_says_so(story: Story) -> None:
+    story.started()
+    story.kubelet.pause()
+    story.delete_job()
+    story.wait(lambda: story.find_job() is None or None)
+    story.submit(job())
+    said = story.wait_said("WaitingForOldPods")
+    assert "deleted job of the same name" in said
+    status = story.until(lambda status: "ps-0" in condition(status, "ClusterReady")["message"])
+    ready = condition(status, "ClusterReady")
+    assert (ready["status"], ready["reason"]) == ("False", "WaitingForOldPods")
+    assert condition(status, "NameConflict") == {}
+    story.kubelet.resume()
+    story.until(lambda status: status["phase"] == "Running")
+
+
+def _running(pod: Json) -> Json | None:
+    return pod if pod["status"]["phase"] == "Running" else None

@@ -1,0 +1,159 @@
+"""What a job does about an end, as its policies say, and when that is the end of the job."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from testbed.story import NAME, TRAINER, Story, condition, job, replica, row
+
+Json = dict[str, Any]
+Happens = Callable[[Story, str], None]
+
+APPLICATION, INFRASTRUCTURE = "application", "infrastructure"
+INIT = {"name": "init", "image": "capstan/digits:dev"}
+
+
+def exits(code: int) -> Happens:
+    return lambda story, task: story.kubelet.exit(story.pod_key(task), code)
+
+
+def test_a_ps_that_exits_0_is_done_and_its_pod_may_go(story: Story) -> None:
+    story.started()
+    story.kubelet.exit(story.pod_key("ps-0"), 0)
+    story.until_row("ps-0", state="Succeeded")
+    story.delete_pod("ps-0")
+    story.wait(lambda: story.find_pod("ps-0") is None or None)
+    story.kubelet.exit(story.pod_key("worker-1"), 1)
+    status = story.until_running("worker-1", attempt=2)
+    assert row(status, "ps-0")["state"] == "Succeeded"
+    assert story.find_pod("ps-0") is None
+
+
+def test_a_ps_that_exits_0_comes_back_under_always(story: Story) -> None:
+    story.started(job(ps=replica(1, restartPolicy="Always"), worker=replica(1)))
+    story.kubelet.exit(story.pod_key("ps-0"), 0)
+    status = story.until_running("ps-0", attempt=2)
+    assert (status["epoch"], status["restarts"]["application"]) == (2, 1)
+
+
+DEADLY = {
+    "restartPolicy Never": ({"restartPolicy": "Never"}, exits(137), "RestartPolicyNever"),
+    "ExitCode and exit 1": ({"restartPolicy": "ExitCode"}, exits(1), "PermanentFailure"),
+    "ExitCode and exit 255": ({"restartPolicy": "ExitCode"}, exits(255), "PermanentFailure"),
+    "ExitCode and an init container": (
+        {"restartPolicy": "ExitCode"},
+        lambda story, task: story.kubelet.init_fails(story.pod_key(task), 3),
+        "PermanentFailure",
+    ),
+    "FailJob": ({"onFailure": "FailJob"}, exits(143), "FailJob"),
+    "Ignore, of a task that is needed": ({"onFailure": "Ignore"}, exits(1), "NeededTaskFailed"),
+}
+
+
+@pytest.mark.parametrize(("policy", "happens", "reason"), DEADLY.values(), ids=DEADLY)
+def test_a_policy_makes_a_failure_the_end_of_the_job(
+    story: Story, policy: Json, happens: Happens, reason: str
+) -> None:
+    worker = replica(1, pod={"initContainers": [INIT]}, **policy)
+    story.started(job(ps=replica(1), worker=worker))
+    happens(story, "worker-0")
+    status = story.until(lambda status: status["phase"] == "Failed")
+    failed = condition(status, "Failed")
+    assert (failed["status"], failed["reason"]) == ("True", reason)
+    assert status["failure"].startswith("worker-0 attempt 1 on fake-")
+    assert status["failure"] in story.wait_said("Failed")
+    assert status["restarts"] == {APPLICATION: 0, INFRASTRUCTURE: 0}
+    story.wait(lambda: sorted(story.pods()) == [f"{NAME}-worker-0"] or None)
+    assert story.counted() == {'capstan_jobs_finished_total{phase="Failed"}': 1}
+
+
+def test_infrastructure_failures_are_no_end_under_exit_code(story: Story) -> None:
+    story.started(job(worker=replica(1, restartPolicy="ExitCode")))
+    story.kubelet.evict(story.pod_key("worker-0"))
+    status = story.until_running("worker-0", attempt=2)
+    assert status["restarts"] == {APPLICATION: 0, INFRASTRUCTURE: 1}
+
+
+def test_a_worker_that_is_not_needed_may_be_ignored(story: Story) -> None:
+    story.started(job(ps=replica(1), worker=replica(2, onFailure="Ignore")))
+    story.kubelet.exit(story.pod_key("worker-1"), 1)
+    story.until_row("worker-1", state="Failed", attempt=1)
+    story.kubelet.exit(story.pod_key("worker-0"), 0)
+    story.until(lambda status: status["phase"] == "Succeeded")
+
+
+def test_restart_job_starts_all_tasks_again_and_counts_once(story: Story) -> None:
+    story.started(job(ps=replica(1), worker=replica(2, onFailure="RestartJob")))
+    story.kubelet.exit(story.pod_key("worker-1"), 1)
+    status = story.until(
+        lambda status: (
+            status["phase"] == "Running"
+            and [one["attempt"] for one in status["tasks"]] == [2, 2, 2]
+        )
+    )
+    assert (status["epoch"], status["restarts"]) == (2, {APPLICATION: 1, INFRASTRUCTURE: 0})
+    assert "the whole job restarts" in story.wait_said("RestartingJob")
+
+
+def test_a_job_ends_when_its_limit_is_used_up(story: Story) -> None:
+    limit = {"backoffLimit": 1}
+    story.started(job(run_policy=limit))
+    story.kubelet.exit(story.pod_key("worker-1"), 1)
+    story.until_running("worker-1", attempt=2)
+    story.kubelet.exit(story.pod_key("worker-1"), 7, message="IOError: disk full")
+    status = story.until(lambda status: status["phase"] == "Failed")
+    assert status["restarts"] == {APPLICATION: 1, INFRASTRUCTURE: 0}
+    assert condition(status, "Failed")["reason"] == "BackoffLimitExceeded"
+    assert status["failure"].endswith("exit code 7: IOError: disk full")
+    assert status["summary"]["reason"] == status["failure"]
+    assert "disk full" in story.kubectl("get", "tjob", "-o", "wide")
+
+
+METRICS = {"name": "metrics", "image": "capstan/digits:dev"}
+
+
+def test_a_sidecar_is_not_waited_for_and_ends_with_its_job(story: Story) -> None:
+    worker = replica(1, containers=[METRICS, TRAINER])
+    story.started(job(ps=replica(1), worker=worker))
+    story.kubelet.exit(story.pod_key("worker-0"), 0, container="trainer")
+    status = story.until(lambda status: status["phase"] == "Succeeded")
+    assert row(status, "worker-0")["exitCode"] == 0
+    story.wait(lambda: not story.pods() or None)
+    assert row(story.status(), "worker-0")["state"] == "Succeeded"
+
+
+def test_a_sidecar_that_ends_is_no_failure(story: Story) -> None:
+    worker = replica(1, containers=[METRICS, TRAINER])
+    story.started(job(worker=worker))
+    story.kubelet.exit(story.pod_key("worker-0"), 1, container="metrics")
+    story.until_row("worker-0", state="Starting")
+    story.kubelet.exit(story.pod_key("worker-0"), 0, container="trainer")
+    status = story.until(lambda status: status["phase"] == "Succeeded")
+    assert status["restarts"] == {APPLICATION: 0, INFRASTRUCTURE: 0}
+
+
+def test_worker_0_that_is_done_ends_the_job_and_the_ps_is_told_to_stop(story: Story) -> None:
+    story.started(job(run_policy={"psGracePeriodSeconds": 7}))
+    story.kubelet.pause()
+    story.kubelet.exit(story.pod_key("worker-0"), 0)
+    status = story.until(lambda status: status["phase"] == "Succeeded")
+    assert condition(status, "Succeeded")["status"] == "True"
+    ps = story.wait(lambda: _deleted(story.pod("ps-0")))
+    assert ps["metadata"]["deletionGracePeriodSeconds"] == 7
+    story.kubelet.resume()
+    story.wait(lambda: sorted(story.pods()) == [f"{NAME}-worker-0"] or None)
+    story.until_row("ps-0", state="Stopped")
+    assert story.counted() == {'capstan_jobs_finished_total{phase="Succeeded"}': 1}
+
+
+def test_a_job_that_takes_too_long_fails(story: Story) -> None:
+    story.submit(job(run_policy={"activeDeadlineSeconds": 2}))
+    status = story.until(lambda status: status["phase"] == "Failed")
+    assert condition(status, "Failed")["reason"] == "DeadlineExceeded"
+    story.wait(lambda: not story.pods() or None)
+    story.wait_said("Failed")
+
+
+def _deleted(pod: Json) -> Json | None:
+    return pod if "deletionTimestamp" in pod["metadata"] else None

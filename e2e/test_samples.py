@@ -1,0 +1,237 @@
+"""Jobs, as a real API server with the CustomResourceDefinition takes or refuses them.
+
+The samples say what is refused of them. A rule is refused in the same words as by `capstanctl run`,
+anything else at the same place; operator/tests/api/test_samples.py holds `capstanctl` to them.
+"""
+
+import json
+import pathlib
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import yaml
+
+from capstan_operator.api import names, parse, status
+from capstan_operator.api.status import Condition, Phase, Progress, ReplicaStatus, Status, Summary
+from conftest import ROOT, wait_until
+from testbed.control import Cluster
+
+pytestmark = pytest.mark.e2e
+
+CRD = ROOT / "crds" / "trainingjobs.capstan.dev.yaml"
+SAMPLES = ROOT / "crds" / "samples"
+REFUSED = re.compile(
+    r"^# refused(?P<schema> by the schema)?: (?P<path>\S+): (?P<words>.*)$", re.MULTILINE
+)
+LATER = "# refused by the operator: "
+"""What no rule of an API server can know."""
+TOLD = re.compile(r"^\* (\S+): ", re.MULTILINE)
+"""The fields that kubectl names, where there are several."""
+FOUND_LATER = "<nil>"
+"""Where it says that rules were not looked at."""
+
+
+def of(folder: str) -> Any:
+    files = sorted((SAMPLES / folder).glob("*.yaml"))
+    assert files
+    return pytest.mark.parametrize("sample", files, ids=lambda file: file.stem)
+
+
+@pytest.fixture(scope="module")
+def jobs(cluster: Cluster) -> Cluster:
+    """A cluster that knows TrainingJobs, by plain `kubectl apply`."""
+    cluster.kubectl("apply", "-f", CRD)
+    wait_until(lambda: cluster.kubectl("get", "tjob", check=False).returncode == 0)
+    return cluster
+
+
+@pytest.fixture
+def namespace(jobs: Cluster) -> Iterator[str]:
+    name = jobs.namespace()
+    yield name
+    jobs.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@of("valid")
+def test_a_right_job_is_taken(sample: pathlib.Path, jobs: Cluster) -> None:
+    jobs.kubectl("apply", "--validate=strict", "--dry-run=server", "-f", sample)
+
+
+@of("invalid")
+def test_of_a_wrong_job_the_same_is_refused_as_by_capstanctl(
+    sample: pathlib.Path, jobs: Cluster
+) -> None:
+    tried = jobs.kubectl(
+        "apply", "--validate=strict", "--dry-run=server", "-f", sample, check=False
+    )
+    assert tried.returncode == (0 if LATER in sample.read_text() else 1)
+    refused = list(REFUSED.finditer(sample.read_text()))
+    for one in refused:
+        if one["schema"]:
+            assert one["path"] in tried.stderr
+        else:
+            told = f"{one['path']}: Invalid value: {one['words']}"
+            assert told in re.sub(r"(Invalid value: )(\S+|\{.*\}): ", r"\1", tried.stderr)
+    more = set(TOLD.findall(tried.stderr)) - {FOUND_LATER} - {one["path"] for one in refused}
+    assert not more
+
+
+def job(**spec: object) -> str:
+    containers = [{"name": "trainer", "image": "hello:dev"}]
+    worker = {"template": {"spec": {"containers": containers}}}
+    return json.dumps(
+        {
+            "apiVersion": f"{names.GROUP}/{names.VERSION}",
+            "kind": names.KIND,
+            "metadata": {"name": "digits"},
+            "spec": {"replicaSpecs": {"worker": worker}, **spec},
+        }
+    )
+
+
+def patched(jobs: Cluster, namespace: str, patch: object, *flags: str) -> str:
+    """Patch the job; return what was said against it, if anything."""
+    words = ("patch", "tjob", "digits", "-n", namespace, "--type=merge", "-p", json.dumps(patch))
+    return jobs.kubectl(*words, *flags, check=False).stderr
+
+
+@pytest.mark.parametrize(
+    "path, value",
+    [
+        ("spec.replicaSpecs", {"worker": {"replicas": 2}}),
+        ("spec.replicaSpecs", {"worker": {"template": {"metadata": {"labels": {"a": "b"}}}}}),
+        ("spec.replicaSpecs", {"worker": {"template": {"spec": {"fieldOfTomorrow": {"a": [1]}}}}}),
+        ("spec.cluster", {"port": 2223}),
+        ("spec.checkpoint", {"path": "/checkpoints", "existingClaim": "shared"}),
+        ("spec.successPolicy", "AllWorkers"),
+        ("spec.runPolicy.backoffLimit", 7),
+        ("spec.runPolicy.infrastructureBackoffLimit", 7),
+        ("spec.runPolicy.restartBackoff", {"factor": 3}),
+        ("spec.runPolicy.psGracePeriodSeconds", 7),
+    ],
+)
+def test_what_a_job_is_cannot_be_changed(
+    path: str, value: object, jobs: Cluster, namespace: str
+) -> None:
+    jobs.kubectl("create", "-n", namespace, "-f", "-", input=job())
+    patch = value
+    for name in reversed(path.split(".")):
+        patch = {name: patch}
+    said = patched(jobs, namespace, patch)
+    assert f"{path}: Invalid value: " in said
+    assert "cannot be changed once the job exists; delete the job and create it anew" in said
+
+
+def test_the_deadline_may_be_set_and_moved_and_dropped(jobs: Cluster, namespace: str) -> None:
+    jobs.kubectl("create", "-n", namespace, "-f", "-", input=job())
+    for seconds in (60, 30, None):
+        deadline = {"spec": {"runPolicy": {"activeDeadlineSeconds": seconds}}}
+        assert patched(jobs, namespace, deadline) == ""
+
+
+def test_what_is_kept_can_be_read_by_the_operator(jobs: Cluster, namespace: str) -> None:
+    jobs.kubectl("create", "-n", namespace, "-f", "-", input=job())
+    kept = json.loads(jobs.kubectl("get", "tjob", "digits", "-n", namespace, "-o", "json").stdout)
+    here = parse.parse(job())
+    there = parse.admitted(kept)
+    assert there.spec == here.spec
+    assert there.metadata.generation == 1
+    assert there.metadata.uid
+
+
+OF_TOMORROW = """
+apiVersion: capstan.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: digits}
+spec:
+  replicaSpecs:
+    worker:
+      template:
+        inTemplate: {deep: [1, {er: x}]}
+        metadata: {inMetadata: 1, labels: {a: b}, annotations: {c: d}}
+        spec:
+          inPod: [{a: 1}]
+          terminationGracePeriodSeconds: 5
+          initContainers:
+          - {name: init, inInit: 1}
+          containers:
+          - name: trainer
+            image: hello:dev
+            command: [a]
+            args: [b]
+            inContainer: {a: {b: 1}}
+            env: [{name: A, inVariable: 1, valueFrom: {inSource: 1}}]
+            resources: {inResources: 1, claims: [{name: a}], limits: {cpu: 1, memory: 1Gi}}
+            ports: [{containerPort: 1, inPort: 1}]
+"""
+
+
+def test_a_template_keeps_the_fields_of_tomorrow(jobs: Cluster, namespace: str) -> None:
+    strictly = ("apply", "--validate=strict", "-n", namespace)
+    jobs.kubectl(*strictly, "-f", "-", input=OF_TOMORROW)
+    kept = json.loads(jobs.kubectl("get", "tjob", "digits", "-n", namespace, "-o", "json").stdout)
+    written = yaml.safe_load(OF_TOMORROW)["spec"]["replicaSpecs"]["worker"]["template"]
+    assert kept["spec"]["replicaSpecs"]["worker"]["template"] == written
+    worker = parse.admitted(kept).replica(names.ReplicaType.WORKER)
+    assert worker.template.manifest() == written
+
+
+REASON = "worker-0: exit code 1"
+NOW = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
+TOLD_STATUS = Status(
+    observed_generation=1,
+    phase=Phase.FAILED,
+    conditions=(Condition(type="Failed", status="True", reason="R", last_transition_time=NOW),),
+    epoch=3,
+    start_time=NOW,
+    replica_statuses={names.ReplicaType.WORKER: ReplicaStatus(desired=1, failed=1)},
+    tasks=(status.TaskStatus(name=names.TaskName.parse("worker-0"), exit_code=1, pod="p"),),
+    progress=Progress(step=1200, steps_per_second=8.5, metrics={"loss": float("nan"), "a": 0.5}),
+    failure="worker-0 attempt 7: exit code 1",
+    summary=Summary(ps="1/1", workers="0/1", restarts=6, reason=REASON),
+)
+
+
+def test_a_status_is_kept_whole_and_shown_in_columns(jobs: Cluster, namespace: str) -> None:
+    jobs.kubectl("create", "-n", namespace, "-f", "-", input=job())
+    told = {"status": status.render(TOLD_STATUS)}
+    assert patched(jobs, namespace, told, "--subresource=status") == ""
+    kept = json.loads(jobs.kubectl("get", "tjob", "digits", "-n", namespace, "-o", "json").stdout)
+    assert kept["status"] == told["status"]
+    by_phase = ("get", "tjob", "-n", namespace, "--field-selector", "status.phase=Failed")
+    table = jobs.kubectl(*by_phase, "-o", "wide").stdout.splitlines()
+    assert " ".join(table[0].split()) == (
+        "NAME PHASE PS WORKERS RESTARTS STEP AGE EPOCH STEPS/S REASON"
+    )
+    row = re.split(r"\s{2,}", table[1].strip())
+    age = row.pop(6)
+    assert row == ["digits", "Failed", "1/1", "0/1", "6", "1200", "3", "8.5", REASON]
+    assert re.fullmatch(r"\d+s", age)
+
+
+def test_a_status_that_comes_with_the_job_is_not_the_jobs(jobs: Cluster, namespace: str) -> None:
+    forged = json.loads(job()) | {"status": {"phase": "Succeeded"}}
+    jobs.kubectl("create", "-n", namespace, "-f", "-", input=json.dumps(forged))
+    kept = json.loads(jobs.kubectl("get", "tjob", "digits", "-n", namespace, "-o", "json").stdout)
+    assert "status" not in kept
+
+
+@pytest.mark.parametrize(
+    "field, words",
+    [
+        ("spec", "only spec.runPolicy.activeDeadlineSeconds can be changed"),
+        ("spec.replicaSpecs", "Parameter servers: they hold the variables."),
+        ("spec.replicaSpecs.worker.restartPolicy", "ENUM: Always OnFailure Never ExitCode"),
+        ("spec.replicaSpecs.worker.template.spec.containers", "the task is the one called"),
+        ("spec.runPolicy.restartBackoff", "Each further wait is so many times longer."),
+        ("status.tasks", "Counts from 1 and names the attempt"),
+    ],
+)
+def test_kubectl_explains_what_a_field_means(field: str, words: str, jobs: Cluster) -> None:
+    # The API server publishes its schemas a while after it has begun to use them.
+    wait_until(lambda: jobs.kubectl("explain", f"tjob.{field}", check=False).returncode == 0)
+    said = " ".join(jobs.kubectl("explain", f"tjob.{field}").stdout.split())
+    assert words in said

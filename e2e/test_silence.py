@@ -1,0 +1,123 @@
+"""Nothing is written when nothing has changed."""
+
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from testbed.control import Cluster
+from testbed.kubelet import Kubelet
+from testbed.operator import Operator
+from testbed.story import Story, condition, job, replica
+
+ACCOUNT = "operator"
+PASSES = "capstan_reconcile_seconds_count"
+
+
+@pytest.fixture
+def audited(cluster: Cluster, namespace: str) -> pathlib.Path:
+    """A kubeconfig of a service account of which every request to write is noted."""
+    kubeconfig = cluster.service_account(namespace, ACCOUNT)
+    group = "rbac.authorization.k8s.io"
+    account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}
+    cluster.api.post(
+        f"/apis/{group}/v1/namespaces/{namespace}/rolebindings",
+        {
+            "metadata": {"name": ACCOUNT},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [account],
+        },
+    )
+    return kubeconfig
+
+
+@pytest.fixture
+def restless(
+    start_operator: Callable[..., Operator],
+    audited: pathlib.Path,
+    cluster: Cluster,
+    kubelet: Kubelet,
+    namespace: str,
+) -> Story:
+    """An operator that compares everything with the cluster every second."""
+    one = start_operator("--resync-seconds=1", kubeconfig=audited)
+    one.wait_ready()
+    return Story(cluster, kubelet, one, namespace)
+
+
+def versions(story: Story) -> dict[str, str]:
+    """The resource versions of all that there is of jobs, and of all that was told of them."""
+    core, ours = "/api/v1", "/apis/capstan.dev/v1alpha1"
+    found = [
+        (f"{kind} {one['metadata']['name']}", one["metadata"]["resourceVersion"])
+        for group, kind in (
+            (ours, "trainingjobs"),
+            (core, "pods"),
+            (core, "services"),
+            ("/apis/events.k8s.io/v1", "events"),
+        )
+        for one in story.cluster.api.list(f"{group}/namespaces/{story.namespace}/{kind}")
+    ]
+    return dict(found)
+
+
+def writes(story: Story) -> list[str]:
+    """The operator's requests to write, but for its Lease."""
+    written = story.cluster.written_by(story.namespace, ACCOUNT)
+    return [request for request in written if "/leases" not in request]
+
+
+def passes(story: Story) -> float:
+    """How many passes this operator process has made over jobs."""
+    samples = story.operator.metrics().items()
+    return sum(value for name, value in samples if name.startswith(PASSES))
+
+
+def test_over_comparisons_and_a_new_process_nothing_is_written(restless: Story) -> None:
+    story = restless
+    story.kubelet.at_start(story.pod_key("worker-0", "waits"), story.kubelet.image_pull_fails)
+    story.submit(job("waits", worker=replica(1)))
+    story.submit(job("invalid", worker=replica(1, pod={"nodeSelektor": {}})))
+    story.started(job("done", ps=replica(1), worker=replica(1)))
+    story.kubelet.exit(story.pod_key("worker-0", "done"), 0)
+    story.started(job("runs", ps=replica(1), worker=replica(2)))
+    story.kubelet.exit(story.pod_key("worker-1", "runs"), 1)
+    story.until_running("worker-1", 2, "runs")
+    story.until_row("worker-0", name="waits", state="Pending", pod="waits-worker-0")
+    story.until(lambda status: "BackOff" in condition(status, "ClusterReady")["message"], "waits")
+    story.until(lambda status: status["phase"] == "Invalid", "invalid")
+    story.until_row("ps-0", name="done", state="Stopped")
+    jobs = 4
+
+    still(story)
+    before, written = versions(story), writes(story)
+    assert len(written) > jobs, "the audit log is empty"
+    begun = passes(story)
+    story.wait(lambda: passes(story) >= begun + 3 * jobs or None)
+    assert versions(story) == before
+    assert new(written, writes(story)) == []
+
+    story.operator.stop()
+    story.operator.start()
+    story.operator.wait_ready()
+    story.wait(lambda: passes(story) >= 3 * jobs or None)
+    assert versions(story) == before
+    assert new(written, writes(story)) == []
+
+
+def still(story: Story) -> None:
+    """Return when all that was begun is told: kubelet and scheduler write too."""
+    before: list[dict[str, str]] = [{}]
+
+    def settled() -> bool | None:
+        begun = passes(story)
+        story.wait(lambda: passes(story) >= begun + 4 or None)
+        last, before[0] = before[0], versions(story)
+        return last == before[0] or None
+
+    story.wait(settled)
+
+
+def new(before: list[str], after: list[str]) -> list[str]:
+    """What was written since, but for looks whether a template is sound by now."""
+    return [one for one in after[len(before) :] if "dryRun=All" not in one]

@@ -1,0 +1,177 @@
+"""The test bed itself: what the tests of the operator stand on."""
+
+import pathlib
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, Shell
+from testbed import programs
+from testbed.api import ApiError
+from testbed.control import Cluster
+from testbed.kubelet import Kubelet
+from testbed.operator import Operator
+from testbed.process import state_folder
+
+Json = dict[str, Any]
+
+
+def a_pod(name: str, **spec: object) -> Json:
+    container = {"name": "trainer", "image": "any:dev"}
+    spec = {"restartPolicy": "Never", "containers": [container], **spec}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def pods(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods"
+
+
+@pytest.fixture
+def running_pod(
+    cluster: Cluster, kubelet: Kubelet, namespace: str, eventually: Callable[..., None]
+) -> str:
+    """The path of a pod that is ready."""
+    path = f"{pods(namespace)}/one"
+    cluster.api.post(pods(namespace), a_pod("one"))
+    eventually(lambda: condition(cluster.api.get(path), "Ready") == "True")
+    return path
+
+
+def condition(pod: Json, kind: str) -> str:
+    found = [one["status"] for one in pod["status"].get("conditions", []) if one["type"] == kind]
+    return found[0] if found else ""
+
+
+def test_the_server_says_which_version_it_is(cluster: Cluster) -> None:
+    pinned = (programs.MODULES / "kubernetes/go.mod").read_text()
+    version = cluster.api.get("/version")["gitVersion"]
+    assert f"k8s.io/kubernetes {version}" in pinned
+
+
+def test_a_service_account_may_do_what_it_is_given(cluster: Cluster, namespace: str) -> None:
+    its = cluster.api_as(cluster.service_account(namespace, "reader"))
+    with pytest.raises(ApiError) as refused:
+        its.list(pods(namespace))
+    assert refused.value.status == 403
+    reader = f"{namespace}:reader"
+    cluster.kubectl(
+        *("create", "rolebinding", "reader", "--clusterrole=view", "-n", namespace),
+        f"--serviceaccount={reader}",
+    )
+    assert its.list(pods(namespace)) == []
+
+
+def test_objects_outlive_the_api_server_and_old_watches_do_not(
+    cluster: Cluster, namespace: str
+) -> None:
+    maps = f"/api/v1/namespaces/{namespace}/configmaps"
+    before = cluster.api.get(maps)["metadata"]["resourceVersion"]
+    cluster.api.post(maps, {"metadata": {"name": "kept"}})
+    cluster.stop_api_server()
+    cluster.start_api_server()
+    cluster.compact()
+    assert cluster.api.find(f"{maps}/kept") is not None
+    with pytest.raises(ApiError) as gone:
+        list(cluster.api.watch(maps, before, seconds=1))
+    assert gone.value.status == 410
+
+
+def test_a_pod_runs_and_ends_as_it_is_told(
+    cluster: Cluster, kubelet: Kubelet, running_pod: str
+) -> None:
+    assert cluster.api.get(running_pod)["status"]["phase"] == "Running"
+    kubelet.exit(cluster.api.get(running_pod), 3, message="no data")
+    status = cluster.api.get(running_pod)["status"]
+    assert status["phase"] == "Failed"
+    ended = status["containerStatuses"][0]["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"], ended["message"]) == (3, "Error", "no data")
+
+
+@pytest.mark.parametrize(
+    "verb, phase, reason",
+    [
+        ("oom", "Failed", "OOMKilled"),
+        ("evict", "Failed", "Evicted"),
+        ("init_fails", "Failed", "Error"),
+        ("image_pull_fails", "Pending", "ImagePullBackOff"),
+    ],
+)
+def test_what_can_happen_to_a_pod_at_its_start(
+    cluster: Cluster,
+    kubelet: Kubelet,
+    namespace: str,
+    eventually: Callable[..., None],
+    verb: str,
+    phase: str,
+    reason: str,
+) -> None:
+    kubelet.at_start(f"{namespace}/one", getattr(kubelet, verb))
+    init = [{"name": "prepare", "image": "any:dev"}]
+    cluster.api.post(pods(namespace), a_pod("one", initContainers=init))
+
+    def told() -> bool:
+        status = cluster.api.get(f"{pods(namespace)}/one")["status"]
+        of_all = status.get("initContainerStatuses", []) + status.get("containerStatuses", [])
+        states = [state for one in of_all for state in one["state"].values()]
+        reasons = {status.get("reason"), *(state.get("reason") for state in states)}
+        return status["phase"] == phase and reason in reasons
+
+    eventually(told)
+
+
+def test_a_deleted_pod_ends_and_goes(
+    cluster: Cluster, running_pod: str, eventually: Callable[..., None]
+) -> None:
+    version = cluster.api.get(running_pod)["metadata"]["resourceVersion"]
+    folder, _, name = running_pod.rpartition("/")
+    watch = cluster.api.watch(folder, version, fieldSelector=f"metadata.name={name}")
+    cluster.api.delete(running_pod)
+    last: Json = {}
+    for kind, pod in watch:
+        if kind == "DELETED":
+            break
+        last = pod
+    assert last["status"]["phase"] == "Failed"
+    assert last["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 143
+    eventually(lambda: cluster.api.find(running_pod) is None)
+
+
+def test_pods_of_a_silent_node_stay_until_it_is_back(
+    cluster: Cluster, kubelet: Kubelet, running_pod: str, eventually: Callable[..., None]
+) -> None:
+    node = cluster.api.get(running_pod)["spec"]["nodeName"]
+    kubelet.not_ready(node)
+    eventually(lambda: "taints" in cluster.api.get(f"/api/v1/nodes/{node}")["spec"])
+    cluster.api.delete(running_pod)
+    assert "deletionTimestamp" in cluster.api.get(running_pod)["metadata"]
+    kubelet.back(node)
+    eventually(lambda: cluster.api.find(running_pod) is None)
+
+
+def test_the_operator_comes_up_dies_and_comes_back(operator: Operator) -> None:
+    assert operator.metrics()
+    assert operator.stop() == 0
+    operator.start()
+    operator.wait_ready()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_of_a_control_plane_that_is_ended(
+    shell: Shell, cluster: Cluster, eventually: Callable[..., None], how: signal.Signals
+) -> None:
+    code = (
+        "import signal\nfrom testbed import control\n"
+        "with control.running() as one:\n    print(one.folder, flush=True)\n    signal.pause()"
+    )
+    run = shell.start(sys.executable, "-c", code, cwd=ROOT / "e2e")
+    assert run.stdout is not None
+    folder = pathlib.Path(run.stdout.readline().strip())
+    assert len(shell.alive()) == 5
+    run.send_signal(how)
+    eventually(lambda: not shell.alive())
+    # The next run removes what a killed one could not.
+    with state_folder("control"):
+        assert not folder.exists()

@@ -1,0 +1,267 @@
+"""A task that cannot start, or whose node is silent: shown as it is, not charged, and going on."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from testbed.api import ApiError
+from testbed.control import Cluster
+from testbed.kubelet import Kubelet
+from testbed.operator import Operator
+from testbed.story import TRAINER, Story, condition, job, replica, row
+
+Json = dict[str, Any]
+NOTHING_CHARGED = {"application": 0, "infrastructure": 0}
+
+
+def of(story: Story, resource: str, group: str = "/api/v1") -> str:
+    return f"{group}/namespaces/{story.namespace}/{resource}"
+
+
+def quota(story: Story) -> str:
+    path = of(story, "resourcequotas")
+    body = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "2"}}}
+    story.cluster.api.post(path, body)
+    quota = f"{path}/small"
+    story.wait(lambda: "used" in story.cluster.api.get(quota).get("status", {}) or None)
+    return quota
+
+
+def limits(story: Story) -> str:
+    path = of(story, "limitranges")
+    limit = {"type": "Container", "max": {"cpu": "1"}}
+    story.cluster.api.post(path, {"metadata": {"name": "small"}, "spec": {"limits": [limit]}})
+    return f"{path}/small"
+
+
+def test_a_quota_keeps_tasks_waiting_uncharged_until_it_is_lifted(story: Story) -> None:
+    small = quota(story)
+    story.submit(job(run_policy={"restartBackoff": {"initialSeconds": 0, "maxSeconds": 1}}))
+    status = story.until(lambda status: _refused(status).get("failuresInARow", 0) >= 3)
+    waiting = _refused(status)
+    assert waiting["reason"] == "CreateFailed"
+    assert "exceeded quota: small" in waiting["message"]
+    assert "retryAt" in waiting
+    assert [one["state"] for one in status["tasks"]].count("Running") == 2
+    note = story.wait_said("CreateFailed")
+    assert f"{waiting['name']} attempt" in note
+    assert "exceeded quota: small" in note
+    assert note in story.describe()
+    assert "exceeded quota: small" in story.kubectl("get", "tjob", "-o", "wide")
+    story.cluster.api.delete(small)
+    status = story.until(lambda status: status["phase"] == "Running")
+    assert status["restarts"] == NOTHING_CHARGED
+    attempt = row(status, waiting["name"])["attempt"]
+    assert attempt >= 4
+    labels = story.pod(waiting["name"])["metadata"]["labels"]
+    assert labels["capstan.dev/attempt"] == str(attempt)
+
+
+def test_a_limit_range_that_forbids_the_pods_is_no_fault_of_the_template(story: Story) -> None:
+    limits(story)
+    trainer = {**TRAINER, "resources": {"limits": {"cpu": "2"}}}
+    story.submit(job(worker=replica(1, containers=[trainer])))
+    waiting = story.until_row("worker-0", state="CreateFailed")
+    assert "maximum cpu usage per Container is 1" in waiting["message"]
+    assert condition(story.status(), "Invalid") == {}
+    story.cluster.api.delete(f"{of(story, 'limitranges')}/small")
+    story.until(lambda status: status["phase"] == "Running")
+
+
+@pytest.fixture
+def policy(story: Story) -> Iterator[str]:
+    """An admission policy of the cluster that forbids pods of one team in this namespace."""
+    api, name = story.cluster.api, f"no-pods-in-{story.namespace}"
+    group = "/apis/admissionregistration.k8s.io/v1"
+    policies = f"{group}/validatingadmissionpolicies"
+    bindings = f"{group}/validatingadmissionpolicybindings"
+    pods = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["pods"],
+    }
+    rule = {
+        "expression": "!has(object.metadata.labels) || !('team' in object.metadata.labels)",
+        "message": "pods of teams are forbidden here",
+    }
+    api.post(
+        policies,
+        {
+            "metadata": {"name": name},
+            "spec": {"matchConstraints": {"resourceRules": [pods]}, "validations": [rule]},
+        },
+    )
+    here = {"matchLabels": {"kubernetes.io/metadata.name": story.namespace}}
+    api.post(
+        bindings,
+        {
+            "metadata": {"name": name},
+            "spec": {
+                "policyName": name,
+                "validationActions": ["Deny"],
+                "matchResources": {"namespaceSelector": here},
+            },
+        },
+    )
+    yield name
+    api.delete(f"{bindings}/{name}")
+    api.delete(f"{policies}/{name}")
+
+
+def test_an_admission_policy_that_forbids_the_pods_is_no_fault_of_the_template(
+    story: Story, policy: str
+) -> None:
+    story.wait(lambda: _is_forbidden(story) or None)
+    worker = replica(1)
+    worker["template"]["metadata"] = {"labels": {"team": "vision"}}
+    story.submit(job(worker=worker))
+    waiting = story.until_row("worker-0", state="CreateFailed")
+    assert "pods of teams are forbidden here" in waiting["message"]
+    assert condition(story.status(), "Invalid") == {}
+    assert story.status()["restarts"] == NOTHING_CHARGED
+
+
+def test_an_image_that_is_missing_is_what_a_task_waits_for(story: Story) -> None:
+    story.kubelet.at_start(story.pod_key("worker-1"), story.kubelet.image_pull_fails)
+    story.submit(job())
+    said = 'ImagePullBackOff: Back-off pulling image "capstan/digits:dev": ErrImagePull: not found'
+    story.until_row("worker-1", state="Pending", waiting=said)
+    story.until(lambda status: row(status, "worker-0")["state"] == "Running")
+    assert said in story.describe()
+    assert said in condition(story.status(), "ClusterReady")["message"]
+    story.kubelet.run(story.pod_key("worker-1"))
+    status = story.until(lambda status: status["phase"] == "Running")
+    assert "waiting" not in row(status, "worker-1") or not row(status, "worker-1")["waiting"]
+    assert row(status, "worker-1")["attempt"] == 1
+    assert status["restarts"] == NOTHING_CHARGED
+
+
+def test_a_configuration_that_is_missing_is_what_a_task_waits_for(story: Story) -> None:
+    waiting = {"reason": "CreateContainerConfigError", "message": 'secret "keys" not found'}
+    container = {"name": "trainer", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
+    state = {"state": {"waiting": waiting}}
+    story.kubelet.at_start(
+        story.pod_key("worker-0"),
+        lambda _: story.change_pod("worker-0", {"containerStatuses": [{**container, **state}]}),
+    )
+    story.submit(job(worker=replica(1)))
+    said = 'CreateContainerConfigError: secret "keys" not found'
+    story.until_row("worker-0", state="Pending", waiting=said)
+
+
+def test_a_task_for_which_no_node_has_room_is_what_the_job_waits_for(story: Story) -> None:
+    trainer = {**TRAINER, "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    story.submit(job(ps=replica(1), worker=replica(2, containers=[trainer])))
+    said = "Unschedulable: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu"
+    story.until(lambda status: said in row(status, "worker-0").get("waiting", ""))
+    status = story.until(lambda status: said in row(status, "worker-1").get("waiting", ""))
+    scheduled = condition(status, "PodsScheduled")
+    assert (scheduled["status"], scheduled["reason"]) == ("False", "Unscheduled")
+    assert said in scheduled["message"]
+    assert said in story.kubectl("get", "tjob", "-o", "wide")
+
+
+# Nodes.
+
+
+@pytest.fixture
+def impatient(start_operator: Callable[..., Operator]) -> Operator:
+    """An operator that gives up nodes soon."""
+    one = start_operator("--node-lost-seconds=1")
+    one.wait_ready()
+    return one
+
+
+@pytest.fixture
+def on_nodes(cluster: Cluster, kubelet: Kubelet, impatient: Operator, namespace: str) -> Story:
+    return Story(cluster, kubelet, impatient, namespace)
+
+
+def test_the_tasks_of_a_node_that_is_not_ready_for_long_run_elsewhere(on_nodes: Story) -> None:
+    story = on_nodes
+    story.started()
+    old = story.pod("worker-0")
+    node = old["spec"]["nodeName"]
+    story.kubelet.not_ready(node)
+    # So does the control plane when a node that it has seen ready falls silent.
+    story.kubelet.unready(story.pod_key("worker-0"))
+    status = story.until_running("worker-0", attempt=2)
+    new = story.pod("worker-0")
+    assert new["metadata"]["uid"] != old["metadata"]["uid"]
+    assert new["spec"]["nodeName"] != node
+    assert status["restarts"] == {"application": 0, "infrastructure": 1}
+    assert status["epoch"] == 2
+    assert f"worker-0 attempt 1 on {node}: NodeLost" in story.wait_said("Restarting")
+
+
+@pytest.fixture
+def place(story: Story) -> Iterator[str]:
+    """One more node, for one test to do with as it likes."""
+    node = f"node-of-{story.namespace}"
+    story.kubelet.join(node)
+    yield node
+    story.kubelet.leave(node)
+
+
+def pinned(node: str) -> Json:
+    """A job of one worker, which can run on this node only."""
+    return job(worker=replica(1, pod={"nodeSelector": {"kubernetes.io/hostname": node}}))
+
+
+def taint(story: Story, node: str, key: str) -> None:
+    taints = [{"key": key, "effect": "NoExecute"}]
+    story.cluster.api.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": taints}})
+
+
+def test_a_pod_that_cannot_end_is_given_up_when_its_node_is_gone(story: Story, place: str) -> None:
+    story.started(pinned(place))
+    old = story.pod("worker-0")["metadata"]["uid"]
+    story.kubelet.leave(place)
+    story.delete_pod("worker-0")
+    status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
+    assert status["restarts"] == {"application": 0, "infrastructure": 1}
+    assert f"worker-0 attempt 1 on {place}: NodeLost" in story.wait_said("Restarting")
+    story.wait(lambda: (pod := story.find_pod("worker-0")) and pod["metadata"]["uid"] != old)
+    story.until(lambda status: "Unschedulable" in row(status, "worker-0").get("waiting", ""))
+    story.kubelet.join(place)
+    story.until_running("worker-0", attempt=2)
+
+
+def test_the_tasks_of_a_node_that_is_out_of_service_are_given_up(story: Story, place: str) -> None:
+    story.started(pinned(place))
+    story.kubelet.not_ready(place)
+    taint(story, place, "node.kubernetes.io/out-of-service")
+    status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
+    assert status["restarts"] == {"application": 0, "infrastructure": 1}
+    assert "NodeLost" in story.wait_said("Restarting")
+
+
+def test_a_taint_that_evicts_is_no_fault_of_the_task(story: Story, place: str) -> None:
+    story.started(pinned(place))
+    taint(story, place, "maintenance")
+    status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
+    assert status["restarts"] == {"application": 0, "infrastructure": 1}
+    assert row(status, "worker-0")["reason"] == "DisruptionTarget"
+    assert "DeletionByTaintManager" in story.wait_said("Restarting")
+    story.until(lambda status: "Unschedulable" in row(status, "worker-0").get("waiting", ""))
+
+
+def _refused(status: Json) -> Json:
+    """The row of the task that the API server refused; which one that is, is chance."""
+    found = (one for one in status.get("tasks", ()) if one["state"] == "CreateFailed")
+    return next(found, {})
+
+
+def _is_forbidden(story: Story) -> bool:
+    """Whether the admission policy is in force: the API server takes a moment."""
+    pod = {
+        "metadata": {"name": "probe", "labels": {"team": "vision"}},
+        "spec": {"containers": [dict(TRAINER)]},
+    }
+    try:
+        story.cluster.api.post(of(story, "pods"), pod, dryRun="All")
+    except ApiError as error:
+        return "forbidden here" in error.message
+    return False

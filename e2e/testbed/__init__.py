@@ -1,0 +1,1 @@
+"""A real Kubernetes for tests, on this machine alone: control plane, fake and real nodes."""

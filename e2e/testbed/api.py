@@ -1,0 +1,133 @@
+"""A plain client of an API server, for tests: paths in, JSON out, errors with their status."""
+
+import json
+import pathlib
+import time
+import urllib.parse
+from collections.abc import Iterator
+from typing import Any
+
+import urllib3
+
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+STAMP = "%Y-%m-%dT%H:%M:%SZ"
+"""How Kubernetes writes a time: in whole seconds, of UTC."""
+
+Json = dict[str, Any]
+
+
+def now() -> str:
+    """The time, as Kubernetes writes it."""
+    return time.strftime(STAMP, time.gmtime())
+
+
+class ApiError(Exception):
+    """The server refused: its `Status` object, and what stands out of it."""
+
+    def __init__(self, method: str, path: str, status: Json) -> None:
+        """Keep the whole answer."""
+        self.status = int(status.get("code", 0))
+        self.reason = str(status.get("reason", ""))
+        self.message = str(status.get("message", ""))
+        self.answer = status
+        super().__init__(f"{method} {path}: {self.status} {self.reason}: {self.message}")
+
+
+class Api:
+    """Threads may share it. Raises ApiError, and urllib3's errors where no answer comes."""
+
+    def __init__(self, server: str, ca: pathlib.Path, token: str, timeout: float = 30) -> None:
+        """Connect when first used."""
+        self._server = server
+        self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        self._pool = urllib3.PoolManager(
+            maxsize=32, ca_certs=str(ca), retries=False, timeout=urllib3.Timeout(total=timeout)
+        )
+
+    def get(self, path: str, **query: object) -> Json:
+        return self._json("GET", path, query)
+
+    def text(self, path: str) -> str:
+        """What the server says where it does not speak JSON: /readyz, a pod's log."""
+        return self._answer("GET", path, {}).decode()
+
+    def list(self, path: str, **query: object) -> list[Json]:
+        items: list[Json] = self.get(path, **query)["items"]
+        return items
+
+    def find(self, path: str) -> Json | None:
+        """The object, or None if there is none."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return None
+
+    def post(self, path: str, body: Json, **query: object) -> Json:
+        return self._json("POST", path, query, body)
+
+    def put(self, path: str, body: Json, **query: object) -> Json:
+        return self._json("PUT", path, query, body)
+
+    def patch(self, path: str, body: object, kind: str = MERGE, **query: object) -> Json:
+        return self._json("PATCH", path, query, body, kind)
+
+    def delete(self, path: str, body: Json | None = None, **query: object) -> Json:
+        return self._json("DELETE", path, query, body)
+
+    def watch(
+        self, path: str, resource_version: str, *, seconds: int = 60, **query: object
+    ) -> Iterator[tuple[str, Json]]:
+        """Yield (type, object) until the server ends the watch. An error in it is raised."""
+        asked = {**query, "watch": "true", "resourceVersion": resource_version}
+        asked |= {"timeoutSeconds": seconds, "allowWatchBookmarks": "true"}
+        patience = urllib3.Timeout(connect=5, read=seconds + 10)
+        stream = self._request("GET", path, asked, preload_content=False, timeout=patience)
+        try:
+            if stream.status >= 300:
+                raise ApiError("WATCH", path, json.loads(stream.read()))
+            for line in stream:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise ApiError("WATCH", path, event["object"])
+                yield event["type"], event["object"]
+        finally:
+            stream.close()
+
+    def _json(
+        self, method: str, path: str, query: Json, body: object = None, kind: str = ""
+    ) -> Json:
+        answer: Json = json.loads(self._answer(method, path, query, body, kind))
+        return answer
+
+    def _answer(
+        self, method: str, path: str, query: Json, body: object = None, kind: str = ""
+    ) -> bytes:
+        response = self._request(method, path, query, body, kind)
+        if response.status >= 300:
+            try:
+                status = json.loads(response.data)
+            except ValueError:
+                status = {"code": response.status, "message": response.data.decode()}
+            raise ApiError(method, path, status)
+        return response.data
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Json,
+        body: object = None,
+        kind: str = "",
+        **options: Any,
+    ) -> urllib3.BaseHTTPResponse:
+        return self._pool.request(
+            method,
+            f"{self._server}{path}?{urllib.parse.urlencode(query)}".rstrip("?"),
+            body=None if body is None else json.dumps(body),
+            headers={**self._headers, "Content-Type": kind or "application/json"},
+            **options,
+        )

@@ -1,0 +1,301 @@
+"""A Kubernetes control plane of real programs, for one run of tests: ready in seconds.
+
+etcd, the API server, the controller manager and the scheduler listen on loopback, on free ports,
+and keep their state in a temporary folder. Any number of them may run side by side.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import urllib3
+
+from testbed import configs, programs
+from testbed.api import Api, ApiError
+from testbed.process import Daemon, free_ports, state_folder
+
+ADMIN = "admin"
+LOOPBACK = "127.0.0.1"
+ISSUER = "https://kubernetes.default.svc.cluster.local"
+
+_WORDS = (
+    *("amber", "brisk", "cedar", "delta", "ember", "fjord", "grove", "heron", "indigo", "jade"),
+    *("kelp", "larch", "maple", "north", "ochre", "pine", "quartz", "reed", "sage", "tidal"),
+)
+
+
+class Cluster:
+    """A control plane that runs, and what tests do with it and to it."""
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        binaries: pathlib.Path,
+        node_grace: str,
+        address: str = LOOPBACK,
+        users: Mapping[str, str] | None = None,
+    ) -> None:
+        """Prepare the folder; nothing runs yet.
+
+        The API server listens on `address`, and knows these users besides the administrator, each
+        with its group.
+        """
+        self.folder = folder
+        self._address = address
+        self._binaries = binaries
+        self._node_grace = node_grace
+        self._etcd_port, self._peer_port, self._port = free_ports(3)
+        self._daemons: dict[str, Daemon] = {}
+        self._audit = folder / "audit.log"
+        self._token = secrets.token_hex(16)
+        groups = {ADMIN: "system:masters", **(users or {})}
+        tokens = {user: secrets.token_hex(16) for user in groups} | {ADMIN: self._token}
+        known = [f'{tokens[user]},{user},{user},"{groups[user]}"\n' for user in groups]
+        (folder / "tokens.csv").write_text("".join(known))
+        (folder / "sa.key").write_text(configs.signing_key())
+        self.kubeconfigs = {user: self._write_kubeconfig(user, tokens[user]) for user in groups}
+        self.kubeconfig = self.kubeconfigs[ADMIN]
+        self.api = Api(self.server, self.ca, self._token)
+
+    @property
+    def server(self) -> str:
+        return f"https://{self._address}:{self._port}"
+
+    @property
+    def ca(self) -> pathlib.Path:
+        """The certificate by which the server is known; the server writes it when it starts."""
+        return self.folder / "pki/apiserver.crt"
+
+    def start(self) -> None:
+        """Start everything; returns when a pod could be created. Raises AssertionError."""
+        self._start("etcd", *self._etcd_flags())
+        self.start_api_server()
+        self._start(
+            "kube-controller-manager",
+            f"--kubeconfig={self.kubeconfig}",
+            f"--service-account-private-key-file={self.folder / 'sa.key'}",
+            f"--root-ca-file={self.ca}",
+            f"--node-monitor-grace-period={self._node_grace}",
+            *("--use-service-account-credentials", "--leader-elect=false", "--secure-port=0"),
+            *("--kube-api-qps=1000", "--kube-api-burst=2000"),
+        )
+        scheduler = self._write_json("scheduler.yaml", configs.scheduler(self.kubeconfig))
+        self._start("kube-scheduler", f"--config={scheduler}", "--secure-port=0")
+        self._until(lambda: self._default_account("default"), "the controller manager works")
+
+    def stop(self) -> None:
+        """End everything, at once."""
+        for daemon in self._daemons.values():
+            daemon.kill()
+
+    def kubectl(
+        self,
+        *words: object,
+        input: str | None = None,  # noqa: A002 - as subprocess names it
+        check: bool = True,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl as the cluster's administrator. Raises AssertionError with what it said."""
+        command = [self._binaries / "kubectl", f"--kubeconfig={self.kubeconfig}", *words]
+        ran = subprocess.run(
+            [str(word) for word in command],
+            input=input,
+            stdin=subprocess.DEVNULL if input is None else None,
+            # It keeps what it discovers under HOME; the next cluster on this port has other types.
+            env={**os.environ, "HOME": str(self.folder)},
+            capture_output=True,
+            text=True,
+            timeout=270,
+        )
+        if check and ran.returncode:
+            said = " ".join(map(str, words))
+            raise AssertionError(f"kubectl {said}: status {ran.returncode}\n{ran.stderr}")
+        return ran
+
+    def apply(self, path: pathlib.Path) -> None:
+        """Apply a file or a folder, and wait until its kinds can be used."""
+        self.kubectl("apply", "--server-side", "-f", path)
+        # `kubectl wait` fails on an object that has no conditions yet.
+        self._until(self._crds_established, "the server serves the new kinds")
+
+    def namespace(self) -> str:
+        """Make a namespace in which pods can be created, and return its name."""
+        word = secrets.choice(_WORDS)
+        name = f"{word}-{secrets.token_hex(3)}"
+        self.api.post("/api/v1/namespaces", {"metadata": {"name": name}})
+        self._until(lambda: self._default_account(name), f"namespace {name} has its account")
+        return name
+
+    def service_account(self, namespace: str, name: str) -> pathlib.Path:
+        """Return a kubeconfig for a service account, which is made if there is none.
+
+        It may do what RBAC lets it: at first, nothing.
+        """
+        accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        if self.api.find(f"{accounts}/{name}") is None:
+            self.api.post(accounts, {"metadata": {"name": name}})
+        asked = self.api.post(
+            f"{accounts}/{name}/token",
+            {
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenRequest",
+                "spec": {"expirationSeconds": 24 * 3600},
+            },
+        )
+        return self._write_kubeconfig(f"{namespace}.{name}", asked["status"]["token"], namespace)
+
+    def written_by(self, namespace: str, account: str) -> list[str]:
+        """Return all requests of a service account to write anything: verb and URI, in order."""
+        user = f"system:serviceaccount:{namespace}:{account}"
+        noted = self._audit.read_text() if self._audit.exists() else ""
+        # The last line may be one of which only half is written.
+        requests = [json.loads(line) for line in noted.rpartition("\n")[0].splitlines()]
+        return [
+            f"{one['verb']} {one['requestURI']}"
+            for one in requests
+            if one["user"]["username"] == user
+        ]
+
+    def api_as(self, kubeconfig: pathlib.Path) -> Api:
+        """Return a client that is who the kubeconfig says."""
+        token = json.loads(kubeconfig.read_text())["users"][0]["user"]["token"]
+        return Api(self.server, self.ca, token)
+
+    def stop_api_server(self) -> None:
+        """SIGKILL: connections break, and nobody listens. Everything else goes on."""
+        self._daemons["kube-apiserver"].kill()
+
+    def start_api_server(self) -> None:
+        """Start it on the same etcd and port; returns when it is ready."""
+        self._start("kube-apiserver", *self._api_server_flags())
+        self._until(self._ready, "the API server is ready")
+
+    def freeze_api_server(self) -> None:
+        """SIGSTOP: connections stay, and no answer comes."""
+        self._daemons["kube-apiserver"].signal(signal.SIGSTOP)
+
+    def thaw_api_server(self) -> None:
+        """SIGCONT: what was asked meanwhile is answered now."""
+        self._daemons["kube-apiserver"].signal(signal.SIGCONT)
+        self._until(self._ready, "the API server is ready")
+
+    def recover(self) -> None:
+        """Have the API server back, whatever a test did to it."""
+        if not self._daemons["kube-apiserver"].running():
+            self.start_api_server()
+        self.thaw_api_server()
+
+    def compact(self) -> None:
+        """Forget the past in etcd: lists and watches from before are 410 Gone.
+
+        The API server remembers some of it on its own until it is started again.
+        """
+        status = json.loads(self._etcdctl("endpoint", "status", "--write-out=json"))
+        self._etcdctl("compact", status[0]["Status"]["header"]["revision"])
+
+    def logs(self) -> str:
+        """The last lines of all logs."""
+        return "\n".join(daemon.tail(15) for daemon in self._daemons.values())
+
+    def _start(self, name: str, *flags: str) -> None:
+        log = self.folder / f"{name}.log"
+        self._daemons[name] = Daemon([self._binaries / name, *flags], log, mark=self.folder)
+
+    def _until(self, condition: Callable[[], bool], what: str, within: float = 120) -> None:
+        deadline = time.monotonic() + within
+        never = threading.Event()
+        while not condition():
+            for name, daemon in self._daemons.items():
+                assert daemon.running(), f"{name} has ended\n{daemon.tail()}"
+            assert time.monotonic() < deadline, f"not within {within} s: {what}\n{self.logs()}"
+            never.wait(0.05)
+
+    def _crds_established(self) -> bool:
+        crds = self.api.list("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+        told = ((one["type"], one["status"]) for crd in crds
+                for one in crd.get("status", {}).get("conditions") or ())  # fmt: skip
+        return sum(one == ("Established", "True") for one in told) == len(crds)
+
+    def _ready(self) -> bool:
+        if not self.ca.exists():
+            return False
+        try:
+            # A connection of its own: what came before it may be of a server that was killed.
+            return Api(self.server, self.ca, self._token, timeout=2).text("/readyz") == "ok"
+        except (ApiError, urllib3.exceptions.HTTPError):
+            return False
+
+    def _default_account(self, namespace: str) -> bool:
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+        return self.api.find(path) is not None
+
+    def _etcdctl(self, *words: object) -> str:
+        command = [self._binaries / "etcdctl", f"--endpoints=127.0.0.1:{self._etcd_port}", *words]
+        return subprocess.run(
+            [str(word) for word in command], capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+
+    def _etcd_flags(self) -> Sequence[str]:
+        clients = f"http://127.0.0.1:{self._etcd_port}"
+        peers = f"http://127.0.0.1:{self._peer_port}"
+        return (
+            f"--data-dir={self.folder / 'etcd'}",
+            *(f"--listen-client-urls={clients}", f"--advertise-client-urls={clients}"),
+            *(f"--listen-peer-urls={peers}", f"--initial-advertise-peer-urls={peers}"),
+            f"--initial-cluster=default={peers}",
+            *("--unsafe-no-fsync", "--log-level=warn"),
+        )
+
+    def _api_server_flags(self) -> Sequence[str]:
+        return (
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            *(f"--bind-address={self._address}", f"--secure-port={self._port}"),
+            f"--advertise-address={self._address}",
+            # An endpoint of a Service may not be on loopback.
+            f"--endpoint-reconciler-type={'none' if self._address == LOOPBACK else 'lease'}",
+            # The names of nodes are known to nobody.
+            "--kubelet-preferred-address-types=InternalIP",
+            f"--cert-dir={self.ca.parent}",
+            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            *("--authorization-mode=Node,RBAC", "--allow-privileged"),
+            f"--service-account-issuer={ISSUER}",
+            f"--service-account-key-file={self.folder / 'sa.key'}",
+            f"--service-account-signing-key-file={self.folder / 'sa.key'}",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--audit-policy-file={self._write_json('audit.yaml', configs.AUDIT_POLICY)}",
+            f"--audit-log-path={self._audit}",
+        )
+
+    def _write_kubeconfig(self, who: str, token: str, namespace: str = "default") -> pathlib.Path:
+        content = configs.kubeconfig(self.server, self.ca, who, token, namespace)
+        return self._write_json(f"{who}.kubeconfig", content)
+
+    def _write_json(self, name: str, content: Mapping[str, Any]) -> pathlib.Path:
+        """JSON is YAML."""
+        path = self.folder / name
+        path.write_text(json.dumps(content, indent=1))
+        return path
+
+
+@contextlib.contextmanager
+def running(*, node_grace: str = "24h", tell: programs.Tell | None = None) -> Iterator[Cluster]:
+    """Run a control plane; nothing is left when the block ends, or its process is killed.
+
+    A node is taken for lost when it has been silent for `node_grace`. Raises
+    programs.Unavailable, programs.BuildFailed, and AssertionError when it does not come up.
+    """
+    binaries = programs.folder(*programs.CONTROL_PLANE, tell=tell)
+    with state_folder("control") as folder:
+        cluster = Cluster(folder, binaries, node_grace)
+        try:
+            cluster.start()
+            yield cluster
+        finally:
+            cluster.stop()

@@ -1,0 +1,119 @@
+"""A machine that is not there: processes in namespaces of their own, with a first one that reaps.
+
+Its end is the end of all of them, of their mounts and their network: as when a machine loses its
+power.
+"""
+
+import pathlib
+import subprocess
+import threading
+import time
+
+import psutil
+
+from testbed import cgroups
+from testbed.process import Daemon
+
+_NAMESPACES = ("--mount", "--net", "--pid", "--uts", "--ipc", "--cgroup")
+# The kubelet sets them, and they are the whole machine's: it gets files of its own instead.
+_SYSCTLS = {
+    "vm/overcommit_memory": 1,
+    "vm/panic_on_oom": 0,
+    "kernel/panic": 10,
+    "kernel/panic_on_oops": 1,
+    "kernel/keys/root_maxkeys": 1000000,
+    "kernel/keys/root_maxbytes": 25000000,
+}
+# Nothing of these folders may be shared with the real machine.
+_OWN_FOLDERS = ("/var/lib", "/var/log")
+
+
+class Machine:
+    """A host name, a file system that is this machine's but for some folders, and processes."""
+
+    def __init__(self, name: str, folder: pathlib.Path, group: cgroups.Group) -> None:
+        """Start it. Its files are kept in `folder`, its processes in `group`."""
+        self.name = name
+        self.folder = folder
+        self.group = group
+        self._mark = folder.parent
+        folder.mkdir()
+        group.make()
+        leaf = group.leaf()
+        if leaf is not group:
+            for path in leaf.folders:
+                path.mkdir()
+        self._enter = leaf.enter()
+        self._first = self._start_first()
+        # The namespace begins at the group that its first process was born in; only then may that
+        # process move below, and the group hand on its controllers.
+        if leaf is not group:
+            (leaf.folders[0] / "cgroup.procs").write_text(str(self.pid))
+            (leaf.folders[0] / "cgroup.procs").write_text(str(self._first.pid))
+            group.hand_on()
+        self.run(self._set_up())
+
+    @property
+    def pid(self) -> int:
+        """Its first process, as the real machine counts."""
+        return self._pid
+
+    def run(self, script: str) -> str:
+        """Run a script of the shell to its end, and return what it says. Raises AssertionError."""
+        ran = subprocess.run(
+            self.command("sh", "-e"), input=script, capture_output=True, text=True, timeout=120
+        )
+        assert ran.returncode == 0, f"{self.name}: {script}\nended with {ran.stderr}{ran.stdout}"
+        return ran.stdout
+
+    def start(self, program: str, *words: object) -> Daemon:
+        """Start a process that ends with the machine; its log is in the machine's folder."""
+        log = self.folder / f"{pathlib.Path(program).name}.log"
+        return Daemon(self.command(program, *words), log, mark=self._mark)
+
+    def command(self, *words: object) -> list[str]:
+        """The command that runs another one on this machine."""
+        flags = [f"--target={self.pid}", *_NAMESPACES, "--"]
+        return [*self._enter, "nsenter", *flags, *map(str, words)]
+
+    def kill(self) -> None:
+        """End it at once and with all that runs on it. Returns when it is gone."""
+        for one in (self._pid, self._first.pid):
+            if psutil.pid_exists(one):
+                psutil.Process(one).kill()
+        self._first.process.wait()
+
+    def running(self) -> bool:
+        return self._first.running()
+
+    def _start_first(self) -> Daemon:
+        # bash collects the orphans of a namespace; sleep alone would not.
+        first = ("bash", "-c", "sleep infinity & wait")
+        flags = (*_NAMESPACES, "--fork", "--kill-child=SIGKILL", "--propagation=private")
+        words = [*self.group.enter(), "unshare", *flags, "--mount-proc", *first]
+        daemon = Daemon(words, self.folder / "machine.log", mark=self._mark)
+        deadline = time.monotonic() + 30
+        never = threading.Event()
+        while True:
+            assert daemon.running(), f"{self.name} did not start\n{daemon.tail()}"
+            children = psutil.Process(daemon.pid).children()
+            # Only when it is bash are the namespaces and /proc as they shall be.
+            if children and children[0].name() == "bash":
+                self._pid = children[0].pid
+                return daemon
+            assert time.monotonic() < deadline, f"{self.name} did not start\n{daemon.tail()}"
+            never.wait(0.01)
+
+    def _set_up(self) -> str:
+        lines = [f"hostname {self.name}", "mount -t sysfs sysfs /sys"]
+        lines += [cgroups.mounts(), "mount -t tmpfs -o mode=755 tmpfs /run"]
+        for number, path in enumerate(_OWN_FOLDERS):
+            own = self.folder / f"own{number}"
+            lines += [f"mkdir {own}", f"mount --bind {own} {path}"]
+        for name, value in _SYSCTLS.items():
+            file = self.folder / name.replace("/", ".")
+            lines += [f"echo {value} > {file}", f"mount --bind {file} /proc/sys/{name}"]
+        lines += ["mount --make-rshared /", "ip link set lo up"]
+        lines += ["echo 1 > /proc/sys/net/ipv4/ip_forward"]
+        lines += ["echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet"]
+        return "\n".join(lines)
