@@ -24,7 +24,6 @@ ROUNDS ?=
 
 PRODUCT := requirements/build.txt requirements/operator.txt requirements/runtime.txt \
            examples/digits/requirements.txt
-LOCKED  := $(PRODUCT) requirements/dev.txt requirements/oracle.txt
 
 .PHONY: help
 help: ## Print this list.
@@ -72,12 +71,38 @@ $(SUITES:%=test-%): test-%: $(VENV)/.oracle
 	@echo "all tests: $*"
 	@cd $* && $(PY) -m pytest -q $(if $(filter $*,$(HALVES)),--hypothesis-profile=full)
 
+# Else the first test that needs them would seem to hang.
+test-e2e: programs
+
+.PHONY: programs
+programs: $(VENV)/.testbed ## Build the Kubernetes that tests run on: once, ten minutes on two cores.
+	@cd e2e && $(PY) -m testbed.programs
+
 .PHONY: bench
 bench: $(VENV)/.oracle ## Measure Capstan and TensorFlow side by side; ROWS=read,assign_add ROUNDS=3 for less.
 	@ROWS="$(ROWS)" ROUNDS="$(ROUNDS)" $(PY) bench/run.py
 
+.PHONY: bench-operator
+bench-operator: $(VENV)/.testbed ## Measure the operator on a real API server with fake nodes; JOBS=50 for less.
+	@$(PY) bench/operator
+
+# The names are whole: without a registry in them podman puts localhost/ there, and nodes do not.
+.PHONY: images
+images: ## Build the container images with docker, podman or buildah: runtime, operator, digits.
+	@builder=; said=; for tool in docker podman buildah; do \
+	  if why=$$("$$tool" images -q 2>&1 >/dev/null); then builder=$$tool; break; fi; \
+	  said+=$$'\n'"$$tool images: $$(sed /level=warning/d <<<"$$why")"; done; \
+	[ -n "$$builder" ] || { echo "make images needs docker, podman or buildah, and none of them" \
+	  "works here for $$(id -un):$$said" >&2; exit 1; }; \
+	echo "images: built by $$builder"; \
+	build() { "$$builder" build $${PIP_INDEX_URL:+--build-arg PIP_INDEX_URL} \
+	  $${PIP_TRUSTED_HOST:+--build-arg PIP_TRUSTED_HOST} -t "docker.io/capstan/$$1:dev" "$${@:2}"; }; \
+	build runtime -f images/runtime.Dockerfile . && \
+	build operator -f images/operator.Dockerfile . && \
+	build digits examples/digits
+
 .PHONY: generate
-generate: $(VENV)/.dev ## Write anew the parts of docs/ that follow from the code.
+generate: $(VENV)/.dev ## Write anew what follows from the code: crds/, and parts of docs/.
 	@$(PY) docs/generate.py
 
 .PHONY: requirements
@@ -89,9 +114,12 @@ clean: ## Remove .venv, caches and what local runs kept.
 	rm -rf $(VENV) .capstan .mypy_cache .ruff_cache .import_linter_cache
 	find . -type d \( -name __pycache__ -o -name .pytest_cache -o -name .hypothesis \
 	  -o -name .capstan \) -prune -exec rm -rf {} +
+	@echo "kept, for the next time: the test bed's programs and images, in" \
+	  "$${XDG_CACHE_HOME:-$$HOME/.cache}/capstan"
 
-# The environment, in three steps that build on one another: what the product and its example need,
-# what checks them, and TensorFlow, the oracle of some tests. Each is redone when its pins change.
+# The environment, in four steps that build on one another: what the product and its example need,
+# what checks them, Go, which builds the test bed, and TensorFlow, the oracle of some tests. Each is
+# redone when its pins change.
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -105,20 +133,26 @@ $(PY):
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.product: $(PY) $(PRODUCT) $(HALVES:=/pyproject.toml)
-	@echo "setup 1/3: Capstan's own requirements and the example's (about 100 MB, once)"
+	@echo "setup 1/4: Capstan's own requirements and the example's (about 100 MB, once)"
 	@$(PIP) $(addprefix -r ,$(PRODUCT))
 	@$(PIP) --no-build-isolation --no-deps $(addprefix -e ./,$(HALVES))
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.product requirements/dev.txt
-	@echo "setup 2/3: the checkers (once)"
+	@echo "setup 2/4: the checkers (once)"
 	@$(PIP) -r requirements/dev.txt
 	@touch $@
 
-# A machine for which TensorFlow publishes no wheel runs everything but the tests that need it;
-# they say so.
-$(VENV)/.oracle: $(VENV)/.dev requirements/oracle.txt
-	@echo "setup 3/3: TensorFlow, the oracle of some tests (about 300 MB, once)"
+# A machine for which there is no wheel of Go or of TensorFlow runs everything but the tests that
+# need it; they say so.
+$(VENV)/.testbed: $(VENV)/.dev requirements/testbed.txt
+	@echo "setup 3/4: Go, which builds the test bed (about 70 MB, once)"
+	@$(PIP) -r requirements/testbed.txt || echo "setup: Go cannot be installed here;" \
+	  "the tests on a real Kubernetes will be skipped"
+	@touch $@
+
+$(VENV)/.oracle: $(VENV)/.testbed requirements/oracle.txt
+	@echo "setup 4/4: TensorFlow, the oracle of some tests (about 300 MB, once)"
 	@$(PIP) -r requirements/oracle.txt || echo "setup: TensorFlow cannot be installed here;" \
 	  "the tests that compare with it will be skipped"
 	@touch $@

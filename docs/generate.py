@@ -1,4 +1,4 @@
-"""Write the parts of docs/ that follow from the code, between the marks that name them.
+"""Write what follows from the code: parts of docs/, between the marks that name them, and crds/.
 
     generate.py            write them
     generate.py --check    change nothing; show what would change, and exit 1 if anything would
@@ -11,11 +11,14 @@ import ast
 import configparser
 import difflib
 import importlib
+import json
 import pathlib
 import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(
@@ -24,27 +27,32 @@ BLOCK = re.compile(
 
 
 def main() -> int:
-    """Generate or check every page; return the exit status."""
-    stale = 0
-    for page in sorted(ROOT.glob("docs/**/*.md")):
-        old = page.read_text(encoding="utf-8")
-        new = BLOCK.sub(_filled, old)
-        if new == old:
-            continue
-        stale += 1
-        name = str(page.relative_to(ROOT))
-        if "--check" in sys.argv[1:]:
-            lines = difflib.unified_diff(
-                old.splitlines(keepends=True), new.splitlines(keepends=True), name, "as generated"
-            )
-            sys.stdout.writelines(lines)
-        else:
-            page.write_text(new, encoding="utf-8")
-            print(f"wrote {name}")
+    """Generate or check everything; return the exit status."""
+    texts = {ROOT / name: source() for name, source in FILES.items()}
+    for page in ROOT.glob("docs/**/*.md"):
+        texts[page] = BLOCK.sub(_filled, page.read_text(encoding="utf-8"))
+    stale = sum(_put(file, text) for file, text in sorted(texts.items()))
     if stale and "--check" in sys.argv[1:]:
-        print("generated documentation is out of date: run `make generate`", file=sys.stderr)
+        print("generated files are out of date: run `make generate`", file=sys.stderr)
         return 1
     return 0
+
+
+def _put(file: pathlib.Path, new: str) -> bool:
+    """Write a file, or show what would change. Return whether there was anything to do."""
+    old = file.read_text(encoding="utf-8") if file.exists() else ""
+    name = str(file.relative_to(ROOT))
+    if new == old:
+        return False
+    if "--check" in sys.argv[1:]:
+        lines = difflib.unified_diff(
+            old.splitlines(keepends=True), new.splitlines(keepends=True), name, "as generated"
+        )
+        sys.stdout.writelines(lines)
+    else:
+        file.write_text(new, encoding="utf-8")
+        print(f"wrote {name}")
+    return True
 
 
 def _filled(block: re.Match[str]) -> str:
@@ -120,8 +128,56 @@ def _types(allowed: Sequence[Any]) -> str:
 def rules(_: str) -> str:
     """List what no single field of a TrainingJob can know."""
     table = importlib.import_module("capstan_operator.api.rules").RULES
-    rows = [f"| `{rule.path}` | {rule.message} |" for rule in table]
+    rows = [f"| `{rule.path}` | {_plain(rule.message)} |" for rule in table]
     return "\n".join(["| field | rule |", "|---|---|", *rows, ""])
+
+
+def fields(path: str) -> str:
+    """List the fields of one part of a TrainingJob, as `kubectl explain` has them."""
+    node = _schema()
+    for name in path.split("."):
+        node = node["additionalProperties"] if name == "*" else node["properties"][name]
+        node = node.get("items", node)
+    if path.startswith("status"):
+        rows = ["| field | |", "|---|---|"]
+        rows += [
+            f"| `{name}` | {_plain(one['description'])} |"
+            for name, one in node["properties"].items()
+        ]
+        return "\n".join([*rows, ""])
+    rows = ["| field | default | |", "|---|---|---|"]
+    for name, field in node["properties"].items():
+        given = "required" if name in node.get("required", ()) else ""
+        default = f"`{field['default']}`" if field.get("default") not in (None, {}) else given
+        rows.append(f"| `{name}` | {default} | {_plain(field['description'])} |")
+    return "\n".join([*rows, ""])
+
+
+def columns(_: str) -> str:
+    """List the columns of `kubectl get tjob`."""
+    table = importlib.import_module("capstan_operator.api.crd").COLUMNS
+    rows = [f"| {name.upper()} | `{path[1:]}` |" for name, _, path, _ in table]
+    return "\n".join(["| column | field |", "|---|---|", *rows, ""])
+
+
+def _plain(text: str) -> str:
+    """Keep Markdown from taking <name> for HTML."""
+    return text.replace("<", "&lt;")
+
+
+def _schema() -> dict[str, Any]:
+    crd = importlib.import_module("capstan_operator.api.crd").definition()
+    schema: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def definition() -> str:
+    """Write the CustomResourceDefinition of TrainingJobs."""
+    crd = importlib.import_module("capstan_operator.api.crd").definition()
+    # Through JSON, for YAML would refer to what stands in it twice.
+    plain = json.loads(json.dumps(crd))
+    head = "# What a TrainingJob is to an API server. Written by `make generate`; do not edit.\n"
+    return head + yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _code(arguments: Sequence[str]) -> str:
@@ -129,10 +185,14 @@ def _code(arguments: Sequence[str]) -> str:
 
 
 SOURCES: dict[str, Callable[[str], str]] = {
+    "columns": columns,
+    "fields": fields,
     "layers": layers,
     "operations": operations,
     "rules": rules,
 }
+
+FILES: dict[str, Callable[[], str]] = {"crds/trainingjobs.capstan.dev.yaml": definition}
 
 
 if __name__ == "__main__":
