@@ -67,10 +67,15 @@ def running(task: str, attempt: int) -> Callable[[Seen], bool]:
 
 
 def over(name: str, *rows: str) -> Callable[[Seen], bool]:
-    """Whether the job is over, its rows are these, and no pod lives."""
+    """Whether the job is over, its rows are these, and no pod lives or is still being deleted."""
 
     def holds(seen: Seen) -> bool:
-        lives = [pod for pod in seen.pods if pod["status"]["phase"] in ("Pending", "Running")]
+        lives = [
+            pod
+            for pod in seen.pods
+            if pod["status"]["phase"] in ("Pending", "Running")
+            or "deletionTimestamp" in pod["metadata"]
+        ]
         states = tuple(row["state"] for row in seen.status.get("tasks", ()))
         return phase(name)(seen) and states == rows and not lives
 
@@ -147,9 +152,6 @@ def on_two_nodes(name: str) -> Json:
 
 def pair(name: str) -> list[str]:
     return [f"{name}-a", f"{name}-b"]
-
-
-NOTHING: Callable[[Place], list[Act]] = lambda _: []  # noqa: E731
 
 
 def nothing(_: Place) -> list[Act]:
