@@ -186,6 +186,10 @@ class Cluster:
         self._daemons["kube-apiserver"].signal(signal.SIGCONT)
         self._until(self._ready, "the API server is ready")
 
+    def hold_controllers(self) -> None:
+        """SIGSTOP to the controller manager: nothing is collected, no endpoint is written."""
+        self._daemons["kube-controller-manager"].signal(signal.SIGSTOP)
+
     def recover(self) -> None:
         """Have the API server back, whatever a test did to it."""
         if not self._daemons["kube-apiserver"].running():

@@ -1,0 +1,151 @@
+"""The least that Python could do for a job, as a process of its own: `bound.py KUBECONFIG`.
+
+It makes the operator's requests with the operator's client and manifests, and nothing else: it
+decides nothing, checks nothing, and forgets everything. What it takes is the machine's, the API
+server's and the client's; what the operator takes beyond it is the operator's own.
+Ends when its standard input does, so that it never outlives who measures.
+"""
+
+import asyncio
+import itertools
+import json
+import ssl
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+
+from capstan_operator.api import names, parse
+from capstan_operator.api.names import TaskName
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.app import service
+from capstan_operator.kube import events, paths
+from capstan_operator.kube.rest import Rest
+from capstan_operator.manifests import cluster
+from capstan_operator.manifests import pod as pods
+from capstan_operator.manifests import service as services
+from capstan_operator.reconcile.actions import Announce, NewsType
+
+Json = dict[str, Any]
+
+
+class Bound:
+    """Starts jobs and replaces failed pods, without a thought."""
+
+    def __init__(self, rest: Rest) -> None:
+        """Know of no job."""
+        self._rest = rest
+        self._jobs: dict[str, tuple[Json, TrainingJob]] = {}
+        self._running: dict[str, set[str]] = {}
+        self._attempts = itertools.count(2)
+        self._doing: set[asyncio.Task[None]] = set()
+
+    async def follow(self, path: str, version: str) -> None:
+        """Take what happened to the objects of a collection after this version of it."""
+        async for event in self._events(path, version):
+            if event["object"]["kind"] == names.KIND:
+                self._job(event)
+            else:
+                self._pod(event)
+
+    def _job(self, event: Json) -> None:
+        manifest = event["object"]
+        if event["type"] == "ADDED":
+            job = parse.admitted(manifest)
+            self._jobs[job.metadata.name] = manifest, job
+            self._begin(self._start(manifest, job))
+
+    def _pod(self, event: Json) -> None:
+        pod = event["object"]
+        name, phase = pod["metadata"]["labels"][names.LABEL_JOB_NAME], pod["status"].get("phase")
+        if name not in self._jobs or event["type"] == "DELETED":
+            return
+        running = self._running.setdefault(name, set())
+        before = len(running)
+        if phase == "Running":
+            running.add(pod["metadata"]["uid"])
+        elif phase == "Failed" and pod["metadata"]["uid"] in running:
+            running.remove(pod["metadata"]["uid"])
+            self._begin(self._replace(pod))
+        manifest, job = self._jobs[name]
+        if len(running) == len(cluster.members(job)) > before:
+            self._begin(self._write(manifest, job, "Running"))
+
+    async def _start(self, manifest: Json, job: TrainingJob) -> None:
+        space = job.metadata.namespace
+        await self._rest.create(paths.services(space), services.service(job))
+        await self._write(manifest, job, "Pending")
+        told = events.event(
+            manifest, Announce(NewsType.NORMAL, "Created", "the job was seen"),
+            name=f"{job.metadata.name}.bound", now=service.now(), instance="bound",
+        )  # fmt: skip
+        await asyncio.gather(
+            *(self._create(job, task, 1) for task in cluster.members(job)),
+            self._rest.create(paths.events(space), told),
+        )
+
+    async def _replace(self, pod: Json) -> None:
+        metadata = pod["metadata"]
+        manifest, job = self._jobs[metadata["labels"][names.LABEL_JOB_NAME]]
+        task = TaskName.parse(metadata["name"].removeprefix(f"{job.metadata.name}-"))
+        await self._write(manifest, job, "Restarting")
+        path = paths.pod(metadata["namespace"], metadata["name"])
+        await self._rest.delete(path, uid=metadata["uid"], grace_seconds=0)
+        await self._create(job, task, next(self._attempts))
+
+    async def _create(self, job: TrainingJob, task: TaskName, attempt: int) -> None:
+        pod = pods.pod(job, task, attempt=attempt, epoch=1)
+        await self._rest.create(paths.pods(job.metadata.namespace), pod)
+
+    async def _write(self, manifest: Json, job: TrainingJob, phase: str) -> None:
+        rows = [
+            {"name": str(task), "state": "Running", "attempt": 1, "node": "fake-0"}
+            for task in cluster.members(job)
+        ]
+        body = {
+            "apiVersion": f"{names.GROUP}/{names.VERSION}",
+            "kind": names.KIND,
+            "metadata": {"name": job.metadata.name},
+            "status": {"phase": phase, "tasks": rows},
+        }
+        path = paths.job_status(job.metadata.namespace, job.metadata.name)
+        await self._rest.apply(path, body, manager=names.FIELD_MANAGER)
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._doing.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._doing.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            print(f"bound: {error!r}", file=sys.stderr, flush=True)
+
+    async def _events(self, path: str, version: str) -> AsyncIterator[Json]:
+        there = await self._rest.connection()
+        trusted = ssl.create_default_context(cafile=there.ca_path)
+        headers = {"Authorization": f"{there.scheme} {there.token}"}
+        asked = {"watch": "true", "resourceVersion": version}
+        async with (
+            aiohttp.ClientSession(headers=headers, read_bufsize=1 << 20) as http,
+            http.get(there.server + path, params=asked, ssl=trusted, timeout=None) as answer,
+        ):
+            async for line in answer.content:
+                yield json.loads(line)
+
+
+async def main() -> None:
+    async with await Rest.connect(sys.argv[1]) as rest:
+        bound = Bound(rest)
+        versions = {p: (await rest.list(p)).resource_version for p in (paths.jobs(), paths.pods())}
+        follows = [asyncio.create_task(bound.follow(*one)) for one in versions.items()]
+        ended = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
+        print("ready", flush=True)
+        await asyncio.wait([ended, *follows], return_when=asyncio.FIRST_COMPLETED)
+        for follow in follows:
+            follow.cancel()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

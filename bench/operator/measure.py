@@ -1,0 +1,145 @@
+"""What is measured of who serves jobs: the operator, or the bound beside it."""
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from sightings import Sightings
+
+from testbed import podstatus
+from testbed.api import STRATEGIC, Api, now
+
+Json = dict[str, Any]
+
+NAMESPACE = "default"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+JOBS = f"/apis/capstan.dev/v1alpha1/namespaces/{NAMESPACE}/trainingjobs"
+ALONE = 60
+"""Replacements that are measured one at a time."""
+TOGETHER = 20
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many jobs there are at once, and of how many tasks each."""
+
+    jobs: int
+    ps: int
+    workers: int
+
+    @property
+    def tasks(self) -> int:
+        return self.ps + self.workers
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Values of one row; `goal` is for the median of the operator's."""
+
+    row: str
+    unit: str
+    values: list[float]
+    goal: float
+    more: bool = False
+    """Whether more is better."""
+
+    @property
+    def median(self) -> float:
+        return round(statistics.median(self.values), 3)
+
+    def line(self) -> Json:
+        ordered = sorted(self.values)
+        return {
+            "row": self.row,
+            "unit": self.unit,
+            "p50": self.median,
+            "p99": round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))], 3),
+            "max": round(ordered[-1], 3),
+            "goal": f"{'at least' if self.more else 'at most'} {self.goal:g}",
+        }
+
+
+def creations(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
+    """Submit one job, and then all at once; ends when all run."""
+    # An API server holds back for two seconds what is created of a kind that is younger than two
+    # seconds. That is nobody's time, and a dry run takes it all.
+    api.post(JOBS, _job("first", size), dryRun="All")
+    began = time.monotonic()
+    api.post(JOBS, _job("first", size))
+    times = [seen.wait(size.tasks)[-1] - began]
+    yield Measured(f"one job of {size.tasks}: all pods created", "s", times, 1)
+    began = time.monotonic()
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda i: api.post(JOBS, _job(f"j{i}", size)), range(size.jobs)))
+    pods = seen.wait((size.jobs + 1) * size.tasks)[size.tasks :]
+    rate = len(pods) / (pods[-1] - began)
+    yield Measured(f"{size.jobs} jobs at once: pods created", "1/s", [rate], 90, more=True)
+    seen.all_run()
+    _run(api, *("first", *(f"j{i}" for i in range(size.jobs))))
+
+
+def replacements(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
+    """Let workers of jobs that run fail; after each, its job runs again."""
+    alone = []
+    for i in range(min(ALONE, size.jobs * size.workers)):
+        name = f"j{i % size.jobs}"
+        pod = f"{name}-worker-{i // size.jobs}"
+        alone.append(_replace(api, seen, pod, seen.running(pod)) * 1e3)
+        _run(api, name)
+    yield Measured("a failed pod to its replacement, one at a time", "ms", alone, 25)
+    together: list[float] = []
+    for turn in range(3):
+        numbers = (turn * TOGETHER + i for i in range(min(TOGETHER, size.jobs)))
+        names = [f"j{number % size.jobs}" for number in numbers]
+        pods = [f"{name}-worker-{min(1, size.workers - 1)}" for name in names]
+        uids = [seen.running(pod) for pod in pods]
+        with ThreadPoolExecutor(TOGETHER) as pool:
+            together += pool.map(
+                lambda one: _replace(api, seen, *one) * 1e3, zip(pods, uids, strict=True)
+            )
+        _run(api, *names)
+    yield Measured(f"the same, {TOGETHER} at once", "ms", together, 350)
+
+
+def _job(name: str, size: Size) -> Json:
+    template = {"spec": {"containers": [{"name": "trainer", "image": "none", "command": ["x"]}]}}
+    return {
+        "apiVersion": "capstan.dev/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": name},
+        "spec": {
+            "replicaSpecs": {
+                "ps": {"replicas": size.ps, "template": template},
+                "worker": {"replicas": size.workers, "template": template},
+            },
+            "runPolicy": {"backoffLimit": 1000, "restartBackoff": {"initialSeconds": 0}},
+        },
+    }
+
+
+def _replace(api: Api, seen: Sightings, name: str, uid: str) -> float:
+    """End a pod with exit code 1; return how long after that its replacement was seen."""
+    pod = api.get(f"{PODS}/{name}")
+    end = podstatus.End(1, "Error", "ValueError: bench")
+    status = podstatus.exited(pod, now(), end, None)
+    api.patch(f"{PODS}/{name}/status", {"status": status}, STRATEGIC)
+    failed = time.monotonic()
+    return seen.replaced(name, uid) - failed
+
+
+def _run(api: Api, *names: str, within: float = 300) -> None:
+    """Wait until these jobs are Running, as their status says."""
+    deadline, never = time.monotonic() + within, threading.Event()
+    for name in names:
+        while (phase := _phase(api, name)) != "Running":
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{name} is {phase} after {within} s")
+            never.wait(0.05)
+
+
+def _phase(api: Api, name: str) -> str:
+    return str(api.get(f"{JOBS}/{name}").get("status", {}).get("phase"))

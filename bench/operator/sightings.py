@@ -1,0 +1,71 @@
+"""When each pod was first seen, and whether it runs, as any client of the API server sees it."""
+
+import contextlib
+import threading
+import time
+
+import urllib3
+
+from testbed.api import Api
+
+
+class Sightings:
+    """When each pod was first seen, by a watch of its own. Thread-safe."""
+
+    def __init__(self, api: Api, pods: str) -> None:
+        """See what happens to the pods of this collection from now on."""
+        self._api = api
+        self._pods = pods
+        self._seen = threading.Condition()
+        self._by_uid: dict[str, float] = {}
+        self._newest: dict[str, tuple[str, float]] = {}
+        self._ready: dict[str, bool] = {}
+        self._version = api.get(pods)["metadata"]["resourceVersion"]
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        # The server goes away when the measurement is over, and hangs up on who reads too slowly.
+        with contextlib.suppress(urllib3.exceptions.NewConnectionError):
+            while True:
+                with contextlib.suppress(urllib3.exceptions.ProtocolError):
+                    self._look()
+
+    def _look(self) -> None:
+        for kind, pod in self._api.watch(self._pods, self._version, seconds=3600):
+            self._version = pod["metadata"]["resourceVersion"]
+            if kind not in ("ADDED", "MODIFIED"):
+                continue
+            name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+            with self._seen:
+                if uid not in self._by_uid:
+                    self._by_uid[uid] = time.monotonic()
+                    self._newest[name] = uid, self._by_uid[uid]
+                self._ready[uid] = pod["status"].get("phase") == "Running"
+                self._seen.notify_all()
+
+    def wait(self, pods: int, within: float = 600) -> list[float]:
+        """Wait until so many pods have been seen; return when each was."""
+        with self._seen:
+            if not self._seen.wait_for(lambda: len(self._by_uid) >= pods, within):
+                raise AssertionError(f"{len(self._by_uid)} of {pods} pods after {within} s")
+            return sorted(self._by_uid.values())
+
+    def all_run(self, within: float = 600) -> None:
+        """Wait until every pod runs."""
+        with self._seen:
+            if not self._seen.wait_for(lambda: all(self._ready.values()), within):
+                raise AssertionError(f"some pods do not run after {within} s")
+
+    def replaced(self, name: str, uid: str, within: float = 60) -> float:
+        """Wait until another pod has the name; return when it was seen."""
+        with self._seen:
+            if not self._seen.wait_for(lambda: self._newest[name][0] != uid, within):
+                raise AssertionError(f"{name} was not replaced within {within} s")
+            return self._newest[name][1]
+
+    def running(self, name: str, within: float = 60) -> str:
+        """Wait until the newest pod of this name runs; return its uid."""
+        with self._seen:
+            if not self._seen.wait_for(lambda: self._ready[self._newest[name][0]], within):
+                raise AssertionError(f"{name} does not run within {within} s")
+            return self._newest[name][0]
