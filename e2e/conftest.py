@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -155,6 +156,11 @@ PREPARED: dict[str, Callable[[programs.Tell], None]] = {
     "nodes": prepare_nodes,
 }
 """The fixtures that are a Kubernetes, and what makes the machine ready for them."""
+
+
+def pytest_sessionstart() -> None:
+    """SIGTERM ends a run as an interrupt does: fixtures take away what they made."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
