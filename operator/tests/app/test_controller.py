@@ -293,3 +293,30 @@ def test_a_pod_of_a_deleted_job_of_the_same_name_is_waited_for(tmp_path: Path) -
             assert here.pods[POD]["metadata"]["labels"]["capstan.dev/attempt"] == "1"
 
     asyncio.run(scenario())
+
+
+def test_an_attempt_that_a_sidecar_or_a_finalizer_holds_up_is_not_tried_all_the_time(
+    tmp_path: Path,
+) -> None:
+    """Its pod was told to go after its trainer had ended, and has the name until it is gone."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.runs()
+            here.pods[POD]["metadata"] |= {
+                "deletionTimestamp": "2026-11-02T10:10:40Z",
+                "deletionGracePeriodSeconds": 30,
+            }
+            here.has(**failed())
+            here.refuse[f"POST {PODS}"] = lambda _: refusal(409, "AlreadyExists")
+            here.asked()
+            await here.settle()
+            assert not {f"DELETE {POD}", f"POST {PODS}"} & set(here.asked())
+            assert (here.row["attempt"], here.row["state"]) == (2, "BackOff")
+            assert here.row["waiting"] == "the pod of attempt 1 is still being deleted"
+            here.refuse.clear()
+            here.cache.pod_event("DELETED", here.pods.pop(POD))
+            await here.settle()
+            assert here.pods[POD]["metadata"]["labels"]["capstan.dev/attempt"] == "2"
+
+    asyncio.run(scenario())

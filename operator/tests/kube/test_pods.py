@@ -464,9 +464,9 @@ def test_sidecars_are_not_waited_for(code: int, phase: TaskPhase) -> None:
         containerStatuses=[running("logger"), terminated(code)],
     )
     assert (view(document).phase, view(document).exit_code) == (phase, code)
-    assert view(document).lingers
-    document["metadata"] |= {"deletionTimestamp": LATER}
-    assert not view(document).lingers
+    assert (view(document).lingers, view(document).leaving) == (True, False)
+    document["metadata"] |= {"deletionTimestamp": LATER} | GRACE
+    assert (view(document).lingers, view(document).leaving) == (False, True)
 
 
 def test_init_sidecars_are_not_waited_for() -> None:

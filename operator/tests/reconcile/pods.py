@@ -1,9 +1,9 @@
 """A cluster in which pods behave like pods, and a controller that sees them late and may crash.
 
 A name has one pod at a time. Deletion takes until the pod has ended, but is immediate for one that
-has ended or is forced away. The controller works on a cache that events reach later, in order; what
-it creates is in the cache at once, and what it counts it reads again. A status that was changed by
-somebody else since it was read is not overwritten.
+is forced away, or has ended, unless something holds that up. The controller works on a cache that
+events reach later, in order; what it creates is in the cache at once, and what it counts it reads
+again. A status that was changed by somebody else since it was read is not overwritten.
 """
 
 import dataclasses
@@ -48,6 +48,8 @@ class Cluster:
         self.made: list[TaskView] = []
         self.changes = 0
         self.forced: list[TaskView] = []
+        self.held = False
+        """What has ended stays for now when it is deleted: for a sidecar, or a finalizer."""
 
     @property
     def status(self) -> Status:
@@ -94,10 +96,12 @@ class Cluster:
         for pod in [pod for pod in self.pods.values() if pod.view.uid == uid]:
             if force:
                 self.forced.append(pod.view)
-            if force or pod.view.has_ended or not pod.view.scheduled:
+            ended = pod.view.has_ended
+            if force or not pod.view.scheduled or (ended and not self.held):
                 self.remove(pod.view.name)
-            elif not pod.view.deleting:
-                self.put(dataclasses.replace(pod.view, deleting=True), lost=pod.lost)
+            elif not pod.view.is_going:
+                going = dataclasses.replace(pod.view, deleting=not ended, leaving=True)
+                self.put(going, lost=pod.lost)
 
     def remove(self, task: TaskName) -> None:
         self.events.append(self.pods.pop(task).view.uid)

@@ -103,7 +103,7 @@ def test_what_has_ended_stays_to_be_read_until_its_next_attempt_is_due() -> None
     assert world.life("worker-1").attempt == 2
 
 
-@pytest.mark.parametrize("stays", ["lingers", "deleting"])
+@pytest.mark.parametrize("stays", ["lingers", "deleting", "leaving"])
 def test_an_attempt_waits_for_what_ended_and_is_still_there(stays: str) -> None:
     """A sidecar that runs on, or a pod that somebody's finalizer keeps: the name is taken."""
     world = running().fail("worker-1").change("worker-1", **{stays: True})

@@ -26,9 +26,10 @@ MANY = 80
 
 
 class Pods(stateful.RuleBasedStateMachine):
-    @stateful.initialize(job=st.one_of(job_of_single_restarts, any_job))
-    def begin(self, job: TrainingJob) -> None:
+    @stateful.initialize(job=st.one_of(job_of_single_restarts, any_job), held=st.booleans())
+    def begin(self, job: TrainingJob, held: bool) -> None:
         self.cluster = Cluster(job)
+        self.cluster.held = held
         self.controller = Controller(self.cluster)
         self.recorded: dict[Uid, tuple[TaskName, int]] = {}
         self.ended_well: set[Uid] = set()
@@ -112,6 +113,13 @@ class Pods(stateful.RuleBasedStateMachine):
             if not deleting:
                 self.cluster.put(self.cluster.pods[pod.view.name].view, lost=True)
         self.the_controller_makes_a_pass(steps)
+
+    @stateful.rule(held=st.booleans())
+    def what_has_ended_is_held_up_when_it_is_deleted(self, held: bool) -> None:
+        self.cluster.held = held
+        for pod in list(self.cluster.pods.values()):
+            if not held and pod.view.leaving and pod.view.has_ended:
+                self.cluster.remove(pod.view.name)
 
     @stateful.rule()
     def nodes_come_back(self) -> None:

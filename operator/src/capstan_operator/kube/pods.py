@@ -76,6 +76,7 @@ def view(pod: Manifest, *, node_lost: bool) -> TaskView:
         node=node,
         scheduled=bool(node),
         lingers=_lingers(pod, fate),
+        leaving=fields.due(pod) is not None,
         **fate._asdict(),
     )
 

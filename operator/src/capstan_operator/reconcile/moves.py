@@ -110,7 +110,7 @@ def _is_due(row: TaskStatus, now: datetime) -> bool:
 
 def _is_cleared_at_once(view: TaskView) -> bool:
     """Whether nothing is left of a life as soon as it has been told to stop."""
-    stays = view.lingers or view.deleting or view.of_deleted_job or failure.on_lost_node(view)
+    stays = view.lingers or view.is_going or view.of_deleted_job or failure.on_lost_node(view)
     return view.has_ended and not stays
 
 
@@ -122,7 +122,7 @@ def _given_up(views: Iterable[TaskView]) -> Iterator[StopTask]:
 
 def _stops(job: TrainingJob, views: Iterable[TaskView], why: str) -> Iterator[StopTask]:
     for view in views:
-        if not (view.deleting or view.of_deleted_job or failure.on_lost_node(view)):
+        if not (view.is_going or view.of_deleted_job or failure.on_lost_node(view)):
             yield StopTask(view.name, view.uid, max(SHORTEST_GRACE, _grace(job, view, why)), why)
 
 

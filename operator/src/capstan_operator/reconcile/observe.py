@@ -53,12 +53,20 @@ class TaskView:
     """Where it runs; empty until that is decided."""
     lingers: bool = False
     """It has ended, and something beside it still runs that nobody has told to stop: a sidecar."""
+    leaving: bool = False
+    """It has been told to go, and is still there: also what had ended by itself before that, which
+    a sidecar or somebody's finalizer holds up."""
     scheduled: bool = True
     """Whether there is a place for it. A process always has one."""
 
     @property
     def has_ended(self) -> bool:
         return self.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
+
+    @property
+    def is_going(self) -> bool:
+        """It is only waited for: nobody needs to tell it to go any more."""
+        return self.deleting or self.leaving
 
     @property
     def of_deleted_job(self) -> bool:

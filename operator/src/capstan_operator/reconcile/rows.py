@@ -162,7 +162,7 @@ def start(row: TaskStatus) -> TaskStatus:
 def wait_for(row: TaskStatus, old: Iterable[TaskView]) -> TaskStatus:
     """Enter what an attempt that is due does not start for: an earlier one that is not gone yet."""
     why = next(
-        (_still_there(view) for view in old if view.deleting and not view.of_deleted_job), ""
+        (_still_there(view) for view in old if view.is_going and not view.of_deleted_job), ""
     )
     return row.model_copy(update={"waiting": why})
 
