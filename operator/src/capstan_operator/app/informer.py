@@ -134,8 +134,7 @@ class Informer:
         self._hear(names.PLURAL, event)
 
     async def _pod(self, event: Any, **_: Any) -> None:
-        key = self.cache.pod_event(event["type"], event["object"])
-        if key is not None:
+        for key in self.cache.pod_event(event["type"], event["object"]):
             self.wake(key)
         self._hear("pods", event)
 

@@ -86,20 +86,20 @@ class Cache:
             self._remains.pop(key, None)
         return key
 
-    def pod_event(self, kind: str | None, pod: Manifest) -> Key | None:
+    def pod_event(self, kind: str | None, pod: Manifest) -> set[Key]:
         """Take a pod as a watch or an answer tells of it; `kind` is DELETED, or anything else.
 
-        Returns the job to look at; None when that is no news, or the pod is of no job. A pod whose
-        label has changed moves at once, and its former job is not named.
+        Returns the jobs to look at: none when that is no news, or the pod is of no job; two when
+        its label has changed.
         """
         told = self._thinned(pod)
         change = self._pods.tell(kind, told)
         if change is None:
-            return None
+            return set()
         self._index(change)
         if change.now is None:
             self._keep(told)
-        return _job_key(change.now or change.before)
+        return _job_keys(change)
 
     def replace_jobs(
         self, items: Iterable[Manifest], resource_version: str, namespace: str | None
@@ -119,8 +119,7 @@ class Cache:
         changes = self._pods.replace(thinned, int(resource_version), namespace)
         for change in changes:
             self._index(change)
-        keys = {_job_key(one) for change in changes for one in change}
-        return {key for key in keys if key is not None}
+        return set().union(*map(_job_keys, changes))
 
     def forget(self, key: Key, uid: str) -> None:
         """Drop a pod of a job that the API, asked for it, no longer has. It never comes back."""
@@ -278,6 +277,11 @@ def _name(found: Manifest) -> str:
 
 def _version(found: Manifest) -> int:
     return int(found["metadata"]["resourceVersion"])
+
+
+def _job_keys(change: _Change) -> set[Key]:
+    keys = {_job_key(change.before), _job_key(change.now)}
+    return {key for key in keys if key is not None}
 
 
 def _job_key(pod: Manifest | None) -> Key | None:
