@@ -469,6 +469,16 @@ def test_sidecars_are_not_waited_for(code: int, phase: TaskPhase) -> None:
     assert (view(document).lingers, view(document).leaving) == (False, True)
 
 
+def test_a_sidecar_that_cannot_start_keeps_the_pod_of_a_task_that_has_ended() -> None:
+    """Kubelets call a pod Pending as long as any of its containers has yet to start."""
+    document = pod(
+        containers=("logger", "trainer"),
+        phase="Pending",
+        containerStatuses=[waiting("ImagePullBackOff", name="logger"), terminated(0)],
+    )
+    assert (view(document).phase, view(document).lingers) == (TaskPhase.SUCCEEDED, True)
+
+
 def test_init_sidecars_are_not_waited_for() -> None:
     document = pod(
         inits=({"name": "agent", "image": "i", "restartPolicy": "Always"},),

@@ -261,9 +261,9 @@ def _told_to_stop(pod: Manifest, fate: _Fate) -> bool:
 
 
 def _lingers(pod: Manifest, fate: _Fate) -> bool:
-    """Say whether a sidecar runs on and nobody has told the pod to go."""
-    runs = pod["status"].get("phase") == "Running"
-    return fate.phase in _ENDS and runs and "deletionTimestamp" not in pod["metadata"]
+    """Say whether a sidecar runs on, or has yet to start, and nobody has told the pod to go."""
+    stays = not fields.is_final(pod) and fields.due(pod) is None
+    return fate.phase in _ENDS and stays
 
 
 def _labelled(pod: Manifest) -> tuple[TaskName, int] | None:
