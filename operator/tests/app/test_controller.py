@@ -320,3 +320,26 @@ def test_an_attempt_that_a_sidecar_or_a_finalizer_holds_up_is_not_tried_all_the_
             assert here.pods[POD]["metadata"]["labels"]["capstan.dev/attempt"] == "2"
 
     asyncio.run(scenario())
+
+
+def test_the_task_is_the_container_of_its_template_whatever_a_webhook_puts_before_it(
+    tmp_path: Path,
+) -> None:
+    """Service meshes put their proxy first, which would run for ever."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.job["spec"]["replicaSpecs"]["worker"]["template"] = {
+                "spec": {"containers": [{"name": "main", "image": "digits:dev"}]}
+            }
+            here.start()
+            await here.settle()
+            here.pods[POD]["spec"]["containers"].insert(0, {"name": "proxy", "image": "mesh"})
+            end = {"exitCode": 0, "reason": "Completed", "finishedAt": "2026-11-02T10:10:00Z"}
+            states = {"main": {"terminated": end}, "proxy": {"running": {}}}
+            ended = [{"name": name, "state": state} for name, state in states.items()]
+            here.has(phase="Running", containerStatuses=ended)
+            await here.controller.reconcile(KEY)
+            assert here.job["status"]["phase"] == "Succeeded"
+
+    asyncio.run(scenario())

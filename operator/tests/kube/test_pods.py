@@ -16,9 +16,11 @@ BEFORE, LATER = "2026-11-02T10:07:00Z", "2026-11-02T10:08:00Z"
 GRACE = {"deletionGracePeriodSeconds": 30}
 
 
-def view(document: dict[str, Any], *, node_lost: bool = False) -> TaskView:
+def view(
+    document: dict[str, Any], *, trainer: str = "trainer", node_lost: bool = False
+) -> TaskView:
     """As the controller sees it: through the cache, which keeps but a part of the pod."""
-    return pods.view(cache.thin(document), node_lost=node_lost)
+    return pods.view(cache.thin(document), trainer=trainer, node_lost=node_lost)
 
 
 def kind(seen: TaskView) -> failure.FailureClass | None:
@@ -499,15 +501,15 @@ def test_a_sidecar_that_failed_does_not_make_the_task_fail() -> None:
     assert view(document).phase is TaskPhase.SUCCEEDED
 
 
-def test_without_a_trainer_the_first_container_of_the_template_is_it() -> None:
-    # Kubelets sort the statuses by name.
+def test_the_task_is_the_container_that_the_template_of_its_job_says() -> None:
+    # Kubelets sort the statuses by name, and webhooks put sidecars before others.
     document = ended(
         terminated(1, name="a-sidecar"),
         terminated(0, name="main"),
-        containers=("main", "a-sidecar"),
+        containers=("a-sidecar", "main"),
         phase="Failed",
     )
-    assert view(document).exit_code == 0
+    assert view(document, trainer="main").exit_code == 0
 
 
 def test_an_exit_code_is_believed_once_the_kubelet_has_said_why_the_pod_ended() -> None:
@@ -633,7 +635,7 @@ def test_what_ended_before_its_node_was_lost_keeps_its_end() -> None:
 def test_only_pods_that_may_be_on_a_lost_node_are_doubtful(
     document: dict[str, Any], expected: bool
 ) -> None:
-    assert pods.doubtful(cache.thin(document)) is expected
+    assert pods.doubtful(cache.thin(document), trainer="trainer") is expected
 
 
 @pytest.mark.parametrize(

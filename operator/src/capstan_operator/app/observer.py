@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from capstan_operator.api import names
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status
@@ -94,28 +95,31 @@ class Observer:
         Raises kube.errors.ApiError if a node cannot be looked at.
         """
         found = [pod for pod in self._cache.pods(key) if is_task(pod, job)]
-        doubtful = sorted({_node(pod) for pod in found if pods.doubtful(pod)})
+        doubtful = sorted(
+            {_node(pod) for pod in found if pods.doubtful(pod, trainer=_trainer(pod, job))}
+        )
         looks = await asyncio.gather(*(self._nodes.look(name) for name in doubtful))
         lost = {name for name, look in zip(doubtful, looks, strict=True) if look.lost}
-        gone = self._gone(key, status)
+        gone = self._gone(key, job, status)
         views = (*self._views(job, found, lost), *gone, *self._refusals.of(key, job.metadata.uid))
         again = [look.look_again for look in looks if look.look_again is not None]
         return Seen(Observed(views, obstacle=obstacle), min(again, default=None), bool(gone))
 
     def _views(self, job: TrainingJob, found: Sequence[Pod], lost: set[str]) -> Iterator[TaskView]:
         for pod in found:
-            view = pods.view(pod, node_lost=pod["spec"].get("nodeName") in lost)
+            node_lost = pod["spec"].get("nodeName") in lost
+            view = pods.view(pod, trainer=_trainer(pod, job), node_lost=node_lost)
             if prepare.whose(pod, job) == job.metadata.uid:
                 yield view
             else:
                 # Of a deleted job of the same name: its pods are collected, and waited for.
                 yield dataclasses.replace(view, attempt=0, deleting=True)
 
-    def _gone(self, key: Key, status: Status) -> list[TaskView]:
+    def _gone(self, key: Key, job: TrainingJob, status: Status) -> list[TaskView]:
         """Return the ends of pods that are gone, as long as a row is waiting to hear of them."""
         waited_for = {row.uid for row in status.tasks if row.state not in ENDED}
         left = [one for one in self._cache.remains(key) if one["metadata"]["uid"] in waited_for]
-        views = [pods.view(pod, node_lost=False) for pod in left]
+        views = [pods.view(pod, trainer=_trainer(pod, job), node_lost=False) for pod in left]
         return [view for view in views if view.has_ended]
 
 
@@ -134,6 +138,15 @@ def is_task(pod: Pod, job: TrainingJob) -> bool:
         return False
     task, _ = pods.identity(pod)
     return bool(pod["metadata"]["name"] == manifest.pod_name(job, task))
+
+
+def _trainer(pod: Pod, job: TrainingJob) -> str:
+    """Return the name of the container that is the task. Of a type that the job does not have, as
+    a deleted job of its name had, nobody needs to know.
+    """
+    task, _ = pods.identity(pod)
+    replica = dict(job.spec.replica_specs.items()).get(task.type)
+    return names.TRAINER if replica is None else replica.template.trainer.name
 
 
 def _node(pod: Pod) -> str:

@@ -170,12 +170,11 @@ def thin(pod: Mapping[str, Any]) -> Manifest:
     """
     spec = pod.get("spec") or {}
     kept: Manifest = {name: spec[name] for name in _POD_SPEC if name in spec}
-    for name in ("containers", "initContainers"):
-        # Names tell the trainer from its sidecars; the status has them in an order of its own.
-        kept[name] = [
-            {field: one[field] for field in ("name", "restartPolicy") if field in one}
-            for one in spec.get(name) or []
-        ]
+    # They tell sidecars, which may end as they like, from what must end well.
+    kept["initContainers"] = [
+        {field: one[field] for field in ("name", "restartPolicy") if field in one}
+        for one in spec.get("initContainers") or []
+    ]
     metadata = {name: pod["metadata"][name] for name in _POD_METADATA if name in pod["metadata"]}
     return {"metadata": metadata, "spec": kept, "status": pod.get("status") or {}}
 

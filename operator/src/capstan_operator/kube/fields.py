@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from capstan_operator.api import names
-
 Manifest = Mapping[str, Any]
 
 _NOBODY_KNOWS = frozenset({"ContainerStatusUnknown", "Unknown"})
@@ -13,10 +11,8 @@ _NOBODY_KNOWS = frozenset({"ContainerStatusUnknown", "Unknown"})
 gone when they looked, as after the node had been restarted."""
 
 
-def trainer(pod: Manifest) -> Manifest:
-    """Return the status of the trainer; empty until its kubelet has reported one."""
-    containers = [one["name"] for one in pod["spec"].get("containers") or ()]
-    name = names.TRAINER if names.TRAINER in containers else containers[0] if containers else ""
+def container(pod: Manifest, name: str) -> Manifest:
+    """Return the status of a container; empty until its kubelet has reported one."""
     for one in pod["status"].get("containerStatuses") or ():
         if one["name"] == name:
             found: Manifest = one

@@ -1,6 +1,7 @@
 """A pod, as kubelets and the control plane describe it, to the view of a task. Pure.
 
-The task is its trainer: the container named `trainer`, or the first one when none is. When it ends
+The task is its trainer, which the job's template tells and the pod does not: a webhook may have put
+containers of its own into that, and before all others. When the trainer ends
 the task has ended, whatever sidecars do. First match wins:
 
     the trainer ended, and pod and node had not been disturbed before   its exit code
@@ -56,8 +57,8 @@ def identity(pod: Manifest) -> tuple[TaskName, int]:
     return found
 
 
-def view(pod: Manifest, *, node_lost: bool) -> TaskView:
-    """Turn a pod into the view of the task that it is.
+def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
+    """Turn a pod into the view of the task that it is; `trainer` names its container.
 
     `node_lost` says that its node will not tell how it ended. `deleting` is False for a task that
     had ended by itself before anybody asked for the deletion of its pod. Times are those of the
@@ -66,7 +67,7 @@ def view(pod: Manifest, *, node_lost: bool) -> TaskView:
     """
     task, attempt = identity(pod)
     node = str(pod["spec"].get("nodeName") or "")
-    fate = _ended(pod) or (_lost(node) if node_lost else _alive(pod))
+    fate = _ended(pod, trainer) or (_lost(node) if node_lost else _alive(pod, trainer))
     return TaskView(
         name=task,
         attempt=attempt,
@@ -81,11 +82,11 @@ def view(pod: Manifest, *, node_lost: bool) -> TaskView:
     )
 
 
-def doubtful(pod: Manifest) -> bool:
+def doubtful(pod: Manifest, *, trainer: str) -> bool:
     """Say whether its node may be lost: the pod should run and is not ready, or it should go and
     is still there. True also for many a pod that is merely slow.
     """
-    if not pod["spec"].get("nodeName") or _ended(pod) is not None:
+    if not pod["spec"].get("nodeName") or _ended(pod, trainer) is not None:
         return False
     if pod["metadata"].get("deletionTimestamp"):
         return True
@@ -116,9 +117,9 @@ class _Disturbance(NamedTuple):
     told_at: datetime | None
 
 
-def _ended(pod: Manifest) -> _Fate | None:
+def _ended(pod: Manifest, trainer: str) -> _Fate | None:
     status = pod["status"]
-    end = (fields.trainer(pod).get("state") or {}).get("terminated")
+    end = (fields.container(pod, trainer).get("state") or {}).get("terminated")
     if end is not None and status.get("phase") == "Running" and not _goes_on(pod):
         # A kubelet tells that it evicted the pod, or that the node was shut down, together with
         # the final phase, a moment after the exit code. Only then is it known what that is worth.
@@ -193,28 +194,28 @@ def _lost(node: str) -> _Fate:
     return _Fate(TaskPhase.FAILED, reason=failure.NODE_LOST, message=message)
 
 
-def _alive(pod: Manifest) -> _Fate:
-    trainer = fields.trainer(pod)
-    state = trainer.get("state") or {}
+def _alive(pod: Manifest, trainer: str) -> _Fate:
+    known = fields.container(pod, trainer)
+    state = known.get("state") or {}
     told = state.get("running") or state.get("terminated")
-    if told is not None or (not trainer and pod["status"].get("phase") in ("Running", "Unknown")):
+    if told is not None or (not known and pod["status"].get("phase") in ("Running", "Unknown")):
         started = fields.time((told or {}).get("startedAt"))
         # What has ended and is not final yet counts as it did: it will be told in a moment.
         ready = fields.holds(pod, "Ready") or "terminated" in state
         return _Fate(TaskPhase.RUNNING, ready=ready, started_at=started)
-    for reason, message in _waits(pod):
+    for reason, message in _waits(pod, trainer):
         if reason not in _ROUTINE:
             return _Fate(TaskPhase.PENDING, reason=reason, message=message)
     return _Fate(TaskPhase.PENDING)
 
 
-def _waits(pod: Manifest) -> Iterator[tuple[str, str]]:
+def _waits(pod: Manifest, trainer: str) -> Iterator[tuple[str, str]]:
     """Yield what a pod waits for: a place first, then its trainer's container, then others."""
     scheduled = fields.condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         yield scheduled.get("reason") or "", scheduled.get("message") or ""
     status = pod["status"]
-    containers = [fields.trainer(pod)]
+    containers = [fields.container(pod, trainer)]
     containers += status.get("initContainerStatuses") or ()
     containers += status.get("containerStatuses") or ()
     for one in containers:
