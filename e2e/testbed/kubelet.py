@@ -137,14 +137,16 @@ class Kubelet:
             self._api.delete(f"/api/v1/nodes/{node}")
 
     def not_ready(self, node: str) -> None:
-        """The node is silent: pods there neither start nor end, and nobody knows of them."""
+        """The node is silent: pods there neither start nor end, and nobody knows of them. Returns
+        when no pod is scheduled there any more.
+        """
         with self._changed:
             self._silent.add(node)
         registry.silence(self._api, node)
 
     def back(self, node: str) -> None:
-        """The node is ready again, with its pods as they were."""
-        registry.ready(self._api, node)
+        """The node is ready again, with its pods as they were; others are scheduled there, too."""
+        registry.revive(self._api, node)
         with self._changed:
             self._silent.discard(node)
         self._sync_all()

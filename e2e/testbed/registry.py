@@ -2,11 +2,16 @@
 
 import threading
 import time
+from collections.abc import Callable
 
 from testbed import podstatus
 from testbed.api import STRATEGIC, Api, now
 
 NODES = "/api/v1/nodes"
+
+_SILENT = ("node.kubernetes.io/unreachable", "NoSchedule")
+"""Key and effect of the taint that the controller manager gives to a node a while after it was said
+to be silent, and takes away a while after it is ready: only that counts for the scheduler."""
 
 _CAPACITY = {"cpu": "10000", "memory": "100Ti", "pods": "20000", "ephemeral-storage": "1Pi"}
 
@@ -26,17 +31,34 @@ def ready(api: Api, node: str) -> None:
 
 
 def silence(api: Api, node: str) -> None:
-    """What the control plane says of a node that it has not heard of for long."""
+    """What the control plane says of a node that it has not heard of for long; returns when no pod
+    is scheduled there any more.
+    """
     _tell(api, node, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
+    _until(lambda: _is_silent(api, node), f"{node} is tainted")
 
 
-def wait_untainted(api: Api, within: float = 90) -> None:
+def revive(api: Api, node: str) -> None:
+    """The node is heard of again; returns when pods are scheduled there."""
+    ready(api, node)
+    _until(lambda: not _is_silent(api, node), f"{node} is not tainted")
+
+
+def wait_untainted(api: Api) -> None:
     """Return when pods can be scheduled on all nodes. Raises AssertionError when time is up."""
+    _until(lambda: not any("taints" in node["spec"] for node in api.list(NODES)), "no taints")
+
+
+def _is_silent(api: Api, node: str) -> bool:
+    taints = api.get(f"{NODES}/{node}")["spec"].get("taints", ())
+    return any((one["key"], one["effect"]) == _SILENT for one in taints)
+
+
+def _until(condition: Callable[[], bool], what: str, within: float = 90) -> None:
     deadline = time.monotonic() + within
     never = threading.Event()
-    while tainted := [node for node in api.list(NODES) if "taints" in node["spec"]]:
-        names = [node["metadata"]["name"] for node in tainted]
-        assert time.monotonic() < deadline, f"not within {within} s: no taints on {names}"
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {within} s: {what}"
         never.wait(0.05)
 
 
