@@ -20,12 +20,13 @@ def of(story: Story, resource: str, group: str = "/api/v1") -> str:
 
 
 def quota(story: Story) -> str:
+    """Room for two pods, and for no configuration: by that is seen that it is in force."""
     path = of(story, "resourcequotas")
-    body = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "2"}}}
-    story.cluster.api.post(path, body)
-    quota = f"{path}/small"
-    story.wait(lambda: "used" in story.cluster.api.get(quota).get("status", {}) or None)
-    return quota
+    hard = {"pods": "2", "count/configmaps": "0"}
+    story.cluster.api.post(path, {"metadata": {"name": "small"}, "spec": {"hard": hard}})
+    probe = {"metadata": {"name": "probe"}}
+    story.wait(lambda: "exceeded quota: small" in _refusal(story, "configmaps", probe))
+    return f"{path}/small"
 
 
 def limits(story: Story) -> str:
@@ -38,12 +39,16 @@ def limits(story: Story) -> str:
 def test_a_quota_keeps_tasks_waiting_uncharged_until_it_is_lifted(story: Story) -> None:
     small = quota(story)
     story.submit(job(run_policy={"restartBackoff": {"initialSeconds": 0, "maxSeconds": 1}}))
-    status = story.until(lambda status: _refused(status).get("failuresInARow", 0) >= 3)
+    status = story.until(
+        lambda status: (
+            _refused(status).get("failuresInARow", 0) >= 3
+            and [one["state"] for one in status["tasks"]].count("Running") == 2
+        )
+    )
     waiting = _refused(status)
     assert waiting["reason"] == "CreateFailed"
     assert "exceeded quota: small" in waiting["message"]
     assert "retryAt" in waiting
-    assert [one["state"] for one in status["tasks"]].count("Running") == 2
     note = story.wait_said("CreateFailed")
     assert f"{waiting['name']} attempt" in note
     assert "exceeded quota: small" in note
@@ -260,8 +265,13 @@ def _is_forbidden(story: Story) -> bool:
         "metadata": {"name": "probe", "labels": {"team": "vision"}},
         "spec": {"containers": [dict(TRAINER)]},
     }
+    return "forbidden here" in _refusal(story, "pods", pod)
+
+
+def _refusal(story: Story, resource: str, body: Json) -> str:
+    """How the API server would refuse to create this; empty if it would not."""
     try:
-        story.cluster.api.post(of(story, "pods"), pod, dryRun="All")
+        story.cluster.api.post(of(story, resource), body, dryRun="All")
     except ApiError as error:
-        return "forbidden here" in error.message
-    return False
+        return error.message
+    return ""

@@ -15,6 +15,9 @@ STRATEGIC = "application/strategic-merge-patch+json"
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 """How Kubernetes writes a time: in whole seconds, of UTC."""
 
+_PATIENCE = 30.0
+"""Seconds that a server is given to answer which has much else to do."""
+
 Json = dict[str, Any]
 
 
@@ -38,7 +41,9 @@ class ApiError(Exception):
 class Api:
     """Threads may share it. Raises ApiError, and urllib3's errors where no answer comes."""
 
-    def __init__(self, server: str, ca: pathlib.Path, token: str, timeout: float = 30) -> None:
+    def __init__(
+        self, server: str, ca: pathlib.Path, token: str, timeout: float = _PATIENCE
+    ) -> None:
         """Connect when first used."""
         self._server = server
         self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
@@ -84,11 +89,11 @@ class Api:
         """Yield (type, object) until the server ends the watch. An error in it is raised."""
         asked = {**query, "watch": "true", "resourceVersion": resource_version}
         asked |= {"timeoutSeconds": seconds, "allowWatchBookmarks": "true"}
-        patience = urllib3.Timeout(connect=5, read=seconds + 10)
+        patience = urllib3.Timeout(connect=_PATIENCE, read=seconds + _PATIENCE)
         stream = self._request("GET", path, asked, preload_content=False, timeout=patience)
         try:
             if stream.status >= 300:
-                raise ApiError("WATCH", path, json.loads(stream.read()))
+                raise _refusal("WATCH", path, stream.status, stream.read())
             for line in stream:
                 event = json.loads(line)
                 if event["type"] == "ERROR":
@@ -108,11 +113,7 @@ class Api:
     ) -> bytes:
         response = self._request(method, path, query, body, kind)
         if response.status >= 300:
-            try:
-                status = json.loads(response.data)
-            except ValueError:
-                status = {"code": response.status, "message": response.data.decode()}
-            raise ApiError(method, path, status)
+            raise _refusal(method, path, response.status, response.data)
         return response.data
 
     def _request(
@@ -131,3 +132,11 @@ class Api:
             headers={**self._headers, "Content-Type": kind or "application/json"},
             **options,
         )
+
+
+def _refusal(method: str, path: str, code: int, said: bytes) -> ApiError:
+    """Read an error; a server that has too much to do may say so in plain words."""
+    try:
+        return ApiError(method, path, json.loads(said))
+    except ValueError:
+        return ApiError(method, path, {"code": code, "message": said.decode()})

@@ -122,8 +122,13 @@ class Cluster:
     def apply(self, path: pathlib.Path) -> None:
         """Apply a file or a folder, and wait until its kinds can be used."""
         self.kubectl("apply", "--server-side", "-f", path)
-        # `kubectl wait` fails on an object that has no conditions yet.
-        self._until(self._crds_established, "the server serves the new kinds")
+        self.wait_served()
+
+    def wait_served(self) -> None:
+        """Return when all kinds of all CRDs can be used."""
+        # `kubectl wait` fails on an object that has no conditions yet, and the server serves a kind
+        # a moment after it has said that it is established.
+        self._until(self._are_served, "the server serves the new kinds")
 
     def namespace(self) -> str:
         """Make a namespace in which pods can be created, and return its name."""
@@ -221,11 +226,19 @@ class Cluster:
             assert time.monotonic() < deadline, f"not within {within} s: {what}\n{self.logs()}"
             never.wait(0.05)
 
-    def _crds_established(self) -> bool:
+    def _are_served(self) -> bool:
         crds = self.api.list("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-        told = ((one["type"], one["status"]) for crd in crds
-                for one in crd.get("status", {}).get("conditions") or ())  # fmt: skip
-        return sum(one == ("Established", "True") for one in told) == len(crds)
+        return all(self._is_served(path) for crd in crds for path in _collections(crd))
+
+    def _is_served(self, path: str) -> bool:
+        try:
+            self.api.get(path, limit=1)
+        except ApiError as error:
+            # 429: it has begun to, and knows no object of it yet.
+            if error.status not in (404, 429, 503):
+                raise
+            return False
+        return True
 
     def _ready(self) -> bool:
         if not self.ca.exists():
@@ -241,9 +254,15 @@ class Cluster:
         return self.api.find(path) is not None
 
     def _etcdctl(self, *words: object) -> str:
-        command = [self._binaries / "etcdctl", f"--endpoints=127.0.0.1:{self._etcd_port}", *words]
+        command = [
+            self._binaries / "etcdctl",
+            f"--endpoints=127.0.0.1:{self._etcd_port}",
+            # By default it gives up within seconds, which a busy machine may need.
+            *("--dial-timeout=60s", "--command-timeout=60s"),
+            *words,
+        ]
         return subprocess.run(
-            [str(word) for word in command], capture_output=True, text=True, check=True, timeout=60
+            [str(word) for word in command], capture_output=True, text=True, check=True, timeout=120
         ).stdout
 
     def _etcd_flags(self) -> Sequence[str]:
@@ -286,6 +305,14 @@ class Cluster:
         path = self.folder / name
         path.write_text(json.dumps(content, indent=1))
         return path
+
+
+def _collections(crd: Mapping[str, Any]) -> Iterator[str]:
+    """Where the objects of a CRD are listed, in each version that is to be served."""
+    spec = crd["spec"]
+    for version in spec["versions"]:
+        if version["served"]:
+            yield f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
 
 
 @contextlib.contextmanager
