@@ -80,7 +80,8 @@ class Stage:
     @contextlib.contextmanager
     def _operator(self, namespace: str, kubeconfig: pathlib.Path) -> Iterator[Operator]:
         log = self.folder / f"{namespace}.log"
-        flags = (f"--namespace={namespace}",)
+        # It shares this machine with many others, and is not to lose its Lease by that.
+        flags = (f"--namespace={namespace}", "--lease-duration=60")
         operator = Operator(kubeconfig, log, flags, users_environment())
         try:
             yield operator

@@ -30,7 +30,8 @@ def pair(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[tuple[Operator, S
         operators: list[Operator] = []
         for name in ("leader", "standby"):
             log = tmp_path / f"{name}.log"
-            flags = (f"--namespace={space}",)
+            # Who has to share this machine with many others is not to lose its Lease by that.
+            flags = (f"--namespace={space}", "--lease-duration=30")
             one = Operator(own.kubeconfig, log, flags, users_environment())
             stack.callback(one.kill)
             one.wait_ready()
