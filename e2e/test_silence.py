@@ -11,6 +11,8 @@ from testbed.operator import Operator
 from testbed.story import Story, condition, job, replica
 
 ACCOUNT = "operator"
+TOLD = ["Restarting", *["Running"] * 3, "Succeeded", "TemplateInvalid"]
+"""Of all jobs together, in the end."""
 PASSES = "capstan_reconcile_seconds_count"
 
 
@@ -57,6 +59,8 @@ def versions(story: Story) -> dict[str, str]:
             ("/apis/events.k8s.io/v1", "events"),
         )
         for one in story.cluster.api.list(f"{group}/namespaces/{story.namespace}/{kind}")
+        # The scheduler tells of pods when it finds the time.
+        if one.get("regarding", {}).get("kind") != "Pod"
     ]
     return dict(found)
 
@@ -87,6 +91,11 @@ def test_over_comparisons_and_a_new_process_nothing_is_written(restless: Story) 
     story.until(lambda status: "BackOff" in condition(status, "ClusterReady")["message"], "waits")
     story.until(lambda status: status["phase"] == "Invalid", "invalid")
     story.until_row("ps-0", name="done", state="Stopped")
+    story.wait(lambda: story.find_pod("ps-0", "done") is None or None)
+    story.wait(
+        lambda: sorted(reason for reason, _ in story.news()) == TOLD,
+        else_show=lambda: str(story.news()),
+    )
     jobs = 4
 
     still(story)
