@@ -133,6 +133,27 @@ def test_a_sidecar_that_ends_is_no_failure(story: Story) -> None:
     assert status["restarts"] == {APPLICATION: 0, INFRASTRUCTURE: 0}
 
 
+def test_an_attempt_waits_for_the_pod_of_the_last_that_a_finalizer_keeps(story: Story) -> None:
+    worker = replica(1)
+    worker["template"]["metadata"] = {"finalizers": ["example.com/keep"]}
+    story.started(job(worker=worker))
+    story.kubelet.exit(story.pod_key("worker-0"), 1)
+    first = story.pod("worker-0")
+    why = f"the pod of attempt 1 on {first['spec']['nodeName']} is still being deleted"
+    story.until_row("worker-0", waiting=why)
+    _let_go(story, "worker-0")
+    story.until_running("worker-0", attempt=2)
+    # That the name is taken is found out once, and then known.
+    name_taken = 'capstan_api_errors_total{code="409",resource="pods",verb="create"}'
+    assert story.operator.metrics()[name_taken] == 1
+    _let_go(story, "worker-0")
+
+
+def _let_go(story: Story, task: str) -> None:
+    path = f"/api/v1/namespaces/{story.namespace}/pods/{NAME}-{task}"
+    story.cluster.api.patch(path, {"metadata": {"finalizers": None}})
+
+
 def test_worker_0_that_is_done_ends_the_job_and_the_ps_is_told_to_stop(story: Story) -> None:
     story.started(job(run_policy={"psGracePeriodSeconds": 7}))
     story.kubelet.pause()
