@@ -256,7 +256,8 @@ class Kubelet:
         self._later(0.5, pod)
 
     def _later(self, seconds: float, pod: Json) -> None:
-        later = threading.Timer(seconds, self._sync, [pod])
+        # What it was told may have been done, though the answer was lost.
+        later = threading.Timer(seconds, lambda: self._sync(self._newest(pod)))
         later.daemon = True
         later.start()
 
