@@ -15,6 +15,7 @@ from typing import Any
 from capstan_operator.app import service
 from capstan_operator.app.controller import Controller
 from capstan_operator.app.metrics import Metrics
+from capstan_operator.app.pace import APART
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.recorder import Recorder
 from capstan_operator.kube import paths
@@ -130,6 +131,8 @@ class World:
     cache: Cache = field(default_factory=Cache)
     on_act: Callable[[], None] = lambda: None
     """Called when the first thing happens to the job."""
+    _done: bool = False
+    """Whether the last pass left nothing to do."""
     _ahead: timedelta = timedelta(0)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -155,16 +158,20 @@ class World:
         async with asyncio.timeout(WITHIN_SECONDS):
             while True:
                 self._woken.clear()
+                self._done = False
                 again = await self._pass(controller)
                 await recorder.post()
-                over = not self.acts and self.goal(self.seen) and not self._woken.is_set()
-                if over and again != 0:
+                # A status may be held back for a moment, and a call that failed is made again.
+                self._done = again is None or again > APART.total_seconds()
+                if self._rests() and not self.acts and self.goal(self.seen):
                     return
                 await self._wait(again)
 
     async def act(self) -> None:
-        """Let happen what is to happen by now."""
-        if self.acts and self.acts[0].when(self.seen):
+        """Let happen what is to happen by now; not while the operator is at something, for it might
+        die of that, and the next one see half of what happens.
+        """
+        if self.acts and self._rests() and self.acts[0].when(self.seen):
             act = self.acts[0]
             self.on_act()
             await asyncio.to_thread(act.what, self, self.seen)
@@ -181,6 +188,10 @@ class World:
         news |= self.cache.replace_pods(its, pods.resource_version, space)
         if news:
             self._woken.set()
+
+    def _rests(self) -> bool:
+        """Whether the operator does nothing until something happens."""
+        return self._done and not self._woken.is_set()
 
     async def _pass(self, controller: Controller) -> float | None:
         try:
@@ -206,5 +217,6 @@ async def watch(rest: Rest, namespace: str, worlds: Collection[World]) -> None:
 
 
 async def _lists(rest: Rest, namespace: str) -> tuple[Listed, Listed]:
-    pods = await rest.list(paths.pods(namespace), labelSelector=LABEL)
-    return await rest.list(paths.jobs(namespace)), pods
+    # Pods last: what a status says of them must not be newer than what is seen of them.
+    jobs = await rest.list(paths.jobs(namespace))
+    return jobs, await rest.list(paths.pods(namespace), labelSelector=LABEL)
