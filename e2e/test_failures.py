@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from testbed.operator import Operator
 from testbed.story import NAME, Story, job, replica, row
 
 Json = dict[str, Any]
@@ -15,6 +16,16 @@ Happens = Callable[[Story, str], None]
 """Something happens to a task, which runs."""
 
 APPLICATION, INFRASTRUCTURE = "application", "infrastructure"
+
+
+@pytest.fixture
+def operator(start_operator: Callable[..., Operator]) -> Operator:
+    """An operator that keeps its Lease when it is frozen for a while, however long that takes."""
+    one = start_operator("--lease-duration=90")
+    one.wait_ready()
+    return one
+
+
 TRACEBACK = "Traceback (most recent call last):\nValueError: no such digit: 10"
 
 

@@ -66,7 +66,7 @@ class Daemon:
         self.process.kill()
         self.process.wait()
 
-    def stop(self, within: float = 30) -> int:
+    def stop(self, within: float = 90) -> int:
         """SIGTERM, and its exit status. Raises AssertionError when it does not end in time."""
         self.process.terminate()
         try:
