@@ -56,4 +56,6 @@ def test_the_others_are_served_and_it_is_as_soon_as_it_can_be(
     assert operator.healthy()
     bind(cluster, namespace, other)
     there.wait(lambda: there.status("later").get("phase") == "Running", else_show=operator.tail)
-    assert "serves all its namespaces again" in operator.tail()
+    there.wait(
+        lambda: "serves all its namespaces again" in operator.tail(), else_show=operator.tail
+    )

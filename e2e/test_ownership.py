@@ -58,7 +58,7 @@ def test_a_pod_of_somebody_else_is_left_alone_and_its_task_waits_for_the_name(
     assert said in condition(status, "NameConflict")["message"]
     assert said in story.wait_said("NameConflict")
     story.until(lambda status: row(status, "worker-1").get("failuresInARow", 0) >= 3)
-    assert row(story.status(), "worker-0")["state"] == "Running"
+    story.until_row("worker-0", state="Running")
     assert story.pod("worker-1") == foreign
 
     story.kubectl("delete", "pod", f"{NAME}-worker-1")
