@@ -94,11 +94,11 @@ def test_pods_of_two_nodes_talk_by_address_and_by_name(nodes: Nodes, namespace: 
     name = f"ps-0.digits.{namespace}.svc.cluster.local"
     ask = f"""
         import time, urllib.request
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 90
         for host in ("{address}", "{name}"):
             while True:
                 try:
-                    print(urllib.request.urlopen(f"http://{{host}}:2222/").status)
+                    print(urllib.request.urlopen(f"http://{{host}}:2222/", timeout=10).status)
                     break
                 except OSError:
                     if time.monotonic() > deadline:
@@ -133,14 +133,24 @@ def test_a_containers_process_can_be_killed_from_outside(nodes: Nodes, namespace
 
 def test_a_pod_asks_the_api_server_as_its_service_account(nodes: Nodes, namespace: str) -> None:
     ask = """
-        import json, pathlib, ssl, urllib.request
+        import json, pathlib, ssl, time, urllib.request
         given = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
         namespace = (given / "namespace").read_text()
         trust = ssl.create_default_context(cafile=given / "ca.crt")
         token = {"Authorization": f"Bearer {(given / 'token').read_text()}"}
         address = f"https://kubernetes.default.svc/api/v1/namespaces/{namespace}/pods/asks"
         request = urllib.request.Request(address, headers=token)
-        print(json.load(urllib.request.urlopen(request, context=trust))["spec"]["nodeName"])
+        deadline = time.monotonic() + 90
+        while True:
+            try:
+                answer = urllib.request.urlopen(request, context=trust, timeout=10)
+                break
+            except OSError:
+                # kube-proxy and the roles come when they come: no node waits for them.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+        print(json.load(answer)["spec"]["nodeName"])
     """
     account = f"--serviceaccount={namespace}:default"
     nodes.kubectl(

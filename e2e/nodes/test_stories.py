@@ -32,8 +32,7 @@ def operator(nodes: Nodes) -> None:
     """The operator as people install it, but for the patience that it has with lost nodes."""
     nodes.import_image("operator")
     nodes.import_image("digits")
-    nodes.kubectl("apply", "--server-side", "-f", ROOT / "crds/trainingjobs.capstan.dev.yaml")
-    nodes.kubectl("wait", "--for=condition=Established", "crd/trainingjobs.capstan.dev")
+    nodes.apply_kinds(ROOT / "crds/trainingjobs.capstan.dev.yaml")
     [deployment] = yaml.safe_load_all((ROOT / "deploy/operator.yaml").read_text())
     [container] = deployment["spec"]["template"]["spec"]["containers"]
     container["args"] += FLAGS
@@ -71,7 +70,10 @@ class Story:
         return self.nodes.kubectl(*words, check=False).stdout
 
     def kill(self, task: str) -> None:
-        """`kill -9` the trainer."""
+        """`kill -9` the trainer of the first attempt, once it runs: worker 0 trains without the
+        other workers, who may take longer to start.
+        """
+        self.until_runs(task, 1)
         self.nodes.kill(f"digits-{task}", namespace=self.namespace)
 
     @contextlib.contextmanager
@@ -105,14 +107,14 @@ class Story:
             (int(step) for step in re.findall(r"step = (\d+)", self.log("worker-0"))), default=0
         )
 
-    def until_back(self, task: str, attempt: int = 2) -> Json:
+    def until_runs(self, task: str, attempt: int) -> Json:
         """Wait until this attempt runs; return the row, which says how the one before ended."""
 
-        def back() -> bool:
+        def runs() -> bool:
             row = self.row(task)
             return row.get("attempt") == attempt and row["state"] in ("Running", "Succeeded")
 
-        self.until(back, f"attempt {attempt} of {task}")
+        self.until(runs, f"attempt {attempt} of {task}")
         return self.row(task)
 
     def until_succeeded(self) -> Json:
@@ -178,6 +180,7 @@ def too_greedy() -> Json:
 
 
 def deletes_worker_1(story: Story) -> None:
+    story.until_runs("worker-1", 1)
     story.nodes.kubectl("delete", "pod", "digits-worker-1", "-n", story.namespace)
 
 
@@ -207,7 +210,7 @@ def test_what_fails_comes_back_and_the_job_succeeds(story: Story, fault: Fault) 
     story.until_training()
     with story.frozen("worker-0"):
         fault.happens(story)
-        row = story.until_back(fault.task)
+        row = story.until_runs(fault.task, 2)
     assert row["reason"] == fault.reason
     if fault.code is not None:
         assert row["exitCode"] == fault.code
@@ -231,7 +234,7 @@ def test_a_ps_that_was_killed_goes_on_from_the_checkpoint(story: Story) -> None:
     story.until(lambda: list(disk.rglob("*.index")), "there is a checkpoint")
     with story.frozen("worker-0"):
         story.kill("ps-0")
-        story.until_back("ps-0")
+        story.until_runs("ps-0", 2)
     story.until_succeeded()
     assert "Restoring parameters from /checkpoints" in story.log("worker-0")
     assert story.row("worker-0")["attempt"] == 1
@@ -282,9 +285,10 @@ def test_workers_of_a_node_without_power_go_on_elsewhere(story: Story) -> None:
     job["spec"]["replicaSpecs"]["ps"]["template"]["spec"]["nodeName"] = "node1"
     story.submit(job)
     story.until_training()
+    story.until_runs("worker-1", 1)
     assert story.pod("worker-1")["spec"]["nodeName"] == node.name
     story.nodes.kill_node(node.name)
-    assert story.until_back("worker-1")["reason"] == "NodeLost"
+    assert story.until_runs("worker-1", 2)["reason"] == "NodeLost"
     assert story.pod("worker-1")["spec"]["nodeName"] != node.name
     status = story.until_succeeded()
     assert status["restarts"]["application"] == 0
@@ -308,6 +312,7 @@ def test_workers_that_ask_for_gpus_get_them_and_the_ps_stays_away(story: Story) 
     job["spec"]["replicaSpecs"]["worker"]["template"]["spec"]["tolerations"] = tolerates
     story.submit(job)
     story.until_training(0)
+    story.until_runs("worker-1", 1)
     rows = {row["name"]: row["node"] for row in story.status()["tasks"]}
     assert rows["worker-0"] == rows["worker-1"] == node.name
     assert rows["ps-0"] != node.name

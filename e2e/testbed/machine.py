@@ -92,7 +92,7 @@ class Machine:
         flags = (*_NAMESPACES, "--fork", "--kill-child=SIGKILL", "--propagation=private")
         words = [*self.group.enter(), "unshare", *flags, "--mount-proc", *first]
         daemon = Daemon(words, self.folder / "machine.log", mark=self._mark)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         never = threading.Event()
         while True:
             assert daemon.running(), f"{self.name} did not start\n{daemon.tail()}"

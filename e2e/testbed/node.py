@@ -65,7 +65,7 @@ class Node:
 
     def import_image(self, archive: pathlib.Path) -> None:
         """Have an image of `images.archive`. Waits for containerd."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         never = threading.Event()
         while self._ctr("version").returncode:
             self.check()
@@ -108,7 +108,7 @@ class Node:
 
     def _ctr(self, *words: object) -> subprocess.CompletedProcess[str]:
         command = self.machine.command(*_CTR, *words)
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     def _write_json(self, file: str, content: dict[str, Any]) -> pathlib.Path:
         """JSON is YAML."""

@@ -154,6 +154,11 @@ class Nodes:
         """Apply manifests as a user would."""
         self.kubectl("apply", "-f", "-", input="\n---\n".join(map(json.dumps, manifests)))
 
+    def apply_kinds(self, path: pathlib.Path) -> None:
+        """Apply a file, and wait until its kinds can be used."""
+        with self.network.entered():
+            self.control.apply(path)
+
     def find(self, kind: str, named: str, *, namespace: str) -> dict[str, Any] | None:
         """Read an object; None if there is none."""
         where = (f"--namespace={namespace}",) if namespace else ()
