@@ -6,9 +6,11 @@ import time
 from typing import Any
 
 from conftest import ROOT
-from testbed.story import NAME, TRAINER, Story, job, replica, row
+from testbed.story import NAME, PATIENCE_SECONDS, TRAINER, Story, job, replica, row
 
 DIGITS = ROOT / "examples/digits/job.yaml"
+AGE = r"\d+[ms](?:\d+s)?"
+"""As kubectl writes it of a job on a machine that is busy: `9s`, `2m`, `2m5s`."""
 
 
 def told(pod: dict[str, Any]) -> dict[str, str]:
@@ -116,13 +118,13 @@ def test_kubectl_get_shows_phase_ready_tasks_restarts_and_reason(story: Story) -
     story.started()
     head, line = story.kubectl("get", "tjob").splitlines()
     assert head.split() == ["NAME", "PHASE", "PS", "WORKERS", "RESTARTS", "STEP", "AGE"]
-    assert re.fullmatch(rf"{NAME} +Running +1/1 +2/2 +0 +\d+s *", line), line
+    assert re.fullmatch(rf"{NAME} +Running +1/1 +2/2 +0 +{AGE} *", line), line
     story.kubelet.at_start(story.pod_key("worker-1"), story.kubelet.image_pull_fails)
     story.kubelet.exit(story.pod_key("worker-1"), 1)
     story.until(lambda status: "ImagePullBackOff" in status["summary"]["reason"])
     head, line = story.kubectl("get", "tjob", "-o", "wide").splitlines()
     assert head.split()[-3:] == ["EPOCH", "STEPS/S", "REASON"]
-    found = re.fullmatch(rf"{NAME} +(\w+) +1/1 +1/2 +1 +\d+s +1 +(waiting for worker-1.*)", line)
+    found = re.fullmatch(rf"{NAME} +(\w+) +1/1 +1/2 +1 +{AGE} +1 +(waiting for worker-1.*)", line)
     assert found, line
     assert 'ImagePullBackOff: Back-off pulling image "capstan/digits:dev"' in found[2]
 
@@ -138,7 +140,7 @@ def test_kubectl_describe_shows_the_table_and_what_happened(story: Story) -> Non
 
 def test_kubectl_wait_ends_when_the_condition_holds(story: Story) -> None:
     story.started()
-    wait = ("wait", f"tjob/{NAME}", "--timeout=30s")
+    wait = ("wait", f"tjob/{NAME}", f"--timeout={PATIENCE_SECONDS:.0f}s")
     story.kubectl(*wait, "--for=condition=ClusterReady")
     story.kubectl(*wait, "--for=condition=PodsScheduled")
     story.kubectl(*wait, "--for=jsonpath={.status.phase}=Running")
@@ -190,7 +192,7 @@ def test_the_status_tells_soon_that_a_pod_is_ready(story: Story) -> None:
         begin = time.monotonic()
         # The promise is a second; a machine that is busy may need more. The comparisons, which
         # would find it too, come every few minutes.
-        story.until_row("worker-1", state="Running" if ready else "Starting", within=60)
+        story.until_row("worker-1", state="Running" if ready else "Starting")
         delays.append(time.monotonic() - begin)
     print("from pod to status:", ", ".join(f"{1000 * delay:.0f} ms" for delay in delays))
 
