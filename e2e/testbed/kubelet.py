@@ -288,10 +288,10 @@ class Kubelet:
                     self._pods[pods.key(written)] = written
 
     def _newest(self, pod: Json) -> Json:
-        """What was last seen of the pod, which the caller may have seen long ago."""
+        """What was last seen of the pod, by the caller or by the watch: either may be behind."""
         with self._changed:
-            known = self._pods.get(pods.key(pod), pod)
-        return known if known["metadata"]["uid"] == pod["metadata"]["uid"] else pod
+            known = self._pods.get(pods.key(pod))
+        return pod if known is None or pods.is_newer(pod, known) else known
 
     @contextlib.contextmanager
     def _alone(self, uid: str) -> Iterator[str]:
