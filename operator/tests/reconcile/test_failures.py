@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from reconcile.world import START, World, make_job, task, view
 
-from capstan_operator.api.names import ReplicaType, Uid
+from capstan_operator.api.names import ReplicaType, TaskName, Uid
 from capstan_operator.api.status import Phase, Status, TaskState
 from capstan_operator.reconcile.actions import StartTask, StopTask
 from capstan_operator.reconcile.observe import Observed, TaskPhase
@@ -236,6 +236,37 @@ def test_a_type_that_is_refused_is_tried_together_and_told_of_by_one_event() -> 
     world.wait_for_retry()
     assert set(world.states().values()) == {"Running"}
     assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 35
+
+
+@pytest.mark.parametrize("reason", ["Evicted", "CreateFailed"])
+def test_of_many_tasks_that_fail_at_once_each_is_as_much_work_as_of_few(
+    reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass decides in one go, and whoever renews the Lease waits."""
+    looks = 0
+
+    def counted(name: TaskName) -> int:
+        nonlocal looks
+        looks += 1
+        return hash((name.type, name.index))
+
+    def compared(name: TaskName, other: object) -> bool:
+        nonlocal looks
+        looks += 1
+        return str(name) == str(other)
+
+    monkeypatch.setattr(TaskName, "__hash__", counted)
+    monkeypatch.setattr(TaskName, "__eq__", compared)
+    work = []
+    for many in (10, 50):
+        job = make_job(ps=many, workers=many)
+        ends = [view(str(one), TaskPhase.FAILED, reason=reason) for one in job.tasks()]
+        status = plan(job, Status(), Observed(), START).status
+        assert status is not None
+        looks = 0
+        plan(job, status, Observed(tuple(ends)), START)
+        work.append(looks)
+    assert work[1] < 6 * work[0]
 
 
 def test_two_names_that_are_taken_are_told_of_both() -> None:

@@ -10,10 +10,10 @@ befell each before, and one of them is told of: a quota that holds up a thousand
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
-from capstan_operator.api.names import ReplicaType
+from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Restarts, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
@@ -60,35 +60,66 @@ def answer(
     whole = [failed for failed, scope in restarting if scope is Scope.JOB]
     if whole:
         return _restart_job(job, status, whole[0], now)
-    going_on = GoOn(status)
+    so_far = _SoFar(status, now)
     for failed, scope in restarting:
-        match _answer_one(job, going_on, failed, scope, now):
-            case GoOn() as going_on:
-                pass
-            case GiveUp() as over:
-                return over
-    return replace(going_on, status=_advanced(status, going_on.status, in_order))
+        if (too_much := _answer_one(job, so_far, failed, scope)) is not None:
+            return GiveUp(failed, too_much)
+    return GoOn(_advanced(status, so_far.status(), in_order), tuple(so_far.news))
 
 
-def _answer_one(
-    job: TrainingJob, so_far: GoOn, failed: Failure, scope: Scope, now: datetime
-) -> GoOn | GiveUp:
-    status = so_far.status
-    row = status.task(failed.task)
+class _SoFar:
+    """What was answered up to now. All tasks may fail at once: a step must not look at all rows."""
+
+    def __init__(self, status: Status, now: datetime) -> None:
+        self.now = now
+        self.table: dict[TaskName, TaskStatus] = {}
+        self.restarts = status.restarts
+        self.news: list[Announce] = []
+        self.refused: dict[ReplicaType, TaskStatus] = {}
+        """Of each type the task that waits longest for another start."""
+        self._before = status
+        for row in status.tasks:
+            self.enter(row)
+
+    def enter(self, row: TaskStatus) -> None:
+        """Take the row that a task has from now on."""
+        self.table[row.name] = row
+        if row.state is not TaskState.CREATE_FAILED or row.reason != CREATE_FAILED:
+            return
+        longest = self.refused.get(row.name.type)
+        until = self.now if longest is None or longest.retry_at is None else longest.retry_at
+        if row.retry_at is not None and row.retry_at > until:
+            self.refused[row.name.type] = row
+
+    def tell(self, reason: str, line: str) -> None:
+        self.news.append(Announce(NewsType.WARNING, reason, line))
+
+    def status(self) -> Status:
+        table = tuple(self.table.values())
+        return self._before.model_copy(update={"tasks": table, "restarts": self.restarts})
+
+
+def _answer_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope) -> Fatal | None:
+    """Enter what follows from a failure; return why it is one too many, if it is."""
+    row, now = so_far.table[failed.task], so_far.now
     if scope is Scope.NOTHING:
         line = f"{failed}; ignored, as spec.replicaSpecs.{failed.task.type}.onFailure says"
-        ended = rows.end(row, TaskState.FAILED, failed, now)
-        return _told(so_far, _with_row(status, ended), "TaskFailed", line)
-    charged = budget.charge(job.spec.run_policy, status.restarts, failed)
+        so_far.enter(rows.end(row, TaskState.FAILED, failed, now))
+        so_far.tell("TaskFailed", line)
+        return None
+    charged = budget.charge(job.spec.run_policy, so_far.restarts, failed)
     if isinstance(charged, Fatal):
-        return GiveUp(failed, charged)
-    if waits := _refused_alike(status, failed, now):
-        return replace(so_far, status=_with_row(status, rows.wait_with(row, failed, waits, now)))
+        return charged
+    if failed.reason == CREATE_FAILED and (waits := so_far.refused.get(failed.task.type)):
+        so_far.enter(rows.wait_with(row, failed, waits, now))
+        return None
     waiting = _backed_off(job, row, failed, now)
-    after = _with_row(status, waiting).model_copy(update={"restarts": charged})
-    line = f"{failed}; {_next(waiting, now)}{_cost(job, charged, failed)}"
+    so_far.enter(waiting)
+    so_far.restarts = charged
     refused = failed.kind is FailureClass.CREATE_FAILED
-    return _told(so_far, after, failed.reason if refused else "Restarting", line)
+    line = f"{failed}; {_next(waiting, now)}{_cost(job, charged, failed)}"
+    so_far.tell(failed.reason if refused else "Restarting", line)
+    return None
 
 
 def _restart_job(job: TrainingJob, status: Status, failed: Failure, now: datetime) -> GoOn | GiveUp:
@@ -105,21 +136,7 @@ def _restart_job(job: TrainingJob, status: Status, failed: Failure, now: datetim
         update={"tasks": table, "restarts": charged, "epoch": status.epoch + 1}
     )
     line = f"{failed}; the whole job restarts, {_next(culprit, now)}{_cost(job, charged, failed)}"
-    return _told(GoOn(status), after, "RestartingJob", line)
-
-
-def _refused_alike(status: Status, failed: Failure, now: datetime) -> TaskStatus | None:
-    """Return the task with which to wait for another start; None: nobody of the type waits so."""
-    waiting = {
-        row.retry_at: row
-        for row in status.tasks
-        if row.state is TaskState.CREATE_FAILED
-        and row.name.type is failed.task.type
-        and row.reason == failed.reason == CREATE_FAILED
-        and row.retry_at is not None
-        and row.retry_at > now
-    }
-    return waiting[max(waiting)] if waiting else None
+    return GoOn(after, (Announce(NewsType.WARNING, "RestartingJob", line),))
 
 
 def _backed_off(job: TrainingJob, row: TaskStatus, failed: Failure, now: datetime) -> TaskStatus:
@@ -134,25 +151,18 @@ def _backed_off(job: TrainingJob, row: TaskStatus, failed: Failure, now: datetim
 def _advanced(before: Status, after: Status, failures: Sequence[Failure]) -> Status:
     """Advance the epoch, once a pass, if variables were lost: a ps ended that had been started and
     comes back; or if what is lost from sight may still push gradients of its epoch."""
+    attempts = {row.name: row.attempt for row in before.tasks}
+    follows = {row.name for row in after.tasks if row.attempt > attempts[row.name]}
     lost = any(
         failed.reason == NODE_LOST
         or (
             failed.task.type is ReplicaType.PS
             and failed.kind is not FailureClass.CREATE_FAILED
-            and after.task(failed.task).attempt > before.task(failed.task).attempt
+            and failed.task in follows
         )
         for failed in failures
     )
     return after.model_copy(update={"epoch": before.epoch + 1}) if lost else after
-
-
-def _with_row(status: Status, row: TaskStatus) -> Status:
-    table = tuple(row if one.name == row.name else one for one in status.tasks)
-    return status.model_copy(update={"tasks": table})
-
-
-def _told(so_far: GoOn, after: Status, reason: str, line: str) -> GoOn:
-    return GoOn(after, (*so_far.news, Announce(NewsType.WARNING, reason, line)))
 
 
 def _next(row: TaskStatus, now: datetime) -> str:
