@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from pathlib import Path
 from capstan_operator.errors import Fault, Invalid
 
 DEFAULT_NAMESPACE = "default"
+NAMESPACE = r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+"""A label of RFC 1123, as Kubernetes wants it."""
 LONGEST_SECONDS = 366 * 86400
 """Of any flag: a year is for ever, and can be added to any date."""
 IN_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -43,6 +46,11 @@ def read(arguments: Sequence[str]) -> Settings:
     if not (colon and port.isdecimal() and int(port) <= 65535):
         message = f"must be HOST:PORT, such as 0.0.0.0:8080, not {said.listen!r}"
         raise Invalid((Fault("--listen", message),))
+    for name in said.namespace:
+        # Of one that cannot be, an API server says only that nothing is in it.
+        if re.fullmatch(NAMESPACE, name) is None:
+            message = f"must be a namespace's name, not {name!r}; for more, give it several times"
+            raise Invalid((Fault("--namespace", message),))
     for flag in ("lease_duration", "node_lost_seconds", "resync_seconds"):
         seconds = getattr(said, flag)
         if not 0 < seconds <= LONGEST_SECONDS:  # false of nan, too
