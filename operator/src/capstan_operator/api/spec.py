@@ -89,9 +89,14 @@ class ReplicaSpecs(Model):
     def items(self) -> Iterator[tuple[ReplicaType, ReplicaSpec]]:
         """Yield what the job has, in the order of `ReplicaType`."""
         for kind in ReplicaType:
-            replica: ReplicaSpec | None = getattr(self, kind)
+            replica = self.get(kind)
             if replica is not None:
                 yield kind, replica
+
+    def get(self, kind: ReplicaType) -> ReplicaSpec | None:
+        """Return what the job has of a type; None if it has none."""
+        replica: ReplicaSpec | None = getattr(self, kind)
+        return replica
 
 
 class RestartBackoff(Model):

@@ -145,7 +145,7 @@ def _trainer(pod: Pod, job: TrainingJob) -> str:
     a deleted job of its name had, nobody needs to know.
     """
     task, _ = pods.identity(pod)
-    replica = dict(job.spec.replica_specs.items()).get(task.type)
+    replica = job.spec.replica_specs.get(task.type)
     return names.TRAINER if replica is None else replica.template.trainer.name
 
 

@@ -170,7 +170,7 @@ def thin(pod: Mapping[str, Any]) -> Manifest:
     """
     spec = pod.get("spec") or {}
     kept: Manifest = {name: spec[name] for name in _POD_SPEC if name in spec}
-    # They tell sidecars, which may end as they like, from what must end well.
+    # Their restart policy tells sidecars, which may end as they like, from what must end well.
     kept["initContainers"] = [
         {field: one[field] for field in ("name", "restartPolicy") if field in one}
         for one in spec.get("initContainers") or []

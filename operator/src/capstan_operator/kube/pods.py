@@ -1,8 +1,8 @@
 """A pod, as kubelets and the control plane describe it, to the view of a task. Pure.
 
 The task is its trainer, which the job's template tells and the pod does not: a webhook may have put
-containers of its own into that, and before all others. When the trainer ends
-the task has ended, whatever sidecars do. First match wins:
+containers of its own into the pod, and before all others. When the trainer ends the task has ended,
+whatever sidecars do. First match wins:
 
     the trainer ended, and pod and node had not been disturbed before   its exit code
     it ended later, or the pod is Failed: evicted, preempted ...        Failed, that reason

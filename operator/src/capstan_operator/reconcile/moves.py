@@ -128,7 +128,7 @@ def _stops(job: TrainingJob, views: Iterable[TaskView], why: str) -> Iterator[St
 
 def _grace(job: TrainingJob, view: TaskView, why: str) -> float:
     """Return the seconds between SIGTERM and SIGKILL."""
-    replica = dict(job.spec.replica_specs.items()).get(view.name.type)
+    replica = job.spec.replica_specs.get(view.name.type)
     if replica is None:
         return DEFAULT_TERMINATION_GRACE_SECONDS
     if view.name.type is ReplicaType.PS and why == JOB_IS_OVER:
