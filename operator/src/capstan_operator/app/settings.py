@@ -11,7 +11,7 @@ from pathlib import Path
 from capstan_operator.errors import Fault, Invalid
 
 DEFAULT_NAMESPACE = "default"
-NAMESPACE = r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 """A label of RFC 1123, as Kubernetes wants it."""
 LONGEST_SECONDS = 366 * 86400
 """Of any flag: a year is for ever, and can be added to any date."""
