@@ -5,10 +5,12 @@
 
 Prints one line of JSON a row, with the goal and the bound beside it; a table on a terminal. The
 bound (bound.py) makes the same requests and decides nothing: it says what the machine allows. etcd,
-the API server, the scheduler and the fake nodes share the machine with whom is measured. The
+the API server, the scheduler and the fake nodes share the machine with whoever is measured. The
 controller manager is held still once the cluster is there: nobody here needs it, and in a cluster
-it is on another machine. This folder must not be a package, and no module of `bench/` may be called
-`operator`: the standard library has that name.
+it is on another machine.
+
+This folder must not be a package, and no module of `bench/` may be called `operator`: the standard
+library has that name.
 """
 
 import contextlib

@@ -1,8 +1,10 @@
 """The least that Python could do for a job, as a process of its own: `bound.py KUBECONFIG`.
 
 It makes the operator's requests with the operator's client and manifests, and nothing else: it
-decides nothing, checks nothing, and forgets everything. What it takes is the machine's, the API
-server's and the client's; what the operator takes beyond it is the operator's own.
+checks nothing, survives nothing, and knows of tasks only which of them run. What it takes is the
+machine's, the API server's and the client's; what the operator takes beyond it is the operator's
+own.
+
 Ends when its standard input does, so that it never outlives who measures.
 """
 
@@ -11,7 +13,7 @@ import itertools
 import json
 import ssl
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 import aiohttp
@@ -38,6 +40,7 @@ class Bound:
         self._rest = rest
         self._jobs: dict[str, tuple[Json, TrainingJob]] = {}
         self._running: dict[str, set[str]] = {}
+        # Of all tasks together: nobody reads the numbers.
         self._attempts = itertools.count(2)
         self._doing: set[asyncio.Task[None]] = set()
 
@@ -112,7 +115,7 @@ class Bound:
         path = paths.job_status(job.metadata.namespace, job.metadata.name)
         await self._rest.apply(path, body, manager=names.FIELD_MANAGER)
 
-    def _begin(self, work: Any) -> None:
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._doing.add(task)
         task.add_done_callback(self._done)

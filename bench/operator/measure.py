@@ -79,7 +79,7 @@ def creations(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
     rate = len(pods) / (pods[-1] - began)
     yield Measured(f"{size.jobs} jobs at once: pods created", "1/s", [rate], 90, more=True)
     seen.all_run()
-    _run(api, *("first", *(f"j{i}" for i in range(size.jobs))))
+    _until_running(api, *("first", *(f"j{i}" for i in range(size.jobs))))
 
 
 def replacements(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
@@ -89,7 +89,7 @@ def replacements(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
         name = f"j{i % size.jobs}"
         pod = f"{name}-worker-{i // size.jobs}"
         alone.append(_replace(api, seen, pod, seen.running(pod)) * 1e3)
-        _run(api, name)
+        _until_running(api, name)
     yield Measured("a failed pod to its replacement, one at a time", "ms", alone, 25)
     together: list[float] = []
     for turn in range(3):
@@ -101,7 +101,7 @@ def replacements(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
             together += pool.map(
                 lambda one: _replace(api, seen, *one) * 1e3, zip(pods, uids, strict=True)
             )
-        _run(api, *names)
+        _until_running(api, *names)
     yield Measured(f"the same, {TOGETHER} at once", "ms", together, 350)
 
 
@@ -131,7 +131,7 @@ def _replace(api: Api, seen: Sightings, name: str, uid: str) -> float:
     return seen.replaced(name, uid) - failed
 
 
-def _run(api: Api, *names: str, within: float = 300) -> None:
+def _until_running(api: Api, *names: str, within: float = 300) -> None:
     """Wait until these jobs are Running, as their status says."""
     deadline, never = time.monotonic() + within, threading.Event()
     for name in names:

@@ -19,7 +19,7 @@ class Sightings:
         self._seen = threading.Condition()
         self._by_uid: dict[str, float] = {}
         self._newest: dict[str, tuple[str, float]] = {}
-        self._ready: dict[str, bool] = {}
+        self._runs: dict[str, bool] = {}
         self._version = api.get(pods)["metadata"]["resourceVersion"]
         threading.Thread(target=self._watch, daemon=True).start()
 
@@ -40,7 +40,7 @@ class Sightings:
                 if uid not in self._by_uid:
                     self._by_uid[uid] = time.monotonic()
                     self._newest[name] = uid, self._by_uid[uid]
-                self._ready[uid] = pod["status"].get("phase") == "Running"
+                self._runs[uid] = pod["status"].get("phase") == "Running"
                 self._seen.notify_all()
 
     def wait(self, pods: int, within: float = 600) -> list[float]:
@@ -53,7 +53,7 @@ class Sightings:
     def all_run(self, within: float = 600) -> None:
         """Wait until every pod runs."""
         with self._seen:
-            if not self._seen.wait_for(lambda: all(self._ready.values()), within):
+            if not self._seen.wait_for(lambda: all(self._runs.values()), within):
                 raise AssertionError(f"some pods do not run after {within} s")
 
     def replaced(self, name: str, uid: str, within: float = 60) -> float:
@@ -66,6 +66,6 @@ class Sightings:
     def running(self, name: str, within: float = 60) -> str:
         """Wait until the newest pod of this name runs; return its uid."""
         with self._seen:
-            if not self._seen.wait_for(lambda: self._ready[self._newest[name][0]], within):
+            if not self._seen.wait_for(lambda: self._runs[self._newest[name][0]], within):
                 raise AssertionError(f"{name} does not run within {within} s")
             return self._newest[name][0]
