@@ -18,7 +18,7 @@ from typing import Any
 
 import urllib3
 
-from testbed import configs, programs
+from testbed import configs, kinds, programs
 from testbed.api import Api, ApiError
 from testbed.process import Daemon, free_ports, state_folder
 
@@ -126,9 +126,8 @@ class Cluster:
 
     def wait_served(self) -> None:
         """Return when all kinds of all CRDs can be used."""
-        # `kubectl wait` fails on an object that has no conditions yet, and the server serves a kind
-        # a moment after it has said that it is established.
-        self._until(self._are_served, "the server serves the new kinds")
+        # `kubectl wait` fails on an object that has no conditions yet, and ends too early.
+        self._until(lambda: kinds.are_served(self.api), "the server serves the new kinds")
 
     def namespace(self) -> str:
         """Make a namespace in which pods can be created, and return its name."""
@@ -226,20 +225,6 @@ class Cluster:
             assert time.monotonic() < deadline, f"not within {within} s: {what}\n{self.logs()}"
             never.wait(0.05)
 
-    def _are_served(self) -> bool:
-        crds = self.api.list("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-        return all(self._is_served(path) for crd in crds for path in _collections(crd))
-
-    def _is_served(self, path: str) -> bool:
-        try:
-            self.api.get(path, limit=1)
-        except ApiError as error:
-            # 429: it has begun to, and knows no object of it yet.
-            if error.status not in (404, 429, 503):
-                raise
-            return False
-        return True
-
     def _ready(self) -> bool:
         if not self.ca.exists():
             return False
@@ -305,14 +290,6 @@ class Cluster:
         path = self.folder / name
         path.write_text(json.dumps(content, indent=1))
         return path
-
-
-def _collections(crd: Mapping[str, Any]) -> Iterator[str]:
-    """Where the objects of a CRD are listed, in each version that is to be served."""
-    spec = crd["spec"]
-    for version in spec["versions"]:
-        if version["served"]:
-            yield f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
 
 
 @contextlib.contextmanager

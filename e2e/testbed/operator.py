@@ -1,6 +1,7 @@
 """The operator as a real process, beside the cluster that it serves."""
 
 import pathlib
+import re
 import sys
 import threading
 import time
@@ -10,6 +11,9 @@ from signal import SIGCONT, SIGSTOP
 import urllib3
 
 from testbed.process import Daemon, free_ports
+
+_REFUSED = re.compile(r"cannot \w+ resource")
+"""How the API server says that somebody has no right."""
 
 
 class Operator:
@@ -106,6 +110,10 @@ class Operator:
     def tail(self, lines: int = 80) -> str:
         """The last lines of its log."""
         return self._daemon.tail(lines)
+
+    def refused(self) -> list[str]:
+        """The lines of its log that tell of a right that it does not have."""
+        return [line for line in self.log.read_text().splitlines() if _REFUSED.search(line)]
 
     def _url(self, path: str) -> str:
         return f"http://127.0.0.1:{self._port}{path}"

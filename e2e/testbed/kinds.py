@@ -1,0 +1,31 @@
+"""The kinds that CRDs bring, which a server serves a moment after it has said so."""
+
+from collections.abc import Iterator
+
+from testbed.api import Api, ApiError, Json
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def are_served(api: Api) -> bool:
+    """Say whether objects of all kinds of all CRDs can be asked for."""
+    return all(_is_served(api, path) for crd in api.list(CRDS) for path in _collections(crd))
+
+
+def _is_served(api: Api, path: str) -> bool:
+    try:
+        api.get(path, limit=1)
+    except ApiError as error:
+        # 429: it has begun to, and knows no object of it yet.
+        if error.status not in (404, 429, 503):
+            raise
+        return False
+    return True
+
+
+def _collections(crd: Json) -> Iterator[str]:
+    """Where the objects of a CRD are listed, in each version that is to be served."""
+    spec = crd["spec"]
+    for version in spec["versions"]:
+        if version["served"]:
+            yield f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
