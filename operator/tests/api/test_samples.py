@@ -18,7 +18,9 @@ from capstan_operator.errors import Invalid
 
 SAMPLES = Path(__file__).resolve().parents[3] / "crds" / "samples"
 VALID = sorted(SAMPLES.glob("valid/*.yaml"))
-INVALID = sorted(SAMPLES.glob("invalid/*.yaml"))
+LATER = sorted(SAMPLES.glob("invalid-later/*.yaml"))
+"""What no rule of an API server can know, and the operator refuses."""
+INVALID = sorted(SAMPLES.glob("invalid/*.yaml")) + LATER
 REFUSED = re.compile(
     r"^# refused(?P<who> by the schema| by the operator)?: (?P<fault>(?P<path>\S+): .*)$",
     re.MULTILINE,
@@ -53,7 +55,7 @@ def test_of_a_wrong_job_all_that_is_refused_is_said_and_nothing_else(sample: Pat
     assert said == {one["fault"] for one in REFUSED.finditer(text)}
 
 
-@of([file for file in INVALID if "# refused by the operator: " in file.read_text()])
+@of(LATER)
 def test_what_an_api_server_cannot_refuse_the_operator_does_in_the_same_words(sample: Path) -> None:
     text = sample.read_text()
     with pytest.raises(Invalid) as caught:
