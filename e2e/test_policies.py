@@ -124,13 +124,25 @@ def test_a_sidecar_is_not_waited_for_and_ends_with_its_job(story: Story) -> None
 
 
 def test_a_sidecar_that_ends_is_no_failure(story: Story) -> None:
-    worker = replica(1, containers=[METRICS, TRAINER])
+    worker = replica(2, containers=[METRICS, TRAINER])
     story.started(job(worker=worker))
     story.kubelet.exit(story.pod_key("worker-0"), 1, container="metrics")
-    story.until_row("worker-0", state="Starting")
+    story.kubelet.exit(story.pod_key("worker-1"), 1, container="trainer")
+    status = story.until_running("worker-1", attempt=2)
+    assert row(status, "worker-0")["state"] == "Running"
     story.kubelet.exit(story.pod_key("worker-0"), 0, container="trainer")
     status = story.until(lambda status: status["phase"] == "Succeeded")
-    assert status["restarts"] == {APPLICATION: 0, INFRASTRUCTURE: 0}
+    assert status["restarts"] == {APPLICATION: 1, INFRASTRUCTURE: 0}
+
+
+def test_a_sidecar_that_ends_with_its_task_leaves_the_pod_and_its_logs(story: Story) -> None:
+    worker = replica(1, containers=[METRICS, TRAINER])
+    story.started(job(worker=worker))
+    story.kubelet.exit(story.pod_key("worker-0"), 0, container="trainer")
+    story.until(lambda status: status["phase"] == "Succeeded")
+    story.kubelet.exit(story.pod_key("worker-0"), 0, container="metrics")
+    story.wait(lambda: story.find_pod("ps-0") is None)
+    assert "deletionTimestamp" not in story.pod("worker-0")["metadata"]
 
 
 def test_an_attempt_waits_for_the_pod_of_the_last_that_a_finalizer_keeps(story: Story) -> None:

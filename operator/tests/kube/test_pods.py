@@ -48,6 +48,34 @@ def test_a_pod_that_runs_is_a_task_with_all_its_names() -> None:
     )
 
 
+@pytest.mark.parametrize("code", [0, 7])
+def test_a_task_is_ready_beside_a_container_that_is_done(code: int) -> None:
+    beside = terminated(code, name="second")
+    document = pod(
+        phase="Running",
+        conditions=documents.ready("False", "ContainersNotReady"),
+        containerStatuses=[beside, running()],
+    )
+    assert (view(document).phase, view(document).ready) == (TaskPhase.RUNNING, True)
+
+
+@pytest.mark.parametrize(
+    "reason, beside",
+    [
+        ("ContainersNotReady", running("proxy", ready=False)),
+        ("ReadinessGatesNotReady", terminated(0, name="second")),
+        ("", terminated(0, name="second")),
+    ],
+)
+def test_a_task_is_not_ready_before_all_beside_it_is(reason: str, beside: Any) -> None:
+    document = pod(
+        phase="Running",
+        conditions=documents.ready("False", reason),
+        containerStatuses=[running(), beside],
+    )
+    assert (view(document).phase, view(document).ready) == (TaskPhase.RUNNING, False)
+
+
 def test_a_task_runs_before_it_is_ready() -> None:
     seen = view(
         pod(

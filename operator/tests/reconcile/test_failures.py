@@ -357,6 +357,34 @@ class TestTheEndOfAJobThatSucceeded:
         assert any(isinstance(one, StopTask) for one in world.done)
 
 
+class TestASidecarOfATaskThatEnded:
+    """A kubelet ends it by itself, and then the pod stays, with its logs."""
+
+    def stopped(self, world: World) -> set[str]:
+        return {str(one.task) for one in world.done if isinstance(one, StopTask)}
+
+    @pytest.mark.parametrize("fate", ["succeed", "fail"])
+    def test_has_the_time_to_end_when_the_job_is_over(self, fate: str) -> None:
+        world = World(make_job(workers=1, run={"backoffLimit": 0}), pods=True).settle()
+        getattr(world, fate)("worker-0").change("worker-0", lingers=True).settle()
+        assert self.stopped(world) == {"ps-0"}
+        world.change("worker-0", lingers=False).wait(60).settle()
+        assert self.stopped(world) == {"ps-0"}
+
+    def test_is_waited_for_no_longer_than_that(self) -> None:
+        world = World(make_job(workers=1), pods=True).settle()
+        world.succeed("worker-0").change("worker-0", lingers=True).settle()
+        assert world.again_at == world.now + timedelta(seconds=5)
+        world.wait_for_retry()
+        assert self.stopped(world) == {"ps-0", "worker-0"}
+
+    def test_is_not_waited_for_on_a_lost_node(self) -> None:
+        world = World(make_job(workers=2), pods=True).settle()
+        world.lose_node("worker-1").change("worker-1", lingers=True)
+        world.succeed("worker-0").tick()
+        assert "worker-1" in self.stopped(world)
+
+
 class TestALostNode:
     def test_its_pods_are_given_up_at_once_and_come_back_elsewhere(self) -> None:
         world = running()

@@ -31,6 +31,9 @@ COLLECTED = "DeletionByPodGC"
 """Why a pod was the target whose node was removed or is out of service: its task may still run
 there, unseen."""
 
+CONTAINERS_NOT_READY = "ContainersNotReady"
+"""Why a pod is not ready, in its kubelet's words, if it is for its containers."""
+
 _ROUTINE = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Reasons for waiting that every pod goes through; they would only make the status flicker."""
 _ENDS = (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
@@ -190,7 +193,7 @@ def _of_init_container(pod: Manifest) -> _Fate | None:
 
 
 def _lost(node: str) -> _Fate:
-    message = f"its node {node} is gone or has not been ready for too long"
+    message = f"its node {node} is gone, out of service, or has not been ready for too long"
     return _Fate(TaskPhase.FAILED, reason=failure.NODE_LOST, message=message)
 
 
@@ -201,12 +204,25 @@ def _alive(pod: Manifest, trainer: str) -> _Fate:
     if told is not None or (not known and pod["status"].get("phase") in ("Running", "Unknown")):
         started = fields.time((told or {}).get("startedAt"))
         # What has ended and is not final yet counts as it did: it will be told in a moment.
-        ready = fields.holds(pod, "Ready") or "terminated" in state
+        ready = _is_ready(pod, trainer) or "terminated" in state
         return _Fate(TaskPhase.RUNNING, ready=ready, started_at=started)
     for reason, message in _waits(pod, trainer):
         if reason not in _ROUTINE:
             return _Fate(TaskPhase.PENDING, reason=reason, message=message)
     return _Fate(TaskPhase.PENDING)
+
+
+def _is_ready(pod: Manifest, trainer: str) -> bool:
+    """Say whether the pod is ready, or would be but for containers beside the trainer that are
+    done: with one of these it never is again."""
+    if fields.holds(pod, "Ready"):
+        return True
+    if fields.condition(pod, "Ready").get("reason") != CONTAINERS_NOT_READY:
+        return False
+    status = pod["status"]
+    all_of_it = [*(status.get("initContainerStatuses") or ()), *status["containerStatuses"]]
+    done = (one.get("ready") or "terminated" in (one.get("state") or {}) for one in all_of_it)
+    return bool(fields.container(pod, trainer).get("ready")) and all(done)
 
 
 def _waits(pod: Manifest, trainer: str) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from capstan_operator.api.names import ReplicaType, TaskName
+from capstan_operator.api.names import ReplicaType, TaskName, Uid
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.api.template import DEFAULT_TERMINATION_GRACE_SECONDS
@@ -28,8 +28,8 @@ NODE_IS_LOST = "its node is lost"
 JOB_IS_OVER = "the job is over"
 
 ENDING = timedelta(seconds=5)
-"""After a job has succeeded: kubelets tell of an end up to two seconds later, and a pod that is
-stopped takes its logs with it."""
+"""After the end of a job: kubelets tell of an end up to two seconds later, and end sidecars then. A
+pod that is stopped takes its logs with it."""
 
 SHORTEST_GRACE = 1
 """Seconds that whoever can end by itself is given: none at all would mean not to wait for its end,
@@ -81,25 +81,24 @@ def onward(
 def homeward(job: TrainingJob, status: Status, there: Views, now: datetime) -> Moves:
     """Stop whatever still runs of a job that is over. What has ended stays, with its logs.
 
-    Workers that end by themselves do so together: those of a job that has succeeded are given the
-    time to, and parameter servers stay for them.
+    What may yet end by itself is given the time to: sidecars of a task that has ended, and all
+    workers of a job that has succeeded, who do so together, and parameter servers stay for them.
     """
     every = [one for views in there.values() for one in views]
-    given_up = tuple(_given_up(every))
     living = [one for one in every if not one.has_ended or one.lingers]
-    if (until := _may_end_until(status, living, now)) is not None:
-        return Moves(status.tasks, given_up, until)
-    return Moves(status.tasks, (*given_up, *_stops(job, living, JOB_IS_OVER)), None)
+    until = None if status.completion_time is None else status.completion_time + ENDING
+    spared = _may_end(status, living) if until and until - ENDING <= now < until else frozenset()
+    stops = _stops(job, (one for one in living if one.uid not in spared), JOB_IS_OVER)
+    return Moves(status.tasks, (*_given_up(every), *stops), until if spared else None)
 
 
-def _may_end_until(status: Status, living: Iterable[TaskView], now: datetime) -> datetime | None:
-    """Return until when tasks may still end by themselves; None: nobody needs that."""
-    since = status.completion_time
-    if status.phase is not Phase.SUCCEEDED or since is None or not since <= now < since + ENDING:
-        return None
-    # The log of a process is a file, and stays.
-    pods = (one for one in living if one.pod and not (one.has_ended or one.deleting))
-    return since + ENDING if any(one.name.type is not ReplicaType.PS for one in pods) else None
+def _may_end(status: Status, living: list[TaskView]) -> frozenset[Uid]:
+    """Return who may end by itself soon after the job. The log of a process is a file: it stays."""
+    pods = [one for one in living if one.pod and not one.is_going]
+    working = (one.name.type is not ReplicaType.PS and not one.has_ended for one in pods)
+    if status.phase is Phase.SUCCEEDED and any(working):
+        return frozenset(one.uid for one in living)
+    return frozenset(one.uid for one in pods if one.lingers and not failure.on_lost_node(one))
 
 
 def _is_due(row: TaskStatus, now: datetime) -> bool:
