@@ -362,7 +362,7 @@ BEGINS = "a TrainingJob begins with `apiVersion:` and `kind:`"
         ("hello", f"is no mapping; {BEGINS}"),
         (
             "a: 1\n---\nb: 1",
-            "is no YAML that can be read on line 2, column 1: expected a single document",
+            "has another document on line 2; a job has a file of its own",
         ),
         (
             "a:\n  - [b\n",

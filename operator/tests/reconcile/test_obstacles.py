@@ -233,6 +233,12 @@ class TestWhatAPodWaitsFor:
         assert world.row("worker-1").waiting == ""
         assert texts(world)["reason"] == ""
 
+    def test_is_cut_where_it_can_be_seen(self) -> None:
+        world = new()
+        world.tick()
+        self.pending(world, "worker-1", "ErrImagePull", "no such host " * 40)
+        assert world.settle().row("worker-1").waiting.endswith("…")
+
     @pytest.mark.parametrize("then", ["fail", "delete", "vanish", "over"])
     def test_is_forgotten_when_it_waits_no_longer(self, then: str) -> None:
         world = new()

@@ -24,6 +24,8 @@ def read(text: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
             raise _no_mapping(node)
         faults = tuple(_Walk().faults(node, ""))
         return loader.construct_document(node), faults
+    except yaml.composer.ComposerError as error:
+        raise Invalid((Fault("", _several(error) or _syntax(error)),)) from error
     except yaml.MarkedYAMLError as error:
         raise Invalid((Fault("", _syntax(error)),)) from error
     except yaml.YAMLError as error:
@@ -78,6 +80,14 @@ def _line(node: yaml.Node) -> int:
 def _no_mapping(node: yaml.Node | None) -> Invalid:
     what = "is empty" if node is None else "is no mapping"
     return Invalid((Fault("", f"{what}; a TrainingJob begins with `apiVersion:` and `kind:`"),))
+
+
+def _several(error: yaml.composer.ComposerError) -> str:
+    """Say that there is another document, if that is what is wrong."""
+    if error.problem != "but found another document" or error.problem_mark is None:
+        return ""
+    line = error.problem_mark.line + 1
+    return f"has another document on line {line}; a job has a file of its own"
 
 
 def _syntax(error: yaml.MarkedYAMLError) -> str:

@@ -192,7 +192,7 @@ def _recognise(row: TaskStatus, view: TaskView) -> TaskStatus:
 def _waiting(view: TaskView) -> str:
     """Say in one line what a life that does not run yet waits for."""
     said = " ".join(words.plain(view.message.replace("\n", " ")).split())
-    return ": ".join(filter(None, (view.reason, said)))[:MAX_WAITING]
+    return words.shortened(": ".join(filter(None, (view.reason, said))), MAX_WAITING)
 
 
 def _still_there(view: TaskView) -> str:

@@ -162,6 +162,16 @@ def test_what_was_refused_has_never_run_whatever_else_is_said(reason: str) -> No
     assert (judged.kind, judged.reason) == (FailureClass.CREATE_FAILED, reason)
 
 
+def test_all_that_pod_security_says_of_a_refused_pod_is_told() -> None:
+    said = 'violates PodSecurity "restricted:latest": ' + ", ".join(
+        f'field{number} != false (container "trainer" must set it)' for number in range(9)
+    )
+    refused = failure.judge(view("ps-0", FAILED, reason="CreateFailed", message=said), may_end=True)
+    assert str(refused).endswith(said)
+    failed = failure.judge(view("ps-0", FAILED, exit_code=1, message=said), may_end=True)
+    assert str(failed).endswith("…")
+
+
 def test_only_an_end_that_nobody_saw_leaves_a_task_on_a_lost_node() -> None:
     assert failure.on_lost_node(view("ps-0", FAILED, reason="NodeLost"))
     assert not failure.on_lost_node(view("ps-0", reason="NodeLost"))

@@ -58,6 +58,9 @@ SIGNALS = {
 }
 LAST_WORDS = 200
 """Characters of the last line of a log that fit a line with more to say. A guess."""
+MAX_REFUSAL = 800
+"""Characters of why a pod was refused: Pod Security names each field that is wrong, and what it
+should say, in some six hundred. An event takes 1024 bytes."""
 
 
 class FailureClass(enum.Enum):
@@ -83,7 +86,9 @@ class Failure:
 
     def __str__(self) -> str:
         """Return one line that says why: task, attempt, node, exit code or reason, last words."""
-        said = last_words(self.message)
+        refused = self.kind is FailureClass.CREATE_FAILED
+        most = MAX_REFUSAL if refused else LAST_WORDS
+        said = words.shortened(words.last_said(self.message), most)
         where = f" on {self.node}" if self.node else ""
         head = f"{self.task} attempt {self.attempt}{where}: {self._how()}"
         return f"{head}: {said}" if said else head
