@@ -9,6 +9,7 @@ Ends when its standard input does, so that it never outlives who measures.
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
 import ssl
@@ -31,6 +32,8 @@ from capstan_operator.reconcile.actions import Announce, NewsType
 
 Json = dict[str, Any]
 
+FOREVER = aiohttp.ClientTimeout(total=None)
+
 
 class Bound:
     """Starts jobs and replaces failed pods, without a thought."""
@@ -46,11 +49,15 @@ class Bound:
 
     async def follow(self, path: str, version: str) -> None:
         """Take what happened to the objects of a collection after this version of it."""
-        async for event in self._events(path, version):
-            if event["object"]["kind"] == names.KIND:
-                self._job(event)
-            else:
-                self._pod(event)
+        while True:
+            # A server hangs up on who reads too slowly.
+            with contextlib.suppress(aiohttp.ClientPayloadError):
+                async for event in self._events(path, version):
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["object"]["kind"] == names.KIND:
+                        self._job(event)
+                    else:
+                        self._pod(event)
 
     def _job(self, event: Json) -> None:
         manifest = event["object"]
@@ -131,8 +138,8 @@ class Bound:
         headers = {"Authorization": f"{there.scheme} {there.token}"}
         asked = {"watch": "true", "resourceVersion": version}
         async with (
-            aiohttp.ClientSession(headers=headers, read_bufsize=1 << 20) as http,
-            http.get(there.server + path, params=asked, ssl=trusted, timeout=None) as answer,
+            aiohttp.ClientSession(headers=headers, read_bufsize=1 << 20, timeout=FOREVER) as http,
+            http.get(there.server + path, params=asked, ssl=trusted) as answer,
         ):
             async for line in answer.content:
                 yield json.loads(line)
