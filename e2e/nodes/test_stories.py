@@ -161,6 +161,21 @@ def test_the_example_trains_to_its_end(story: Story) -> None:
     story.until(lambda: story.row("ps-0")["state"] == "Stopped", "the ps has stopped")
 
 
+def test_a_sidecar_ends_with_its_task_and_the_pod_stays_with_its_log(story: Story) -> None:
+    job = example()
+    sidecar = {
+        "name": "sidecar",
+        "image": container(job, "worker")["image"],
+        "restartPolicy": "Always",
+        "command": ["sh", "-c", "trap 'exit 0' TERM; sleep infinity & wait"],
+    }
+    job["spec"]["replicaSpecs"]["worker"]["template"]["spec"]["initContainers"] = [sidecar]
+    story.submit(job)
+    story.until_succeeded()
+    story.until(lambda: story.pod("worker-0")["status"]["phase"] == "Succeeded", "the pod's end")
+    assert "deletionTimestamp" not in story.pod("worker-0")["metadata"]
+
+
 @dataclasses.dataclass(frozen=True)
 class Fault:
     """What happens to a task, and what its row then says of it."""
