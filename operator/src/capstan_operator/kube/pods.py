@@ -143,9 +143,17 @@ def _ended(pod: Manifest, trainer: str) -> _Fate | None:
 
 def _goes_on(pod: Manifest) -> bool:
     """Say whether any sidecar has not ended: then the pod runs on without its trainer."""
+    return not all(map(_is_done, _all_of_it(pod)))
+
+
+def _all_of_it(pod: Manifest) -> list[Manifest]:
+    """Return the statuses of all containers, sidecars and those that came before included."""
     status = pod["status"]
-    all_of_it = [*(status.get("initContainerStatuses") or ()), *status["containerStatuses"]]
-    return any("terminated" not in (one.get("state") or {}) for one in all_of_it)
+    return [*(status.get("initContainerStatuses") or ()), *status["containerStatuses"]]
+
+
+def _is_done(container: Manifest) -> bool:
+    return "terminated" in (container.get("state") or {})
 
 
 def _of_trainer(status: Manifest, end: Manifest) -> _Fate:
@@ -219,10 +227,8 @@ def _is_ready(pod: Manifest, trainer: str) -> bool:
         return True
     if fields.condition(pod, "Ready").get("reason") != CONTAINERS_NOT_READY:
         return False
-    status = pod["status"]
-    all_of_it = [*(status.get("initContainerStatuses") or ()), *status["containerStatuses"]]
-    done = (one.get("ready") or "terminated" in (one.get("state") or {}) for one in all_of_it)
-    return bool(fields.container(pod, trainer).get("ready")) and all(done)
+    hindered = any(not (one.get("ready") or _is_done(one)) for one in _all_of_it(pod))
+    return bool(fields.container(pod, trainer).get("ready")) and not hindered
 
 
 def _waits(pod: Manifest, trainer: str) -> Iterator[tuple[str, str]]:
