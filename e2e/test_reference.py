@@ -81,14 +81,8 @@ def test_every_variable_that_a_task_gets_is_documented() -> None:
         "spec: {replicaSpecs: {worker: {template: {spec: {containers: [{name: trainer, "
         "image: any, command: [python]}]}}}}}\n"
     )
-    given = cluster.environment(
-        job,
-        names.TaskName(names.ReplicaType.WORKER, 0),
-        attempt=1,
-        epoch=1,
-        address=lambda _: "127.0.0.1:1",
-        checkpoint_dir="/any",
-    )
+    environment = cluster.environment(job, lambda _: "127.0.0.1:1", "/any")
+    given = environment.of(names.TaskName(names.ReplicaType.WORKER, 0), attempt=1, epoch=1)
     documented = first_column(section("environment.md", "# The environment of a task"))
     # The progress file is local mode's to add: it is a path on this machine.
     assert documented == {*given, "CAPSTAN_PROGRESS_FILE"}

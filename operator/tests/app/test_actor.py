@@ -191,7 +191,7 @@ def test_a_pod_with_the_labels_of_another_task_is_in_the_way(tmp_path: Path) -> 
     """Taken for this task it would be found again in every pass, and never seen."""
     job = make_job(workers=2)
     first, second = job.tasks()
-    there = pods.pod(job, second, attempt=1, epoch=1)
+    there = pods.pod(job, second, pods.environment(job), attempt=1, epoch=1)
     there["metadata"] |= {"uid": "u", "name": "digits-worker-0", "resourceVersion": "7"}
     there["status"] = {"phase": "Running"}
 

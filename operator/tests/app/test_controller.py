@@ -276,7 +276,7 @@ def test_a_pod_of_a_deleted_job_of_the_same_name_is_waited_for(tmp_path: Path) -
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             old = parse.admitted(make_job(uid="job-0"))
-            manifest = pods.pod(old, old.tasks()[0], attempt=3, epoch=2)
+            manifest = pods.pod(old, old.tasks()[0], pods.environment(old), attempt=3, epoch=2)
             manifest["metadata"] |= {
                 "uid": "old",
                 "resourceVersion": "3",

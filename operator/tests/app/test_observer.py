@@ -26,7 +26,7 @@ NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
 def make_pod(status: Json, node: str = "", job_uid: str = "job-1") -> Json:
     """The pod of worker-0 of a job of this name."""
     job = parse.admitted(make_job(uid=job_uid))
-    manifest = pods.pod(job, job.tasks()[0], attempt=4, epoch=2)
+    manifest = pods.pod(job, job.tasks()[0], pods.environment(job), attempt=4, epoch=2)
     metadata = {"uid": "pod-1", "resourceVersion": "3", "namespace": KEY.namespace}
     manifest["metadata"] |= metadata
     manifest["spec"] |= {"nodeName": node} if node else {}

@@ -43,8 +43,9 @@ def test_how_long_it_gets_is_known_without_making_it(
     hypothesis.assume(chief or workers)
     where = {"cluster": {"domain": domain, **({"port": port} if port else {})}}
     job = make_job(chief=chief, ps=ps, workers=workers, evaluator=evaluator, **where)
-    told = [len(cluster.tf_config(job, one, pod.address(job)).encode()) for one in job.tasks()]
-    assert addresses.longest(job) == max(told)
+    told = pod.environment(job)
+    sizes = [len(told.tf_config(one).encode()) for one in job.tasks()]
+    assert addresses.longest(job) == max(sizes)
 
 
 def test_types_without_tasks_are_left_out() -> None:
@@ -57,7 +58,7 @@ def test_types_without_tasks_are_left_out() -> None:
 
 
 def test_tf_config_is_what_tensorflow_reads() -> None:
-    text = cluster.tf_config(make_job(workers=2), task("worker-1"), address)
+    text = cluster.environment(make_job(workers=2), address).tf_config(task("worker-1"))
     assert "\n" not in text
     assert json.loads(text) == {
         "cluster": {
@@ -74,21 +75,35 @@ def test_tf_config_is_what_tensorflow_reads() -> None:
 
 def test_the_evaluator_is_told_of_a_cluster_that_it_is_not_part_of() -> None:
     job = make_job(workers=1, evaluator=1)
-    told = json.loads(cluster.tf_config(job, task("evaluator-0"), address))
+    told = json.loads(cluster.environment(job, address).tf_config(task("evaluator-0")))
     assert told["task"] == {"type": "evaluator", "index": 0}
     assert "evaluator" not in told["cluster"]
 
 
+def test_each_address_is_looked_up_once_for_all_tasks() -> None:
+    job = make_job(ps=2, workers=11, evaluator=1)
+    looked_up: list[TaskName] = []
+
+    def counted(name: TaskName) -> str:
+        looked_up.append(name)
+        return address(name)
+
+    environment = cluster.environment(job, counted)
+    for name in job.tasks():
+        environment.of(name, attempt=1, epoch=1)
+    assert looked_up == list(cluster.members(job))
+
+
 def test_every_task_is_told_even_the_only_one() -> None:
     job = make_job(ps=0, workers=1)
-    told = cluster.environment(job, task("worker-0"), attempt=3, epoch=2, address=address)
+    environment = cluster.environment(job, address)
+    told = environment.of(task("worker-0"), attempt=3, epoch=2)
     assert set(told) == {"TF_CONFIG", "CAPSTAN_ATTEMPT", "CAPSTAN_EPOCH"}
     assert (told["CAPSTAN_ATTEMPT"], told["CAPSTAN_EPOCH"]) == ("3", "2")
-    assert told["TF_CONFIG"] == cluster.tf_config(job, task("worker-0"), address)
+    assert told["TF_CONFIG"] == environment.tf_config(task("worker-0"))
 
 
 def test_a_folder_for_checkpoints_is_told_when_there_is_one() -> None:
-    told = cluster.environment(
-        make_job(), task("ps-0"), attempt=1, epoch=1, address=address, checkpoint_dir="/c"
-    )
+    environment = cluster.environment(make_job(), address, "/c")
+    told = environment.of(task("ps-0"), attempt=1, epoch=1)
     assert told["CAPSTAN_CHECKPOINT_DIR"] == "/c"

@@ -35,9 +35,13 @@ def test_every_container_is_told_exactly_what_the_document_says(
     job: TrainingJob, name: str
 ) -> None:
     said = TASKS[name]
-    made = pod.pod(job, TaskName.parse(name), attempt=said["attempt"], epoch=DOCUMENT["epoch"])[
-        "spec"
-    ]
+    made = pod.pod(
+        job,
+        TaskName.parse(name),
+        pod.environment(job),
+        attempt=said["attempt"],
+        epoch=DOCUMENT["epoch"],
+    )["spec"]
     told = [{"name": key, "value": value} for key, value in said["environment"].items()]
     for container in (*made["initContainers"], *made["containers"]):
         assert container["env"] == told

@@ -13,7 +13,7 @@ from reconcile.world import make_job, task
 from capstan_operator.api import names, parse
 from capstan_operator.api.names import MAX_NAME, ReplicaType, Uid
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.manifests import cluster, pod
+from capstan_operator.manifests import pod
 
 CONTRACT = {"TF_CONFIG", "CAPSTAN_EPOCH", "CAPSTAN_ATTEMPT", "CAPSTAN_CHECKPOINT_DIR"}
 CHECKPOINT = {"path": "/checkpoints", "existingClaim": "models"}
@@ -37,7 +37,7 @@ def template(**spec: Any) -> dict[str, Any]:
 
 
 def worker(job: TrainingJob, *, attempt: int = 3, epoch: int = 2) -> dict[str, Any]:
-    return pod.pod(job, task("worker-1"), attempt=attempt, epoch=epoch)
+    return pod.pod(job, task("worker-1"), pod.environment(job), attempt=attempt, epoch=epoch)
 
 
 def env(container: dict[str, Any]) -> dict[str, str]:
@@ -46,9 +46,7 @@ def env(container: dict[str, Any]) -> dict[str, str]:
 
 def test_a_pod_of_a_plain_template_is_the_template_and_the_contract() -> None:
     job = job_of(template())
-    variables = cluster.environment(
-        job, task("worker-1"), attempt=3, epoch=2, address=pod.address(job)
-    )
+    variables = pod.environment(job).of(task("worker-1"), attempt=3, epoch=2)
     assert worker(job) == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -218,7 +216,8 @@ def test_how_last_words_are_kept_may_be_said_by_the_template() -> None:
 @pytest.mark.parametrize("kind", ["chief", "ps", "worker", "evaluator"])
 def test_no_accelerator_is_requested_that_the_template_does_not_request(kind: str) -> None:
     job = make_job(chief=1, ps=1, workers=1, evaluator=1)
-    container = pod.pod(job, task(f"{kind}-0"), attempt=1, epoch=1)["spec"]["containers"][0]
+    made = pod.pod(job, task(f"{kind}-0"), pod.environment(job), attempt=1, epoch=1)
+    container = made["spec"]["containers"][0]
     assert "resources" not in container
     resources = {"limits": {"nvidia.com/gpu": 1}}
     asked = job_of(template(containers=[{"name": "trainer", "resources": resources}]))
@@ -228,7 +227,7 @@ def test_no_accelerator_is_requested_that_the_template_does_not_request(kind: st
 def test_a_probe_is_a_pod_under_no_name_of_a_task() -> None:
     job = job_of(template(), checkpoint=CHECKPOINT)
     probe = pod.probe(job, ReplicaType.WORKER)
-    real = pod.pod(job, task("worker-0"), attempt=1, epoch=1)
+    real = pod.pod(job, task("worker-0"), pod.environment(job), attempt=1, epoch=1)
     assert probe["metadata"].pop("generateName") == "digits-worker-"
     assert real["metadata"].pop("name") == "digits-worker-0"
     assert probe == real
@@ -327,7 +326,8 @@ def test_names_and_label_values_are_valid_whatever_the_length(
     name = "d" * length
     hypothesis.assume(len(f"{name}-worker-{index}") <= MAX_NAME)
     job = job_of(template(), name=name, replicas=index + 1)
-    made = pod.pod(job, task(f"worker-{index}"), attempt=attempt, epoch=epoch)
+    worker_task = task(f"worker-{index}")
+    made = pod.pod(job, worker_task, pod.environment(job), attempt=attempt, epoch=epoch)
     assert len(made["metadata"]["name"]) <= MAX_NAME
     assert re.fullmatch(names.DNS_LABEL, made["metadata"]["name"])
     for value in made["metadata"]["labels"].values():

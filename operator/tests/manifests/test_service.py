@@ -30,7 +30,7 @@ def test_its_name_and_port_are_those_in_the_addresses_of_the_tasks() -> None:
 def test_it_selects_the_pods_of_its_job_and_goes_with_the_job_as_they_do() -> None:
     job = make_job()
     made = service(job)
-    a_pod = pod.pod(job, task("ps-0"), attempt=1, epoch=1)
+    a_pod = pod.pod(job, task("ps-0"), pod.environment(job), attempt=1, epoch=1)
     assert made["spec"]["selector"].items() <= a_pod["metadata"]["labels"].items()
     assert made["metadata"]["labels"].items() <= a_pod["metadata"]["labels"].items()
     (owner,) = made["metadata"]["ownerReferences"]

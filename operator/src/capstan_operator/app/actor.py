@@ -27,6 +27,7 @@ from capstan_operator.kube.errors import (
 )
 from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import pod as pods
+from capstan_operator.manifests.cluster import Environment
 from capstan_operator.reconcile.actions import Action, StartTask, StopTask
 from capstan_operator.reconcile.observe import NAME_CONFLICT, Obstacle
 from capstan_operator.reconcile.policies import failure
@@ -74,9 +75,10 @@ class Actor:
     ) -> list[bool]:
         again: list[bool] = []
         batch = 1
+        told = pods.environment(job)
         while starts:
             now, starts = starts[:batch], starts[batch:]
-            found = await _all([self._start(key, job, start) for start in now])
+            found = await _all([self._start(key, job, told, start) for start in now])
             again += found
             if any(found):
                 self._refuse_alike(key, job.metadata.uid, now, starts)
@@ -84,9 +86,9 @@ class Actor:
             batch = min(2 * batch, MOST_AT_ONCE)
         return again
 
-    async def _start(self, key: Key, job: TrainingJob, start: StartTask) -> bool:
+    async def _start(self, key: Key, job: TrainingJob, told: Environment, start: StartTask) -> bool:
         """Create a pod; return whether another pass must follow: it was there, or was refused."""
-        manifest = pods.pod(job, start.task, attempt=start.attempt, epoch=start.epoch)
+        manifest = pods.pod(job, start.task, told, attempt=start.attempt, epoch=start.epoch)
         where = paths.pods(key.namespace)
         try:
             # Strict: a template may be here that nobody could probe, for a quota stood before it.

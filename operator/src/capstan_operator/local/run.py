@@ -80,7 +80,7 @@ class LocalRun:
         self._job = job
         self._directory = directory
         self._folder = state
-        self._addresses = addresses
+        self._environment = cluster.environment(job, addresses.__getitem__, str(state.checkpoints))
         self._status = Status()
         self._tasks = Tasks(state, self._command, _now)
 
@@ -186,14 +186,7 @@ class LocalRun:
 
     def _command(self, action: StartTask) -> Command:
         template = self._job.replica(action.task.type).template
-        given = cluster.environment(
-            self._job,
-            action.task,
-            attempt=action.attempt,
-            epoch=action.epoch,
-            address=lambda task: self._addresses[task],
-            checkpoint_dir=str(self._folder.checkpoints),
-        )
+        given = self._environment.of(action.task, attempt=action.attempt, epoch=action.epoch)
         given["CAPSTAN_PROGRESS_FILE"] = str(self._folder.progress(str(action.task)))
         rendered = command.render(template.trainer, given, self._directory)
         return dataclasses.replace(rendered, grace_seconds=command.grace_seconds(template))

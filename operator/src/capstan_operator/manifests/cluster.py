@@ -6,12 +6,13 @@ understands it too. Always given, also in a job of one task.
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from capstan_operator.api.names import DEFAULT_PORT, ReplicaType, TaskName
 from capstan_operator.api.spec import TrainingJob
 
 Address = Callable[[TaskName], str]
-"""`host:port` under which a task is reached by the others, the same over all its restarts."""
+"""Returns the `host:port` of a task, which stays the same over all its restarts."""
 
 
 def port(job: TrainingJob) -> int:
@@ -20,44 +21,52 @@ def port(job: TrainingJob) -> int:
 
 
 def members(job: TrainingJob) -> tuple[TaskName, ...]:
-    """The tasks that need an address: all but the evaluator, which only reads checkpoints."""
+    """Return the tasks that need an address: all but the evaluator, which reads checkpoints."""
     return tuple(task for task in job.tasks() if task.type is not ReplicaType.EVALUATOR)
 
 
 def cluster_spec(job: TrainingJob, address: Address) -> dict[str, list[str]]:
-    """Addresses by job name, in the order of the task indices. Types without tasks are left out."""
+    """Return the addresses by replica type, in the order of the task indices.
+
+    Types without tasks are left out.
+    """
     spec: dict[str, list[str]] = {}
     for task in members(job):
         spec.setdefault(task.type.value, []).append(address(task))
     return spec
 
 
-def tf_config(job: TrainingJob, task: TaskName, address: Address) -> str:
-    """Return the value of `TF_CONFIG` for a task: one line of JSON."""
-    return json.dumps(
-        {
-            "cluster": cluster_spec(job, address),
-            "task": {"type": task.type.value, "index": task.index},
-            "environment": "cloud",
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The variables that every container of a job's tasks gets besides its template's own.
+
+    Make one per job and pass with `environment`: `cluster` is the same for all tasks, and to
+    serialise it again for each of N tasks would take N times as long.
+    """
+
+    cluster: str
+    """The `cluster` of `TF_CONFIG`, as JSON."""
+    checkpoint_dir: str | None
+
+    def of(self, task: TaskName, *, attempt: int, epoch: int) -> dict[str, str]:
+        """Return the variables of one attempt of a task, by name."""
+        variables = {
+            "TF_CONFIG": self.tf_config(task),
+            "CAPSTAN_EPOCH": str(epoch),
+            "CAPSTAN_ATTEMPT": str(attempt),
         }
-    )
+        if self.checkpoint_dir is not None:
+            variables["CAPSTAN_CHECKPOINT_DIR"] = self.checkpoint_dir
+        return variables
+
+    def tf_config(self, task: TaskName) -> str:
+        """Return the value of `TF_CONFIG` for a task: one line of JSON."""
+        told = json.dumps({"type": task.type.value, "index": task.index})
+        return f'{{"cluster": {self.cluster}, "task": {told}, "environment": "cloud"}}'
 
 
 def environment(
-    job: TrainingJob,
-    task: TaskName,
-    *,
-    attempt: int,
-    epoch: int,
-    address: Address,
-    checkpoint_dir: str | None = None,
-) -> dict[str, str]:
-    """Return the variables that every container of a task gets besides its template's own."""
-    variables = {
-        "TF_CONFIG": tf_config(job, task, address),
-        "CAPSTAN_EPOCH": str(epoch),
-        "CAPSTAN_ATTEMPT": str(attempt),
-    }
-    if checkpoint_dir is not None:
-        variables["CAPSTAN_CHECKPOINT_DIR"] = checkpoint_dir
-    return variables
+    job: TrainingJob, address: Address, checkpoint_dir: str | None = None
+) -> Environment:
+    """Return what the tasks of a job are told; `address` is called once for each member."""
+    return Environment(json.dumps(cluster_spec(job, address)), checkpoint_dir)

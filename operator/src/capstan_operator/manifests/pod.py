@@ -13,7 +13,7 @@ from typing import Any
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import Checkpoint, TrainingJob
 from capstan_operator.manifests import cluster, labels
-from capstan_operator.manifests.cluster import Address
+from capstan_operator.manifests.cluster import Address, Environment
 
 CHECKPOINT_VOLUME = "capstan-checkpoints"
 
@@ -56,22 +56,30 @@ def address(job: TrainingJob) -> Address:
     return of
 
 
-def pod(job: TrainingJob, task: TaskName, *, attempt: int, epoch: int) -> dict[str, Any]:
-    """Return the manifest of the pod of one attempt of a task."""
+def environment(job: TrainingJob) -> Environment:
+    """Return what the pods of a job tell their tasks: make it once for all pods of a pass."""
+    checkpoint = job.spec.checkpoint
+    return cluster.environment(job, address(job), None if checkpoint is None else checkpoint.path)
+
+
+def pod(
+    job: TrainingJob, task: TaskName, told: Environment, *, attempt: int, epoch: int
+) -> dict[str, Any]:
+    """Return the manifest of the pod of one attempt of a task; `told` is `environment(job)`."""
     template = job.replica(task.type).template.manifest()
-    told = _environment(job, task, attempt=attempt, epoch=epoch)
+    variables = _variables(told.of(task, attempt=attempt, epoch=epoch))
     return {
         **template,
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": _metadata(job, task, template, labels.of_task(job, task, attempt, epoch)),
-        "spec": _spec(job, task, template["spec"], told),
+        "spec": _spec(job, task, template["spec"], variables),
     }
 
 
 def probe(job: TrainingJob, kind: ReplicaType) -> dict[str, Any]:
     """Return a pod for a dry run: as the tasks of this type get it, but under no task's name."""
-    manifest = pod(job, TaskName(kind, 0), attempt=1, epoch=1)
+    manifest = pod(job, TaskName(kind, 0), environment(job), attempt=1, epoch=1)
     del manifest["metadata"]["name"]
     manifest["metadata"]["generateName"] = f"{job.metadata.name}-{kind}-"
     return manifest
@@ -92,7 +100,7 @@ def _metadata(
 
 
 def _spec(
-    job: TrainingJob, task: TaskName, given: Mapping[str, Any], told: list[dict[str, str]]
+    job: TrainingJob, task: TaskName, given: Mapping[str, Any], variables: list[dict[str, str]]
 ) -> dict[str, Any]:
     checkpoint = job.spec.checkpoint
     spec = {
@@ -105,7 +113,7 @@ def _spec(
     spec.pop("setHostnameAsFQDN", None)
     for kind in ("initContainers", "containers"):
         if given.get(kind):
-            spec[kind] = [_container(one, told, checkpoint) for one in given[kind]]
+            spec[kind] = [_container(one, variables, checkpoint) for one in given[kind]]
     if checkpoint is not None:
         claim = {"claimName": checkpoint.existing_claim}
         volume = {"name": CHECKPOINT_VOLUME, "persistentVolumeClaim": claim}
@@ -114,15 +122,15 @@ def _spec(
 
 
 def _container(
-    given: Mapping[str, Any], told: list[dict[str, str]], checkpoint: Checkpoint | None
+    given: Mapping[str, Any], variables: list[dict[str, str]], checkpoint: Checkpoint | None
 ) -> dict[str, Any]:
-    names = {variable["name"] for variable in told}
+    names = {variable["name"] for variable in variables}
     own = [variable for variable in given.get("env") or [] if variable.get("name") not in names]
     # The contract comes first: Kubernetes lets a variable refer to those before it.
     container = {
         "terminationMessagePolicy": "FallbackToLogsOnError",
         **given,
-        "env": [*told, *own],
+        "env": [*variables, *own],
     }
     if checkpoint is not None:
         mount = {"name": CHECKPOINT_VOLUME, "mountPath": checkpoint.path}
@@ -130,17 +138,6 @@ def _container(
     return container
 
 
-def _environment(
-    job: TrainingJob, task: TaskName, *, attempt: int, epoch: int
-) -> list[dict[str, str]]:
-    checkpoint = job.spec.checkpoint
-    variables = cluster.environment(
-        job,
-        task,
-        attempt=attempt,
-        epoch=epoch,
-        address=address(job),
-        checkpoint_dir=None if checkpoint is None else checkpoint.path,
-    )
-    # Kubernetes expands $(NAME) in values, and reads $$ as a dollar that is meant.
-    return [{"name": name, "value": value.replace("$", "$$")} for name, value in variables.items()]
+def _variables(told: Mapping[str, str]) -> list[dict[str, str]]:
+    # Kubernetes expands $(NAME) in values, and reads $$ as a literal dollar sign.
+    return [{"name": name, "value": value.replace("$", "$$")} for name, value in told.items()]
