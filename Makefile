@@ -11,8 +11,10 @@ BIN    := $(CURDIR)/$(VENV)/bin
 PY     := $(BIN)/python
 PIP    := $(PY) -m pip --disable-pip-version-check install --progress-bar on
 HALVES := runtime operator
-# Where pytest is run: each half and the repository's own tests, each with its own configuration.
-SUITES := $(HALVES) e2e
+# Which suites `make test` and `make soak` run; nothing means all.
+SUITES ?=
+# What orders the tests and draws the examples; nothing means a new one, which the run prints.
+SEED   ?=
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 # Old versions of make cannot keep the output of jobs apart; they mix it.
 IN_BLOCKS := $(if $(filter output-sync,$(.FEATURES)),--output-sync=recurse)
@@ -55,24 +57,23 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports --no-logo
 
-.PHONY: unit $(SUITES:%=unit-%)
-unit: $(SUITES:%=unit-%)
+# Each half and the repository's own tests, each with its own configuration of pytest.
+UNITS := $(HALVES:%=unit-%) unit-e2e
+.PHONY: unit $(UNITS)
+unit: $(UNITS)
 
-$(SUITES:%=unit-%): unit-%: $(VENV)/.dev
+$(UNITS): unit-%: $(VENV)/.dev
 	@echo "unit tests: $*"
 	@cd $* && $(PY) -m pytest -q -m "not e2e" $(if $(filter $*,$(HALVES)),--hypothesis-profile=fast)
 
-# One suite after the other: their processes want the machine for themselves.
-.PHONY: test $(SUITES:%=test-%)
-test: $(VENV)/.oracle lint types layers ## check, and everything else that this machine can run.
-	@$(MAKE) --no-print-directory --keep-going --jobs=1 $(SUITES:%=test-%)
+# One suite after another, each with the machine to itself.
+.PHONY: test
+test: $(VENV)/.oracle ## check, and everything else that this machine can run; SUITES=runtime for less.
+	@SEED="$(SEED)" $(PY) .ci/suites.py gate $(SUITES)
 
-$(SUITES:%=test-%): test-%: $(VENV)/.oracle
-	@echo "all tests: $*"
-	@cd $* && $(PY) -m pytest -q $(if $(filter $*,$(HALVES)),--hypothesis-profile=full)
-
-# Else the first test that needs them would seem to hang.
-test-e2e: programs
+.PHONY: soak
+soak: $(VENV)/.oracle ## The long variants: 300 examples a property, hours of kills; SUITES=runtime for less.
+	@SEED="$(SEED)" $(PY) .ci/suites.py soak $(SUITES)
 
 .PHONY: programs
 programs: $(VENV)/.testbed ## Build the Kubernetes that tests run on: once, ten minutes on two cores.

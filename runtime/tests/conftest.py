@@ -1,9 +1,10 @@
-"""How many examples a property is tried on: few in `make check`, many in `make test`."""
+"""How many examples a property is tried on: 25 in `make check`, 100 in `make test`, 300 in a soak."""
 
 import hypothesis
 
-# The Makefile chooses between them; by hand, `--hypothesis-profile=full` does. No example fails
-# for having been slow on a busy machine.
+# The Makefile chooses between them; by hand, `--hypothesis-profile=full` does. An example may take
+# any time: the machine may be busy.
 hypothesis.settings.register_profile("fast", max_examples=25, deadline=None)
-hypothesis.settings.register_profile("full", max_examples=300, deadline=None)
+hypothesis.settings.register_profile("full", max_examples=100, deadline=None)
+hypothesis.settings.register_profile("soak", max_examples=300, deadline=None)
 hypothesis.settings.load_profile("fast")
