@@ -368,8 +368,26 @@ def test_a_ps_that_exits_0_is_done_unless_it_always_runs() -> None:
     assert (world.states()["ps-0"], world.status.epoch) == ("Succeeded", 1)
     world = running(each={"ps": {"restartPolicy": "Always"}}).succeed("ps-0").settle()
     assert (world.states()["ps-0"], world.status.epoch) == ("BackOff", 2)
-    assert world.status.restarts.application == 1
+    assert world.status.restarts.application == 0
     assert world.row("ps-0").reason == "Completed"
+    assert world.news[-1].message.endswith("s (not counted: exit code 0 is not a failure)")
+
+
+def test_exit_0_under_always_is_restarted_for_ever_with_growing_pauses() -> None:
+    policy = {"backoffLimit": 0, "restartBackoff": {"initialSeconds": 1, "maxSeconds": 8}}
+    job = make_job(each={"worker": {"restartPolicy": "Always"}}, run=policy)
+    world = World(job).settle()
+    pauses = []
+    for _ in range(4):
+        world.succeed("worker-1").settle()
+        retry_at = world.row("worker-1").retry_at
+        assert retry_at is not None
+        pauses.append((retry_at - world.now).total_seconds())
+        world.wait_for_retry()
+    assert world.status.phase is Phase.RUNNING
+    assert world.row("worker-1").attempt == 5
+    assert pauses == sorted(pauses)
+    assert pauses[-1] > 4 * pauses[0]
 
 
 def test_what_lingers_beside_a_task_that_ended_is_stopped_when_the_job_is_over() -> None:

@@ -65,8 +65,10 @@ class ReplicaSpec(Model):
     replicas: Replicas = 1
     """How many tasks."""
     restart_policy: RestartPolicy = RestartPolicy.ON_FAILURE
-    """Which ends of a task may be followed by another attempt: `Always`, `OnFailure`, `Never`, or
-    `ExitCode` (only those that a signal or exit code 138 makes worth another attempt)."""
+    """When a task that ended starts again: `Always`, `OnFailure`, `Never`, or `ExitCode` (after an
+    infrastructure failure, running out of memory, or exit code 130, 137, 138 or 143). Under `Always`
+    a task also starts again after exit code 0, unless the success policy waits for that task; no
+    limit counts these restarts, but the pauses between them grow."""
     on_failure: OnFailure = OnFailure.RESTART_TASK
     """What a failure means for the job: `RestartTask`, `RestartJob` (all tasks start again),
     `FailJob`, `Ignore`."""
@@ -116,9 +118,11 @@ class RunPolicy(Model):
     """How often and how long to try."""
 
     backoff_limit: Count = 6
-    """Restarts after failures of the program, over the whole job. One more fails the job."""
+    """How many restarts after failures of the program the whole job may have. The next failure
+    fails the job. A restart after exit code 0 (`restartPolicy: Always`) does not count."""
     infrastructure_backoff_limit: Count = 100
-    """Restarts after failures that are not the program's: lost or deleted tasks."""
+    """How many restarts the whole job may have after failures that are not the program's: evicted,
+    deleted or lost tasks. The next such failure fails the job."""
     restart_backoff: RestartBackoff = RestartBackoff()
     """How long a task waits before its next attempt."""
     active_deadline_seconds: PositiveSeconds | None = None

@@ -158,16 +158,17 @@ class ReplicaStatus(Model):
     failed: int = 0
     """Tasks that failed for good."""
     restarts: int = 0
-    """How often tasks were started again; starts that were refused do not count."""
+    """How often tasks were started again, also after exit code 0. Refused starts do not count."""
 
 
 class Restarts(Model):
-    """How often something was started again, against which limit. Never decreases within a run."""
+    """How many restarts were charged to each limit. Never decreases within a run."""
 
     application: int = 0
-    """After failures of the program; against runPolicy.backoffLimit."""
+    """Restarts after failures of the program; runPolicy.backoffLimit limits them."""
     infrastructure: int = 0
-    """After failures that are not the program's; against runPolicy.infrastructureBackoffLimit."""
+    """Restarts after failures that are not the program's; runPolicy.infrastructureBackoffLimit
+    limits them."""
 
 
 class Progress(Model):
@@ -217,7 +218,7 @@ class Summary(Model):
     workers: str = ""
     """The same of workers; a chief counts as one."""
     restarts: int = 0
-    """How often something was started again, whatever the reason."""
+    """How many restarts were charged to a limit, whichever."""
     reason: str = ""
     """Why the job failed, else what it waits for."""
 
@@ -235,7 +236,8 @@ class Status(Model):
     ] = ()
     """What holds of the job, why, and since when."""
     epoch: int = 1
-    """Grows when a parameter server is lost, and its variables with it."""
+    """Grows by one when a parameter server is started again, when the whole job is, when a node is
+    lost, and when a suspended job continues."""
     start_time: AwareDatetime | None = None
     """When the job was first looked at."""
     completion_time: AwareDatetime | None = None
@@ -245,7 +247,7 @@ class Status(Model):
     replica_statuses: Mapping[ReplicaType, ReplicaStatus] = {}
     """How many tasks of each type do what."""
     restarts: Restarts = Restarts()
-    """How often something was started again. Never decreases within a run."""
+    """How many restarts were charged to each limit. Never decreases within a run."""
     tasks: tuple[TaskStatus, ...] = ()
     """A row for each task, from the first moment to the end."""
     progress: Progress | None = None

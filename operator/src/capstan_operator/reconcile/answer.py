@@ -180,5 +180,7 @@ def _cost(job: TrainingJob, restarts: Restarts, failed: Failure) -> str:
         case FailureClass.INFRASTRUCTURE:
             used, limit = restarts.infrastructure, policy.infrastructure_backoff_limit
             return f" (infrastructure restart {used} of {limit})"
-        case FailureClass.RETRYABLE | FailureClass.PERMANENT | FailureClass.COMPLETED:
+        case FailureClass.COMPLETED:
+            return " (not counted: exit code 0 is not a failure)"
+        case FailureClass.RETRYABLE | FailureClass.PERMANENT:
             return f" (restart {restarts.application} of {policy.backoff_limit})"

@@ -20,11 +20,11 @@ NO_MORE = "BackoffLimitExceeded"
             for kind in FailureClass
             if kind.name in ("RETRYABLE", "PERMANENT")
         ),
-        (FailureClass.COMPLETED, (0, 0), (1, 0)),
+        (FailureClass.COMPLETED, (0, 0), (0, 0)),
         (FailureClass.RETRYABLE, (1, 0), (2, 0)),
         (FailureClass.RETRYABLE, (2, 0), NO_MORE),
         (FailureClass.PERMANENT, (2, 0), NO_MORE),
-        (FailureClass.COMPLETED, (2, 0), NO_MORE),
+        (FailureClass.COMPLETED, (2, 0), (2, 0)),
         (FailureClass.RETRYABLE, (5, 0), NO_MORE),
         (FailureClass.INFRASTRUCTURE, (2, 0), (2, 1)),
         (FailureClass.INFRASTRUCTURE, (0, 2), (0, 3)),

@@ -1,7 +1,12 @@
-"""How many restarts a job may have: one limit for faults of the program, one for the machines'.
+"""How many restarts a job may have: one limit for failures of the program, one for the machines'.
 
-A restart is charged when it is decided; nothing ever gives it back. A task that could not be
-started costs nothing: nothing of the job has run.
+    failure                             charged to
+    CREATE_FAILED                       nothing: no part of the job has run
+    COMPLETED                           nothing: exit code 0 is not a failure, in Kubernetes either
+    INFRASTRUCTURE                      infrastructureBackoffLimit
+    RETRYABLE, PERMANENT                backoffLimit
+
+A restart is charged when it is decided, and is never given back.
 """
 
 from capstan_operator.api.spec import RunPolicy
@@ -10,16 +15,16 @@ from capstan_operator.reconcile.policies.failure import Failure, FailureClass, F
 
 
 def charge(policy: RunPolicy, restarts: Restarts, failure: Failure) -> Restarts | Fatal:
-    """Return the restarts with one more for `failure`, or Fatal if its limit has been reached."""
+    """Return `restarts` with `failure` charged, or Fatal if its limit is used up already."""
     match failure.kind:
-        case FailureClass.CREATE_FAILED:
+        case FailureClass.CREATE_FAILED | FailureClass.COMPLETED:
             return restarts
         case FailureClass.INFRASTRUCTURE:
             limit, used = policy.infrastructure_backoff_limit, restarts.infrastructure
             if used >= limit:
                 return _exhausted("infrastructureBackoffLimit", limit)
             return restarts.model_copy(update={"infrastructure": used + 1})
-        case FailureClass.RETRYABLE | FailureClass.PERMANENT | FailureClass.COMPLETED:
+        case FailureClass.RETRYABLE | FailureClass.PERMANENT:
             limit, used = policy.backoff_limit, restarts.application
             if used >= limit:
                 return _exhausted("backoffLimit", limit)

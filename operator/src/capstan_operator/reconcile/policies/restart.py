@@ -13,8 +13,8 @@ what is attempted again.
     FailJob         the job fails                        the job fails
     Ignore          none; the job goes on without the task, or fails if it could not succeed so
 
-Two ends are no failures, and lead to another attempt of the task whatever `onFailure` says: exit 0
-under Always, and a task that could not even be started (CREATE_FAILED).
+Two outcomes are not failures of the task and always lead to another attempt of it, whatever
+`onFailure` says: exit code 0 under Always, and a start that was refused (CREATE_FAILED).
 """
 
 import enum
