@@ -1,142 +1,28 @@
 """What end-to-end tests need: `capstanctl` as a user has it, and a Kubernetes with the operator."""
 
-import os
+import contextlib
 import pathlib
+import random
 import signal
-import subprocess
 import sys
-import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 
-import psutil
 import pytest
 
-from testbed import control, images, programs
+from testbed import control, images, programs, wait
 from testbed import nodes as real_nodes
+from testbed.current import Current
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
-from testbed.story import PATIENCE_SECONDS, Story
+from testbed.shared import SharedOperator
+from testbed.shell import Shell, users_environment
+from testbed.story import Story
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MARK = "CAPSTAN_E2E_TEST"
-NOT_HANDED_ON = {"TF_CONFIG", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"}
-"""What the `make` that runs these tests would tell another, and the task that this is not."""
-
-
-def users_environment() -> dict[str, str]:
-    """The environment as a user's shell has it."""
-    return {key: value for key, value in os.environ.items() if key not in NOT_HANDED_ON}
-
-
-@dataclass
-class Shell:
-    """Runs commands under a mark that they hand on to all that they start."""
-
-    folder: pathlib.Path
-    mark: str
-    started: list[subprocess.Popen[str]] = field(default_factory=list)
-
-    def start(
-        self, *command: object, env: Mapping[str, str] | None = None, **options: object
-    ) -> subprocess.Popen[str]:
-        """Start a command; its output is text in pipes. It is killed when the test is over."""
-        process: subprocess.Popen[str] = subprocess.Popen(
-            [str(word) for word in command],
-            env={**users_environment(), **(env or {}), MARK: self.mark},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **{"cwd": self.folder, **options},
-        )
-        self.started.append(process)
-        return process
-
-    def run(
-        self, *command: object, timeout: float = 270, env: Mapping[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
-        process = self.start(*command, env=env)
-        out, err = process.communicate(timeout=timeout)
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-    def alive(self) -> list[str]:
-        """Return the command lines of all processes under the mark that still run."""
-        return [" ".join(_command_line(process)) for process in self._marked()]
-
-    def _marked(self) -> Iterator[psutil.Process]:
-        for process in psutil.process_iter():
-            try:
-                if process.environ().get(MARK) == self.mark:
-                    yield process
-            except psutil.Error:
-                continue
-
-    def clean(self) -> None:
-        """Kill what is left, by process id, and collect what was started here."""
-        for process in self._marked():
-            process.kill()
-        for started in self.started:
-            started.kill()
-            started.communicate()
-
-
-def _command_line(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return ["?"]
-
-
-@pytest.fixture
-def shell(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[Shell]:
-    """A shell in an empty folder; what it started does not outlive the test."""
-    one = Shell(tmp_path, f"{request.node.name}-{uuid.uuid1()}")
-    yield one
-    one.clean()
-
-
-@pytest.fixture
-def capstanctl() -> pathlib.Path:
-    """The command as it was installed."""
-    return pathlib.Path(sys.executable).parent / "capstanctl"
-
-
-@pytest.fixture
-def eventually() -> Callable[..., object]:
-    """Wait until a condition holds: `eventually(lambda: ..., within=5)`."""
-    return wait_until
-
-
-def wait_until(
-    condition: Callable[[], object], within: float = PATIENCE_SECONDS, tick: float = 0.02
-) -> object:
-    """Return what `condition()` returned as soon as that is true.
-
-    A condition may assert. Raises AssertionError with what it said last when time is up.
-    """
-    deadline = time.monotonic() + within
-    never = threading.Event()
-    while True:
-        try:
-            said = condition()
-            if said:
-                return said
-        except AssertionError as error:
-            said = error
-        assert time.monotonic() < deadline, f"not within {within} s; at last: {said}"
-        never.wait(tick)
-
-
-# The test bed: a real control plane, and a kubelet that runs nothing.
-
 CRD = ROOT / "crds/trainingjobs.capstan.dev.yaml"
 
-UNAVAILABLE = pytest.StashKey[dict[str, str]]()
-"""The fixtures that this machine cannot have, and why."""
+# The run: its seed, its order, and what the machine must have for it.
 
 
 def prepare_cluster(tell: programs.Tell) -> None:
@@ -155,21 +41,39 @@ PREPARED: dict[str, Callable[[programs.Tell], None]] = {
     "cluster": prepare_cluster,
     "nodes": prepare_nodes,
 }
-"""The fixtures that are a Kubernetes, and what makes the machine ready for them."""
+"""The fixtures that are a Kubernetes, and what makes the machine ready for each."""
+
+SEED = pytest.StashKey[int]()
+UNAVAILABLE = pytest.StashKey[dict[str, str]]()
+"""The fixtures that this machine cannot have, and why."""
 
 
-def pytest_sessionstart() -> None:
-    """SIGTERM ends a run as an interrupt does: fixtures take away what they made."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--seed", type=int, help="what tests that draw by chance begin with; by default a new one"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given = config.getoption("seed")
+    config.stash[SEED] = random.randrange(2**32) if given is None else given
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Print the seed, and let SIGTERM end a run as an interrupt does: with all fixtures ended."""
+    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    reporter.write_line(f"seed: {session.config.stash[SEED]} (--seed=N gives another)")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs the test bed, before marks select."""
+    """Mark tests that need a Kubernetes, before marks select; run those on nodes last."""
     for item in items:
         if PREPARED.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker("cluster")
             item.add_marker("e2e")
+    items.sort(key=lambda item: "nodes" in getattr(item, "fixturenames", ()))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -192,7 +96,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> Iterator[None]:
-    """Say at the very end what could not be run, and what would change that."""
+    """Say at the very end which tests could not run, and what would change that."""
     yield
     for fixture, reason in config.stash.get(UNAVAILABLE, {}).items():
         terminalreporter.write_line(
@@ -200,62 +104,77 @@ def pytest_terminal_summary(
         )
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Show the logs of the operators, and what is in the namespace, when a test fails."""
-    report = yield
-    if report.failed and call.when == "call":
-        known = getattr(item, "funcargs", {})
-        for number, operator in enumerate(item.stash.get(OPERATORS, ())):
-            report.sections.append((f"log of operator {number}", operator.tail()))
-        if "cluster" in known and "namespace" in known:
-            report.sections.append(("namespace", _look(known["cluster"], known["namespace"])))
-    return report
+@pytest.fixture(scope="session")
+def seed(pytestconfig: pytest.Config) -> int:
+    """The seed of the run: a test that draws by chance uses `random.Random(seed)`."""
+    return pytestconfig.stash[SEED]
 
 
-def _look(cluster: control.Cluster, namespace: str) -> str:
-    kinds = "trainingjobs,pods,services,leases,events.events.k8s.io"
-    words = ("get", kinds, "-o", "wide", "--ignore-not-found", "-n", namespace)
-    ran = cluster.kubectl(*words, "--request-timeout=5s", check=False)
-    return ran.stdout + ran.stderr
+# Commands.
 
 
-OPERATORS = pytest.StashKey[list[Operator]]()
-"""The operators of a test."""
+@pytest.fixture
+def shell(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[Shell]:
+    """A shell in an empty folder. All processes that it started end with the test."""
+    shell = Shell(tmp_path, f"{request.node.name}-{uuid.uuid1()}")
+    yield shell
+    shell.clean()
+
+
+@pytest.fixture
+def capstanctl() -> pathlib.Path:
+    """The command as it was installed."""
+    return pathlib.Path(sys.executable).parent / "capstanctl"
+
+
+# The test bed: a real control plane, and a kubelet that runs nothing.
 
 
 @pytest.fixture(scope="session")
-def cluster(pytestconfig: pytest.Config) -> Iterator[control.Cluster]:
-    """A Kubernetes control plane, shared by all tests; each has a namespace of its own."""
+def current() -> Iterator[Current]:
+    """The one Kubernetes that runs at a time."""
+    current = Current()
+    yield current
+    current.end()
+
+
+@contextlib.contextmanager
+def control_plane() -> Iterator[tuple[control.Cluster, Kubelet]]:
+    """Run a control plane that knows TrainingJobs, and the kubelet of its nodes."""
+    with control.running() as cluster:
+        cluster.apply(CRD)
+        kubelet = Kubelet(cluster.api)
+        kubelet.start()
+        with contextlib.closing(kubelet):
+            yield cluster, kubelet
+
+
+@pytest.fixture(scope="module")
+def cluster(current: Current, pytestconfig: pytest.Config) -> control.Cluster:
+    """A Kubernetes control plane that knows TrainingJobs. Tests share it, and each makes a
+    namespace of its own.
+    """
     if "cluster" in pytestconfig.stash[UNAVAILABLE]:
         pytest.skip("no control plane on this machine: the last lines say why")
-    with control.running() as one:
-        yield one
+    return current.use(control_plane)[0]
 
 
-@pytest.fixture(scope="session")
-def kubelet(cluster: control.Cluster) -> Iterator[Kubelet]:
-    """The fake kubelet of the cluster's nodes; what a test told it is forgotten after it."""
-    one = Kubelet(cluster.api)
-    one.start()
-    yield one
-    one.close()
-
-
-@pytest.fixture(scope="session")
-def crd(cluster: control.Cluster) -> None:
-    """The cluster knows TrainingJobs."""
-    cluster.apply(CRD)
+@pytest.fixture(scope="module")
+def kubelet(cluster: control.Cluster, current: Current) -> Kubelet:
+    """The fake kubelet of the cluster's nodes; it forgets a test's arrangements after the test."""
+    return current.use(control_plane)[1]
 
 
 @pytest.fixture(autouse=True)
 def as_before(request: pytest.FixtureRequest) -> Iterator[None]:
     """Undo what a test did to the cluster that others share."""
+    # When a run is interrupted, pytest takes this mapping from the test before fixtures end.
+    used = request.node.funcargs
     yield
-    if "cluster" in request.node.funcargs:
-        request.node.funcargs["cluster"].recover()
-    if "kubelet" in request.node.funcargs:
-        request.node.funcargs["kubelet"].reset()
+    if "cluster" in used:
+        used["cluster"].recover()
+    if "kubelet" in used:
+        used["kubelet"].reset()
 
 
 @pytest.fixture
@@ -267,10 +186,38 @@ def namespace(cluster: control.Cluster) -> Iterator[str]:
     cluster.api.delete(f"/api/v1/namespaces/{name}")
 
 
+@pytest.fixture(scope="module")
+def shared(
+    cluster: control.Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedOperator]:
+    """The operator that the stories of a file share."""
+    folder = tmp_path_factory.mktemp("shared")
+    with contextlib.closing(SharedOperator(cluster, folder, users_environment())) as shared:
+        yield shared
+
+
+@pytest.fixture
+def story(
+    cluster: control.Cluster,
+    kubelet: Kubelet,
+    shared: SharedOperator,
+    request: pytest.FixtureRequest,
+) -> Iterator[Story]:
+    """A story in a namespace that nothing else is in. Other stories share its operator: one that
+    stops the operator, or gives it flags, starts its own with `start_operator`.
+    """
+    operator, namespace = shared.take()
+    request.node.stash[LOGS] = [(operator, operator.log_bytes())]
+    story = Story(cluster, kubelet, operator, namespace, operator.metrics())
+    request.node.stash[STORY] = story
+    yield story
+    cluster.recover()
+    shared.give_back(namespace)
+
+
 @pytest.fixture
 def start_operator(
     cluster: control.Cluster,
-    crd: None,
     namespace: str,
     tmp_path: pathlib.Path,
     request: pytest.FixtureRequest,
@@ -280,29 +227,71 @@ def start_operator(
     Their Lease is in the namespace. `kubeconfig=` is who they are: by default, the administrator.
     """
     started: list[Operator] = []
-    request.node.stash[OPERATORS] = started
+    logs = request.node.stash.setdefault(LOGS, [])
 
     def start(*flags: str, kubeconfig: pathlib.Path | None = None) -> Operator:
         log = tmp_path / f"operator-{len(started)}.log"
-        said = (f"--namespace={namespace}", *flags)
-        one = Operator(kubeconfig or cluster.kubeconfig, log, said, users_environment())
-        started.append(one)
-        return one
+        given = (f"--namespace={namespace}", *flags)
+        operator = Operator(kubeconfig or cluster.kubeconfig, log, given, users_environment())
+        started.append(operator)
+        logs.append((operator, 0))
+        return operator
 
     yield start
-    for one in started:
-        one.kill()
+    for operator in started:
+        operator.kill()
 
 
 @pytest.fixture
 def operator(start_operator: Callable[..., Operator]) -> Operator:
-    """An operator that serves the test's namespace, and is ready."""
-    one = start_operator()
-    one.wait_ready()
-    return one
+    """An operator of the test's own, which serves the test's namespace and is ready."""
+    operator = start_operator()
+    operator.wait_ready()
+    return operator
+
+
+# Failures.
+
+LOGS = pytest.StashKey[list[tuple[Operator, int]]]()
+"""The operators of a test, and how long the log of each was when the test began."""
+STORY = pytest.StashKey[Story]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """When a test fails, show the logs of its operators and the objects in its namespace."""
+    report = yield
+    if report.failed and call.when == "call":
+        for number, (operator, since) in enumerate(item.stash.get(LOGS, ())):
+            report.sections.append((f"log of operator {number}", operator.tail(since=since)))
+        used = getattr(item, "funcargs", {})
+        if STORY in item.stash:
+            told = item.stash[STORY]
+            report.sections.append(("namespace", _look(told.cluster, told.namespace)))
+        elif "cluster" in used and "namespace" in used:
+            report.sections.append(("namespace", _look(used["cluster"], used["namespace"])))
+    return report
+
+
+def _look(cluster: control.Cluster, namespace: str) -> str:
+    kinds = "trainingjobs,pods,services,leases,events.events.k8s.io"
+    words = ("get", kinds, "-o", "wide", "--ignore-not-found", "-n", namespace)
+    ran = cluster.kubectl(*words, "--request-timeout=5s", check=False)
+    return ran.stdout + ran.stderr
+
+
+# For files that still have their own names for it.
+
+
+def wait_until(condition: Callable[[], object], within: float = wait.PATIENCE_SECONDS) -> object:
+    return wait.until(condition, within)
 
 
 @pytest.fixture
-def story(cluster: control.Cluster, kubelet: Kubelet, operator: Operator, namespace: str) -> Story:
-    """What may be told of jobs in the test's namespace, which an operator serves."""
-    return Story(cluster, kubelet, operator, namespace)
+def eventually() -> Callable[..., object]:
+    return wait_until
+
+
+@pytest.fixture(scope="module")
+def crd(cluster: control.Cluster) -> None:
+    pass

@@ -1,4 +1,4 @@
-"""What tests on real nodes share: a cluster of two, and a namespace in it."""
+"""What tests on real nodes share: a cluster of two, a third node to lose, and a namespace each."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,20 +6,43 @@ from collections.abc import Iterator
 import pytest
 
 from testbed import nodes as real_nodes
+from testbed.current import Current
 from testbed.nodes import Nodes
 from testbed.programs import Unavailable
 
+GPUS = 4
+GPU_TAINT = "nvidia.com/gpu"
 
-@pytest.fixture(scope="session")
-def nodes() -> Iterator[Nodes]:
-    """A Kubernetes of two real nodes, with the image of the runtime."""
-    with contextlib.ExitStack() as stack:
-        try:
-            cluster = stack.enter_context(real_nodes.running(2))
-        except Unavailable as reason:
-            pytest.skip(str(reason))
-        cluster.import_image("runtime")
-        yield cluster
+
+def two_nodes() -> contextlib.AbstractContextManager[Nodes]:
+    """Run a Kubernetes of two real nodes that have all images."""
+    return real_nodes.running(2, images=("runtime", "operator", "digits"))
+
+
+@pytest.fixture(scope="module")
+def nodes(current: Current) -> Nodes:
+    """A Kubernetes of two real nodes that have all images; tests share it."""
+    try:
+        return current.use(two_nodes)
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture
+def gpu_node(nodes: Nodes) -> Iterator[str]:
+    """The name of a third node, which has GPUs and a taint that keeps other pods away.
+
+    Tests share it until one of them cuts its power; the next test gets a new one.
+    """
+    name = next((name for name in nodes.nodes if name not in ("node1", "node2")), None)
+    if name is None:
+        [node] = nodes.add_nodes(1)
+        name = node.name
+        nodes.kubectl("taint", "node", name, f"{GPU_TAINT}=present:NoSchedule")
+        nodes.device_plugin(name, GPUS)
+    yield name
+    if name not in nodes.nodes:
+        nodes.kubectl("delete", "node", name)
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ a group that hands controllers on holds no process.
 import contextlib
 import os
 import pathlib
-import threading
-import time
 from dataclasses import dataclass
 
+from testbed import wait
 from testbed.programs import Unavailable
 
 PREFIX = "capstan-testbed-"
@@ -95,18 +94,19 @@ class Group:
         group.folders = [folder / _LEAF for folder in self.folders]
         return group if only_version_2() else self
 
-    def remove(self, within: float = 60) -> None:
-        """Remove it and all below it, once its processes are gone."""
-        deadline = time.monotonic() + within
-        never = threading.Event()
-        while left := [folder for folder in self.folders if folder.exists()]:
-            for folder in left:
-                for below, _, _ in os.walk(folder, topdown=False):
-                    # Busy as long as a process that was killed has not gone.
-                    with contextlib.suppress(OSError):
-                        pathlib.Path(below).rmdir()
-            assert time.monotonic() < deadline, f"still there after {within} s: {left}"
-            never.wait(0.02)
+    def remove(self) -> None:
+        """Remove it and all below it, once its processes are gone. Raises AssertionError if they
+        do not go.
+        """
+        wait.until(self._removed, else_show=lambda: f"control groups left: {self.folders}")
+
+    def _removed(self) -> bool:
+        for folder in self.folders:
+            for below, _, _ in os.walk(folder, topdown=False):
+                # The kernel refuses as long as a process that was killed has not gone.
+                with contextlib.suppress(OSError):
+                    pathlib.Path(below).rmdir()
+        return not any(folder.exists() for folder in self.folders)
 
 
 def remove_left(base: pathlib.Path) -> None:

@@ -11,16 +11,14 @@ import pathlib
 import secrets
 import signal
 import subprocess
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import urllib3
 
-from testbed import configs, kinds, programs
+from testbed import configs, kinds, programs, wait
 from testbed.api import Api, ApiError
-from testbed.process import Daemon, free_ports, state_folder
+from testbed.process import Daemon, HasEnded, free_ports, state_folder
 
 ADMIN = "admin"
 LOOPBACK = "127.0.0.1"
@@ -75,7 +73,10 @@ class Cluster:
         return self.folder / "pki/apiserver.crt"
 
     def start(self) -> None:
-        """Start everything; returns when a pod could be created. Raises AssertionError."""
+        """Start everything; returns when a pod could be created.
+
+        Raises HasEnded and AssertionError when it does not come up.
+        """
         self._start("etcd", *self._etcd_flags())
         self.start_api_server()
         self._start(
@@ -129,13 +130,20 @@ class Cluster:
         # `kubectl wait` fails on an object that has no conditions yet, and ends too early.
         self._until(lambda: kinds.are_served(self.api), "the server serves the new kinds")
 
+    def unused_name(self) -> str:
+        """Return a name that no namespace has had."""
+        return f"{secrets.choice(_WORDS)}-{secrets.token_hex(3)}"
+
     def namespace(self) -> str:
         """Make a namespace in which pods can be created, and return its name."""
-        word = secrets.choice(_WORDS)
-        name = f"{word}-{secrets.token_hex(3)}"
+        name = self.unused_name()
+        self.make_namespace(name)
+        return name
+
+    def make_namespace(self, name: str) -> None:
+        """Make the namespace; returns when pods can be created in it."""
         self.api.post("/api/v1/namespaces", {"metadata": {"name": name}})
         self._until(lambda: self._default_account(name), f"namespace {name} has its account")
-        return name
 
     def service_account(self, namespace: str, name: str) -> pathlib.Path:
         """Return a kubeconfig for a service account, which is made if there is none.
@@ -216,14 +224,14 @@ class Cluster:
         log = self.folder / f"{name}.log"
         self._daemons[name] = Daemon([self._binaries / name, *flags], log, mark=self.folder)
 
-    def _until(self, condition: Callable[[], bool], what: str, within: float = 120) -> None:
-        deadline = time.monotonic() + within
-        never = threading.Event()
-        while not condition():
+    def _until(self, condition: Callable[[], bool], promise: str) -> None:
+        def holds() -> bool:
             for name, daemon in self._daemons.items():
-                assert daemon.running(), f"{name} has ended\n{daemon.tail()}"
-            assert time.monotonic() < deadline, f"not within {within} s: {what}\n{self.logs()}"
-            never.wait(0.05)
+                if not daemon.running():
+                    raise HasEnded(f"{name} has ended\n{daemon.tail()}")
+            return condition()
+
+        wait.until(holds, within=120, else_show=lambda: f"not yet: {promise}\n{self.logs()}")
 
     def _ready(self) -> bool:
         if not self.ca.exists():
@@ -296,8 +304,9 @@ class Cluster:
 def running(*, node_grace: str = "24h", tell: programs.Tell | None = None) -> Iterator[Cluster]:
     """Run a control plane; nothing is left when the block ends, or its process is killed.
 
-    A node is taken for lost when it has been silent for `node_grace`. Raises
-    programs.Unavailable, programs.BuildFailed, and AssertionError when it does not come up.
+    Kubernetes takes a node for lost when it has been silent for `node_grace`. Raises
+    programs.Unavailable and programs.BuildFailed, and HasEnded and AssertionError when it does not
+    come up.
     """
     binaries = programs.folder(*programs.CONTROL_PLANE, tell=tell)
     with state_folder("control") as folder:

@@ -6,13 +6,11 @@ power.
 
 import pathlib
 import subprocess
-import threading
-import time
 
 import psutil
 
-from testbed import cgroups
-from testbed.process import Daemon
+from testbed import cgroups, wait
+from testbed.process import Daemon, HasEnded
 
 _NAMESPACES = ("--mount", "--net", "--pid", "--uts", "--ipc", "--cgroup")
 # The kubelet sets them, and they are the whole machine's: it gets files of its own instead.
@@ -92,17 +90,16 @@ class Machine:
         flags = (*_NAMESPACES, "--fork", "--kill-child=SIGKILL", "--propagation=private")
         words = [*self.group.enter(), "unshare", *flags, "--mount-proc", *first]
         daemon = Daemon(words, self.folder / "machine.log", mark=self._mark)
-        deadline = time.monotonic() + 120
-        never = threading.Event()
-        while True:
-            assert daemon.running(), f"{self.name} did not start\n{daemon.tail()}"
+
+        def bash() -> psutil.Process | None:
+            if not daemon.running():
+                raise HasEnded(f"{self.name} did not start\n{daemon.tail()}")
             children = psutil.Process(daemon.pid).children()
-            # Only when it is bash are the namespaces and /proc as they shall be.
-            if children and children[0].name() == "bash":
-                self._pid = children[0].pid
-                return daemon
-            assert time.monotonic() < deadline, f"{self.name} did not start\n{daemon.tail()}"
-            never.wait(0.01)
+            # The namespaces and /proc are complete only when it is bash.
+            return children[0] if children and children[0].name() == "bash" else None
+
+        self._pid = wait.until(bash, within=120, else_show=daemon.tail).pid
+        return daemon
 
     def _set_up(self) -> str:
         lines = [f"hostname {self.name}", "mount -t sysfs sysfs /sys"]

@@ -1,19 +1,19 @@
 """The operator as a real process, beside the cluster that it serves."""
 
+import contextlib
 import pathlib
 import re
 import sys
-import threading
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from signal import SIGCONT, SIGSTOP
 
 import urllib3
 
-from testbed.process import Daemon, free_ports
+from testbed import wait
+from testbed.process import Daemon, HasEnded, free_ports
 
 _REFUSED = re.compile(r"cannot \w+ resource")
-"""How the API server says that somebody has no right."""
+"""How the API server refuses a request for which the operator has no right."""
 
 
 class Operator:
@@ -92,14 +92,21 @@ class Operator:
         """Say whether it wants to go on living."""
         return self._status("/healthz") == 200
 
-    def wait_ready(self, within: float = 90) -> None:
-        """Return when it is ready. Raises AssertionError, with its log, when it is not in time."""
-        deadline = time.monotonic() + within
-        never = threading.Event()
-        while not self.ready():
-            assert self.running(), f"the operator has ended\n{self.tail()}"
-            assert time.monotonic() < deadline, f"not ready within {within} s\n{self.tail()}"
-            never.wait(0.1)
+    def leads(self) -> bool:
+        """Say whether it holds the Lease, and serves its namespaces."""
+        with contextlib.suppress(urllib3.exceptions.HTTPError):
+            return self.ready() and self.metrics()["capstan_leader"] == 1
+        return False
+
+    def wait_ready(self) -> None:
+        """Return when it is ready. Raises HasEnded if its process ends before, and AssertionError
+        when time is up; both show its log.
+        """
+        self._wait(self.ready)
+
+    def wait_leading(self) -> None:
+        """Return when it leads. Raises as `wait_ready` does."""
+        self._wait(self.leads)
 
     def metrics(self) -> Mapping[str, float]:
         """What Prometheus would read: each sample, named as in the text with its labels."""
@@ -107,13 +114,25 @@ class Operator:
         lines = [line for line in text.splitlines() if line and not line.startswith("#")]
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
-    def tail(self, lines: int = 80) -> str:
-        """The last lines of its log."""
-        return self._daemon.tail(lines)
+    def tail(self, lines: int = 80, since: int = 0) -> str:
+        """The last lines of its log, without its first `since` bytes."""
+        return self._daemon.tail(lines, since)
+
+    def log_bytes(self) -> int:
+        """How long its log is now."""
+        return self.log.stat().st_size
 
     def refused(self) -> list[str]:
         """The lines of its log that tell of a right that it does not have."""
         return [line for line in self.log.read_text().splitlines() if _REFUSED.search(line)]
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        def holds() -> bool:
+            if not self.running():
+                raise HasEnded(f"the operator has ended\n{self.tail()}")
+            return condition()
+
+        wait.until(holds, else_show=self.tail)
 
     def _url(self, path: str) -> str:
         return f"http://127.0.0.1:{self._port}{path}"

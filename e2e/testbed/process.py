@@ -24,6 +24,10 @@ _QUIET = range(10_000, 65_536)
 _EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
+class HasEnded(Exception):
+    """A process that a test waits for has ended; the message holds its log."""
+
+
 class Daemon:
     """One process; the system kills it when the thread that started it ends, however that ends."""
 
@@ -77,9 +81,10 @@ class Daemon:
                 f"did not end within {within} s of SIGTERM\n{self.tail()}"
             ) from None
 
-    def tail(self, lines: int = 40) -> str:
-        """The last lines of its log, under its path."""
-        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+    def tail(self, lines: int = 40, since: int = 0) -> str:
+        """The last lines of its log, without its first `since` bytes, under its path."""
+        said = self.log.read_bytes()[since:] if self.log.exists() else b""
+        text = said.decode(errors="replace")
         return "\n".join([f"--- {self.log}", *text.splitlines()[-lines:]])
 
 
@@ -151,7 +156,8 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     """
     low, high = map(int, _EPHEMERAL.read_text().split())
     quiet = [port for port in _QUIET if not low <= port <= high] or list(_QUIET)
-    random.SystemRandom().shuffle(quiet)
+    # By chance, and not from the seed: runs side by side must not choose the same.
+    random.Random().shuffle(quiet)
     return list(itertools.islice((port for port in quiet if _is_free(host, port)), count))
 
 

@@ -1,10 +1,6 @@
 """Nodes that are in the API and nowhere else: registered, ready, and silent."""
 
-import threading
-import time
-from collections.abc import Callable
-
-from testbed import podstatus
+from testbed import podstatus, wait
 from testbed.api import STRATEGIC, Api, now
 
 NODES = "/api/v1/nodes"
@@ -35,31 +31,26 @@ def silence(api: Api, node: str) -> None:
     is scheduled there any more.
     """
     _tell(api, node, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
-    _until(lambda: _is_silent(api, node), f"{node} is tainted")
+    wait.until(lambda: _is_silent(api, node), else_show=lambda: f"{node} has no taint")
 
 
 def revive(api: Api, node: str) -> None:
     """The node is heard of again; returns when pods are scheduled there."""
     ready(api, node)
-    _until(lambda: not _is_silent(api, node), f"{node} is not tainted")
+    wait.until(lambda: not _is_silent(api, node), else_show=lambda: f"{node} has its taint")
 
 
 def wait_untainted(api: Api) -> None:
     """Return when pods can be scheduled on all nodes. Raises AssertionError when time is up."""
-    _until(lambda: not any("taints" in node["spec"] for node in api.list(NODES)), "no taints")
+    wait.until(
+        lambda: not any("taints" in node["spec"] for node in api.list(NODES)),
+        else_show=lambda: "some node has a taint",
+    )
 
 
 def _is_silent(api: Api, node: str) -> bool:
     taints = api.get(f"{NODES}/{node}")["spec"].get("taints", ())
     return any((one["key"], one["effect"]) == _SILENT for one in taints)
-
-
-def _until(condition: Callable[[], bool], what: str, within: float = 90) -> None:
-    deadline = time.monotonic() + within
-    never = threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {within} s: {what}"
-        never.wait(0.05)
 
 
 def _tell(api: Api, node: str, state: str, reason: str, message: str) -> None:

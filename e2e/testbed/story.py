@@ -1,22 +1,16 @@
-"""A story of one job: what a user and a cluster do to it, and what then is to be seen of it."""
+"""A story of one job: a user and a cluster act on it, and a test looks at the results."""
 
 import json
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-from testbed.api import ApiError
+from testbed import wait
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
+from testbed.wait import PATIENCE_SECONDS, Found
 
 Json = dict[str, Any]
-There = TypeVar("There")
-
-PATIENCE_SECONDS = 90.0
-"""How long anything is waited for, unless said otherwise: until a machine has done it that is busy
-with other things, too; and it takes Kubernetes half a minute to collect objects of a new kind."""
 
 NAME = "train"
 TRAINER: Mapping[str, Any] = {"name": "trainer", "image": "capstan/digits:dev"}
@@ -37,7 +31,7 @@ def replica(
 
 
 def job(name: str = NAME, *, run_policy: Json | None = None, **replicas: Json) -> Json:
-    """A job of one ps and two workers, unless said otherwise; what fails is restarted at once."""
+    """A job, by default of one ps and two workers. Its tasks restart without a pause."""
     policy = {"restartBackoff": {"initialSeconds": 0}, **(run_policy or {})}
     kinds = replicas or {"ps": replica(1), "worker": replica(2)}
     return {
@@ -52,24 +46,32 @@ class Story:
     """A namespace that an operator serves. Tasks are named as in the status: `worker-1`."""
 
     def __init__(
-        self, cluster: Cluster, kubelet: Kubelet, operator: Operator, namespace: str
+        self,
+        cluster: Cluster,
+        kubelet: Kubelet,
+        operator: Operator,
+        namespace: str,
+        before: Mapping[str, float] | None = None,
     ) -> None:
-        """Nothing is done yet."""
+        """Do nothing yet. `before` are the operator's metrics when the story begins, if it served
+        other stories.
+        """
         self.cluster = cluster
         self.kubelet = kubelet
         self.operator = operator
         self.namespace = namespace
+        self._before = before or {}
         self._jobs = JOBS.format(namespace)
         self._pods = PODS.format(namespace)
         self._services = SERVICES.format(namespace)
 
-    # What a user does.
+    # Acts of a user.
 
     def submit(self, manifest: Json) -> Json:
         return self.cluster.api.post(self._jobs, manifest)
 
     def started(self, manifest: Json | None = None) -> Json:
-        """Submit a job; return its status as soon as all tasks run."""
+        """Submit a job, wait until all its tasks run, and return its status then."""
         name = self.submit(manifest or job())["metadata"]["name"]
         return self.until(lambda status: status["phase"] == "Running", name)
 
@@ -77,14 +79,14 @@ class Story:
         self.cluster.api.delete(f"{self._jobs}/{name}", {"propagationPolicy": how})
 
     def kubectl(self, *words: object, input: str | None = None) -> str:  # noqa: A002 - as above it
-        """What kubectl prints, in the namespace of the story."""
+        """Return the output of kubectl, in the namespace of the story."""
         return self.cluster.kubectl(*words, "-n", self.namespace, input=input).stdout
 
     def describe(self, name: str = NAME) -> str:
-        """What kubectl describe prints: runs of spaces are one."""
+        """Return the output of `kubectl describe`, with single spaces."""
         return " ".join(self.kubectl("describe", "tjob", name).split())
 
-    # What there is.
+    # The state of the cluster.
 
     def job(self, name: str = NAME) -> Json:
         return self.cluster.api.get(f"{self._jobs}/{name}")
@@ -108,11 +110,11 @@ class Story:
         return self.cluster.api.find(f"{self._pods}/{name}-{task}")
 
     def pod_key(self, task: str, name: str = NAME) -> str:
-        """How the fake kubelet calls the pod of a task."""
+        """Return the name by which the fake kubelet knows the pod of a task."""
         return f"{self.namespace}/{name}-{task}"
 
     def change_pod(self, task: str, status: Json) -> None:
-        """Give a pod a status that no verb of the fake kubelet makes."""
+        """Write the status of a pod, where no verb of the fake kubelet writes this one."""
         self.cluster.api.patch(f"{self._pods}/{NAME}-{task}/status", {"status": status})
 
     def delete_pod(self, task: str, **options: Any) -> None:
@@ -147,36 +149,47 @@ class Story:
         return [note for word, note in self.news() if word == reason]
 
     def counted(self) -> dict[str, float]:
-        """The operator's counters of restarts and ends of jobs that are not zero."""
+        """Return the operator's counters of restarts and ends of jobs, since the story began.
+
+        Those that are zero are left out.
+        """
         ours = (
             "capstan_task_restarts_total",
             "capstan_job_restarts_total",
             "capstan_jobs_finished",
         )
-        samples = self.operator.metrics().items()
+        grown = self._grown()
         return {
             name: value
-            for name, value in samples
+            for name, value in grown.items()
             if name.startswith(ours) and value and "_created" not in name
         }
 
-    # What is waited for.
+    def counter(self, name: str) -> float:
+        """Return by how much one of the operator's counters has grown since the story began."""
+        return self._grown().get(name, 0.0)
+
+    def _grown(self) -> dict[str, float]:
+        now = self.operator.metrics()
+        return {name: value - self._before.get(name, 0.0) for name, value in now.items()}
+
+    # Waiting.
 
     def until(
         self, holds: Callable[[Json], object], name: str = NAME, within: float = PATIENCE_SECONDS
     ) -> Json:
-        """Return the status of a job as soon as this is true of it, once it has one."""
+        """Wait until a job has a status of which `holds` is true, and return the status."""
 
         def seen() -> Json | None:
             status = self.status(name)
             return status if status and holds(status) else None
 
-        return self.wait(seen, within, lambda: json.dumps(self.status(name), indent=1))
+        return wait.until(seen, within, lambda: json.dumps(self.status(name), indent=1))
 
     def until_row(
         self, task: str, within: float = PATIENCE_SECONDS, name: str = NAME, **fields: object
     ) -> Json:
-        """Return the row of a task as soon as these are its fields; 0 and "" may be left out."""
+        """Wait until the row of a task has these fields, and return it; "" is an absent field."""
 
         def shows(status: Json) -> bool:
             one = row(status, task)
@@ -185,7 +198,7 @@ class Story:
         return row(self.until(shows, name, within), task)
 
     def until_running(self, task: str, attempt: int, name: str = NAME) -> Json:
-        """Return the status as soon as this attempt of a task runs, and so does the job."""
+        """Wait until this attempt of a task runs, and the job too; return the status."""
         return self.until(
             lambda status: (
                 status["phase"] == "Running"
@@ -196,46 +209,30 @@ class Story:
         )
 
     def wait_said(self, reason: str, within: float = PATIENCE_SECONDS) -> str:
-        """Return the note of the last event with this reason as soon as there is one."""
-        told = self.wait(
-            lambda: self.notes(reason),
-            within,
-            lambda: f"{reason} in {self.news()}",
+        """Wait for an event with this reason, and return the note of the last one."""
+        notes = wait.until(
+            lambda: self.notes(reason), within, lambda: f"no {reason} in {self.news()}"
         )
-        return told[-1]
+        return notes[-1]
 
     def wait(
         self,
-        what: Callable[[], There | None],
+        condition: Callable[[], Found | None],
         within: float = PATIENCE_SECONDS,
-        else_show: Callable[[], str] = str,
-    ) -> There:
-        """Return what is there as soon as it is. Raises AssertionError when time is up."""
-        deadline = time.monotonic() + within
-        never = threading.Event()
-        while not (there := what()):
-            assert time.monotonic() < deadline, f"not within {within} s: {else_show()}"
-            never.wait(0.05)
-        return there
+        else_show: Callable[[], object] | None = None,
+    ) -> Found:
+        """As `wait.until`."""
+        return wait.until(condition, within, else_show)
 
 
 def row(status: Json, task: str) -> Json:
-    """The row of a task."""
-    named = {one["name"]: one for one in status.get("tasks", ())}
-    assert task in named, f"no row {task} in {status}"
-    found: Json = named[task]
+    """Return the row of a task. Raises AssertionError if the status has none."""
+    rows = {row["name"]: row for row in status.get("tasks", ())}
+    assert task in rows, f"no row {task} in {status}"
+    found: Json = rows[task]
     return found
 
 
 def condition(status: Json, kind: str) -> Json:
-    """A condition; empty if there is none of this type."""
+    """Return the condition of this type; empty if there is none."""
     return next((one for one in status.get("conditions", ()) if one["type"] == kind), {})
-
-
-def refused(call: Callable[[], object]) -> ApiError:
-    """Return how the API server refuses what this does."""
-    try:
-        call()
-    except ApiError as error:
-        return error
-    raise AssertionError("it was not refused")

@@ -1,0 +1,36 @@
+"""The one Kubernetes that the tests use at a time."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Kubernetes = TypeVar("Kubernetes")
+
+
+class Current:
+    """Keeps one Kubernetes running for many tests, and ends it before another one starts.
+
+    A control plane and real nodes side by side would slow each other down. One thread only.
+    """
+
+    def __init__(self) -> None:
+        """Nothing runs yet."""
+        self._stack = contextlib.ExitStack()
+        self._start: object = None
+        self._running: Any = None
+
+    def use(self, start: Callable[[], contextlib.AbstractContextManager[Kubernetes]]) -> Kubernetes:
+        """Return the Kubernetes that `start` makes: the running one if `start` made it, else a new
+        one, after the running one has ended. Raises what `start` raises; nothing runs then.
+        """
+        if self._start is not start:
+            self.end()
+            self._running = self._stack.enter_context(start())
+            self._start = start
+        kubernetes: Kubernetes = self._running
+        return kubernetes
+
+    def end(self) -> None:
+        """End the running one, if there is one."""
+        self._start = self._running = None
+        self._stack.close()
