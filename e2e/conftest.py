@@ -21,6 +21,7 @@ from testbed.story import Story
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CRD = ROOT / "crds/trainingjobs.capstan.dev.yaml"
+NODES = ROOT / "e2e/nodes"
 
 # The run: its seed, its order, and what the machine must have for it.
 
@@ -73,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if PREPARED.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker("cluster")
             item.add_marker("e2e")
-    items.sort(key=lambda item: "nodes" in getattr(item, "fixturenames", ()))
+    items.sort(key=lambda item: item.path.is_relative_to(NODES))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
