@@ -1,4 +1,4 @@
-"""An operator whose API server does not know of TrainingJobs yet, or any more."""
+"""An operator whose API server does not know TrainingJobs yet, or no longer knows them."""
 
 import contextlib
 import pathlib
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from conftest import CRD, users_environment
-from testbed import control
+from testbed import control, wait
 from testbed.control import Cluster
 from testbed.keeper import kept
 from testbed.kubelet import Kubelet
@@ -18,9 +18,9 @@ from testbed.story import Story, job
 
 @pytest.fixture
 def story(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[Story]:
-    """A story in a cluster of its own, which knows nothing of TrainingJobs.
+    """A story in a cluster of its own, which does not know TrainingJobs.
 
-    The other one is asked for because who cannot have it cannot have this one.
+    It depends on `cluster` only to be skipped where no control plane can run.
     """
     with contextlib.ExitStack() as stack:
         empty = stack.enter_context(control.running())
@@ -38,7 +38,7 @@ def story(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[Story]:
 def test_an_operator_waits_for_the_crd_and_works_once_it_is_there(story: Story) -> None:
     cluster, operator = story.cluster, story.operator
     with kept(operator) as lives:
-        story.wait(lambda: "waiting for the CRD" in operator.tail(), else_show=operator.tail)
+        wait.until(lambda: "waiting for the CRD" in operator.tail(), else_show=operator.tail)
         assert operator.healthy()
         assert not operator.ready()
         cluster.apply(CRD)
@@ -46,9 +46,9 @@ def test_an_operator_waits_for_the_crd_and_works_once_it_is_there(story: Story) 
         story.started()
         assert lives.ended == []
         cluster.kubectl("delete", "crd", "trainingjobs.capstan.dev")
-        story.wait(lambda: not operator.ready(), else_show=operator.tail)
+        wait.until(lambda: not operator.ready(), else_show=operator.tail)
         cluster.apply(CRD)
-        story.wait(operator.ready, else_show=operator.tail)
+        wait.until(operator.ready, else_show=operator.tail)
         story.started(job("again"))
-        # It ends by itself, or is killed by its own hand where it cannot.
+        # It ends in order, or kills itself where a watch does not end.
         assert set(lives.ended) <= {1, -signal.SIGKILL}

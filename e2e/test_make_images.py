@@ -1,7 +1,7 @@
-"""`make images`: which engine builds, under which names, and what is said where none can.
+"""`make images`: which engine builds, under which names, and the message where none can.
 
-The engines are scripts: real ones would build for minutes. That images come out right is shown in
-`e2e/nodes/test_images.py`.
+The engines are scripts: real ones would build for minutes. `e2e/nodes/test_images.py` looks at the
+images themselves.
 """
 
 import pathlib
@@ -19,10 +19,10 @@ CANNOT_BUILD = WORKS + '[ "$1" != build ]\n'
 
 
 class Made:
-    """What `make images` did with such engines."""
+    """A run of `make images`: its exit status, its output, and the builds that it asked for."""
 
     def __init__(self, folder: pathlib.Path, engines: dict[str, str], **variables: str) -> None:
-        """Run it to its end."""
+        """Run it to its end with these scripts as engines, and these variables."""
         calls = folder / "calls"
         calls.touch()
         for name in ENGINES:
@@ -55,7 +55,7 @@ def test_the_first_engine_that_works_builds_all_under_the_names_that_nodes_look_
     assert names == [RECIPES[image].name for image in ("runtime", "operator", "digits")]
 
 
-def test_where_no_engine_works_each_ones_own_words_are_shown(tmp_path: pathlib.Path) -> None:
+def test_where_no_engine_works_the_message_of_each_is_shown(tmp_path: pathlib.Path) -> None:
     made = Made(tmp_path, dict.fromkeys(ENGINES, HAS_NO_DAEMON))
     assert made.status != 0
     assert made.builds == []
@@ -64,17 +64,17 @@ def test_where_no_engine_works_each_ones_own_words_are_shown(tmp_path: pathlib.P
     assert "warning" not in made.err
 
 
-def test_a_build_that_fails_is_the_last(tmp_path: pathlib.Path) -> None:
+def test_no_build_follows_one_that_failed(tmp_path: pathlib.Path) -> None:
     made = Made(tmp_path, dict.fromkeys(ENGINES, CANNOT_BUILD))
     assert made.status != 0
     assert len(made.builds) == 1
 
 
 @pytest.mark.parametrize("variable", ["PIP_INDEX_URL", "PIP_TRUSTED_HOST"])
-def test_what_pip_is_told_of_an_index_is_passed_on_without_its_value(
+def test_a_variable_of_pip_is_passed_on_by_name_alone(
     tmp_path: pathlib.Path, variable: str
 ) -> None:
-    # A password in it would be shown by ps.
+    # The value may hold a password, and ps shows command lines.
     made = Made(tmp_path, dict.fromkeys(ENGINES, WORKS), **{variable: "a-secret"})
     assert made.status == 0, made.err
     for build in made.builds:
@@ -82,7 +82,7 @@ def test_what_pip_is_told_of_an_index_is_passed_on_without_its_value(
         assert "a-secret" not in " ".join(build)
 
 
-def test_what_pip_is_told_is_declared_where_it_does_not_get_into_the_image() -> None:
+def test_no_variable_of_pip_gets_into_an_image() -> None:
     for image in ("runtime", "operator", "digits"):
         dockerfile = RECIPES[image].dockerfile
         assert isinstance(dockerfile, pathlib.Path)

@@ -1,9 +1,10 @@
-"""One of the namespaces that an operator serves cannot be read: there are no rights in it yet."""
+"""An operator has no rights yet in one of the namespaces that it serves."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from testbed import wait
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
@@ -37,7 +38,7 @@ def bind(cluster: Cluster, account_of: str, namespace: str) -> None:
     )
 
 
-def test_the_others_are_served_and_it_is_as_soon_as_it_can_be(
+def test_the_other_namespaces_are_served_and_this_one_once_the_rights_are_there(
     start_operator: Callable[..., Operator],
     cluster: Cluster,
     kubelet: Kubelet,
@@ -55,7 +56,7 @@ def test_the_others_are_served_and_it_is_as_soon_as_it_can_be(
     assert f"/namespaces/{other}/trainingjobs: 403 Forbidden" in operator.tail()
     assert operator.healthy()
     bind(cluster, namespace, other)
-    there.wait(lambda: there.status("later").get("phase") == "Running", else_show=operator.tail)
-    there.wait(
+    wait.until(lambda: there.status("later").get("phase") == "Running", else_show=operator.tail)
+    wait.until(
         lambda: "serves all its namespaces again" in operator.tail(), else_show=operator.tail
     )

@@ -1,28 +1,28 @@
-"""What belongs to somebody else is never touched, and what a deleted job left is waited for."""
+"""The operator never touches objects of others, and waits for the pods of a deleted job."""
 
 from typing import Any
 
 import pytest
 
-from conftest import wait_until
+from testbed import wait
 from testbed.story import NAME, TRAINER, Story, condition, job, replica, row
 
 Json = dict[str, Any]
 
 
 def foreign_service(story: Story) -> Json:
-    """A Service of somebody else under the name of the job."""
+    """Create a Service that has the name of the job and is not the operator's."""
     spec = {"selector": {"app": "redis"}, "ports": [{"name": "redis", "port": 6379}]}
     path = f"/api/v1/namespaces/{story.namespace}/services"
     return story.cluster.api.post(path, {"metadata": {"name": NAME}, "spec": spec})
 
 
 def foreign_pod(story: Story, name: str, **metadata: Any) -> Json:
-    """A pod of somebody else under the name of a task's, which runs."""
+    """Create a pod that is not the operator's, and return it when it runs."""
     path = f"/api/v1/namespaces/{story.namespace}/pods"
     spec = {"containers": [dict(TRAINER)]}
     story.cluster.api.post(path, {"metadata": {"name": name, **metadata}, "spec": spec})
-    return story.wait(lambda: _running(story.cluster.api.get(f"{path}/{name}")))
+    return wait.until(lambda: _running(story.cluster.api.get(f"{path}/{name}")))
 
 
 def test_a_service_of_somebody_else_is_left_alone_and_the_job_waits_for_its_name(
@@ -73,7 +73,7 @@ def test_pods_that_only_carry_the_label_of_a_job_are_left_alone_when_it_ends(sto
     story.kubelet.exit(story.pod_key("worker-0"), 0)
     story.until(lambda status: status["phase"] == "Succeeded")
     story.delete_job()
-    story.wait(lambda: list(story.pods()) == ["notebook"] or None)
+    wait.until(lambda: list(story.pods()) == ["notebook"])
     path = f"/api/v1/namespaces/{story.namespace}/pods/notebook"
     assert story.cluster.api.get(path) == foreign
 
@@ -87,7 +87,7 @@ def test_a_service_that_somebody_deletes_is_made_again(story: Story) -> None:
         service = story.find_service()
         return service is not None and service["metadata"]["uid"] != old
 
-    wait_until(made_again)
+    wait.until(made_again)
     assert story.status()["restarts"] == {"application": 0, "infrastructure": 0}
 
 
@@ -95,18 +95,18 @@ def test_a_service_that_somebody_deletes_is_made_again(story: Story) -> None:
 def test_a_job_that_is_deleted_and_made_again_at_once_runs(story: Story, how: str) -> None:
     for task in ("ps-0", "worker-0", "worker-1"):
         story.kubelet.ignore_sigterm(story.pod_key(task))
-    slow = {"pod": {"terminationGracePeriodSeconds": 3}}
+    slow = {"pod": {"terminationGracePeriodSeconds": 1}}
     again = job(ps=replica(1, **slow), worker=replica(2, **slow))
     story.started(job(ps=replica(1, **slow), worker=replica(2, **slow)))
     old = {pod["metadata"]["uid"] for pod in story.pods().values()}
     uid = story.job()["metadata"]["uid"]
     story.delete_job(how=how)
     if how != "Background":
-        story.wait(lambda: story.find_job() is None or None)
+        wait.until(lambda: story.find_job() is None)
     new = story.submit(again)["metadata"]["uid"]
     assert new != uid
     if how == "Orphan":
-        # What is nobody's any more is somebody else's: whoever orphaned it has to say what for.
+        # Orphaned objects have no owner, so the operator leaves them alone until the user acts.
         story.until(lambda status: condition(status, "NameConflict"))
         story.kubectl("delete", "service,pods", "--all")
     status = story.until(lambda status: status["phase"] == "Running")
@@ -120,7 +120,7 @@ def test_while_pods_of_a_deleted_job_of_the_name_are_there_the_job_says_so(story
     story.started()
     story.kubelet.pause()
     story.delete_job()
-    story.wait(lambda: story.find_job() is None or None)
+    wait.until(lambda: story.find_job() is None)
     story.submit(job())
     said = story.wait_said("WaitingForOldPods")
     assert "deleted job of the same name" in said

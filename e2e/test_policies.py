@@ -1,10 +1,11 @@
-"""What a job does about an end, as its policies say, and when that is the end of the job."""
+"""The policies of a job, on a real API server: which ends restart tasks, and which end the job."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from testbed import wait
 from testbed.story import NAME, TRAINER, Story, condition, job, replica, row
 
 Json = dict[str, Any]
@@ -23,31 +24,20 @@ def test_a_ps_that_exits_0_is_done_and_its_pod_may_go(story: Story) -> None:
     story.kubelet.exit(story.pod_key("ps-0"), 0)
     story.until_row("ps-0", state="Succeeded")
     story.delete_pod("ps-0")
-    story.wait(lambda: story.find_pod("ps-0") is None or None)
+    wait.until(lambda: story.find_pod("ps-0") is None)
     story.kubelet.exit(story.pod_key("worker-1"), 1)
     status = story.until_running("worker-1", attempt=2)
     assert row(status, "ps-0")["state"] == "Succeeded"
     assert story.find_pod("ps-0") is None
 
 
-def test_a_ps_that_exits_0_comes_back_under_always(story: Story) -> None:
-    story.started(job(ps=replica(1, restartPolicy="Always"), worker=replica(1)))
-    story.kubelet.exit(story.pod_key("ps-0"), 0)
-    status = story.until_running("ps-0", attempt=2)
-    assert (status["epoch"], status["restarts"]["application"]) == (2, 0)
-
-
 DEADLY = {
-    "restartPolicy Never": ({"restartPolicy": "Never"}, exits(137), "RestartPolicyNever"),
-    "ExitCode and exit 1": ({"restartPolicy": "ExitCode"}, exits(1), "PermanentFailure"),
-    "ExitCode and exit 255": ({"restartPolicy": "ExitCode"}, exits(255), "PermanentFailure"),
     "ExitCode and an init container": (
         {"restartPolicy": "ExitCode"},
         lambda story, task: story.kubelet.init_fails(story.pod_key(task), 3),
         "PermanentFailure",
     ),
     "FailJob": ({"onFailure": "FailJob"}, exits(143), "FailJob"),
-    "Ignore, of a task that is needed": ({"onFailure": "Ignore"}, exits(1), "NeededTaskFailed"),
 }
 
 
@@ -64,23 +54,8 @@ def test_a_policy_makes_a_failure_the_end_of_the_job(
     assert status["failure"].startswith("worker-0 attempt 1 on fake-")
     assert status["failure"] in story.wait_said("Failed")
     assert status["restarts"] == {APPLICATION: 0, INFRASTRUCTURE: 0}
-    story.wait(lambda: sorted(story.pods()) == [f"{NAME}-worker-0"] or None)
+    wait.until(lambda: sorted(story.pods()) == [f"{NAME}-worker-0"])
     assert story.counted() == {'capstan_jobs_finished_total{phase="Failed"}': 1}
-
-
-def test_infrastructure_failures_are_no_end_under_exit_code(story: Story) -> None:
-    story.started(job(worker=replica(1, restartPolicy="ExitCode")))
-    story.kubelet.evict(story.pod_key("worker-0"))
-    status = story.until_running("worker-0", attempt=2)
-    assert status["restarts"] == {APPLICATION: 0, INFRASTRUCTURE: 1}
-
-
-def test_a_worker_that_is_not_needed_may_be_ignored(story: Story) -> None:
-    story.started(job(ps=replica(1), worker=replica(2, onFailure="Ignore")))
-    story.kubelet.exit(story.pod_key("worker-1"), 1)
-    story.until_row("worker-1", state="Failed", attempt=1)
-    story.kubelet.exit(story.pod_key("worker-0"), 0)
-    story.until(lambda status: status["phase"] == "Succeeded")
 
 
 def test_restart_job_starts_all_tasks_again_and_counts_once(story: Story) -> None:
@@ -119,7 +94,7 @@ def test_a_sidecar_is_not_waited_for_and_ends_with_its_job(story: Story) -> None
     story.kubelet.exit(story.pod_key("worker-0"), 0, container="trainer")
     status = story.until(lambda status: status["phase"] == "Succeeded")
     assert row(status, "worker-0")["exitCode"] == 0
-    story.wait(lambda: not story.pods() or None)
+    wait.until(lambda: not story.pods())
     assert row(story.status(), "worker-0")["state"] == "Succeeded"
 
 
@@ -141,7 +116,7 @@ def test_a_sidecar_that_ends_with_its_task_leaves_the_pod_and_its_logs(story: St
     story.kubelet.exit(story.pod_key("worker-0"), 0, container="trainer")
     story.until(lambda status: status["phase"] == "Succeeded")
     story.kubelet.exit(story.pod_key("worker-0"), 0, container="metrics")
-    story.wait(lambda: story.find_pod("ps-0") is None)
+    wait.until(lambda: story.find_pod("ps-0") is None)
     assert "deletionTimestamp" not in story.pod("worker-0")["metadata"]
 
 
@@ -155,9 +130,9 @@ def test_an_attempt_waits_for_the_pod_of_the_last_that_a_finalizer_keeps(story: 
     story.until_row("worker-0", waiting=why)
     _let_go(story, "worker-0")
     story.until_running("worker-0", attempt=2)
-    # That the name is taken is found out once, and then known.
+    # The operator learns once that the name is taken, and remembers it.
     name_taken = 'capstan_api_errors_total{code="409",resource="pods",verb="create"}'
-    assert story.operator.metrics()[name_taken] == 1
+    assert story.counter(name_taken) == 1
     _let_go(story, "worker-0")
 
 
@@ -172,10 +147,10 @@ def test_worker_0_that_is_done_ends_the_job_and_the_ps_is_told_to_stop(story: St
     story.kubelet.exit(story.pod_key("worker-0"), 0)
     status = story.until(lambda status: status["phase"] == "Succeeded")
     assert condition(status, "Succeeded")["status"] == "True"
-    ps = story.wait(lambda: _deleted(story.pod("ps-0")))
+    ps = wait.until(lambda: _deleted(story.pod("ps-0")))
     assert ps["metadata"]["deletionGracePeriodSeconds"] == 7
     story.kubelet.resume()
-    story.wait(lambda: sorted(story.pods()) == [f"{NAME}-worker-0"] or None)
+    wait.until(lambda: sorted(story.pods()) == [f"{NAME}-worker-0"])
     story.until_row("ps-0", state="Stopped")
     assert story.counted() == {'capstan_jobs_finished_total{phase="Succeeded"}': 1}
 
@@ -184,7 +159,7 @@ def test_a_job_that_takes_too_long_fails(story: Story) -> None:
     story.submit(job(run_policy={"activeDeadlineSeconds": 2}))
     status = story.until(lambda status: status["phase"] == "Failed")
     assert condition(status, "Failed")["reason"] == "DeadlineExceeded"
-    story.wait(lambda: not story.pods() or None)
+    wait.until(lambda: not story.pods())
     story.wait_said("Failed")
 
 

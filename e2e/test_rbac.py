@@ -11,8 +11,8 @@ import pytest
 import urllib3
 import yaml
 
-from conftest import ROOT, users_environment, wait_until
-from testbed import proxy
+from conftest import ROOT, users_environment
+from testbed import proxy, wait
 from testbed.control import Cluster
 from testbed.faults import Fault
 from testbed.kubelet import Kubelet
@@ -133,7 +133,7 @@ class Place:
         api.post(roles, {**named, "rules": given})
         api.post(bindings, bound)
         if given:
-            wait_until(lambda: self._may(namespace, given[0]))
+            wait.until(lambda: self._may(namespace, given[0]))
         yield
         if whole_cluster:
             api.delete(f"{bindings}/{name}")
@@ -189,7 +189,7 @@ def it_goes_on_leading(proof: Proof) -> Promised:
 def a_job_starts(proof: Proof) -> Promised:
     """One that was submitted while the operator ran: its tasks run, and have addresses."""
     with contextlib.suppress(AssertionError):
-        wait_until(it_leads(proof), within=5)
+        wait.until(it_leads(proof), within=5)
     proof.story.submit(job())
     return lambda: (
         proof.story.status().get("phase") == "Running"
@@ -198,22 +198,22 @@ def a_job_starts(proof: Proof) -> Promised:
 
 
 def what_fails_is_restarted(proof: Proof) -> Promised:
-    wait_until(a_job_starts(proof))
+    wait.until(a_job_starts(proof))
     proof.story.kubelet.exit(proof.story.pod_key("worker-1"), 1)
     return lambda: row(proof.story.status(), "worker-1")["attempt"] == 2 and is_running(proof.story)
 
 
 def what_vanishes_is_started_again(proof: Proof) -> Promised:
     """A pod that nobody has seen end is looked for before it is counted as lost."""
-    wait_until(a_job_starts(proof))
+    wait.until(a_job_starts(proof))
     proof.story.delete_pod("worker-1", gracePeriodSeconds=0)
     return lambda: row(proof.story.status(), "worker-1")["attempt"] == 2 and is_running(proof.story)
 
 
 def a_change_that_nothing_tells_of_is_noticed(proof: Proof) -> Promised:
     """The job was changed, so that the status cannot be written to the version that is known."""
-    wait_until(a_job_starts(proof))
-    wait_until(lambda: told(proof.story, "Running"))
+    wait.until(a_job_starts(proof))
+    wait.until(lambda: told(proof.story, "Running"))
     deaf = Fault(
         verbs=frozenset({"watch", "list"}), resources=frozenset({"trainingjobs"}), hole=True
     )
@@ -226,7 +226,7 @@ def a_change_that_nothing_tells_of_is_noticed(proof: Proof) -> Promised:
 def a_lost_node_is_noticed(proof: Proof) -> Promised:
     """The node that the pod is bound to is not there, and the pod does not answer."""
     proof.story.submit(job(worker=replica(pod={"nodeName": f"gone-{proof.story.namespace}"})))
-    wait_until(lambda: proof.story.find_pod("worker-0"))
+    wait.until(lambda: proof.story.find_pod("worker-0"))
     proof.story.kubelet.unready(proof.story.pod_key("worker-0"))
     return lambda: row(proof.story.status(), "worker-0").get("reason") == "NodeLost"
 
@@ -241,9 +241,9 @@ def a_name_that_is_taken_is_told(proof: Proof) -> Promised:
 
 def a_deleted_service_is_made_again(proof: Proof) -> Promised:
     """At once, and not when a comparison with the cluster finds that it is missing."""
-    wait_until(a_job_starts(proof))
+    wait.until(a_job_starts(proof))
     first = proof.story.service(NAME)
-    wait_until(lambda: asked(proof, "watch", "services"))
+    wait.until(lambda: asked(proof, "watch", "services"))
     no_lists = Fault(frozenset({"list"}), frozenset({"services"}), hole=True)
     proof.stack.enter_context(proof.way.fault(no_lists))
     proof.story.kubectl("delete", "service", NAME)
@@ -263,7 +263,7 @@ def asked(proof: Proof, verb: str, resource: str) -> bool:
 
 
 def news_is_told(proof: Proof) -> Promised:
-    wait_until(a_job_starts(proof))
+    wait.until(a_job_starts(proof))
     return lambda: told(proof.story, "Running")
 
 
@@ -325,7 +325,7 @@ def outcomes(place: Place) -> Iterator[Mapping[Any, Future[None]]]:
 def keep(place: Place, promise: Promise) -> None:
     """With all rights, what is promised comes true, and the server refuses nothing."""
     with place.story(promise, None) as proof, explained(proof):
-        wait_until(promise(proof))
+        wait.until(promise(proof))
         assert not proof.story.operator.refused()
 
 
@@ -335,11 +335,11 @@ def break_(place: Place, right: Right) -> None:
     with place.story(promise, right) as proof, explained(proof):
         if right.verb == "watch":
             # Before it would begin to watch, it lists.
-            wait_until(lambda: is_refused(proof.story.operator, right))
+            wait.until(lambda: is_refused(proof.story.operator, right))
         promised = promise(proof)
-        wait_until(lambda: is_refused(proof.story.operator, right))
+        wait.until(lambda: is_refused(proof.story.operator, right))
         with pytest.raises(AssertionError):
-            wait_until(promised, within=BROKEN_SECONDS)
+            wait.until(promised, within=BROKEN_SECONDS)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What the repository promises about itself: it can be read, cloned and trusted as it stands."""
+"""The promises of the repository about itself: anyone can read it, clone it and trust it."""
 
 import configparser
 import os
@@ -24,9 +24,9 @@ _ALL_BUT_IGNORED = ("--cached", "--others", "--exclude-standard")
 
 
 def tracked() -> list[pathlib.Path]:
-    """The files of the working tree that are, or would be, committed."""
+    """Return the files of the working tree that git knows or would add."""
     listed = subprocess.run(
-        # A checkout may belong to another user than the one who tests it.
+        # Git refuses a checkout of another user by default.
         ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", *_ALL_BUT_IGNORED],
         cwd=ROOT,
         capture_output=True,
@@ -184,7 +184,7 @@ def test_make_says_what_to_install_where_venv_is_missing(tmp_path: pathlib.Path)
 
 
 def make_in_a_bare_copy(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `make demo` where there is a Makefile and what it depends on, and no environment."""
+    """Run `make demo` in a folder with only the Makefile and the files that it depends on."""
     for name in ("Makefile", "operator/pyproject.toml", "runtime/pyproject.toml"):
         copy = folder / name
         copy.parent.mkdir(exist_ok=True)

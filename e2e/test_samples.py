@@ -1,7 +1,8 @@
-"""Jobs, as a real API server with the CustomResourceDefinition takes or refuses them.
+"""A real API server with the CustomResourceDefinition accepts or refuses jobs.
 
-The samples say what is refused of them. A rule is refused in the same words as by `capstanctl run`,
-anything else at the same place; operator/tests/api/test_samples.py holds `capstanctl` to them.
+Each invalid sample names the fields for which it is refused. For a rule, the API server uses the
+words of `capstanctl run`; for anything else, it names the same field.
+operator/tests/api/test_samples.py holds `capstanctl` to the samples.
 """
 
 import json
@@ -16,20 +17,20 @@ import yaml
 
 from capstan_operator.api import names, parse, status
 from capstan_operator.api.status import Condition, Phase, Progress, ReplicaStatus, Status, Summary
-from conftest import ROOT, wait_until
+from conftest import ROOT
+from testbed import wait
 from testbed.control import Cluster
 
 pytestmark = pytest.mark.e2e
 
-CRD = ROOT / "crds" / "trainingjobs.capstan.dev.yaml"
 SAMPLES = ROOT / "crds" / "samples"
 REFUSED = re.compile(
     r"^# refused(?P<schema> by the schema)?: (?P<path>\S+): (?P<words>.*)$", re.MULTILINE
 )
 TOLD = re.compile(r"^\* (\S+): ", re.MULTILINE)
-"""The fields that kubectl names, where there are several."""
+"""A field that kubectl names, where it names several."""
 FOUND_LATER = "<nil>"
-"""Where it says that rules were not looked at."""
+"""The place that kubectl names when the API server did not come to the rules."""
 
 
 def of(*folders: str) -> Any:
@@ -39,33 +40,18 @@ def of(*folders: str) -> Any:
     return pytest.mark.parametrize("sample", files, ids=lambda file: file.stem)
 
 
-@pytest.fixture(scope="module")
-def jobs(cluster: Cluster) -> Cluster:
-    """A cluster that knows TrainingJobs, by plain `kubectl apply`."""
-    cluster.kubectl("apply", "-f", CRD)
-    wait_until(lambda: cluster.kubectl("get", "tjob", check=False).returncode == 0)
-    return cluster
-
-
-@pytest.fixture
-def namespace(jobs: Cluster) -> Iterator[str]:
-    name = jobs.namespace()
-    yield name
-    jobs.kubectl("delete", "namespace", name, "--wait=false")
-
-
 @of("valid", "invalid-later")
-def test_a_right_job_is_taken_and_one_of_which_only_the_operator_knows_more(
-    sample: pathlib.Path, jobs: Cluster
+def test_a_valid_job_is_accepted_and_so_is_one_that_only_the_operator_refuses(
+    sample: pathlib.Path, cluster: Cluster
 ) -> None:
-    jobs.kubectl("apply", "--validate=strict", "--dry-run=server", "-f", sample)
+    cluster.kubectl("apply", "--validate=strict", "--dry-run=server", "-f", sample)
 
 
 @of("invalid")
-def test_of_a_wrong_job_the_same_is_refused_as_by_capstanctl(
-    sample: pathlib.Path, jobs: Cluster
+def test_an_invalid_job_is_refused_for_the_same_fields_as_by_capstanctl(
+    sample: pathlib.Path, cluster: Cluster
 ) -> None:
-    tried = jobs.kubectl(
+    tried = cluster.kubectl(
         "apply", "--validate=strict", "--dry-run=server", "-f", sample, check=False
     )
     assert tried.returncode == 1
@@ -93,10 +79,29 @@ def job(**spec: object) -> str:
     )
 
 
-def patched(jobs: Cluster, namespace: str, patch: object, *flags: str) -> str:
-    """Patch the job; return what was said against it, if anything."""
+def create(cluster: Cluster, namespace: str, manifest: str) -> None:
+    cluster.kubectl("create", "-n", namespace, "-f", "-", input=manifest)
+
+
+def stored(cluster: Cluster, namespace: str) -> Any:
+    """Return the job as the API server has it."""
+    words = ("get", "tjob", "digits", "-n", namespace, "-o", "json")
+    return json.loads(cluster.kubectl(*words).stdout)
+
+
+def patched(cluster: Cluster, namespace: str, patch: object, *flags: str) -> str:
+    """Patch the job; return the refusal, empty if there is none."""
     words = ("patch", "tjob", "digits", "-n", namespace, "--type=merge", "-p", json.dumps(patch))
-    return jobs.kubectl(*words, *flags, check=False).stderr
+    return cluster.kubectl(*words, *flags, check=False).stderr
+
+
+@pytest.fixture(scope="module")
+def home(cluster: Cluster) -> Iterator[str]:
+    """The namespace of a job that nothing changes."""
+    namespace = cluster.namespace()
+    create(cluster, namespace, job())
+    yield namespace
+    cluster.api.delete(f"/api/v1/namespaces/{namespace}")
 
 
 @pytest.mark.parametrize(
@@ -114,28 +119,29 @@ def patched(jobs: Cluster, namespace: str, patch: object, *flags: str) -> str:
         ("spec.runPolicy.psGracePeriodSeconds", 7),
     ],
 )
-def test_what_a_job_is_cannot_be_changed(
-    path: str, value: object, jobs: Cluster, namespace: str
+def test_a_field_of_a_job_that_exists_cannot_be_changed(
+    path: str, value: object, cluster: Cluster, home: str
 ) -> None:
-    jobs.kubectl("create", "-n", namespace, "-f", "-", input=job())
     patch = value
     for name in reversed(path.split(".")):
         patch = {name: patch}
-    said = patched(jobs, namespace, patch)
+    said = patched(cluster, home, patch)
     assert f"{path}: Invalid value: " in said
     assert "cannot be changed once the job exists; delete the job and create it anew" in said
 
 
-def test_the_deadline_may_be_set_and_moved_and_dropped(jobs: Cluster, namespace: str) -> None:
-    jobs.kubectl("create", "-n", namespace, "-f", "-", input=job())
+def test_the_deadline_can_be_set_moved_and_dropped(cluster: Cluster, namespace: str) -> None:
+    create(cluster, namespace, job())
     for seconds in (60, 30, None):
         deadline = {"spec": {"runPolicy": {"activeDeadlineSeconds": seconds}}}
-        assert patched(jobs, namespace, deadline) == ""
+        assert patched(cluster, namespace, deadline) == ""
 
 
-def test_what_is_kept_can_be_read_by_the_operator(jobs: Cluster, namespace: str) -> None:
-    jobs.kubectl("create", "-n", namespace, "-f", "-", input=job())
-    kept = json.loads(jobs.kubectl("get", "tjob", "digits", "-n", namespace, "-o", "json").stdout)
+def test_the_operator_can_read_the_job_that_the_api_server_keeps(
+    cluster: Cluster, namespace: str
+) -> None:
+    create(cluster, namespace, job())
+    kept = stored(cluster, namespace)
     here = parse.parse(job())
     there = parse.admitted(kept)
     assert there.spec == here.spec
@@ -170,10 +176,10 @@ spec:
 """
 
 
-def test_a_template_keeps_the_fields_of_tomorrow(jobs: Cluster, namespace: str) -> None:
+def test_a_template_keeps_the_fields_of_tomorrow(cluster: Cluster, namespace: str) -> None:
     strictly = ("apply", "--validate=strict", "-n", namespace)
-    jobs.kubectl(*strictly, "-f", "-", input=OF_TOMORROW)
-    kept = json.loads(jobs.kubectl("get", "tjob", "digits", "-n", namespace, "-o", "json").stdout)
+    cluster.kubectl(*strictly, "-f", "-", input=OF_TOMORROW)
+    kept = stored(cluster, namespace)
     written = yaml.safe_load(OF_TOMORROW)["spec"]["replicaSpecs"]["worker"]["template"]
     assert kept["spec"]["replicaSpecs"]["worker"]["template"] == written
     worker = parse.admitted(kept).replica(names.ReplicaType.WORKER)
@@ -196,14 +202,14 @@ TOLD_STATUS = Status(
 )
 
 
-def test_a_status_is_kept_whole_and_shown_in_columns(jobs: Cluster, namespace: str) -> None:
-    jobs.kubectl("create", "-n", namespace, "-f", "-", input=job())
+def test_a_status_is_kept_whole_and_shown_in_columns(cluster: Cluster, namespace: str) -> None:
+    create(cluster, namespace, job())
     told = {"status": status.render(TOLD_STATUS)}
-    assert patched(jobs, namespace, told, "--subresource=status") == ""
-    kept = json.loads(jobs.kubectl("get", "tjob", "digits", "-n", namespace, "-o", "json").stdout)
+    assert patched(cluster, namespace, told, "--subresource=status") == ""
+    kept = stored(cluster, namespace)
     assert kept["status"] == told["status"]
     by_phase = ("get", "tjob", "-n", namespace, "--field-selector", "status.phase=Failed")
-    table = jobs.kubectl(*by_phase, "-o", "wide").stdout.splitlines()
+    table = cluster.kubectl(*by_phase, "-o", "wide").stdout.splitlines()
     assert " ".join(table[0].split()) == (
         "NAME PHASE PS WORKERS RESTARTS STEP AGE EPOCH STEPS/S REASON"
     )
@@ -213,10 +219,10 @@ def test_a_status_is_kept_whole_and_shown_in_columns(jobs: Cluster, namespace: s
     assert re.fullmatch(r"\d+s", age)
 
 
-def test_a_status_that_comes_with_the_job_is_not_the_jobs(jobs: Cluster, namespace: str) -> None:
+def test_a_status_that_comes_with_the_job_is_not_the_jobs(cluster: Cluster, namespace: str) -> None:
     forged = json.loads(job()) | {"status": {"phase": "Succeeded"}}
-    jobs.kubectl("create", "-n", namespace, "-f", "-", input=json.dumps(forged))
-    kept = json.loads(jobs.kubectl("get", "tjob", "digits", "-n", namespace, "-o", "json").stdout)
+    create(cluster, namespace, json.dumps(forged))
+    kept = stored(cluster, namespace)
     assert "status" not in kept
 
 
@@ -231,8 +237,8 @@ def test_a_status_that_comes_with_the_job_is_not_the_jobs(jobs: Cluster, namespa
         ("status.tasks", "Counts from 1 and names the attempt"),
     ],
 )
-def test_kubectl_explains_what_a_field_means(field: str, words: str, jobs: Cluster) -> None:
+def test_kubectl_explains_what_a_field_means(field: str, words: str, cluster: Cluster) -> None:
     # The API server publishes its schemas a while after it has begun to use them.
-    wait_until(lambda: jobs.kubectl("explain", f"tjob.{field}", check=False).returncode == 0)
-    said = " ".join(jobs.kubectl("explain", f"tjob.{field}").stdout.split())
+    wait.until(lambda: cluster.kubectl("explain", f"tjob.{field}", check=False).returncode == 0)
+    said = " ".join(cluster.kubectl("explain", f"tjob.{field}").stdout.split())
     assert words in said

@@ -1,10 +1,11 @@
-"""Nothing is written when nothing has changed."""
+"""The operator writes nothing when nothing has changed."""
 
 import pathlib
 from collections.abc import Callable
 
 import pytest
 
+from testbed import wait
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
@@ -12,13 +13,13 @@ from testbed.story import Story, condition, job, replica
 
 ACCOUNT = "operator"
 TOLD = ["Restarting", *["Running"] * 3, "Succeeded", "TemplateInvalid"]
-"""Of all jobs together, in the end."""
+"""The reasons of all events about all jobs, sorted."""
 PASSES = "capstan_reconcile_seconds_count"
 
 
 @pytest.fixture
 def audited(cluster: Cluster, namespace: str) -> pathlib.Path:
-    """A kubeconfig of a service account of which every request to write is noted."""
+    """The kubeconfig of a service account; the API server notes each of its requests to write."""
     kubeconfig = cluster.service_account(namespace, ACCOUNT)
     group = "rbac.authorization.k8s.io"
     account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}
@@ -41,14 +42,14 @@ def restless(
     kubelet: Kubelet,
     namespace: str,
 ) -> Story:
-    """An operator that compares everything with the cluster every second."""
-    one = start_operator("--resync-seconds=1", kubeconfig=audited)
-    one.wait_ready()
-    return Story(cluster, kubelet, one, namespace)
+    """A story whose operator compares everything with the cluster every second."""
+    operator = start_operator("--resync-seconds=1", kubeconfig=audited)
+    operator.wait_ready()
+    return Story(cluster, kubelet, operator, namespace)
 
 
 def versions(story: Story) -> dict[str, str]:
-    """The resource versions of all that there is of jobs, and of all that was told of them."""
+    """Return the resource versions of all jobs, pods and Services, and of the events about them."""
     core, ours = "/api/v1", "/apis/capstan.dev/v1alpha1"
     found = [
         (f"{kind} {one['metadata']['name']}", one["metadata"]["resourceVersion"])
@@ -59,20 +60,20 @@ def versions(story: Story) -> dict[str, str]:
             ("/apis/events.k8s.io/v1", "events"),
         )
         for one in story.cluster.api.list(f"{group}/namespaces/{story.namespace}/{kind}")
-        # The scheduler tells of pods when it finds the time.
+        # The scheduler creates events about pods at any time.
         if one.get("regarding", {}).get("kind") != "Pod"
     ]
     return dict(found)
 
 
 def writes(story: Story) -> list[str]:
-    """The operator's requests to write, but for its Lease."""
+    """Return the operator's requests to write, without those for its Lease."""
     written = story.cluster.written_by(story.namespace, ACCOUNT)
     return [request for request in written if "/leases" not in request]
 
 
 def passes(story: Story) -> float:
-    """How many passes this operator process has made over jobs."""
+    """Return how many passes this operator process has made over jobs."""
     samples = story.operator.metrics().items()
     return sum(value for name, value in samples if name.startswith(PASSES))
 
@@ -91,8 +92,8 @@ def test_over_comparisons_and_a_new_process_nothing_is_written(restless: Story) 
     story.until(lambda status: "BackOff" in condition(status, "ClusterReady")["message"], "waits")
     story.until(lambda status: status["phase"] == "Invalid", "invalid")
     story.until_row("ps-0", name="done", state="Stopped")
-    story.wait(lambda: story.find_pod("ps-0", "done") is None or None)
-    story.wait(
+    wait.until(lambda: story.find_pod("ps-0", "done") is None)
+    wait.until(
         lambda: sorted(reason for reason, _ in story.news()) == TOLD,
         else_show=lambda: str(story.news()),
     )
@@ -102,31 +103,31 @@ def test_over_comparisons_and_a_new_process_nothing_is_written(restless: Story) 
     before, written = versions(story), writes(story)
     assert len(written) > jobs, "the audit log is empty"
     begun = passes(story)
-    story.wait(lambda: passes(story) >= begun + 3 * jobs or None)
+    wait.until(lambda: passes(story) >= begun + 3 * jobs)
     assert versions(story) == before
     assert new(written, writes(story)) == []
 
     story.operator.stop()
     story.operator.start()
     story.operator.wait_ready()
-    story.wait(lambda: passes(story) >= 3 * jobs or None)
+    wait.until(lambda: passes(story) >= 3 * jobs)
     assert versions(story) == before
     assert new(written, writes(story)) == []
 
 
 def still(story: Story) -> None:
-    """Return when all that was begun is told: kubelet and scheduler write too."""
+    """Return when the kubelet and the scheduler have written all that they had to."""
     before: list[dict[str, str]] = [{}]
 
-    def settled() -> bool | None:
+    def settled() -> bool:
         begun = passes(story)
-        story.wait(lambda: passes(story) >= begun + 4 or None)
+        wait.until(lambda: passes(story) >= begun + 4)
         last, before[0] = before[0], versions(story)
-        return last == before[0] or None
+        return last == before[0]
 
-    story.wait(settled)
+    wait.until(settled)
 
 
 def new(before: list[str], after: list[str]) -> list[str]:
-    """What was written since, but for looks whether a template is sound by now."""
+    """Return the requests since then, without dry runs, which only look at a template."""
     return [one for one in after[len(before) :] if "dryRun=All" not in one]

@@ -1,4 +1,4 @@
-"""A mistake in a pod template is said at once, where it is, and nothing is made of it."""
+"""A mistake in a pod template: the status says where it is, and the operator creates nothing."""
 
 from typing import Any
 

@@ -1,15 +1,14 @@
-"""The test bed itself: what the tests of the operator stand on."""
+"""The test bed itself, on which the tests of the operator rely."""
 
 import pathlib
 import signal
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from conftest import ROOT, Shell
-from testbed import programs
+from testbed import programs, wait
 from testbed.api import ApiError
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
@@ -30,13 +29,11 @@ def pods(namespace: str) -> str:
 
 
 @pytest.fixture
-def running_pod(
-    cluster: Cluster, kubelet: Kubelet, namespace: str, eventually: Callable[..., None]
-) -> str:
+def running_pod(cluster: Cluster, kubelet: Kubelet, namespace: str) -> str:
     """The path of a pod that is ready."""
     path = f"{pods(namespace)}/one"
     cluster.api.post(pods(namespace), a_pod("one"))
-    eventually(lambda: condition(cluster.api.get(path), "Ready") == "True")
+    wait.until(lambda: condition(cluster.api.get(path), "Ready") == "True")
     return path
 
 
@@ -51,9 +48,7 @@ def test_the_server_says_which_version_it_is(cluster: Cluster) -> None:
     assert f"k8s.io/kubernetes {version}" in pinned
 
 
-def test_a_service_account_may_do_what_it_is_given(
-    cluster: Cluster, namespace: str, eventually: Callable[..., None]
-) -> None:
+def test_a_service_account_may_do_what_it_is_given(cluster: Cluster, namespace: str) -> None:
     its = cluster.api_as(cluster.service_account(namespace, "reader"))
     with pytest.raises(ApiError) as refused:
         its.list(pods(namespace))
@@ -68,12 +63,12 @@ def test_a_service_account_may_do_what_it_is_given(
         try:
             return its.list(pods(namespace)) == []
         except ApiError as error:
-            # The server learns of roles as everybody does, by a watch.
+            # The server learns of roles by a watch, as everybody does.
             if error.status != 403:
                 raise
             return False
 
-    eventually(lists)
+    wait.until(lists)
 
 
 def test_objects_outlive_the_api_server_and_old_watches_do_not(
@@ -115,7 +110,6 @@ def test_what_can_happen_to_a_pod_at_its_start(
     cluster: Cluster,
     kubelet: Kubelet,
     namespace: str,
-    eventually: Callable[..., None],
     verb: str,
     phase: str,
     reason: str,
@@ -131,12 +125,10 @@ def test_what_can_happen_to_a_pod_at_its_start(
         reasons = {status.get("reason"), *(state.get("reason") for state in states)}
         return status["phase"] == phase and reason in reasons
 
-    eventually(told)
+    wait.until(told)
 
 
-def test_a_deleted_pod_ends_and_goes(
-    cluster: Cluster, running_pod: str, eventually: Callable[..., None]
-) -> None:
+def test_a_deleted_pod_ends_and_goes(cluster: Cluster, running_pod: str) -> None:
     version = cluster.api.get(running_pod)["metadata"]["resourceVersion"]
     folder, _, name = running_pod.rpartition("/")
     watch = cluster.api.watch(folder, version, fieldSelector=f"metadata.name={name}")
@@ -148,19 +140,19 @@ def test_a_deleted_pod_ends_and_goes(
         last = pod if kind == "MODIFIED" else last
     assert last["status"]["phase"] == "Failed"
     assert last["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 143
-    eventually(lambda: cluster.api.find(running_pod) is None)
+    wait.until(lambda: cluster.api.find(running_pod) is None)
 
 
 def test_pods_of_a_silent_node_stay_until_it_is_back(
-    cluster: Cluster, kubelet: Kubelet, running_pod: str, eventually: Callable[..., None]
+    cluster: Cluster, kubelet: Kubelet, running_pod: str
 ) -> None:
     node = cluster.api.get(running_pod)["spec"]["nodeName"]
     kubelet.not_ready(node)
-    eventually(lambda: "taints" in cluster.api.get(f"/api/v1/nodes/{node}")["spec"])
+    wait.until(lambda: "taints" in cluster.api.get(f"/api/v1/nodes/{node}")["spec"])
     cluster.api.delete(running_pod)
     assert "deletionTimestamp" in cluster.api.get(running_pod)["metadata"]
     kubelet.back(node)
-    eventually(lambda: cluster.api.find(running_pod) is None)
+    wait.until(lambda: cluster.api.find(running_pod) is None)
 
 
 def test_the_operator_comes_up_dies_and_comes_back(operator: Operator) -> None:
@@ -172,7 +164,7 @@ def test_the_operator_comes_up_dies_and_comes_back(operator: Operator) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_of_a_control_plane_that_is_ended(
-    shell: Shell, cluster: Cluster, eventually: Callable[..., None], how: signal.Signals
+    shell: Shell, cluster: Cluster, how: signal.Signals
 ) -> None:
     code = (
         "import signal\nfrom testbed import control\n"
@@ -181,9 +173,9 @@ def test_nothing_is_left_of_a_control_plane_that_is_ended(
     run = shell.start(sys.executable, "-c", code, cwd=ROOT / "e2e")
     assert run.stdout is not None
     folder = pathlib.Path(run.stdout.readline().strip())
-    eventually(lambda: len(shell.alive()) == 5)
+    wait.until(lambda: len(shell.alive()) == 5)
     run.send_signal(how)
-    eventually(lambda: not shell.alive())
-    # The next run removes what a killed one could not.
+    wait.until(lambda: not shell.alive())
+    # The next run removes the folder of a killed one.
     with state_folder("control"):
         assert not folder.exists()

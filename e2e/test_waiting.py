@@ -1,10 +1,13 @@
-"""A task that cannot start, or whose node is silent: shown as it is, not charged, and going on."""
+"""A task that cannot start, or whose node is silent: the status says why, no limit of the job is
+charged, and the task runs as soon as it can.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from testbed import wait
 from testbed.api import ApiError
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
@@ -20,12 +23,15 @@ def of(story: Story, resource: str, group: str = "/api/v1") -> str:
 
 
 def quota(story: Story) -> str:
-    """Room for two pods, and for no configuration: by that is seen that it is in force."""
+    """Allow two pods in the namespace; returns when the API server enforces it.
+
+    It allows no ConfigMap either, so that a probe can tell.
+    """
     path = of(story, "resourcequotas")
     hard = {"pods": "2", "count/configmaps": "0"}
     story.cluster.api.post(path, {"metadata": {"name": "small"}, "spec": {"hard": hard}})
     probe = {"metadata": {"name": "probe"}}
-    story.wait(lambda: "exceeded quota: small" in _refusal(story, "configmaps", probe))
+    wait.until(lambda: "exceeded quota: small" in _refusal(story, "configmaps", probe))
     return f"{path}/small"
 
 
@@ -118,7 +124,7 @@ def policy(story: Story) -> Iterator[str]:
 def test_an_admission_policy_that_forbids_the_pods_is_no_fault_of_the_template(
     story: Story, policy: str
 ) -> None:
-    story.wait(lambda: _is_forbidden(story) or None)
+    wait.until(lambda: _is_forbidden(story))
     worker = replica(1)
     worker["template"]["metadata"] = {"labels": {"team": "vision"}}
     story.submit(job(worker=worker))
@@ -173,10 +179,10 @@ def test_a_task_for_which_no_node_has_room_is_what_the_job_waits_for(story: Stor
 
 @pytest.fixture
 def impatient(start_operator: Callable[..., Operator]) -> Operator:
-    """An operator that gives up nodes soon."""
-    one = start_operator("--node-lost-seconds=1")
-    one.wait_ready()
-    return one
+    """An operator that takes a silent node for lost after a second."""
+    operator = start_operator("--node-lost-seconds=1")
+    operator.wait_ready()
+    return operator
 
 
 @pytest.fixture
@@ -190,7 +196,7 @@ def test_the_tasks_of_a_node_that_is_not_ready_for_long_run_elsewhere(on_nodes: 
     old = story.pod("worker-0")
     node = old["spec"]["nodeName"]
     story.kubelet.not_ready(node)
-    # So does the control plane when a node that it has seen ready falls silent.
+    # The control plane marks the pods too when a node falls silent.
     story.kubelet.unready(story.pod_key("worker-0"))
     status = story.until_running("worker-0", attempt=2)
     new = story.pod("worker-0")
@@ -203,7 +209,7 @@ def test_the_tasks_of_a_node_that_is_not_ready_for_long_run_elsewhere(on_nodes: 
 
 @pytest.fixture
 def place(story: Story) -> Iterator[str]:
-    """One more node, for one test to do with as it likes."""
+    """One more node, for this test alone."""
     node = f"node-of-{story.namespace}"
     story.kubelet.join(node)
     yield node
@@ -228,7 +234,7 @@ def test_a_pod_that_cannot_end_is_given_up_when_its_node_is_gone(story: Story, p
     status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
     assert status["restarts"] == {"application": 0, "infrastructure": 1}
     assert f"worker-0 attempt 1 on {place}: NodeLost" in story.wait_said("Restarting")
-    story.wait(lambda: (pod := story.find_pod("worker-0")) and pod["metadata"]["uid"] != old)
+    wait.until(lambda: (pod := story.find_pod("worker-0")) and pod["metadata"]["uid"] != old)
     story.until(lambda status: "Unschedulable" in row(status, "worker-0").get("waiting", ""))
     story.kubelet.join(place)
     story.until_running("worker-0", attempt=2)
@@ -254,13 +260,13 @@ def test_a_taint_that_evicts_is_no_fault_of_the_task(story: Story, place: str) -
 
 
 def _refused(status: Json) -> Json:
-    """The row of the task that the API server refused; which one that is, is chance."""
-    found = (one for one in status.get("tasks", ()) if one["state"] == "CreateFailed")
-    return next(found, {})
+    """Return the row of the task that the API server refused: any of them; empty if none."""
+    refused = (row for row in status.get("tasks", ()) if row["state"] == "CreateFailed")
+    return next(refused, {})
 
 
 def _is_forbidden(story: Story) -> bool:
-    """Whether the admission policy is in force: the API server takes a moment."""
+    """Say whether the API server enforces the admission policy, which takes it a moment."""
     pod = {
         "metadata": {"name": "probe", "labels": {"team": "vision"}},
         "spec": {"containers": [dict(TRAINER)]},
@@ -269,7 +275,7 @@ def _is_forbidden(story: Story) -> bool:
 
 
 def _refusal(story: Story, resource: str, body: Json) -> str:
-    """How the API server would refuse to create this; empty if it would not."""
+    """Return why the API server would refuse this object; empty if it would not."""
     try:
         story.cluster.api.post(of(story, resource), body, dryRun="All")
     except ApiError as error:
