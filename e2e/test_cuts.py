@@ -1,5 +1,9 @@
-"""The operator is cut off before and after every single call of the API server: what becomes of a
-job is the same in the end, and nothing is told twice.
+"""The operator is cut off before and after every single call of the API server: every job comes to
+the same end, and nothing is told twice.
+
+The operator is its controller in this process, over a client that dies. That costs a tenth of a
+real process, so this file holds the promise for every call of every script. test_sigkill.py adds a
+real process's death: broken connections, a Lease that stays, and watches that begin anew.
 """
 
 import asyncio
@@ -26,13 +30,13 @@ Json = dict[str, Any]
 AT_ONCE = 8
 """Jobs that are served at a time."""
 MOST_CALLS = 16
-"""No story needs more; with less than this it has come to its end."""
+"""More than the operator makes in any script."""
 LONG = {"restartBackoff": {"initialSeconds": 1000, "maxSeconds": 1000}}
 
 
 @dataclass
 class Place:
-    """Where stories happen: the cluster, as tests have it."""
+    """The namespace in which scripts are played, and its cluster."""
 
     cluster: Cluster
     kubelet: Kubelet
@@ -44,7 +48,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Story:
+class Script:
     """What happens to a job until its end. Cuts are made from the first act on."""
 
     manifest: Callable[[str], Json]
@@ -158,35 +162,35 @@ def nothing(_: Place) -> list[Act]:
     return []
 
 
-STORIES = {
-    "the start": Story(a_job(), nothing, phase("Running"), from_nothing=True),
-    "an exit": Story(a_job(), exits("worker-0", 1), running("worker-0", 2)),
-    "no memory": Story(a_job(), oom, running("worker-0", 2)),
-    "a pod that is gone": Story(a_job(), vanishes, running("worker-0", 2)),
-    "a lost ps": Story(a_job(), exits("ps-0", 1), running("ps-0", 2)),
-    "the whole job": Story(
+SCRIPTS = {
+    "the start": Script(a_job(), nothing, phase("Running"), from_nothing=True),
+    "an exit": Script(a_job(), exits("worker-0", 1), running("worker-0", 2)),
+    "no memory": Script(a_job(), oom, running("worker-0", 2)),
+    "a pod that is gone": Script(a_job(), vanishes, running("worker-0", 2)),
+    "a lost ps": Script(a_job(), exits("ps-0", 1), running("ps-0", 2)),
+    "the whole job": Script(
         a_job(onFailure="RestartJob"),
         exits("worker-0", 1),
         lambda seen: running("ps-0", 2)(seen) and running("worker-0", 2)(seen),
     ),
-    "success": Story(a_job(), exits("worker-0", 0), over("Succeeded", "Stopped", "Succeeded")),
-    "failure": Story(
+    "success": Script(a_job(), exits("worker-0", 0), over("Succeeded", "Stopped", "Succeeded")),
+    "failure": Script(
         a_job(restartPolicy="ExitCode"), exits("worker-0", 1), over("Failed", "Stopped", "Failed")
     ),
-    "a refused pod": Story(with_account, refused_at_first, running("worker-0", 2), True),
-    "an invalid template": Story(misspelt, nothing, phase("Invalid"), from_nothing=True),
-    "a lost node": Story(on_two_nodes, node_lost, running("worker-0", 2)),
+    "a refused pod": Script(with_account, refused_at_first, running("worker-0", 2), True),
+    "an invalid template": Script(misspelt, nothing, phase("Invalid"), from_nothing=True),
+    "a lost node": Script(on_two_nodes, node_lost, running("worker-0", 2)),
 }
 
 
-@pytest.mark.parametrize("title", STORIES)
+@pytest.mark.parametrize("title", SCRIPTS)
 def test_wherever_an_operator_dies_the_next_one_brings_the_job_to_the_same_end(
-    title: str, cluster: Cluster, crd: None, kubelet: Kubelet, namespace: str
+    title: str, cluster: Cluster, kubelet: Kubelet, namespace: str
 ) -> None:
     with contextlib.ExitStack() as stack:
         if title == "a lost node":
             kubelet = stack.enter_context(nodes_in_pairs(cluster))
-        asyncio.run(cut_everywhere(Place(cluster, kubelet, namespace), STORIES[title]))
+        asyncio.run(cut_everywhere(Place(cluster, kubelet, namespace), SCRIPTS[title]))
 
 
 @contextlib.contextmanager
@@ -205,13 +209,13 @@ def nodes_in_pairs(cluster: Cluster) -> Iterator[Kubelet]:
             cluster.api.delete(f"/api/v1/nodes/{node}")
 
 
-async def cut_everywhere(place: Place, story: Story) -> None:
+async def cut_everywhere(place: Place, script: Script) -> None:
     """Cut at call 1, 2 ... until there is no such call any more, each in a job of its own."""
     async with await Rest.connect(str(place.cluster.kubeconfig)) as rest:
-        stage = Stage(place, rest, story)
+        stage = Stage(place, rest, script)
         async with stage.watched():
             uncut = await stage.play("uncut", None)
-            assert uncut.calls, "the story needs no call"
+            assert uncut.calls, "the script needs no call"
             last = len(uncut.calls)
             done = 0
             was_cut = True
@@ -235,12 +239,12 @@ class Played:
 
 
 class Stage:
-    """Plays one story, several times at once."""
+    """Plays one script with several jobs at once."""
 
-    def __init__(self, place: Place, rest: Rest, story: Story) -> None:
+    def __init__(self, place: Place, rest: Rest, script: Script) -> None:
         self._place = place
         self._rest = rest
-        self._story = story
+        self._script = script
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._worlds: set[World] = set()
 
@@ -259,12 +263,12 @@ class Stage:
         return played.was_cut
 
     async def play(self, name: str, cut: Cut | None) -> Played:
-        """Play the story with a job of this name; operators follow each other at the cut."""
-        story, space = self._story, self._place.namespace
-        await self._rest.create(paths.jobs(space), story.manifest(name))
+        """Play the script with a job of this name; another operator takes over at the cut."""
+        script, space = self._script, self._place.namespace
+        await self._rest.create(paths.jobs(space), script.manifest(name))
         mortal = Mortal(self._rest, cut)
-        mortal.armed = story.from_nothing
-        world = World(self._rest, Key(space, name), story.acts(self._place), story.goal)
+        mortal.armed = script.from_nothing
+        world = World(self._rest, Key(space, name), script.acts(self._place), script.goal)
         world.on_act = lambda: setattr(mortal, "armed", True)
         self._worlds.add(world)
         was_cut = False

@@ -1,109 +1,85 @@
-"""The operator is killed before and after every single call of a restart; another one goes on."""
+"""The process of the operator is killed in the middle of a restart, and another one goes on.
 
-import contextlib
-import pathlib
+test_cuts.py cuts the operator off at every call of every story, in one process. A real process
+adds what no object in memory has: its connections break, its Lease stays, and the next process
+lists and watches anew. That does not depend on the number of the call, so the process is killed
+around each kind of write of one restart.
+"""
+
+import functools
 import signal
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 
-from conftest import users_environment
-from testbed import proxy
-from testbed.control import Cluster
+from testbed import wait
 from testbed.endings import Ending
 from testbed.faults import Fault
-from testbed.kubelet import Kubelet
-from testbed.operator import Operator
-from testbed.proxy import Proxy
+from testbed.scene import Scene, Scenes, side_by_side
 from testbed.story import LEASE, Story, job, replica, row
 
-AT_ONCE = 6
-SIDES = ("before", "after")
+AT_ONCE = 5
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
-CALLS = frozenset({"get", "create", "patch", "delete"})
-"""Lists are of a comparison with the cluster, which may come at any time."""
-RESOURCES = frozenset({"pods", "services", "trainingjobs", "trainingjobs/status", "events"})
+PATCH, DELETE, CREATE = (frozenset({verb}) for verb in ("patch", "delete", "create"))
+PODS, STATUS, TOLD = (frozenset({kind}) for kind in ("pods", "trainingjobs/status", "events"))
+
+DEATHS = {
+    "before the failure is written down": Fault(PATCH, STATUS, drop="before"),
+    "after the failure is written down": Fault(PATCH, STATUS, drop="after"),
+    "after the failed pod is deleted": Fault(DELETE, PODS, drop="after"),
+    "before the next pod is created": Fault(CREATE, PODS, drop="before"),
+    "after the next pod is created": Fault(CREATE, PODS, drop="after"),
+    "after the restart is told": Fault(CREATE, TOLD, drop="after"),
+    "before the next status is written": Fault(PATCH, STATUS, drop="before", skip=1),
+    "after the next status is written": Fault(PATCH, STATUS, drop="after", skip=1),
+}
+"""At which request the process is killed: before the API server gets it, or after it was done."""
+
+FLAG = "--lease-duration=120"
+"""No process here loses its Lease because its machine is busy."""
 
 
-@dataclass(frozen=True)
-class Cut:
-    """Where the process is killed: before its n-th call is forwarded, or after it was done."""
-
-    call: int
-    side: str
-
-    def __str__(self) -> str:
-        return f"{self.side} call {self.call}"
-
-
-@dataclass
-class Played:
-    """What became of a job, and of the process."""
-
-    ending: Ending
-    calls: int
-    was_cut: bool
+def is_killed(scenes: Scenes, fault: Fault, uncut: Ending) -> None:
+    """Restart a worker, kill the process at this request, and have another one go on."""
+    with scenes.open() as scene:
+        first = scene.start(FLAG)
+        story = runs(scene)
+        death = replace(fault, kill=first.kill)
+        with scene.proxies[0].fault(death):
+            fail(story)
+            wait.until(lambda: not first.running(), else_show=first.tail)
+        assert first.ended() == -signal.SIGKILL, first.tail()
+        # As if it had expired, for which nobody needs to wait: its holder is dead.
+        scene.cluster.api.delete(LEASE.format(scene.namespace))
+        second = scene.start(FLAG)
+        wait.until(lambda: runs_again(story), else_show=second.tail)
+        ending(story).assert_like(uncut, fault)
 
 
-@dataclass
-class Stage:
-    """Plays the restart of a worker, each time in a namespace of its own."""
-
-    cluster: Cluster
-    kubelet: Kubelet
-    folder: pathlib.Path
-
-    def play(self, cut: Cut | None) -> Played:
-        """Kill the process at the cut, and have another one go on."""
-        with contextlib.ExitStack() as stack:
-            way = stack.enter_context(proxy.running(self.cluster.server, self.cluster.ca))
-            namespace = self.cluster.namespace()
-            stack.callback(self.cluster.api.delete, f"/api/v1/namespaces/{namespace}")
-            kubeconfig = way.kubeconfig(self.cluster.kubeconfig, self.folder / f"{namespace}.way")
-            first = stack.enter_context(self._operator(namespace, kubeconfig))
-            story = Story(self.cluster, self.kubelet, first, namespace)
-            story.started(job(ps=replica(), worker=replica()))
-            story.wait(lambda: told_running(story, 1))
-            before = len(calls(way))
-            stack.enter_context(way.fault(death(first, cut)) if cut else contextlib.nullcontext())
-            story.kubelet.exit(story.pod_key("worker-0"), 1, message="so long")
-            story.wait(lambda: told_running(story, 2) or not first.running(), else_show=first.tail)
-            was_cut = not first.running()
-            if was_cut:
-                assert first.ended() == -signal.SIGKILL, first.tail()
-                # As if its time had run out, which nobody needs to wait for: it is dead.
-                self.cluster.api.delete(LEASE.format(namespace))
-                next_one = stack.enter_context(self._operator(namespace, self.cluster.kubeconfig))
-                story.wait(lambda: runs_again(story), else_show=next_one.tail)
-            return Played(self._ending(story), len(calls(way)) - before, was_cut)
-
-    @contextlib.contextmanager
-    def _operator(self, namespace: str, kubeconfig: pathlib.Path) -> Iterator[Operator]:
-        log = self.folder / f"{namespace}.log"
-        # It shares this machine with many others, and is not to lose its Lease by that.
-        flags = (f"--namespace={namespace}", "--lease-duration=60")
-        operator = Operator(kubeconfig, log, flags, users_environment())
-        try:
-            yield operator
-        finally:
-            operator.kill()
-
-    def _ending(self, story: Story) -> Ending:
-        events = self.cluster.api.list(EVENTS.format(story.namespace))
-        return Ending.of(story.job(), story.pods().values(), story.service(), events)
+def is_not_killed(scenes: Scenes) -> Ending:
+    """Restart a worker, as the others do; return what that comes to."""
+    with scenes.open() as scene:
+        scene.start(FLAG)
+        story = runs(scene)
+        fail(story)
+        wait.until(lambda: runs_again(story) and told_running(story, 2))
+        return ending(story)
 
 
-def death(operator: Operator, cut: Cut) -> Fault:
-    return Fault(CALLS, RESOURCES, drop=cut.side, skip=cut.call - 1, kill=operator.kill)
+def runs(scene: Scene) -> Story:
+    """Start a job; returns when it runs and that was told."""
+    scene.operators[0].wait_ready()
+    story = scene.story(scene.operators[0])
+    story.started(job(ps=replica(), worker=replica()))
+    wait.until(lambda: told_running(story, 1))
+    return story
 
 
-def calls(way: Proxy) -> list[str]:
-    """What counts of what an operator asked."""
-    return [
-        f"{one.verb} {one.resource}"
-        for one in list(way.asked)
-        if one.verb in CALLS and one.resource in RESOURCES
-    ]
+def fail(story: Story) -> None:
+    story.kubelet.exit(story.pod_key("worker-0"), 1, message="so long")
+
+
+def ending(story: Story) -> Ending:
+    events = story.cluster.api.list(EVENTS.format(story.namespace))
+    return Ending.of(story.job(), story.pods().values(), story.service(), events)
 
 
 def told_running(story: Story, times: int) -> bool:
@@ -117,18 +93,13 @@ def runs_again(story: Story) -> bool:
 
 
 def test_wherever_the_process_is_killed_the_next_one_brings_the_job_to_the_same_end(
-    cluster: Cluster, crd: None, kubelet: Kubelet, tmp_path: pathlib.Path
+    scenes: Scenes,
 ) -> None:
-    stage = Stage(cluster, kubelet, tmp_path)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        uncut = stage.play(None)
-        assert not uncut.was_cut
-        first, last = 1, uncut.calls
-        was_cut = True
-        while was_cut:
-            cuts = [Cut(call, side) for call in range(first, last + 1) for side in SIDES]
-            played = list(pool.map(stage.play, cuts))
-            for cut, one in zip(cuts, played, strict=True):
-                one.ending.assert_like(uncut.ending, cut)
-            was_cut = any(one.was_cut for one in played[-len(SIDES) :])
-            first, last = last + 1, last + 1
+    uncut = is_not_killed(scenes)
+    side_by_side(
+        {
+            when: functools.partial(is_killed, scenes, fault, uncut)
+            for when, fault in DEATHS.items()
+        },
+        AT_ONCE,
+    )

@@ -5,15 +5,16 @@
 
 Prints one line of JSON a row, with the goal and the bound beside it; a table on a terminal. The
 bound (bound.py) makes the same requests and decides nothing: it says what the machine allows. etcd,
-the API server, the scheduler and the fake nodes share the machine with whoever is measured. The
-controller manager is held still once the cluster is there: nobody here needs it, and in a cluster
-it is on another machine.
+the API server, the scheduler and the fake nodes share the machine with the measured program. The
+controller manager is held still while speed is measured: it has no part in that, and in a cluster
+it is on another machine. The last rows say what the operator does while its API server refuses.
 
 This folder must not be a package, and no module of `bench/` may be called `operator`: the standard
 library has that name.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -34,6 +35,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "e2e"))
 
 from sightings import Sightings
+from storms import storms
 
 from measure import PODS, Measured, Size, creations, replacements
 from testbed import control
@@ -46,7 +48,6 @@ def world() -> Iterator[control.Cluster]:
     with control.running() as cluster:
         cluster.apply(ROOT / "crds/trainingjobs.capstan.dev.yaml")
         with beside("fake_nodes.py", cluster):
-            cluster.hold_controllers()
             yield cluster
 
 
@@ -69,6 +70,7 @@ def beside(script: str, cluster: control.Cluster) -> Iterator[None]:
 def bound(size: Size) -> dict[str, float]:
     """Measure the bound; return the median of each row."""
     with world() as cluster, beside("bound.py", cluster):
+        cluster.hold_controllers()
         seen = Sightings(cluster.api, PODS)
         rows = [*creations(cluster.api, seen, size), *replacements(cluster.api, seen, size)]
         return {row.row: row.median for row in rows}
@@ -77,6 +79,7 @@ def bound(size: Size) -> dict[str, float]:
 def operator(size: Size) -> Iterator[Measured]:
     """Yield the operator's rows, in the order in which they are measured."""
     with world() as cluster, tempfile.TemporaryDirectory() as folder:
+        cluster.hold_controllers()
         served = Operator(cluster.kubeconfig, pathlib.Path(folder) / "operator.log")
         try:
             served.wait_ready()
@@ -91,6 +94,12 @@ def operator(size: Size) -> Iterator[Measured]:
             yield Measured(what, "s", [seconds], 2.5)
         finally:
             served.kill()
+
+
+def patience() -> Iterator[Measured]:
+    """Yield the rows of an operator whose API server does not do what it is asked."""
+    with world() as cluster, tempfile.TemporaryDirectory() as folder:
+        yield from storms(cluster, pathlib.Path(folder))
 
 
 def _restart(served: Operator, jobs: int, within: float = 600) -> float:
@@ -109,7 +118,7 @@ def _restart(served: Operator, jobs: int, within: float = 600) -> float:
 def rows(size: Size) -> Iterator[dict[str, Any]]:
     """Yield all rows; those of the operator alone have no bound."""
     allowed = bound(size)
-    for measured in operator(size):
+    for measured in itertools.chain(operator(size), patience()):
         yield measured.line() | {"bound": allowed.get(measured.row)}
 
 

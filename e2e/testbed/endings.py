@@ -1,4 +1,4 @@
-"""What became of a job in the end, without what is of one job, one place or one moment."""
+"""The end of a job, without all that is true of one job, one place or one moment only."""
 
 import difflib
 import json
@@ -14,7 +14,7 @@ _OF_THE_MOMENT = re.compile(
     r"uid|resourceVersion|generation|managedFields|.*Time|.*Timestamp|.*At|.*IPs?"
     r"|nodeName|node|containerID|capstan.dev/job-uid"
 )
-"""Fields that differ between two jobs of which the same is true."""
+"""Fields that differ between two jobs that came to the same end."""
 
 _WORDS = (
     (re.compile(r"\bfake-\d+\b|\bJOB-[ab]\b"), "NODE"),
@@ -25,7 +25,7 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class Ending:
-    """What there is of a job, and how often each event was told."""
+    """A job with its Service and pods, and how often each event was told."""
 
     state: str
     told: Counter[str]
@@ -34,17 +34,18 @@ class Ending:
     def of(
         cls, job: Json, pods: Iterable[Json], service: Json | None, events: Iterable[Json]
     ) -> "Ending":
-        """Take what there is; of the events, those that are about the job."""
+        """Take the objects, and of the events those that are about the job."""
         uid = job["metadata"]["uid"]
         names = {job["metadata"]["name"]: "JOB", job["metadata"]["namespace"]: "SPACE"}
-        what = {
+        state = {
             "status": job.get("status"),
             "service": service,
             "pods": sorted(pods, key=lambda pod: pod["metadata"]["name"]),
         }
         its = [event for event in events if event["regarding"].get("uid") == uid]
-        told = (_essence(f"{one['type']} {one['reason']}: {one['note']}", names) for one in its)
-        return cls(json.dumps(_essence(what, names), indent=1, sort_keys=True), Counter(told))
+        lines = (f"{event['type']} {event['reason']}: {event['note']}" for event in its)
+        told = Counter(_essence(line, names) for line in lines)
+        return cls(json.dumps(_essence(state, names), indent=1, sort_keys=True), told)
 
     def assert_like(self, uncut: "Ending", when: object) -> None:
         """Raise AssertionError unless this is the same end, and nothing was told twice."""
@@ -55,21 +56,21 @@ class Ending:
         assert not more, f"{when}: told more often than uncut: {more}"
 
 
-def _essence(what: Any, names: Mapping[str, str]) -> Any:
-    match what:
+def _essence(value: Any, names: Mapping[str, str]) -> Any:
+    match value:
         case dict():
-            if what.get("state") == "Stopped":
-                # How it ended is known if somebody looked in time, and matters to nobody.
-                what = {key: what[key] for key in what if key not in ("exitCode", "reason")}
-            kept = {key: _essence(value, names) for key, value in what.items()}
+            if value.get("state") == "Stopped":
+                # An operator that looks late does not know how a stopped pod ended.
+                value = {key: value[key] for key in value if key not in ("exitCode", "reason")}
+            kept = {key: _essence(inner, names) for key, inner in value.items()}
             return {key: kept[key] for key in kept if not _OF_THE_MOMENT.fullmatch(key)}
         case list():
-            listed = [_essence(one, names) for one in what]
-            is_map = all(isinstance(one, dict) and "type" in one for one in listed)
-            return sorted(listed, key=lambda one: one["type"]) if is_map else listed
+            listed = [_essence(inner, names) for inner in value]
+            is_map = all(isinstance(inner, dict) and "type" in inner for inner in listed)
+            return sorted(listed, key=lambda inner: inner["type"]) if is_map else listed
         case str():
             for name, word in names.items():
-                what = re.sub(rf"\b{re.escape(name)}\b", word, what)
+                value = re.sub(rf"\b{re.escape(name)}\b", word, value)
             for pattern, word in _WORDS:
-                what = pattern.sub(word, what)
-    return what
+                value = pattern.sub(word, value)
+    return value

@@ -1,4 +1,4 @@
-"""How a pod may end before its time, by a word that tests choose by plan or by lot."""
+"""The ways in which a pod fails, each by a word that tests choose by plan or by chance."""
 
 from typing import Any
 
@@ -7,12 +7,13 @@ from testbed.story import PODS, Story
 Json = dict[str, Any]
 
 APPLICATION = ("error", "killed", "oom")
+"""These are charged to `backoffLimit`."""
 INFRASTRUCTURE = ("evicted", "deleted")
-"""Which limit is charged for them."""
+"""These are charged to `infrastructureBackoffLimit`."""
 
 
 def suffer(story: Story, pod: Json, fate: str) -> None:
-    """Let a pod end that runs, or is about to."""
+    """Let a pod fail that runs or is about to run. Raises ApiError if the API server refuses."""
     kubelet = story.kubelet
     match fate:
         case "error":

@@ -1,4 +1,4 @@
-"""What a proxy is asked for, and what may be done to that. The proxy itself is in proxy.py."""
+"""The requests that a proxy gets, and the faults that it does to them. proxy.py is the proxy."""
 
 import time
 from collections.abc import Callable
@@ -15,13 +15,15 @@ _REASONS = {409: "Conflict", 410: "Expired", 429: "TooManyRequests", 500: "Inter
 
 @dataclass
 class Asked:
-    """A request. `status` is what its sender was told, 0 for nothing (yet)."""
+    """A request. `status` is the answer's, and 0 as long as there is none."""
 
     at: float
     verb: str
     resource: str
     path: str
     forwarded: bool = False
+    faulty: bool = False
+    """Whether a fault was done to it."""
     status: int = 0
 
     @classmethod

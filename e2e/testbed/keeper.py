@@ -1,4 +1,4 @@
-"""Who starts an operator again when it has ended, as the kubelet of its pod would."""
+"""Start an operator again when it has ended, as the kubelet of its pod would."""
 
 import contextlib
 import threading
@@ -12,17 +12,18 @@ _TICK = 0.1
 
 @dataclass
 class Lives:
-    """The exit statuses of the lives that ended by themselves; killed by a test, they are -9."""
+    """The processes that an operator has been."""
 
     ended: list[int] = field(default_factory=list)
+    """The exit statuses of those that ended; -9 if a test killed the process."""
 
 
 @contextlib.contextmanager
 def kept(operator: Operator) -> Iterator[Lives]:
-    """Start the operator again whenever it has ended, at once, while the block runs.
+    """Start the operator again at once whenever it ends, while the block runs.
 
-    The threads that start processes must outlive them, so this one lasts as long as the block,
-    and what it started ends with the block.
+    A process ends with the thread that started it, and the thread here ends with the block. So a
+    process that was started again ends with the block, too.
     """
     lives = Lives()
     over = threading.Event()

@@ -1,4 +1,4 @@
-"""The kinds that CRDs bring, which a server serves a moment after it has said so."""
+"""The kinds of CRDs: an API server serves them a moment after it says so."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ def _is_served(api: Api, path: str) -> bool:
     try:
         api.get(path, limit=1)
     except ApiError as error:
-        # 429: it has begun to, and knows no object of it yet.
+        # 429: the server has begun to serve the kind, and has not read its objects yet.
         if error.status not in (404, 429, 503):
             raise
         return False

@@ -1,7 +1,7 @@
 """An operator that dies at a chosen call of the API server, and another that goes on from there.
 
-Not a process: the operator's controller over a client that is mortal. When it dies, all that it
-knew is gone, and the next one begins with what the API server has.
+It is no process, but the operator's controller over a client that dies. Its memory dies with it,
+and the next operator begins with the objects that the API server has.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ LABEL = "capstan.dev/job-name"
 
 
 class Side(enum.Enum):
-    """Of a call: the operator dies before it is sent, or after it was done and before it knows."""
+    """The operator dies before it sends a call, or before it reads the answer."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -51,14 +51,14 @@ class Cut:
 
 
 class Dead(Exception):
-    """The operator is no more."""
+    """The operator has died."""
 
 
 class Mortal:
-    """A Rest, as the controller uses it, that dies; once it is dead it does nothing any more."""
+    """A Rest, as the controller uses it, that dies; after that every call raises Dead."""
 
     def __init__(self, rest: Rest, cut: Cut | None) -> None:
-        """Live for ever without a cut. Nothing is counted before `armed` is set."""
+        """Live for ever without a cut. Calls count from when `armed` is set."""
         self._rest = rest
         self._cut = cut
         self._dead = False
@@ -103,7 +103,7 @@ class Seen:
         return rows[0] if rows else {}
 
     def pod(self, task: str) -> str:
-        """Where the pod of a task is, as the kubelet's verbs want it."""
+        """The pod of a task, as the fake kubelet's verbs take it."""
         metadata = self.job["metadata"]
         return f"{metadata['namespace']}/{metadata['name']}-{task}"
 
@@ -113,7 +113,7 @@ Sees = Callable[[Seen], object]
 
 @dataclass(frozen=True)
 class Act:
-    """Something that happens to a job, once, as soon as it looks like this."""
+    """Something that happens to a job once, as soon as `when` is true of it."""
 
     when: Sees
     what: "Callable[[World, Seen], object]"
@@ -121,7 +121,7 @@ class Act:
 
 @dataclass(eq=False)
 class World:
-    """One job, what happens to it, and the operators that serve it one after another."""
+    """One job, the acts that happen to it, and the operators that serve it one after another."""
 
     rest: Rest
     key: Key
@@ -144,9 +144,9 @@ class World:
         return service.now() + self._ahead
 
     async def serve(self, rest: Any) -> None:
-        """Be an operator of the job until the goal is reached and nothing is left to do.
+        """Be a new operator of the job until the goal is reached and nothing is left to do.
 
-        It knows nothing at first. Raises Dead when it dies, and TimeoutError.
+        Raises Dead when its client dies, and TimeoutError.
         """
         jobs, pods = await _lists(self.rest, self.key.namespace)
         self.cache = Cache()
@@ -161,15 +161,15 @@ class World:
                 self._done = False
                 again = await self._pass(controller)
                 await recorder.post()
-                # A status may be held back for a moment, and a call that failed is made again.
+                # A status may be held back for a moment, and a failed call is made again.
                 self._done = again is None or again > APART.total_seconds()
                 if self._rests() and not self.acts and self.goal(self.seen):
                     return
                 await self._wait(again)
 
     async def act(self) -> None:
-        """Let happen what is to happen by now; not while the operator is at something, for it might
-        die of that, and the next one see half of what happens.
+        """Let the next act happen if its time has come, but not while the operator works: it might
+        die of that, and the next operator would see half of the act.
         """
         if self.acts and self._rests() and self.acts[0].when(self.seen):
             act = self.acts[0]
@@ -179,7 +179,7 @@ class World:
             self._woken.set()
 
     def show(self, jobs: Listed, pods: Listed) -> None:
-        """Take what is there, as a consistent LIST says it of the whole namespace."""
+        """Take the objects of the namespace, as consistent LISTs have returned them."""
         space, name = self.key
         job = [one for one in jobs.items if one["metadata"]["name"] == name]
         its = [one for one in pods.items if one["metadata"]["labels"].get(LABEL) == name]
@@ -190,7 +190,7 @@ class World:
             self._woken.set()
 
     def _rests(self) -> bool:
-        """Whether the operator does nothing until something happens."""
+        """Whether the operator waits until something happens."""
         return self._done and not self._woken.is_set()
 
     async def _pass(self, controller: Controller) -> float | None:
@@ -207,7 +207,7 @@ class World:
 
 
 async def watch(rest: Rest, namespace: str, worlds: Collection[World]) -> None:
-    """Show all worlds of a namespace what is there, again and again, until cancelled."""
+    """Show all worlds of a namespace its objects, again and again, until cancelled."""
     while True:
         jobs, pods = await _lists(rest, namespace)
         for world in worlds:
@@ -217,6 +217,6 @@ async def watch(rest: Rest, namespace: str, worlds: Collection[World]) -> None:
 
 
 async def _lists(rest: Rest, namespace: str) -> tuple[Listed, Listed]:
-    # Pods last: what a status says of them must not be newer than what is seen of them.
+    # Pods last: a status must not tell of newer pods than those that are seen.
     jobs = await rest.list(paths.jobs(namespace))
     return jobs, await rest.list(paths.pods(namespace), labelSelector=LABEL)

@@ -1,4 +1,4 @@
-"""A watch of all pods of a namespace, for what must not be at any moment, however it ends."""
+"""A watch of all pods of a namespace, to see what must not be at any moment."""
 
 import threading
 from typing import Any
@@ -13,12 +13,12 @@ Json = dict[str, Any]
 
 
 class PodWatch:
-    """Watches while the block runs. `wrong` says what was seen that should not have been: two pods
-    of one task, or a pod of an attempt that its job's status did not name yet.
+    """Watches while the block runs. `wrong` tells of two pods of one task, and of pods of an
+    attempt that the status of their job did not name yet.
     """
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
-        """Nothing is watched yet."""
+        """Watch nothing yet."""
         self._cluster = cluster
         self._pods = PODS.format(namespace)
         self._jobs = JOBS.format(namespace)
@@ -27,6 +27,8 @@ class PodWatch:
         self.wrong: list[str] = []
         self.made: list[tuple[str, int]] = []
         """Each pod that was made: task and attempt."""
+        self.changes = 0
+        """How often pods were made, changed and deleted."""
         self._thread = threading.Thread(target=self._run, name="pod-watch")
 
     def __enter__(self) -> "PodWatch":
@@ -53,6 +55,7 @@ class PodWatch:
                 self._see(kind, pod)
 
     def _see(self, kind: str, pod: Json) -> None:
+        self.changes += 1
         task = f"{of(pod, 'job-name')}/{of(pod, 'replica-type')}-{of(pod, 'replica-index')}"
         uid = pod["metadata"]["uid"]
         alive = self._alive.setdefault(task, {})
@@ -67,7 +70,7 @@ class PodWatch:
             self.wrong.append(f"{task} has two pods: attempts {sorted(alive.values())}")
 
     def _judge(self, task: str, pod: Json) -> None:
-        """The attempt must be in the status already: a status is written before a pod is made."""
+        """See that the status names the attempt: it must be written before the pod is made."""
         name, _, row = task.partition("/")
         attempt = int(of(pod, "attempt"))
         status = self._cluster.api.get(f"{self._jobs}/{name}").get("status", {})
@@ -77,5 +80,5 @@ class PodWatch:
 
 
 def of(pod: Json, label: str) -> str:
-    """A label of ours."""
+    """The value of one of Capstan's labels."""
     return str(pod["metadata"]["labels"][f"capstan.dev/{label}"])

@@ -1,7 +1,7 @@
 """A proxy between one client and the API server that does to requests what networks do to them.
 
-It speaks plain HTTP on loopback. What it does to a request is decided by the seed, the request, and
-how often that request was made before: the same in every run, in whatever order requests come.
+It speaks plain HTTP on loopback. The seed, the request, and the number of the same requests before
+it decide whether a fault is done to a request; the order of different requests does not matter.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Proxy:
         self._do(self._open())
 
     def close(self) -> None:
-        """Break all connections."""
+        """Break all connections, and stop to listen."""
         self._do(self._shut())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -76,9 +76,9 @@ class Proxy:
         """Break all watches that are open now."""
         self._do(self._change(lambda: [stream.cancel() for stream in self._streams]))
 
-    def since(self, at: float) -> list[Asked]:
-        """The requests since then (`time.monotonic()`)."""
-        return [one for one in list(self.asked) if one.at >= at]
+    def faults_done(self) -> int:
+        """The number of requests to which a fault was done so far."""
+        return sum(one.faulty for one in list(self.asked))
 
     # The inside: all of it in the thread of the loop.
 
@@ -147,6 +147,7 @@ class Proxy:
             if fault.concerns(asked) and dice.random() < fault.chance:
                 fault.skip -= 1
                 if fault.skip < 0:
+                    asked.faulty = True
                     return fault
         return Fault()
 
@@ -154,7 +155,9 @@ class Proxy:
         """Wait until there is no hole for this request. Cancelled when its sender gives up."""
 
         def is_out() -> bool:
-            return not any(fault.hole and fault.concerns(asked) for fault in self._faults)
+            held = any(fault.hole and fault.concerns(asked) for fault in self._faults)
+            asked.faulty = asked.faulty or held
+            return not held
 
         async with self._changed:
             await self._changed.wait_for(is_out)

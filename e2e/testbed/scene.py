@@ -1,0 +1,104 @@
+"""Operators in a namespace of their own, each behind a proxy, for stories that run side by side."""
+
+import contextlib
+import pathlib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from testbed import proxy
+from testbed.control import Cluster
+from testbed.keeper import Lives, kept
+from testbed.kubelet import Kubelet
+from testbed.operator import Operator
+from testbed.proxy import Proxy
+from testbed.shell import users_environment
+from testbed.story import Story
+
+
+@dataclass
+class Scene:
+    """A namespace and its operators. One thread only: an operator ends with the thread that
+    started it.
+    """
+
+    cluster: Cluster
+    kubelet: Kubelet
+    namespace: str
+    folder: pathlib.Path
+    seed: int
+    ending: contextlib.ExitStack
+    """What is to be done when the scene ends."""
+    operators: list[Operator] = field(default_factory=list)
+    proxies: list[Proxy] = field(default_factory=list)
+
+    def start(self, *flags: str) -> Operator:
+        """Start one more operator, behind a proxy of its own; returns at once."""
+        number = len(self.operators)
+        seed = self.seed + number
+        between = self.ending.enter_context(
+            proxy.running(self.cluster.server, self.cluster.ca, seed)
+        )
+        kubeconfig = between.kubeconfig(
+            self.cluster.kubeconfig, self.folder / f"{self.namespace}-{number}.kubeconfig"
+        )
+        log = self.folder / f"{self.namespace}-{number}.log"
+        said = (f"--namespace={self.namespace}", *flags)
+        operator = Operator(kubeconfig, log, said, users_environment())
+        self.ending.callback(operator.kill)
+        self.operators.append(operator)
+        self.proxies.append(between)
+        return operator
+
+    def keep(self, operator: Operator) -> Lives:
+        """Start this operator again whenever it ends, until the scene ends."""
+        return self.ending.enter_context(kept(operator))
+
+    def story(self, operator: Operator) -> Story:
+        """The story of the jobs of this namespace."""
+        return Story(self.cluster, self.kubelet, operator, self.namespace)
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """Opens scenes in one cluster. Threads may share it."""
+
+    cluster: Cluster
+    kubelet: Kubelet
+    folder: pathlib.Path
+    seed: int
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Scene]:
+        """Open a scene. At its end, its operators are killed and its namespace is deleted.
+
+        An error that the block raises also shows the logs of the operators.
+        """
+        namespace = self.cluster.namespace()
+        with contextlib.ExitStack() as ending:
+            ending.callback(self._delete, namespace)
+            scene = Scene(self.cluster, self.kubelet, namespace, self.folder, self.seed, ending)
+            try:
+                yield scene
+            except Exception as error:
+                for operator in scene.operators:
+                    error.add_note(operator.tail())
+                raise
+
+    def _delete(self, namespace: str) -> None:
+        self.cluster.recover()
+        self.cluster.api.delete(f"/api/v1/namespaces/{namespace}")
+
+
+def side_by_side(parts: Mapping[str, Callable[[], object]], at_once: int) -> None:
+    """Run these functions, each in a thread, `at_once` of them at a time; returns after the last.
+
+    Raises an ExceptionGroup that names the functions that failed and holds what they raised.
+    """
+    with ThreadPoolExecutor(at_once) as pool:
+        running = {name: pool.submit(part) for name, part in parts.items()}
+    failed = {name: error for name, one in running.items() if (error := one.exception())}
+    for name, error in failed.items():
+        error.add_note(f"this was: {name}")
+    if failed:
+        raise BaseExceptionGroup(f"failed: {', '.join(failed)}", list(failed.values()))
