@@ -64,6 +64,18 @@ def test_every_fault_of_a_job_is_named_by_its_field(
     assert len(said.splitlines()) >= len(faults)
 
 
+def test_a_refused_job_is_also_warned_of_misspelt_pod_fields(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("job.yaml").write_text(JOB.replace("command: [sleep", "comand: [sleep", 1))
+    assert main.main(["run", "job.yaml"]) == 2
+    warning, refusal, fault = capsys.readouterr().err.splitlines()
+    assert warning.startswith("capstanctl: warning: spec.replicaSpecs.ps.template.spec.containers")
+    assert warning.endswith("; did you mean command?")
+    assert refusal == "capstanctl: job.yaml: nothing was started"
+    assert "spec.replicaSpecs.ps.template.spec.containers[0].command: is missing" in fault
+
+
 def test_faults_of_commands_and_flags_are_told_together(capsys: pytest.CaptureFixture[str]) -> None:
     Path("job.yaml").write_text(JOB.replace("[sleep", "[slep"))
     said = refused(capsys, "run job.yaml --port 65535")

@@ -150,6 +150,21 @@ def test_a_job_that_fails_ends_with_the_reason(run: Run) -> None:
     assert run.status()["failure"] in last
 
 
+def test_a_pod_field_that_kubernetes_does_not_have_is_warned_of_and_the_job_runs(run: Run) -> None:
+    run.job(worker_1="print('trained')")
+    file = run.folder / "job" / "job.yaml"
+    misspelt = '"name": "trainer", "imagePullPolice": "Always", "fromTomorrow": {"a": 1}'
+    file.write_text(file.read_text().replace('"name": "trainer"', misspelt))
+    code, output, errors = run.start().end()
+    assert code == 0, output + errors
+    path = "spec.replicaSpecs.worker.template.spec.containers[0]"
+    no_field = "Kubernetes 1.36 has no such field in Container"
+    assert errors.splitlines() == [
+        f"capstanctl: warning: {path}.imagePullPolice: {no_field}; did you mean imagePullPolicy?",
+        f"capstanctl: warning: {path}.fromTomorrow: {no_field}",
+    ]
+
+
 def test_ctrl_c_leaves_nothing(run: Run) -> None:
     run.job(ps_1=SERVE, worker_2=SERVE)
     run.start().wait(lambda: run.status()["phase"] == "Running")

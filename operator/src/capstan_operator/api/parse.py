@@ -18,17 +18,22 @@ IDENTITY = {"apiVersion": f"{names.GROUP}/{names.VERSION}", "kind": names.KIND}
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A document as it was read. With `faults` it is no job, and `sound` is what is left of it
-    without its faulty values, to be looked at for more faults; None when too little is.
+    """A document as it was read.
+
+    A document with `faults` is not a valid job. `sound` is then the rest of it without the faulty
+    values, in which more faults can be found; None if too little is left. `warnings` name fields of
+    pod templates that are probably misspelt; they do not make the job invalid.
     """
 
     sound: TrainingJob | None
     faults: tuple[Fault, ...]
+    warnings: tuple[Fault, ...] = ()
 
 
 def parse(text: str) -> TrainingJob:
-    """Read one TrainingJob from YAML or JSON, strictly: what is not known is a fault.
+    """Read one TrainingJob from YAML or JSON.
 
+    Strict: an unknown field is a fault, except in pod templates, whose fields are Kubernetes'.
     Raises errors.Invalid with all faults of the document, and nothing else whatever the text is.
     """
     read = draft(text)
@@ -81,10 +86,10 @@ def draft(text: str) -> Draft:
     except pydantic.ValidationError as error:
         found += map(_fault, sound.causes(error))
         job = sound.part(raw)
-    found += pod.faults(raw)
+    found += pod.same_names(raw)
     found += [Fault(rule.path, rule.message) for rule in rules.RULES if not rule.holds(raw)]
     found += () if job is None else addresses.faults(job)
-    return Draft(job, tuple(found))
+    return Draft(job, tuple(found), tuple(pod.unknown_fields(raw)))
 
 
 def _undeclared(raw: Mapping[str, Any]) -> list[Fault]:

@@ -1,8 +1,9 @@
-"""The names in a pod template, as far as a slip in one would start the wrong thing.
+"""The names in a pod template: fields that Kubernetes does not have, and containers of one name.
 
-A template belongs to its user: what its fields hold is the cluster's affair, and Capstan keeps it
-as it came. But a field that Kubernetes does not have is one that nobody will ever read, and of two
-containers with one name nobody can say which is meant.
+A template belongs to its user. Capstan keeps every field as it is written, and the API server of a
+cluster checks it in a dry run. On a laptop no API server is there, so a misspelt field would go
+unnoticed: `unknown_fields` finds the likely ones for a warning. A field may be newer than this
+list, so it is never refused here.
 
 Source: the OpenAPI document of Kubernetes 1.36 (PodTemplateSpec and the types named below).
 """
@@ -20,7 +21,7 @@ VERSION = "1.36"
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type of Kubernetes: all its fields, and the types of those that are looked into."""
+    """A type of Kubernetes: the names of all its fields, and the types of some (`inside`)."""
 
     name: str
     fields: frozenset[str]
@@ -62,28 +63,41 @@ POD_SPEC = _type(
 POD_TEMPLATE_SPEC = _type("PodTemplateSpec", "", metadata=OBJECT_META, spec=POD_SPEC)
 
 
-def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield the fields of a TrainingJob's pod templates that Kubernetes does not have, and the
-    containers that have the name of another.
+def same_names(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the containers of a TrainingJob's pod templates that have the name of another.
 
-    The document is raw: what is of a wrong type is passed over, for the schema tells of it.
+    The document is raw. Values of a wrong type are passed over, because the schema reports them.
     """
-    for kind in ReplicaType:
-        at: Any = document
-        for name in ("spec", "replicaSpecs", kind.value, "template"):
-            at = at.get(name) if isinstance(at, Mapping) else None
-        path = f"spec.replicaSpecs.{kind}.template"
-        yield from _unknown(POD_TEMPLATE_SPEC, at, path)
-        spec = at.get("spec") if isinstance(at, Mapping) else None
+    for path, template in _templates(document):
+        spec = template.get("spec")
         for name in ("containers", "initContainers"):
             containers = spec.get(name) if isinstance(spec, Mapping) else None
             yield from _same_names(containers, f"{path}.spec.{name}")
 
 
+def unknown_fields(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the fields of a TrainingJob's pod templates that Kubernetes `VERSION` does not have.
+
+    They are warnings, because a newer Kubernetes may have them. The document is raw, as above.
+    """
+    for path, template in _templates(document):
+        yield from _unknown(POD_TEMPLATE_SPEC, template, path)
+
+
+def _templates(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[Any, Any]]]:
+    """Yield the path and the content of each pod template."""
+    for kind in ReplicaType:
+        template: Any = document
+        for name in ("spec", "replicaSpecs", kind.value, "template"):
+            template = template.get(name) if isinstance(template, Mapping) else None
+        if isinstance(template, Mapping):
+            yield f"spec.replicaSpecs.{kind}.template", template
+
+
 def _same_names(containers: object, path: str) -> Iterator[Fault]:
     seen: set[str] = set()
-    for index, one in enumerate(containers if isinstance(containers, list) else []):
-        name = one.get("name") if isinstance(one, Mapping) else None
+    for index, container in enumerate(containers if isinstance(containers, list) else []):
+        name = container.get("name") if isinstance(container, Mapping) else None
         if isinstance(name, str) and name in seen:
             message = (
                 f"is the second container called {name!r}; containers must have different names"
@@ -94,11 +108,11 @@ def _same_names(containers: object, path: str) -> Iterator[Fault]:
 
 
 def _unknown(kind: Type, value: object, path: str) -> Iterator[Fault]:
-    """Look into a value that should be of this type, or a list of such."""
+    """Yield the unknown fields of a value of this type, or of a list of such values."""
     if isinstance(value, list):
-        for index, item in enumerate(value):
-            if isinstance(item, Mapping):
-                yield from _unknown(kind, item, f"{path}[{index}]")
+        for index, member in enumerate(value):
+            if isinstance(member, Mapping):
+                yield from _unknown(kind, member, f"{path}[{index}]")
     if not isinstance(value, Mapping):
         return
     for name, inner in value.items():
@@ -106,5 +120,5 @@ def _unknown(kind: Type, value: object, path: str) -> Iterator[Fault]:
             yield from _unknown(kind.inside[name], inner, f"{path}.{name}")
         elif isinstance(name, str) and name not in kind.fields:
             meant = spelling.did_you_mean(name, kind.fields)
-            message = f"is no field of Kubernetes' {kind.name} ({VERSION}){meant}"
+            message = f"Kubernetes {VERSION} has no such field in {kind.name}{meant}"
             yield Fault(f"{path}.{name}", message)

@@ -66,9 +66,9 @@ class ReplicaSpec(Model):
     """How many tasks."""
     restart_policy: RestartPolicy = RestartPolicy.ON_FAILURE
     """When a task that ended starts again: `Always`, `OnFailure`, `Never`, or `ExitCode` (after an
-    infrastructure failure, running out of memory, or exit code 130, 137, 138 or 143). Under `Always`
-    a task also starts again after exit code 0, unless the success policy waits for that task; no
-    limit counts these restarts, but the pauses between them grow."""
+    infrastructure failure, running out of memory, or exit code 130, 137, 138 or 143). Under
+    `Always` a task also starts again after exit code 0, unless the success policy waits for that
+    task; no limit counts these restarts, but the pauses between them grow."""
     on_failure: OnFailure = OnFailure.RESTART_TASK
     """What a failure means for the job: `RestartTask`, `RestartJob` (all tasks start again),
     `FailJob`, `Ignore`."""

@@ -22,12 +22,16 @@ STATE = Path(".capstan")
 def run(path: Path, port: int | None, *, as_json: bool) -> int:
     """Run the job in a file to its end; return the exit status.
 
-    Raises `errors.Invalid` when it cannot begin.
+    Fields of pod templates that are probably misspelt are reported on stderr, a line for each.
+    Raises `errors.Invalid` if the job cannot be started.
     """
     flag = None if port is None else ports.Base(port, f"--port {port}")
+    draft = _draft(path)
+    for warning in draft.warnings:
+        print(f"capstanctl: warning: {warning}", file=sys.stderr)
     with (
         interrupts.catch() as caught,
-        prepare.prepare(_draft(path), path.absolute().parent, STATE, flag) as ready,
+        prepare.prepare(draft, path.absolute().parent, STATE, flag) as ready,
         _listener(ready.name, as_json=as_json) as listener,
     ):
         name = ready.name
@@ -46,7 +50,7 @@ def run(path: Path, port: int | None, *, as_json: bool) -> int:
 
 
 def _draft(path: Path) -> parse.Draft:
-    """Read what is in the file; that it cannot be read is one fault among others."""
+    """Read the file. If it cannot be read, that is a fault of the draft."""
     try:
         return parse.draft(path.read_text(encoding="utf-8"))
     except OSError as fault:
