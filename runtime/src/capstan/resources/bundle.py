@@ -1,11 +1,13 @@
 """Checkpoints on disk: TensorFlow's tensor bundles, format V2 (core/util/tensor_bundle).
 
 A bundle `model.ckpt-7` is an index, `model.ckpt-7.index`, and the bytes of the tensors in shards,
-`model.ckpt-7.data-00000-of-00002` and so on. Each file is written under another name and then
-renamed, the index last: who sees the index sees a whole bundle.
+`model.ckpt-7.data-00000-of-00002` and so on. Each file is written under a temporary name, synced to
+the disk, and renamed; then its folder is synced. The index comes last, so an index that can be
+read names data that are whole, also after the machine lost power.
 """
 
 import contextlib
+import errno
 import glob
 import os
 import pathlib
@@ -88,6 +90,7 @@ def merge(prefixes: Sequence[str], destination: str, *, delete_folders: bool) ->
         pathlib.Path(destination).parent.mkdir(parents=True, exist_ok=True)
         for shard, source in enumerate(moves):
             os.replace(source, data_file(destination, shard, len(moves)))
+        _sync_folder(destination)
         _write_index(destination, len(moves), entries)
         for prefix in prefixes:
             pathlib.Path(index_file(prefix)).unlink()
@@ -279,15 +282,34 @@ def _joined(
 
 @contextlib.contextmanager
 def _replacing(path: str) -> Iterator[BinaryIO]:
-    """Write a file under another name, and give it its own at the end, or remove it on an error."""
+    """Write a file under a temporary name, and rename it at the end, or remove it on an error.
+
+    When this returns, the file and its name are on the disk.
+    """
     temporary = f"{path}.tempstate{secrets.token_hex(8)}"
     try:
         with open(temporary, "xb") as file:
             yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         pathlib.Path(temporary).unlink(missing_ok=True)
         raise
+    _sync_folder(path)
+
+
+def _sync_folder(path: str) -> None:
+    """Make the names in the folder of `path` durable."""
+    descriptor = os.open(pathlib.Path(path).parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems cannot sync a folder; they have no other way to be asked.
+        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
