@@ -1,5 +1,8 @@
 """The optimizers' updates against their formulas, over block borders and all."""
 
+import itertools
+import select
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -139,3 +142,101 @@ def test_updates_that_do_not_fit_are_refused() -> None:
         runner.run(raw.ApplyMomentum(one, other, 0.1, [1.0, 1.0], 0.9))
     with pytest.raises(errors.InvalidArgumentError, match="cannot be its own slot"):
         runner.run(raw.ApplyMomentum(one, one, 0.1, [1.0, 1.0], 0.9))
+
+
+class LoggedLock:
+    """A variable's lock that notes the variable when it is taken, and lets other threads go on."""
+
+    def __init__(self, name: str, taken: list[str]) -> None:
+        self.name, self.taken = name, taken
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+        self.taken.append(self.name)
+        select.select((), (), (), 0)
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+def updates(is_resource: bool, *places: Any) -> list[Any]:
+    """An op of every kind that changes several variables, with its variables in that order."""
+    prefix = "Resource" if is_resource else ""
+    kinds = {
+        2: {
+            "ApplyMomentum": (0.1, np.ones(3), 0.9),
+            "SparseApplyMomentum": (0.1, np.ones(3), np.arange(3), 0.9),
+        },
+        3: {"ApplyAdam": (0.9, 0.9, 0.1, 0.9, 0.9, 1e-8, np.ones(3))},
+    }
+    made = [
+        getattr(raw, prefix + kind)(*places, *numbers)
+        for kind, numbers in kinds[len(places)].items()
+    ]
+    return [getattr(update, "op", update) for update in made]
+
+
+def places_and_runner(is_resource: bool) -> tuple[list[Any], interpreter.Interpreter]:
+    runner, places = interpreter.Interpreter(), []
+    for name in "abc":
+        if is_resource:
+            place = raw.VarHandleOp(dtype=dtypes.float64, shape=[3], shared_name=name)
+            runner.run(raw.AssignVariableOp(place, np.ones(3)))
+        else:
+            place = raw.VariableV2(dtype=dtypes.float64, shape=[3], name=name)
+            runner.run(raw.Assign(place, np.ones(3)))
+        places.append(place)
+    return places, runner
+
+
+def log_locks(runner: interpreter.Interpreter) -> list[str]:
+    """Return a list to which every lock of a variable adds its name when it is taken."""
+    taken: list[str] = []
+    for name in "abc":
+        cell = runner.resources.variable("", name, dtypes.float64)
+        cell.lock = LoggedLock(name, taken)  # type: ignore[assignment]
+    return taken
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+@pytest.mark.parametrize("count", [2, 3])
+def test_locks_are_taken_in_one_order_whatever_the_order_of_the_arguments(
+    is_resource: bool, count: int
+) -> None:
+    places, runner = places_and_runner(is_resource)
+    taken = log_locks(runner)
+    seen = {}
+    for order in itertools.permutations(places[:count]):
+        for update in updates(is_resource, *order):
+            taken.clear()
+            runner.run(update)
+            seen[update, order] = tuple(taken)
+    assert len(seen[update, order]) == count
+    assert len(set(seen.values())) == 1
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+def test_updates_with_swapped_variables_do_not_wait_for_each_other_for_ever(
+    is_resource: bool,
+) -> None:
+    places, runner = places_and_runner(is_resource)
+    log_locks(runner)
+    start = threading.Barrier(2)
+    rounds = []
+
+    def repeat(update: Any) -> None:
+        for _ in range(300):
+            start.wait(30)
+            runner.run(update)
+        rounds.append(300)
+
+    threads = [
+        threading.Thread(target=repeat, args=updates(is_resource, *order), daemon=True)
+        for order in (places, places[::-1])
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(40)
+    assert rounds == [300, 300]

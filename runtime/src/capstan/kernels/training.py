@@ -2,7 +2,7 @@
 
 The formulas are several NumPy calls each. Over a block that stays in the cache they cost one pass
 over the memory of variable, slots and gradient; the intermediate values live in scratch space that
-the kernel keeps. Locks are taken in the order of the op's arguments, the variable first.
+the kernel keeps. An update of several variables takes their locks in `variable.in_lock_order`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,10 +59,15 @@ def _same_shape(names: Sequence[str], *arrays: Array) -> None:
             )
 
 
-def _distinct(*cells: Cell) -> None:
-    """One cell in two roles would be locked twice, and could mean nothing."""
+def _distinct(*cells: Cell) -> list[Cell]:
+    """Return the variables in the order in which to lock them.
+
+    Raises:
+        InvalidArgumentError: one of them has two roles: its lock would be taken twice.
+    """
     if len({id(cell) for cell in cells}) < len(cells):
         raise invalid(f"Variable {cells[0].name!r} cannot be its own slot")
+    return variable.in_lock_order(*cells)
 
 
 def _gradient_descent(node: NodeContext) -> Function:
@@ -85,8 +90,8 @@ def _momentum(node: NodeContext) -> Function:
     blocks, nesterov = _Blocks(node, 2), bool(node.attrs["use_nesterov"])
 
     def apply(var: Cell, accum: Cell, rate: Array, grad: Array, momentum: Array) -> Cell:
-        _distinct(var, accum)
-        with var.lock, accum.lock:
+        first, second = _distinct(var, accum)
+        with first.lock, second.lock:
             value, speed = var.writable(), accum.writable()
             _same_shape(("var", "accum", "grad"), value, speed, grad)
             for part, velocity, slope, step, look_ahead in blocks.of(value, speed, grad):
@@ -110,8 +115,8 @@ def _sparse_momentum(node: NodeContext) -> Function:
     def apply(
         var: Cell, accum: Cell, rate: Array, grad: Array, indices: Array, momentum: Array
     ) -> Cell:
-        _distinct(var, accum)
-        with var.lock, accum.lock:
+        first, second = _distinct(var, accum)
+        with first.lock, second.lock:
             value, speed = var.writable(), accum.writable()
             _same_shape(("var", "accum"), value, speed)
             if grad.shape != (*indices.shape, *value.shape[1:]):
@@ -145,11 +150,11 @@ def _adam(node: NodeContext) -> Function:
         *numbers, grad = arguments
         power1, power2, rate, beta1, beta2, epsilon = (float(number) for number in numbers)
         alpha = rate * (1.0 - power2) ** 0.5 / (1.0 - power1)
-        _distinct(var, m, v)
-        with var.lock, m.lock, v.lock:
-            value, first, second = var.writable(), m.writable(), v.writable()
-            _same_shape(("var", "m", "v", "grad"), value, first, second, grad)
-            for part, mean, power, slope, step, size in blocks.of(value, first, second, grad):
+        first, second, third = _distinct(var, m, v)
+        with first.lock, second.lock, third.lock:
+            value, means, powers = var.writable(), m.writable(), v.writable()
+            _same_shape(("var", "m", "v", "grad"), value, means, powers, grad)
+            for part, mean, power, slope, step, size in blocks.of(value, means, powers, grad):
                 np.subtract(slope, mean, step)
                 np.multiply(step, 1.0 - beta1, step)
                 np.add(mean, step, mean)

@@ -8,6 +8,9 @@ the compiler sees to it that a resource variable's read outlasts a later change.
 
 A large value is not copied to be sent: the sender pins the array, and whoever changes the variable
 meanwhile goes on in another one (TensorFlow's copy on write, core/framework/resource_var.h).
+
+A thread that needs the locks of several variables takes them in `in_lock_order`, so that two such
+threads never wait for each other.
 """
 
 import threading
@@ -131,6 +134,13 @@ class Variable:
         """Forget the value, as `Session.reset` asks; whoever holds the cell goes on sharing it."""
         with self.lock:
             self.array = None
+
+
+def in_lock_order(*cells: Variable) -> list[Variable]:
+    """Return variables in the order in which every thread must take their locks."""
+    # Any order serves that is the same for all threads. Who locks them keeps them alive, so no
+    # other variable has their `id`.
+    return sorted(cells, key=id)
 
 
 def _show(shape: tuple[int, ...]) -> str:
