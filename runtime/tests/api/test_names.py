@@ -86,7 +86,7 @@ PROBE = """
     import sys
     import capstan
     heavy = sorted({name.partition(".")[0] for name in sys.modules} & {
-        "absl", "asyncio", "google", "grpc", "ml_dtypes", "scipy", "tensorboard",
+        "absl", "asyncio", "google", "grpc", "ml_dtypes", "re2", "scipy", "tensorboard",
     })
     import psutil
     print(psutil.Process().memory_info().rss, *heavy)

@@ -1,5 +1,6 @@
 """Strings matched and written."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,8 +27,27 @@ def test_a_pattern_matches_a_whole_string_or_not_at_all() -> None:
     words = np.array([[b"s3://a", b"xs3://a"], [b"", b"s3://"]], object)
     found = run(raw.StaticRegexFullMatch(words, pattern=b"^s3://.*"))
     assert found.tolist() == [[True, False], [False, True]]
-    with pytest.raises(errors.InvalidArgumentError, match="Invalid pattern"):
-        run(raw.StaticRegexFullMatch(words, pattern=b"("))
+
+
+@pytest.mark.parametrize(
+    "pattern, reason",
+    [
+        (b"(", "missing ): ("),
+        (b"(a)\\1", "invalid escape sequence: \\1"),
+        (b"(?=a)", "invalid perl operator: (?="),
+        (b"a{1001}", "invalid repetition size: {1001}"),
+    ],
+)
+def test_a_pattern_that_re2_does_not_know_is_refused(pattern: bytes, reason: str) -> None:
+    message = re.escape(f"Invalid pattern: {pattern.decode()}, error: {reason}")
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        run(raw.StaticRegexFullMatch(np.array(b"a", object), pattern=pattern))
+
+
+def test_a_pattern_that_makes_backtracking_explode_takes_no_time() -> None:
+    words = np.array([b"a" * 100_000, b"a" * 100_000 + b"b"], object)
+    found = run(raw.StaticRegexFullMatch(words, pattern=b"(a+)+$"))
+    assert found.tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
