@@ -12,58 +12,18 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, TypeVar
 
-import numpy as np
-
 from capstan import errors
-from capstan.client import feeds as feeding
-from capstan.client import fetches as fetching
+from capstan.client import requests
 from capstan.core import config as settings_of
 from capstan.framework import defaults
 from capstan.framework import graph as graphs
 from capstan.services import targets
-from capstan.transport import interfaces
+from capstan.transport import cancellation, interfaces
 
-Array = np.ndarray[Any, Any]
 Answer = TypeVar("Answer")
 
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
 _NO_OPTIONS = interfaces.StepOptions()
-
-
-class StringArray(np.ndarray[Any, Any]):
-    """A fetched string vector that is false when it is empty.
-
-    TensorFlow 1 scripts write `while sess.run(tf.report_uninitialized_variables())`; NumPy 2 made
-    the truth of an empty array an error.
-    """
-
-    def __bool__(self) -> bool:
-        return bool(self.item()) if self.size == 1 and self.ndim == 0 else self.size > 0
-
-    def __repr__(self) -> str:
-        return repr(np.asarray(self))
-
-
-class _Run:
-    """A fetch structure and the keys of a feed, resolved once."""
-
-    __slots__ = (
-        *("converters", "feed_names", "feeds", "fetch_names"),
-        *("is_plain", "rebuild", "target_names", "tensors"),
-    )
-
-    def __init__(
-        self, found: fetching.Fetches, feeds: Sequence[graphs.Tensor], is_plain: bool
-    ) -> None:
-        self.tensors = found.tensors
-        self.rebuild = found.rebuild
-        self.fetch_names = tuple(tensor.name for tensor in found.tensors)
-        self.target_names = tuple(op.name for op in found.targets)
-        self.feeds = tuple(feeds)
-        self.feed_names = tuple(tensor.name for tensor in feeds)
-        self.converters = tuple(map(feeding.converter, feeds))
-        # Whether each key of the feed stands for one tensor.
-        self.is_plain = is_plain
 
 
 class Session:
@@ -88,7 +48,8 @@ class Session:
         self._sent = 0
         self._version = 0
         self._closed = False
-        self._runs: dict[object, _Run] = {}
+        self._closing = cancellation.Cancellation()
+        self._requests = requests.Requests(self._graph)
         self._contexts: list[AbstractContextManager[Any]] = []
 
     @property
@@ -123,18 +84,18 @@ class Session:
             TypeError, ValueError: a fetch or a feed does not fit the graph.
             OpError: the step failed; the class says how, `op` where.
         """
-        self._check_open()
-        resolved = self._resolve(fetches, feed_dict)
-        values = self._values(resolved, feed_dict)
+        self._check_runnable()
+        request = self._requests.find(fetches, feed_dict)
+        values = request.values(feed_dict)
         step = _NO_OPTIONS
         if options is not None and options.timeout_in_ms:
             step = interfaces.StepOptions(timeout_ms=options.timeout_in_ms)
         found = self._call(
             lambda handle: self._master.run_step(
-                handle, values, resolved.fetch_names, resolved.target_names, step
+                handle, values, request.fetch_names, request.target_names, step
             )
         )
-        return _rebuilt(resolved, found)
+        return request.answer(found)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
@@ -166,11 +127,11 @@ class Session:
             RuntimeError, TypeError, ValueError: as `run`.
             InvalidArgumentError: nothing is asked for, or a tensor is both fed and fetched.
         """
-        self._check_open()
-        resolved = self._resolve(fetches, dict.fromkeys(feeds or ()))
+        self._check_runnable()
+        request = self._requests.find(fetches, dict.fromkeys(feeds or ()))
         return self._call(
             lambda handle: self._master.partial_run_setup(
-                handle, resolved.feed_names, resolved.fetch_names, resolved.target_names
+                handle, request.feed_names, request.fetch_names, request.target_names
             )
         )
 
@@ -186,26 +147,33 @@ class Session:
                 that waits for a feed, or no such step.
             RuntimeError: operations among the fetches; the setup named those. Else as `run`.
         """
-        self._check_open()
-        resolved = self._resolve(fetches, feed_dict)
-        if resolved.target_names:
+        self._check_runnable()
+        request = self._requests.find(fetches, feed_dict)
+        if request.target_names:
             raise RuntimeError("partial_run() requires empty target_list.")
-        values = self._values(resolved, feed_dict)
+        values = request.values(feed_dict)
         found = self._call(
             lambda session: self._master.partial_run(
-                session, handle, values, resolved.fetch_names, _NO_OPTIONS
+                session, handle, values, request.fetch_names, _NO_OPTIONS
             )
         )
-        return _rebuilt(resolved, found)
+        return request.answer(found)
 
     def list_devices(self) -> list[interfaces.Device]:
-        """The devices of the cluster that this session may use."""
-        self._check_open()
-        handle = self._extend()
-        return list(self._master.list_devices(handle))
+        """The devices of the cluster that this session may use, whatever its graph.
+
+        Raises:
+            RuntimeError: the session is closed.
+            OpError: the master does not answer.
+        """
+        return list(self._call(self._master.list_devices))
 
     def close(self) -> None:
-        """End the session; runs in flight raise CancelledError. Idempotent."""
+        """End the session; runs in flight raise CancelledError. Idempotent.
+
+        So do runs that wait for a task before the session exists.
+        """
+        self._closing.cancel()
         with self._lock:
             handle, self._handle = self._handle, None
             self._closed = True
@@ -255,43 +223,13 @@ class Session:
             self._contexts.pop().__exit__(kind, fault, trace)
         self.close()
 
-    def _check_open(self) -> None:
+    def _check_runnable(self) -> None:
         if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+            raise _closed()
         if not self._graph.version:
             raise RuntimeError(
                 "The Session graph is empty.  Add operations to the graph before calling run()."
             )
-
-    def _resolve(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> _Run:
-        key = _key(fetches, feed_dict)
-        resolved = self._runs.get(key) if key is not None else None
-        if resolved is None:
-            tensors: list[graphs.Tensor] = []
-            for fed in feed_dict or ():
-                tensors += feeding.resolve(fed, self._graph)
-            is_plain = not any(map(feeding.is_several, feed_dict or ()))
-            if not is_plain and len(set(tensors)) < len(tensors):
-                raise ValueError(
-                    "Cannot flatten dict because a key is not unique: a tensor is fed twice."
-                )
-            resolved = _Run(fetching.resolve(fetches, self._graph), tensors, is_plain)
-            if key is not None:
-                self._runs[key] = resolved
-        return resolved
-
-    def _values(self, resolved: _Run, feed_dict: Mapping[Any, Any] | None) -> dict[str, Array]:
-        if not feed_dict:
-            return {}
-        given: Sequence[Any] = tuple(feed_dict.values())
-        if not resolved.is_plain:
-            given = [part for key, value in feed_dict.items() for part in feeding.parts(key, value)]
-        return {
-            name: convert(value)
-            for name, convert, value in zip(
-                resolved.feed_names, resolved.converters, given, strict=True
-            )
-        }
 
     def _call(self, call: Callable[[str], Answer]) -> Answer:
         """Call the master with the session's handle, once it has the whole graph."""
@@ -306,14 +244,14 @@ class Session:
             return self._handle
         with self._lock:
             if self._closed:
-                raise RuntimeError("Attempted to use a closed Session.")
-            version = self._graph.version
+                raise _closed()
+            # Other threads may add to the graph meanwhile, and the master may refuse the nodes.
             nodes = self._graph.nodes(self._sent)
             if self._handle is None:
-                self._handle = self._master.create_session(nodes, self._settings)
+                self._handle = self._master.create_session(nodes, self._settings, self._closing)
             elif nodes:
                 self._version = self._master.extend_session(self._handle, nodes, self._version)
-            self._sent = version
+            self._sent += len(nodes)
             return self._handle
 
     def _located(self, fault: errors.OpError) -> errors.OpError:
@@ -348,26 +286,5 @@ class InteractiveSession(Session):
             yield
 
 
-def _rebuilt(resolved: _Run, found: Sequence[Array]) -> Any:
-    return resolved.rebuild(
-        {tensor: _present(value) for tensor, value in zip(resolved.tensors, found, strict=True)}
-    )
-
-
-def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:
-    """A key for what `_resolve` finds out, or None when the structure has no cheap one."""
-    key = (fetching.structure(fetches), tuple(feed_dict) if feed_dict else ())
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _present(value: Any) -> Any:
-    """A fetched value as the caller sees it: scalars as NumPy scalars, strings as bytes."""
-    if not isinstance(value, np.ndarray):
-        return value
-    if value.ndim == 0:
-        return value[()]
-    return value.view(StringArray) if value.dtype == object else value
+def _closed() -> RuntimeError:
+    return RuntimeError("Attempted to use a closed Session.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from capstan import errors
 from capstan.core import node
 
 
@@ -46,7 +47,19 @@ def colocated(
 
 
 def class_names(item: node.Node) -> tuple[str, ...]:
-    """Names that the `_class` attribute of `item` asks to be with."""
+    """Names that the `_class` attribute of `item` asks to be with.
+
+    Raises:
+        InvalidArgumentError: the attribute is no list of texts.
+    """
     spellings = item.attrs.get("_class", ())
-    texts = [text.decode() if isinstance(text, bytes) else text for text in spellings]
-    return tuple(text[5:] for text in texts if text.startswith("loc:@"))
+    try:
+        texts = [text.decode() if isinstance(text, bytes) else text for text in spellings]
+        return tuple(text[5:] for text in texts if text.startswith("loc:@"))
+    except (AttributeError, TypeError, UnicodeDecodeError) as fault:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Node '{item.name}' has a damaged attribute '_class', {spellings!r}: it must be a "
+            f"list of UTF-8 texts, 'loc:@' and the name of a node each ({fault})",
+        ) from None

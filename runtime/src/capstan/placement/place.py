@@ -80,6 +80,7 @@ class Placer:
         """Note the fault of a node that no device runs, whatever else it is to be with."""
         try:
             infer.arguments(item)
+            groups.class_names(item)
         except errors.OpError as fault:
             placement.faults[item.name] = fault
             return True
@@ -175,6 +176,8 @@ def _anchors(
     """Groups that hold a node of an earlier placement go where that node is."""
     anchors: dict[str, str | errors.OpError] = {}
     for item in fresh.values():
+        if item.name in placement.faults:
+            continue
         for name in (*groups.class_names(item), *(edge.node for edge in item.inputs)):
             if name in fresh or together.find(name) != together.find(item.name):
                 continue

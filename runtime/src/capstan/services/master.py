@@ -18,6 +18,7 @@ from capstan import errors
 from capstan.core import config, devices, node
 from capstan.services import master_session, signature, step, worker
 from capstan.transport import api, interfaces
+from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
 Connect = Callable[[str], interfaces.WorkerApi]
@@ -45,42 +46,42 @@ class Master:
         self._sessions: dict[str, master_session.MasterSession] = {}
         self._steps = itertools.count(1)
         self._epoch = secrets.randbits(32) << 32
+        self._is_closed = False
 
-    def create_session(self, nodes: Sequence[node.Node], settings: config.SessionConfig) -> str:
+    def create_session(
+        self,
+        nodes: Sequence[node.Node],
+        settings: config.SessionConfig,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> str:
         """Open a session once every task answers; returns its handle.
 
         Raises:
             DeadlineExceededError: a task did not answer within `settings.operation_timeout_ms`.
+            CancelledError: `cancellation` came, or this master was closed, before all answered.
         """
-        tasks = self._gather(settings)
+        tasks = self._gather(settings, cancellation or cancellations.Cancellation())
         handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step)
-        session = master_session.MasterSession(handle, self._home.task, tasks, settings, steps)
-        session.extend(nodes)
+        session = master_session.MasterSession(
+            handle, self._home.task, tasks, settings, steps, nodes
+        )
         _log_placement(session, nodes)
         with self._lock:
             self._sessions[handle] = session
         return handle
 
     def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
-        """Add nodes to a session at `version`; returns the new version.
+        """Add all `nodes` to a session at `version`, or none; returns the new version.
 
         Raises:
             AbortedError: no such session, or it is at another version.
+            InvalidArgumentError: the session has a node of that name already.
         """
         session = self._session(handle)
-        with self._lock:
-            if session.version != version:
-                raise errors.AbortedError(
-                    None,
-                    None,
-                    f"Session {handle} is at graph version {session.version}, not {version}: "
-                    "somebody else extended it; create a new session",
-                )
-            session.version += 1
-        session.extend(nodes)
+        extended = session.extend(nodes, version)
         _log_placement(session, nodes)
-        return version + 1
+        return extended
 
     def run_step(
         self,
@@ -170,8 +171,9 @@ class Master:
         return self._session(handle).list_devices()
 
     def close(self) -> None:
-        """Close every session; used when the task ends."""
+        """Close every session, those that wait for a task included; used when the task ends."""
         with self._lock:
+            self._is_closed = True
             sessions = list(self._sessions.values())
             self._sessions.clear()
         for session in sessions:
@@ -189,18 +191,21 @@ class Master:
     def _worker(self, name: str) -> interfaces.WorkerApi:
         return self._home if name == self._home.task else self._connect(name)
 
-    def _gather(self, settings: config.SessionConfig) -> list[master_session.Task]:
+    def _gather(
+        self, settings: config.SessionConfig, cancellation: cancellations.Cancellation
+    ) -> list[master_session.Task]:
         limit = settings.operation_timeout_ms
         deadline = time.monotonic() + limit / 1000 if limit else None
         return [
-            self._await(name, deadline)
+            self._await(name, deadline, cancellation)
             for name in self._names
             if name == self._home.task or devices.matches_any(settings.device_filters, name)
         ]
 
-    def _await(self, name: str, deadline: float | None) -> master_session.Task:
+    def _await(
+        self, name: str, deadline: float | None, cancellation: cancellations.Cancellation
+    ) -> master_session.Task:
         """Ask a task who it is, until it answers."""
-        pause = threading.Event()
         complain = time.monotonic() + _COMPLAIN_SECONDS
         while True:
             peer = self._worker(name)
@@ -217,7 +222,10 @@ class Master:
                     "CreateSession still waiting for response from worker: %s", name
                 )
                 complain = now + _COMPLAIN_SECONDS
-            pause.wait(_POLL_SECONDS)
+            if cancellation.wait(_POLL_SECONDS) or self._is_closed:
+                raise errors.CancelledError(
+                    None, None, f"Session was closed before worker {name} had answered"
+                )
 
 
 def _deadline(

@@ -9,7 +9,7 @@ import itertools
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,11 @@ import numpy as np
 from capstan import errors
 from capstan.core import config, devices, node
 from capstan.executor import fold
-from capstan.graph import infer, portion, prune, resized, simplify, verify
+from capstan.graph import infer, portion, prune, simplify, verify
 from capstan.kernels import registry
 from capstan.partition import partition, parts
 from capstan.placement import place
-from capstan.services import partial_run, signature, step, worker
+from capstan.services import partial_run, session_graph, signature, step, worker
 from capstan.transport import interfaces
 
 Array = np.ndarray[Any, Any]
@@ -39,7 +39,7 @@ class Task:
 
 
 class MasterSession:
-    """One session. Thread-safe: runs are concurrent; placing and pruning are not."""
+    """One session. Thread-safe: runs and compilations are concurrent, extensions take turns."""
 
     def __init__(
         self,
@@ -48,53 +48,57 @@ class MasterSession:
         tasks: Sequence[Task],
         settings: config.SessionConfig,
         steps: step.Steps,
+        nodes: Sequence[node.Node],
     ) -> None:
+        """Open a session of the graph `nodes`, at version 0."""
         self.handle = handle
         self.settings = settings
-        self.version = 0
         self._home = home
         self._tasks = {task.name: task for task in tasks}
         self._steps = steps
         self._lock = threading.Lock()
-        self._nodes: dict[str, node.Node] = {}
-        self._resized: frozenset[str] = frozenset()
-        self._placement = place.Placement()
         self._placer = place.Placer(
             [device.name for task in tasks for device in task.status.devices],
             registry.supports,
             settings.allow_soft_placement,
         )
-        self._compiled: dict[signature.Signature, signature.Variants] = {}
-        self._portions: dict[object, tuple[portion.Portion, signature.Variants]] = {}
+        self._graph = session_graph.SessionGraph().extended(nodes, self._placer, 0)
+        self._requests: dict[signature.Signature, signature.Request] = {}
+        self._variants: dict[signature.Signature, signature.Variants] = {}
+        self._portions: dict[object, tuple[portion.Portion, signature.Request]] = {}
         self._handles = itertools.count(1)
         self._partial: dict[str, partial_run.PartialRun] = {}
         self._callables: dict[int, tuple[signature.Signature, interfaces.StepOptions]] = {}
 
-    def extend(self, nodes: Sequence[node.Node]) -> None:
-        """Add nodes and place them; nodes that cannot be placed fail the steps that need them.
+    def extend(self, nodes: Sequence[node.Node], version: int) -> int:
+        """Add all `nodes` to the graph at `version`, or none; returns the new version.
+
+        Nodes that cannot be placed fail the steps that need them.
 
         Raises:
+            AbortedError: the graph is at another version.
             InvalidArgumentError: a node of that name is there already.
         """
         with self._lock:
-            for item in nodes:
-                if item.name in self._nodes:
-                    raise errors.InvalidArgumentError(
-                        None, None, f"The graph already has a node named '{item.name}'"
-                    )
-            self._nodes.update((item.name, item) for item in nodes)
-            self._placer.place(nodes, self._nodes, self._placement)
-            resizing = resized.resized(nodes, self._nodes) - self._resized
-            if resizing:
-                # What was compiled before relied on their shapes.
-                self._resized |= resizing
-                self._compiled = {}
-                self._portions = {}
+            if self._graph.version != version:
+                raise errors.AbortedError(
+                    None,
+                    None,
+                    f"Session {self.handle} is at graph version {self._graph.version}, not "
+                    f"{version}: somebody else extended it; create a new session",
+                )
+            extended = self._graph.extended(nodes, self._placer, version + 1)
+            resizes_more = extended.resized != self._graph.resized
+            self._graph = extended
+            if resizes_more:
+                # What was compiled before relied on the shapes of these variables.
+                self._requests, self._variants, self._portions = {}, {}, {}
+        return version + 1
 
     def placed(self, nodes: Sequence[node.Node]) -> list[tuple[str, str, str]]:
         """Name, op and device of each node that has one."""
-        found = self._placement.devices
-        return [(item.name, item.op, found[item.name]) for item in nodes if item.name in found]
+        found = self._graph.placement.devices
+        return [(each.name, each.op, found[each.name]) for each in nodes if each.name in found]
 
     def run(
         self, asked: signature.Signature, feeds: Sequence[Array], deadline: float | None
@@ -104,11 +108,10 @@ class MasterSession:
         Raises:
             OpError: as `step.Steps.run`, and whatever is wrong with the graph that the step needs.
         """
-        variants = self._compiled.get(asked)
-        if variants is None:
-            made = signature.Variants(asked, self.compile)
-            variants = self._compiled.setdefault(asked, made)
-        return variants.run(feeds, self._steps, deadline)
+        request = self._requests.get(asked)
+        if request is None:
+            request = self._request(asked)
+        return request.run(feeds, self._steps, deadline)
 
     def make_callable(self, asked: signature.Signature, options: interfaces.StepOptions) -> int:
         """Remember a signature; returns its handle.
@@ -116,13 +119,10 @@ class MasterSession:
         Raises:
             NotFoundError, InvalidArgumentError: the graph has nothing of that name, or a cycle.
         """
-        edges = [node.parse_tensor(name) for name in asked.fetches]
-        with self._lock:
-            prune.prune(
-                self._nodes, list(map(node.parse_tensor, asked.feeds)), edges, asked.targets
-            )
-            handle = next(self._handles)
-            self._callables[handle] = asked, options
+        feeds, fetches = asked.edges()
+        prune.prune(self._graph.nodes, feeds, fetches, asked.targets)
+        handle = next(self._handles)
+        self._callables[handle] = asked, options
         return handle
 
     def callable(self, handle: int) -> tuple[signature.Signature, interfaces.StepOptions]:
@@ -146,13 +146,9 @@ class MasterSession:
         Raises:
             NotFoundError, InvalidArgumentError: as `portion.plan`.
         """
-        feeds, fetches = (
-            tuple(map(node.parse_tensor, names)) for names in (asked.feeds, asked.fetches)
-        )
-        with self._lock:
-            whole = portion.plan(self._nodes, feeds, fetches, asked.targets)
-            handle = str(next(self._handles))
-            self._partial[handle] = partial_run.PartialRun(whole, self._portion)
+        whole = portion.plan(self._graph.nodes, *asked.edges(), asked.targets)
+        handle = str(next(self._handles))
+        self._partial[handle] = partial_run.PartialRun(whole, self._portion)
         return handle
 
     def partial_run(
@@ -177,9 +173,19 @@ class MasterSession:
             if mine.is_over:
                 self._partial.pop(handle, None)
 
+    def _request(self, asked: signature.Signature) -> signature.Request:
+        """Return what runs `asked`, and remember it under the order that it came in."""
+        in_order = asked.in_order()
+        with self._lock:
+            variants = self._variants.get(in_order)
+            if variants is None:
+                variants = signature.Variants(in_order, self._compile_whole)
+                self._variants[in_order] = variants
+            return self._requests.setdefault(asked, signature.Request(asked, variants))
+
     def _portion(
         self, whole: portion.Plan, ran: frozenset[str], now: frozenset[str]
-    ) -> tuple[portion.Portion, signature.Variants]:
+    ) -> tuple[portion.Portion, signature.Request]:
         """Return a portion and what was compiled for it, the same for every run that gets there."""
         key = (whole.feeds, whole.fetches, whole.targets, ran, now)
         known = self._portions.get(key)
@@ -190,44 +196,38 @@ class MasterSession:
                 tuple(edge.tensor for edge in todo.fetches),
                 todo.targets,
             )
-            made = signature.Variants(asked, functools.partial(self._compile, todo.nodes))
-            known = self._portions.setdefault(key, (todo, made))
+            compile_portion = functools.partial(self._compile, todo.nodes)
+            variants = signature.Variants(asked.in_order(), compile_portion)
+            known = self._portions.setdefault(key, (todo, signature.Request(asked, variants)))
         return known
 
-    def compile(
+    def _compile_whole(
         self,
+        asked: signature.Signature,
+        facts: Mapping[node.Edge, infer.Fed],
+        deadline: float | None,
+    ) -> step.CompiledStep:
+        """Compile a signature over the whole graph, as `_compile`."""
+        return self._compile(self._graph.nodes, asked, facts, deadline)
+
+    def _compile(
+        self,
+        nodes: Mapping[str, node.Node],
         asked: signature.Signature,
         facts: Mapping[node.Edge, infer.Fed],
         deadline: float | None,
     ) -> step.CompiledStep:
         """Compile a signature for feeds of the given dtypes and shapes, and register the parts."""
-        return self._compile(self._nodes, asked, facts, deadline)
-
-    def _compile(
-        self,
-        graph: Mapping[str, node.Node],
-        asked: signature.Signature,
-        facts: Mapping[node.Edge, infer.Fed],
-        deadline: float | None,
-    ) -> step.CompiledStep:
-        edges = [node.parse_tensor(name) for name in asked.fetches]
+        _, edges = asked.edges()
         fetches = [edge for edge in edges if edge not in facts]
-        with self._lock:
-            nodes = prune.prune(graph, list(facts), edges, asked.targets)
-            self._check(nodes)
-            placed = {
-                name: replace(item, device=self._placement.devices[name])
-                for name, item in nodes.items()
-            }
-            for name in self._resized & placed.keys():
-                placed[name] = resized.without_shape(placed[name])
+        placed = self._graph.needed(nodes, list(facts), edges, asked.targets)
         verify.verify(placed, facts)
         keep = frozenset([edge.node for edge in fetches]) | frozenset(asked.targets)
         simple, known = simplify.simplify(placed, facts, keep, fold.evaluate)
         _check_fetches(fetches, known)
         fed = [edge for edge in facts if edge.node in simple]
         needed = prune.prune(simple, fed, fetches, asked.targets)
-        tasks = {name: devices.task_of(item.device) for name, item in needed.items()}
+        tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
         cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home)
         return self._register(cut, deadline)
 
@@ -243,18 +243,6 @@ class MasterSession:
     def list_devices(self) -> tuple[interfaces.Device, ...]:
         """The devices of every task, in the order of the cluster."""
         return tuple(device for task in self._tasks.values() for device in task.status.devices)
-
-    @property
-    def tasks(self) -> Sequence[Task]:
-        return tuple(self._tasks.values())
-
-    def _check(self, nodes: Mapping[str, node.Node]) -> None:
-        for name in nodes:
-            fault = self._placement.faults.get(name)
-            if fault is not None:
-                raise errors.from_code(
-                    fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]"
-                )
 
     def _register(self, cut: Mapping[str, parts.Part], deadline: float | None) -> step.CompiledStep:
         local = None

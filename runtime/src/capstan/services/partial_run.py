@@ -13,7 +13,7 @@ from capstan.services import signature, step
 
 Array = np.ndarray[Any, Any]
 Compiled = Callable[
-    [portion.Plan, frozenset[str], frozenset[str]], tuple[portion.Portion, signature.Variants]
+    [portion.Plan, frozenset[str], frozenset[str]], tuple[portion.Portion, signature.Request]
 ]
 """compiled(plan, nodes that ran, nodes to run now)"""
 
@@ -84,8 +84,8 @@ class PartialRun:
         now = reached - self._ran
         if not now:
             return
-        todo, variants = self._compiled(self._whole, self._ran, now)
-        found = variants.run([self._values[edge] for edge in todo.feeds], steps, deadline)
+        todo, request = self._compiled(self._whole, self._ran, now)
+        found = request.run([self._values[edge] for edge in todo.feeds], steps, deadline)
         self._values.update(zip(todo.fetches, found, strict=True))
         self._ran = reached
 

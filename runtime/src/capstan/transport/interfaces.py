@@ -15,6 +15,7 @@ import numpy as np
 
 from capstan.core import config, node
 from capstan.partition import parts
+from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
 
@@ -96,14 +97,24 @@ class Door(Protocol):
 class MasterApi(Protocol):
     """Sessions over a cluster. Thread-safe; `run_step` and `create_session` block."""
 
-    def create_session(self, nodes: Sequence[node.Node], settings: config.SessionConfig) -> str:
-        """Open a session; returns its handle. Waits until every task of the cluster answers."""
+    def create_session(
+        self,
+        nodes: Sequence[node.Node],
+        settings: config.SessionConfig,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> str:
+        """Open a session; returns its handle. Waits until every task of the cluster answers.
+
+        Raises:
+            CancelledError: `cancellation` ended the wait.
+        """
 
     def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
-        """Add nodes to a session at graph `version`; returns the new version.
+        """Add all `nodes` to a session at graph `version`, or none; returns the new version.
 
         Raises:
             AbortedError: the session does not exist, or is at another version.
+            InvalidArgumentError: the session has a node of that name already.
         """
 
     def run_step(

@@ -16,6 +16,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import config, graph_def, node, tensor_proto
 from capstan.partition import parts
+from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
 from capstan.transport.grpc import channels, codec, status, tunnel, wire
 
@@ -38,15 +39,25 @@ class _Service:
         self._method = functools.cache(functools.partial(channels.method, self._channel, service))
 
     def call(
-        self, name: str, request: Any, timeout_s: float | None = None, *, wait: bool = False
+        self,
+        name: str,
+        request: Any,
+        timeout_s: float | None = None,
+        *,
+        wait: bool = False,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> Any:
         """Call a method. `wait`: until the task can be reached, else fail as soon as it cannot.
 
         Raises:
             OpError: what the task answered; UnavailableError if it did not.
+            CancelledError: `cancellation` came before the answer.
         """
         try:
-            return self._method(name)(request, timeout=timeout_s, wait_for_ready=wait)
+            method = self._method(name)
+            if cancellation is None:
+                return method(request, timeout=timeout_s, wait_for_ready=wait)
+            return _result(method.future(request, timeout_s, wait_for_ready=wait), cancellation)
         except grpc.RpcError as error:
             raise status.from_call(error, self.address) from None
         except ValueError as error:  # grpc's word for a channel that was closed
@@ -69,6 +80,17 @@ class _Service:
         )
 
 
+def _result(call: Any, cancellation: cancellations.Cancellation) -> Any:
+    """Wait for the answer of a call that ends with `cancellation`."""
+    try:
+        with cancellation.watched(call.cancel):
+            return call.result()
+    except grpc.FutureCancelledError:
+        raise errors.CancelledError(None, None, "Session was closed before it existed") from None
+    finally:
+        call.cancel()  # for a caller that was interrupted; an answered call stays answered
+
+
 class GrpcMaster(interfaces.MasterApi):
     """The master at a target. Thread-safe. Every method raises what the master does, and
     UnavailableError when it cannot be reached.
@@ -78,13 +100,20 @@ class GrpcMaster(interfaces.MasterApi):
         """`target` is `grpc://host:port`; nothing is contacted yet."""
         self._service = _Service(target.removeprefix("grpc://"), channels.MASTER)
 
-    def create_session(self, nodes: Sequence[node.Node], settings: config.SessionConfig) -> str:
+    def create_session(
+        self,
+        nodes: Sequence[node.Node],
+        settings: config.SessionConfig,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> str:
         """Open a session; waits for the master, as long as the settings allow."""
         request = wire.CreateSessionRequest(
             graph_def=graph_def.encode(nodes), config=settings.to_proto()
         )
         timeout_s = settings.operation_timeout_ms / 1000 or None
-        response = self._service.call("CreateSession", request, timeout_s, wait=True)
+        response = self._service.call(
+            "CreateSession", request, timeout_s, wait=True, cancellation=cancellation
+        )
         return str(response.session_handle)
 
     def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:

@@ -12,6 +12,7 @@ import grpc
 
 from capstan import errors
 from capstan.core import config, graph_def, tensor_proto
+from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
 from capstan.transport.grpc import codec, leases, replay, wire
 
@@ -53,7 +54,13 @@ class MasterService:
     def _create(self, request: Any, context: grpc.ServicerContext) -> Any:
         nodes = graph_def.decode(request.graph_def)
         settings = config.SessionConfig.from_proto(request.config)
-        handle = self._master.create_session(nodes, settings)
+        is_gone = cancellations.Cancellation()
+        if not context.add_callback(is_gone.cancel):
+            is_gone.cancel()
+        handle = self._master.create_session(nodes, settings, is_gone)
+        if is_gone.is_cancelled:
+            self._master.close_session(handle)
+            raise errors.CancelledError(None, None, "The client of the new session is gone")
         self._sessions.grant(handle, context)
         return wire.CreateSessionResponse(session_handle=handle, graph_version=0)
 

@@ -1,0 +1,120 @@
+"""What a run asks for, read once: a training loop asks for the same in every step."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.client import feeds as feeding
+from capstan.client import fetches as fetching
+from capstan.framework import graph as graphs
+
+Array = np.ndarray[Any, Any]
+
+
+class StringArray(np.ndarray[Any, Any]):
+    """A fetched string vector that is false when it is empty.
+
+    TensorFlow 1 scripts write `while sess.run(tf.report_uninitialized_variables())`; NumPy 2 made
+    the truth of an empty array an error.
+    """
+
+    def __bool__(self) -> bool:
+        return bool(self.item()) if self.size == 1 and self.ndim == 0 else self.size > 0
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+
+class Request:
+    """A fetch structure and the keys of a feed. Immutable."""
+
+    __slots__ = (
+        *("_converters", "_is_plain", "_rebuild", "_tensors"),
+        *("feed_names", "fetch_names", "target_names"),
+    )
+
+    def __init__(
+        self, found: fetching.Fetches, fed: Sequence[graphs.Tensor], is_plain: bool
+    ) -> None:
+        """`is_plain`: each key of the feed stands for one tensor."""
+        self.feed_names = tuple(tensor.name for tensor in fed)
+        self.fetch_names = tuple(tensor.name for tensor in found.tensors)
+        self.target_names = tuple(op.name for op in found.targets)
+        self._tensors = found.tensors
+        self._rebuild = found.rebuild
+        self._converters = tuple(map(feeding.converter, fed))
+        self._is_plain = is_plain
+
+    def values(self, feed_dict: Mapping[Any, Any] | None) -> dict[str, Array]:
+        """Return the arrays to feed, by the names of their tensors.
+
+        Raises:
+            TypeError, ValueError: a value does not fit its tensor.
+        """
+        if not feed_dict:
+            return {}
+        given: Sequence[Any] = tuple(feed_dict.values())
+        if not self._is_plain:
+            given = [part for key, value in feed_dict.items() for part in feeding.parts(key, value)]
+        return {
+            name: convert(value)
+            for name, convert, value in zip(self.feed_names, self._converters, given, strict=True)
+        }
+
+    def answer(self, values: Sequence[Array]) -> Any:
+        """Return the values of `fetch_names` in the structure that the caller passed."""
+        return self._rebuild(
+            {tensor: _present(value) for tensor, value in zip(self._tensors, values, strict=True)}
+        )
+
+
+class Requests:
+    """The requests that one graph was given. Thread-safe."""
+
+    def __init__(self, graph: graphs.Graph) -> None:
+        self._graph = graph
+        self._known: dict[object, Request] = {}
+
+    def find(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Request:
+        """Return the request for `fetches` with the keys of `feed_dict`; values do not matter.
+
+        Raises:
+            TypeError, ValueError: a fetch or a key does not fit the graph, or a tensor is fed
+                twice.
+        """
+        key = _key(fetches, feed_dict)
+        request = self._known.get(key) if key is not None else None
+        if request is None:
+            request = self._read(fetches, feed_dict or {})
+            if key is not None:
+                self._known[key] = request
+        return request
+
+    def _read(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> Request:
+        fed = [tensor for key in feed_dict for tensor in feeding.resolve(key, self._graph)]
+        is_plain = not any(map(feeding.is_several, feed_dict))
+        if not is_plain and len(set(fed)) < len(fed):
+            raise ValueError(
+                "Cannot flatten dict because a key is not unique: a tensor is fed twice."
+            )
+        return Request(fetching.resolve(fetches, self._graph), fed, is_plain)
+
+
+def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:
+    """A key for what `Requests.find` reads, or None when the structure has no cheap one."""
+    key = (fetching.structure(fetches), tuple(feed_dict) if feed_dict else ())
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _present(value: Any) -> Any:
+    """A fetched value as the caller sees it: scalars as NumPy scalars, strings as bytes."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.ndim == 0:
+        return value[()]
+    return value.view(StringArray) if value.dtype == object else value

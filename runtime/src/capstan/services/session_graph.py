@@ -1,0 +1,78 @@
+"""The graph of a session: its nodes, and the device of each.
+
+A graph is a value. An extension makes a new one or raises, so a session that keeps its old graph
+when an extension fails has lost nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from capstan import errors
+from capstan.core import node
+from capstan.graph import prune, resized
+from capstan.placement import place
+
+
+@dataclass(frozen=True, slots=True)
+class SessionGraph:
+    """All nodes that a client has sent. `version` counts the extensions.
+
+    `resized` names the variables that do not keep the shape that they declare.
+    """
+
+    version: int = 0
+    nodes: Mapping[str, node.Node] = field(default_factory=dict)
+    placement: place.Placement = field(default_factory=place.Placement)
+    resized: frozenset[str] = frozenset()
+
+    def extended(
+        self, added: Sequence[node.Node], placer: place.Placer, version: int
+    ) -> "SessionGraph":
+        """Return the graph with `added` nodes at `version`.
+
+        A node that cannot be placed fails the steps that need it, not the extension.
+
+        Raises:
+            InvalidArgumentError: a node of that name is there already.
+        """
+        for new in added:
+            if new.name in self.nodes:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"The graph already has a node named '{new.name}': none of the "
+                    f"{len(added)} nodes was added; send each node once",
+                )
+        nodes = {**self.nodes, **{new.name: new for new in added}}
+        placement = place.Placement(dict(self.placement.devices), dict(self.placement.faults))
+        placer.place(added, nodes, placement)
+        return SessionGraph(version, nodes, placement, self.resized | resized.resized(added, nodes))
+
+    def needed(
+        self,
+        graph: Mapping[str, node.Node],
+        feeds: Sequence[node.Edge],
+        fetches: Sequence[node.Edge],
+        targets: Sequence[str],
+    ) -> dict[str, node.Node]:
+        """Return the nodes of `graph` that a step needs, with their devices.
+
+        `graph` holds the nodes of this graph, or a portion of them.
+
+        Raises:
+            OpError: as `prune.prune`, or what kept one of the nodes from being placed.
+        """
+        nodes = prune.prune(graph, feeds, fetches, targets)
+        for name in nodes:
+            fault = self.placement.faults.get(name)
+            if fault is not None:
+                raise errors.from_code(
+                    fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]"
+                )
+        placed = {
+            name: replace(found, device=self.placement.devices[name])
+            for name, found in nodes.items()
+        }
+        for name in self.resized & placed.keys():
+            placed[name] = resized.without_shape(placed[name])
+        return placed

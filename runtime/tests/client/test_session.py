@@ -1,0 +1,159 @@
+"""A session and its master agree on the graph, whoever builds it, and a session can be closed."""
+
+import linecache
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent import futures
+from typing import Any
+
+import clusters
+import numpy as np
+import pytest
+
+import capstan as tf
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tf.train.Server]:
+    made = clusters.start(worker=1)["worker:0"]
+    yield made
+    made.stop()
+
+
+@pytest.fixture(params=["in process", "wire"])
+def target(request: pytest.FixtureRequest, server: tf.train.Server) -> str:
+    return "" if request.param == "in process" else over_the_wire(server)
+
+
+def over_the_wire(server: tf.train.Server) -> str:
+    """A target that a session of this process does not recognise as a server of its own."""
+    return str(server.target).replace("localhost", "127.0.0.1")
+
+
+class GrowingGraph(tf.Graph):
+    """A graph to which another thread adds an operation while a session reads it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.additions = 0
+
+    def nodes(self, since: int = 0) -> list[Any]:
+        if self.additions:
+            self.additions -= 1
+            builder = threading.Thread(target=self.add_constant)
+            builder.start()
+            builder.join(PATIENCE_S)
+        return super().nodes(since)
+
+    def add_constant(self) -> None:
+        with self.as_default():
+            tf.constant(0.0)
+
+
+def test_an_operation_that_is_added_while_the_graph_is_sent_is_sent_once(target: str) -> None:
+    graph = GrowingGraph()
+    with graph.as_default(), tf.Session(target) as session:
+        graph.additions = 1
+        assert session.run(tf.constant(1.0)) == 1.0
+        graph.additions = 1
+        assert session.run(tf.constant(2.0)) == 2.0
+        assert session.run(tf.constant(3.0)) == 3.0
+
+
+def test_threads_build_a_graph_while_others_run_it(target: str) -> None:
+    with tf.Graph().as_default() as graph, tf.Session(target) as session:
+
+        def build_and_run(first: int) -> None:
+            with graph.as_default():
+                for number in range(first, first + 25):
+                    assert session.run(tf.constant(number)) == number
+
+        with futures.ThreadPoolExecutor(4) as threads:
+            for done in [threads.submit(build_and_run, 100 * number) for number in range(4)]:
+                done.result(PATIENCE_S)
+
+
+def test_a_class_that_is_no_text_fails_only_the_steps_that_need_its_node(target: str) -> None:
+    with tf.Graph().as_default() as graph, tf.Session(target) as session:
+        assert session.run(tf.constant(1.0)) == 1.0
+        damaged = tf.constant(2.0)
+        damaged.op._set_attr("_class", [b"loc:@\xff"])
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=damaged.op.name) as caught:
+                session.run(damaged)
+            assert caught.value.op is damaged.op
+        assert session.run(tf.constant(3.0)) == 3.0
+        assert len(graph.get_operations()) == 3
+
+
+def test_the_devices_of_a_session_with_an_empty_graph_are_listed(target: str) -> None:
+    with tf.Graph().as_default(), tf.Session(target) as session:
+        (device,) = session.list_devices()
+        assert device.device_type == "CPU"
+        assert session.run(tf.constant(1.0)) == 1.0
+
+
+def compilations() -> int:
+    """How many parts this process has compiled and still holds: each has its source there."""
+    return sum(name.startswith("<capstan part") for name in linecache.cache)
+
+
+def test_a_step_is_compiled_once_whatever_the_order_of_its_feeds(target: str) -> None:
+    with tf.Graph().as_default(), tf.Session(target) as session:
+        x, y, z = (tf.placeholder(tf.float32, [], name=name) for name in "xyz")
+        result = x + 10.0 * y + 100.0 * z
+        assert session.run(result, {x: 1.0, y: 2.0, z: 3.0}) == 321.0
+        before = compilations()
+        assert session.run(result, {z: 3.0, x: 1.0, y: 2.0}) == 321.0
+        assert session.run(result, {y: 5.0, z: 6.0, x: 4.0}) == 654.0
+        assert compilations() == before
+
+
+def test_a_step_is_compiled_once_whatever_the_order_of_its_fetches(target: str) -> None:
+    with tf.Graph().as_default(), tf.Session(target) as session:
+        x = tf.placeholder(tf.float32, [])
+        one, two = x + 1.0, x + 2.0
+        assert session.run([one, two, x], {x: 0.0}) == [1.0, 2.0, 0.0]
+        before = compilations()
+        assert session.run([x, two, one], {x: 3.0}) == [3.0, 5.0, 4.0]
+        assert session.run({"b": two, "a": [x, one, two]}, {x: 0.0}) == {
+            "b": 2.0,
+            "a": [0.0, 1.0, 2.0],
+        }
+        assert compilations() == before
+
+
+def test_feeds_of_several_shapes_meet_their_tensors_in_any_order(target: str) -> None:
+    with tf.Graph().as_default(), tf.Session(target) as session:
+        rows = tf.placeholder(tf.float32, [None, 2], name="rows")
+        bias = tf.placeholder(tf.float32, [None], name="bias")
+        total = tf.reduce_sum(rows + bias)
+        for count in (1, 2, 3):
+            feeds = {rows: np.ones((count, 2)), bias: np.ones(2)}
+            reordered = dict(reversed(list(feeds.items())))
+            assert session.run(total, feeds) == session.run(total, reordered) == 4 * count
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("place", ["master of this process", "wire"])
+def test_closing_a_session_ends_a_creation_that_waits_for_a_task(place: str) -> None:
+    cluster = clusters.spec(ps=1, worker=1)
+    host, _, port = cluster["ps"][0].rpartition(":")
+    server = tf.train.Server(cluster, job_name="worker", task_index=0)
+    target = server.target if place == "master of this process" else over_the_wire(server)
+    with socket.create_server((host, int(port))) as mute, tf.Graph().as_default():
+        mute.settimeout(PATIENCE_S)
+        session = tf.Session(target)
+        with futures.ThreadPoolExecutor(2) as threads:
+            step = threads.submit(session.run, tf.constant(1.0))
+            connection, _ = mute.accept()  # the master asks the ps, which says nothing
+            threads.submit(session.close).result(PATIENCE_S)
+            with pytest.raises(tf.errors.CancelledError, match="Session"):
+                step.result(PATIENCE_S)
+            connection.close()
+        with pytest.raises(RuntimeError, match="closed Session"):
+            session.run(tf.constant(1.0))
+    server.stop()

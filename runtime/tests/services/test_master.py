@@ -1,0 +1,73 @@
+"""What a master does with a graph that it cannot take, and with a creation that nobody wants."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import clusters
+import numpy as np
+import pytest
+
+from capstan import errors
+from capstan.core import config, dtypes, node
+from capstan.services import targets
+from capstan.transport import interfaces
+from capstan.transport.grpc import client
+
+NO_OPTIONS = interfaces.StepOptions()
+
+
+@pytest.fixture(params=["in process", "wire"])
+def master(request: pytest.FixtureRequest) -> Iterator[interfaces.MasterApi]:
+    if request.param == "in process":
+        yield targets.find("", None)[0]
+        return
+    server = clusters.start(worker=1)["worker:0"]
+    target = server.target.replace("localhost", "127.0.0.1")
+    with contextlib.closing(client.GrpcMaster(target)) as made:
+        yield made
+    server.stop()
+
+
+def constant(name: str, value: float = 1.0) -> node.Node:
+    attrs = {"dtype": dtypes.float32, "value": np.array(value, np.float32)}
+    return node.Node(name, "Const", attrs=attrs)
+
+
+def value_of(master: interfaces.MasterApi, session: str, name: str) -> float:
+    (value,) = master.run_step(session, {}, [f"{name}:0"], [], NO_OPTIONS)
+    return float(value)
+
+
+def test_a_refused_extension_leaves_the_session_as_it_was(master: interfaces.MasterApi) -> None:
+    session = master.create_session([constant("a")], config.SessionConfig())
+    with pytest.raises(errors.InvalidArgumentError, match="already has a node named 'a'"):
+        master.extend_session(session, [constant("b"), constant("a", 7.0)], 0)
+    assert value_of(master, session, "a") == 1.0
+    assert master.extend_session(session, [constant("b", 2.0)], 0) == 1
+    assert value_of(master, session, "b") == 2.0
+
+
+class Unreadable(dict[str, Any]):
+    """Attributes that memory does not suffice to read."""
+
+    def get(self, *asked: object) -> Any:
+        raise MemoryError
+
+
+def test_an_extension_that_fails_on_the_way_leaves_the_session_as_it_was() -> None:
+    master, settings = targets.find("", None)
+    session = master.create_session([constant("a")], settings)
+    with pytest.raises(MemoryError):
+        unreadable = node.Node("c", "Const", attrs=Unreadable(constant("c").attrs))
+        master.extend_session(session, [constant("b"), unreadable], 0)
+    assert master.extend_session(session, [constant("b", 2.0), constant("c", 3.0)], 0) == 1
+    assert value_of(master, session, "b") == 2.0
+    assert value_of(master, session, "c") == 3.0
+
+
+def test_an_extension_of_another_version_is_refused(master: interfaces.MasterApi) -> None:
+    session = master.create_session([constant("a")], config.SessionConfig())
+    assert master.extend_session(session, [constant("b")], 0) == 1
+    with pytest.raises(errors.AbortedError, match="version 1, not 0"):
+        master.extend_session(session, [constant("c")], 0)
