@@ -2,11 +2,12 @@
 
     python chaos.py .capstan/digits/status.json --kill worker-1@5000 --kill ps-0@10000
 
-One after the other: wait until the whole job runs and its global step is reached, SIGKILL the task,
-wait until it is back and training goes on. The status file of `capstanctl run` is all that it looks
-at; there a task's `uid` begins with the process id of its trainer.
+The program handles one kill after the other. It waits until the whole job runs and has reached the
+global step, sends SIGKILL to the task, and waits until the task is back and training goes on. It
+only reads the status file of `capstanctl run`: in it, the `uid` of a task begins with the process
+id of its trainer.
 
-Exit status: 0 every task was killed and came back, 1 the job ended before that.
+Exit status: 0 if every task was killed and came back, 1 if the job ended before that.
 """
 
 import argparse
@@ -22,8 +23,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-AFTER_A_QUARTER_AND_A_HALF = ("worker-1@5000", "ps-0@10000")
-"""Of the 20 000 steps that train.py takes by default."""
+DEFAULT_KILLS = ("worker-1@5000", "ps-0@10000")
+"""After a quarter and after half of the 20 000 steps that train.py takes by default."""
 
 LOOK_SECONDS = 0.1
 
@@ -31,7 +32,7 @@ Status = dict[str, Any]
 
 
 class GoneError(Exception):
-    """The job is over, or nobody waits for us any more."""
+    """The job has ended, or the process that started this program has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Kill:
 
 
 class Watch:
-    """The status of the run that is going on, not of one that ended before this program began."""
+    """Reads the status of the current run; the file of an earlier run is ignored."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -60,7 +61,7 @@ class Watch:
     def until(self, condition: Callable[[Status], bool]) -> Status:
         """Return the first status that meets the condition.
 
-        Raises GoneError when the job ends first, or the process that started this one.
+        Raises GoneError if the job, or the process that started this program, ends before that.
         """
         while True:
             status = self._read()
@@ -69,7 +70,7 @@ class Watch:
             if status is not None and status["phase"] in ("Succeeded", "Failed", "Suspended"):
                 raise GoneError(f"the job has {status['phase'].lower()}")
             if os.getppid() != self._parent:
-                raise GoneError("whoever started this is gone")
+                raise GoneError("the process that started this program has ended")
             threading.Event().wait(LOOK_SECONDS)
 
     def _read(self) -> Status | None:
@@ -83,13 +84,13 @@ class Watch:
 
 
 def row(status: Status, task: str) -> Status:
-    """Return the row of a task; an empty one when the job has no such task."""
+    """Return the row of a task, or an empty row if the job has no such task."""
     rows: list[Status] = status.get("tasks", [])
     return next((row for row in rows if row["name"] == task), {})
 
 
 def strike(watch: Watch, kill: Kill) -> None:
-    """Kill once, and return when the task is back and the job trains again."""
+    """Kill the task, and return when it is back and the job trains again."""
     status = watch.until(
         lambda status: status["phase"] == "Running" and step_of(status) >= kill.step
     )
@@ -105,7 +106,7 @@ def strike(watch: Watch, kill: Kill) -> None:
 
 
 def is_back(status: Status, task: str, before: Status) -> bool:
-    """Say whether the task runs anew and somebody has reported a step since."""
+    """Say whether the task runs again and the job has reported progress since then."""
     now = row(status, task)
     if status["phase"] != "Running" or now["attempt"] <= before["attempt"]:
         return False
@@ -131,14 +132,14 @@ def main() -> int:
         action="append",
         type=Kill.parse,
         metavar="TASK@STEP",
-        help=f"whom to kill, and when (default: {', then '.join(AFTER_A_QUARTER_AND_A_HALF)})",
+        help=f"task to kill, and global step (default: {', then '.join(DEFAULT_KILLS)})",
     )
     options = parser.parse_args()
-    # A shell lets what it runs in the background ignore Ctrl-C.
+    # A shell starts background commands with SIGINT ignored, but Ctrl-C must end this program.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     watch = Watch(options.status)
     try:
-        for kill in options.kill or map(Kill.parse, AFTER_A_QUARTER_AND_A_HALF):
+        for kill in options.kill or map(Kill.parse, DEFAULT_KILLS):
             strike(watch, kill)
     except GoneError as gone:
         say(str(gone))

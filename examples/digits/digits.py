@@ -14,18 +14,19 @@ CLASSES = 10
 
 
 class Examples(NamedTuple):
-    """Images as rows of 64 float32 between 0 and 1, and the digit that each shows as int64."""
+    """Images as rows of 64 float32 between 0 and 1; labels as int64, the digit of each image."""
 
     images: npt.NDArray[np.float32]
     labels: npt.NDArray[np.int64]
 
 
 def load(seed: int = 0, test_fraction: float = 0.25) -> tuple[Examples, Examples]:
-    """Return the training and the test examples: the same split in every process for one seed.
+    """Return the training examples and the test examples.
 
-    Raises ModuleNotFoundError when scikit-learn is not installed.
+    The same seed gives the same split in every process. Raises ModuleNotFoundError when
+    scikit-learn is not installed.
     """
-    # Reading the one file spares each worker the import of scikit-learn: a second and 80 MB.
+    # Importing scikit-learn takes a second and 80 MB in each worker; reading its file does not.
     package = importlib.util.find_spec("sklearn")
     if package is None or not package.submodule_search_locations:
         message = "the digits come with scikit-learn: pip install -r requirements.txt"
@@ -39,7 +40,7 @@ def load(seed: int = 0, test_fraction: float = 0.25) -> tuple[Examples, Examples
 
 
 def batches(examples: Examples, size: int, seed: int) -> Iterator[Examples]:
-    """Yield batches of `size` for ever, each pass over the examples in another order."""
+    """Yield batches of `size` without end. Each pass over the examples has an order of its own."""
     random = np.random.default_rng(seed)
     while True:
         order = random.permutation(len(examples.images))
@@ -49,5 +50,5 @@ def batches(examples: Examples, size: int, seed: int) -> Iterator[Examples]:
 
 
 def _examples(rows: npt.NDArray[np.float32]) -> Examples:
-    # A pixel counts the dark points of a 4 by 4 square: 0 to 16.
+    # A pixel is the number of dark points in a square of 4 by 4: 0 to 16.
     return Examples(rows[:, :PIXELS] / 16, rows[:, PIXELS].astype(np.int64))

@@ -1,7 +1,7 @@
-"""Train a classifier of handwritten digits with parameter servers, between graphs.
+"""Train a classifier of handwritten digits with parameter servers and between-graph replication.
 
-Each task of the cluster runs this script. What it is comes from the environment variable TF_CONFIG,
-or from flags; with neither, it trains alone:
+Every task of the cluster runs this script. The environment variable TF_CONFIG, or flags, tell the
+script which task it is. Without either, it trains alone in one process:
 
     python train.py
     python train.py --ps_hosts=127.0.0.1:2222 --worker_hosts=127.0.0.1:2223,127.0.0.1:2224 \
@@ -16,19 +16,19 @@ import capstan as tf
 import digits
 
 flags = tf.app.flags
-flags.DEFINE_string("ps_hosts", "", "Parameter servers: comma-separated host:port")
-flags.DEFINE_string("worker_hosts", "", "Workers: comma-separated host:port")
-flags.DEFINE_string("job_name", "", "What this task is: ps or worker")
+flags.DEFINE_string("ps_hosts", "", "Comma-separated host:port of the parameter servers")
+flags.DEFINE_string("worker_hosts", "", "Comma-separated host:port of the workers")
+flags.DEFINE_string("job_name", "", "Job of this task: ps or worker")
 flags.DEFINE_integer("task_index", 0, "Index of this task within its job")
 flags.DEFINE_string(
     "checkpoint_dir",
     os.environ.get("CAPSTAN_CHECKPOINT_DIR", ""),
-    "Where to keep checkpoints; none are written by default",
+    "Directory for checkpoints; by default none are written",
 )
 flags.DEFINE_integer("steps", 20000, "Global step at which training ends")
-flags.DEFINE_integer("batch_size", 64, "Images in a step of one worker")
-flags.DEFINE_integer("hidden", 128, "Units of the hidden layer")
-flags.DEFINE_float("learning_rate", 0.001, "Of Adam")
+flags.DEFINE_integer("batch_size", 64, "Images in each step of a worker")
+flags.DEFINE_integer("hidden", 128, "Number of units in the hidden layer")
+flags.DEFINE_float("learning_rate", 0.001, "Learning rate of the Adam optimizer")
 FLAGS = flags.FLAGS
 
 
@@ -75,7 +75,8 @@ def train(cluster, target, job_name, task_index, is_chief):
             tf.train.LoggingTensorHook({"step": step, "loss": loss}, every_n_iter=1000),
         ],
         chief_only_hooks=[test_accuracy],
-        # A worker needs the parameter servers and itself, not the other workers.
+        # A worker talks to the parameter servers only. With these filters it does not wait for
+        # the other workers to start.
         config=tf.ConfigProto(device_filters=["/job:ps", this_task] if cluster else []),
     ) as session:
         for batch in digits.batches(training, FLAGS.batch_size, seed=task_index):
@@ -98,7 +99,10 @@ def dense(inputs, fan_in, units, name):
 
 
 def find_task():
-    """Return the cluster, the job's name and the task's index; the cluster is empty when alone."""
+    """Return the cluster, this task's job and its index. The cluster is empty when it trains alone.
+
+    An invalid TF_CONFIG or flag ends the program with exit code 2 and one line on stderr.
+    """
     by_flags = FLAGS.job_name or FLAGS.ps_hosts or FLAGS.worker_hosts
     given = f"--job_name={FLAGS.job_name} --task_index={FLAGS.task_index}"
     source = given if by_flags else "TF_CONFIG"
@@ -116,9 +120,9 @@ def task_of_flags():
     hosts = {"ps": FLAGS.ps_hosts, "worker": FLAGS.worker_hosts}
     cluster = tf.train.ClusterSpec({job: text.split(",") for job, text in hosts.items() if text})
     if not FLAGS.job_name:
-        raise ValueError("there are hosts, but no --job_name")
+        raise ValueError("--ps_hosts or --worker_hosts is given, but --job_name is missing")
     if not cluster:
-        raise ValueError("there is a job, but neither --ps_hosts nor --worker_hosts")
+        raise ValueError("--job_name is given, but --ps_hosts and --worker_hosts are missing")
     return cluster, FLAGS.job_name, FLAGS.task_index
 
 
@@ -128,7 +132,7 @@ def task_of_environment():
     if not cluster:
         return cluster, "worker", 0
     if resolver.task_type is None:
-        raise ValueError("there is a cluster, but no task")
+        raise ValueError("it describes a cluster, but has no 'task'")
     return cluster, resolver.task_type, resolver.task_id
 
 
