@@ -15,6 +15,7 @@ from testbed import nodes as real_nodes
 from testbed.current import Current
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
+from testbed.scene import Scenes
 from testbed.shared import SharedOperator
 from testbed.shell import Shell, users_environment
 from testbed.story import Story
@@ -249,6 +250,14 @@ def operator(start_operator: Callable[..., Operator]) -> Operator:
     operator = start_operator()
     operator.wait_ready()
     return operator
+
+
+@pytest.fixture
+def scenes(
+    cluster: control.Cluster, kubelet: Kubelet, tmp_path: pathlib.Path, seed: int
+) -> Scenes:
+    """Namespaces with operators of their own, for stories that run side by side in one test."""
+    return Scenes(cluster, kubelet, tmp_path, seed)
 
 
 # Failures.
