@@ -1,11 +1,13 @@
 """Parts and messages: one per source, destination and leg, and nothing that could deadlock."""
 
 from collections import defaultdict
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan.core import dtypes, node
+from capstan.core import dtypes, node, shapes
 from capstan.executor import state
 from capstan.graph import infer
 from capstan.partition import partition, parts
@@ -125,3 +127,61 @@ def test_a_fetched_constant_is_taken_at_home() -> None:
     cut = cut_of(nodes, {"c": "b"}, [Edge("c")])
     assert cut["a"].fetches == (Edge("c"),)
     assert "b" not in cut
+
+
+def late(how: str, *, unordered: bool = False) -> tuple[list[node.Node], dict[str, str]]:
+    """A reader on `a` of a variable on `b`, behind a change of it that waits for `a`."""
+    of = {"T": dtypes.int32}
+    behind = () if unordered else ("done",)
+    nodes = [
+        node.Node(
+            "n", "VariableV2", attrs={"dtype": dtypes.int32, "shape": shapes.TensorShape([])}
+        ),
+        node.Node("x", "Placeholder", attrs={"dtype": dtypes.int32}),
+        node.Node("y", "Neg", (Edge("x"),), attrs=of),
+        node.Node("change", "AssignAdd", (Edge("n"), Edge("y")), attrs=of),
+        node.Node("done", "Identity", (Edge("y"),), ("change",), attrs=of),
+        {
+            "control": node.Node("read", "Identity", (Edge("n"),), behind, attrs=of),
+            "input": node.Node(
+                "read", "Add", (Edge("n"), Edge("y" if unordered else "done")), attrs=of
+            ),
+        }[how],
+    ]
+    return nodes, dict.fromkeys(("n", "change"), "b") | dict.fromkeys(
+        ("x", "y", "done", "read"), "a"
+    )
+
+
+def parts_of(nodes: list[node.Node], tasks: dict[str, str]) -> Cut:
+    known = infer.Knowledge()
+    for item in nodes:
+        known.learn(item)
+    by_name = {item.name: item for item in nodes}
+    return partition.partition(by_name, tasks, [], [Edge("read")], known, "a")
+
+
+@pytest.mark.parametrize("how", ["control", "input"])
+def test_a_variable_leaves_after_the_changes_that_its_reader_waits_for(how: str) -> None:
+    cut = parts_of(*late(how))
+    (change,) = (m for m in cut["b"].incoming if Edge("y") in m.edges)
+    (sent,) = (m for m in cut["b"].outgoing if m.edges)
+    assert change.leg < sent.leg
+    (edge,) = sent.edges
+    (read,) = (item for item in cut["b"].nodes if item.name == edge.node)
+    assert (read.op, read.inputs, read.control) == ("Identity", (Edge("n"),), ("done",))
+    assert cut["b"].tensor_dtypes[edge] is dtypes.int32
+    assert "change" in run(cut)
+
+
+@pytest.mark.parametrize("how", ["control", "input"])
+def test_a_variable_leaves_at_once_when_its_reader_waits_for_no_change(how: str) -> None:
+    cut = parts_of(*late(how, unordered=True))
+    assert [(m.leg, m.edges) for m in cut["b"].outgoing if m.edges] == [(1, (Edge("n"),))]
+
+
+def test_a_reader_of_what_a_change_gives_waits_for_no_other_message() -> None:
+    nodes, tasks = late("control")
+    nodes[-1] = replace(nodes[-1], inputs=(Edge("change"),), control=("change",))
+    cut = parts_of(nodes, tasks)
+    assert [m.edges for m in cut["b"].outgoing if m.edges] == [(Edge("change"),)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from capstan.core import node
 from capstan.graph import guards, infer
-from capstan.partition import parts
+from capstan.partition import late_reads, parts
 
 
 @dataclass(slots=True)
@@ -115,8 +115,10 @@ def partition(
 
     `nodes` are in topological order; `tasks` names the task of each. `home` is the task of the
     master, where fetched constants are taken. Fetches that are fed are the caller's business.
+    `known` learns the tensors that partitioning adds.
     """
     fed = frozenset(feeds)
+    nodes, tasks = late_reads.insert(nodes, tasks, known, fed)
     cut = _Cut(nodes, tasks, home, fed)
     for item in nodes.values():
         cut.guards.learn(item)
