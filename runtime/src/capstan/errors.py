@@ -31,7 +31,8 @@ way. Errors that are found while a graph is built are Python's own TypeError, Va
 KeyError.
 """
 
-from typing import Any, ClassVar
+import errno
+from typing import Any, ClassVar, Final
 
 OK = 0
 CANCELLED = 1
@@ -216,6 +217,27 @@ def from_code(code: int, message: str, node_def: Any = None, op: Any = None) -> 
     if kind is None:
         return UnknownError(node_def, op, message, code)
     return kind(node_def, op, message)
+
+
+_NOTHING_LEFT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+def from_exception(fault: Exception) -> OpError:
+    """Return the error of a step that `fault` has ended: itself where it is one already.
+
+    >>> from_exception(MemoryError("2 GiB"))
+    ResourceExhaustedError('There is not enough memory: 2 GiB')
+    >>> from_exception(KeyError("x"))
+    InternalError("KeyError: 'x'")
+    """
+    if isinstance(fault, OpError):
+        return fault
+    if isinstance(fault, MemoryError):
+        return ResourceExhaustedError(None, None, f"There is not enough memory: {fault}")
+    if isinstance(fault, OSError):
+        kind = ResourceExhaustedError if fault.errno in _NOTHING_LEFT else UnavailableError
+        return kind(None, None, f"{type(fault).__name__}: {fault}")
+    return InternalError(None, None, f"{type(fault).__name__}: {fault}")
 
 
 def __getattr__(name: str) -> object:

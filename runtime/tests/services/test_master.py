@@ -58,8 +58,8 @@ class Unreadable(dict[str, Any]):
 def test_an_extension_that_fails_on_the_way_leaves_the_session_as_it_was() -> None:
     master, settings = targets.find("", None)
     session = master.create_session([constant("a")], settings)
+    unreadable = node.Node("c", "Const", attrs=Unreadable(constant("c").attrs))
     with pytest.raises(MemoryError):
-        unreadable = node.Node("c", "Const", attrs=Unreadable(constant("c").attrs))
         master.extend_session(session, [constant("b"), unreadable], 0)
     assert master.extend_session(session, [constant("b", 2.0), constant("c", 3.0)], 0) == 1
     assert value_of(master, session, "b") == 2.0

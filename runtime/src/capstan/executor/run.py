@@ -19,8 +19,8 @@ class PartRun:
     """A part in flight.
 
     `send(message, values)` hands a message over and returns when the values may be reused.
-    `done(fetches, error)` is called exactly once, in the thread of the last event; the fetches are
-    valid until it returns. Thread-safe.
+    `done(fetches, error)` is called exactly once, in the thread of the last event, whatever goes
+    wrong; the fetches are valid until it returns. Thread-safe.
     """
 
     def __init__(self, compiled: program.Program, send: Send, done: Done) -> None:
@@ -34,18 +34,26 @@ class PartRun:
 
     def start(self, feeds: program.Values) -> None:
         """Begin, with the values of `part.feeds`."""
-        self._context.feed(feeds)
-        with self._lock:
-            ready = self._state.start()
+        try:
+            self._context.feed(feeds)
+            with self._lock:
+                ready = self._state.start()
+        except Exception as fault:  # noqa: BLE001 - the step's error
+            self.fail(errors.from_exception(fault))
+            return
         self._run(ready)
 
     def arrive(self, number: int, values: program.Values) -> None:
         """Take in message `number`; the values must stay valid until the part is done."""
-        with self._lock:
-            if self._ended:
-                return
-            self._context.arrive[number](values)
-            ready = self._state.arrive(number)
+        try:
+            with self._lock:
+                if self._ended:
+                    return
+                self._context.arrive[number](values)
+                ready = self._state.arrive(number)
+        except Exception as fault:  # noqa: BLE001 - the step's error
+            self.fail(errors.from_exception(fault))
+            return
         self._run(ready)
 
     def fail(self, error: errors.OpError) -> None:
@@ -64,8 +72,8 @@ class PartRun:
                         self._send(message, values)
                 finally:
                     self._program.release(index, messages)
-            except errors.OpError as error:
-                self._end((), error, reusable=False)
+            except Exception as fault:  # noqa: BLE001 - the step's error
+                self.fail(errors.from_exception(fault))
                 return
             with self._lock:
                 ready = self._state.finish(index)
@@ -78,7 +86,7 @@ class PartRun:
         try:
             fetches = self._program.fetch(self._context)
         except errors.OpError as error:
-            self._end((), error, reusable=False)
+            self.fail(error)
             return
         self._end(fetches, None, reusable=True)
 

@@ -77,10 +77,10 @@ class Steps:
             self._flights.add(flight)
         try:
             return flight.fly(feeds)
-        except errors.OpError:
+        except Exception as fault:  # noqa: BLE001 - the step's error
             if self._closed:
                 raise _closed() from None
-            raise
+            raise errors.from_exception(fault) from fault.__cause__
         finally:
             with self._lock:
                 self._flights.discard(flight)

@@ -17,13 +17,16 @@ from capstan import errors
 from capstan.executor import program, run
 from capstan.partition import parts
 from capstan.resources import containers
-from capstan.transport import api, interfaces, listener
-from capstan.transport.grpc import threads
+from capstan.services import early
+from capstan.transport import api, frames, interfaces, listener, threads
 
 Peers = Callable[[str], interfaces.WorkerApi]
 
 _TOMBSTONES = 4096
 """Steps remembered after their end, and steps whose messages wait for their start. A guess."""
+
+_EARLY_BYTES = frames.MAX_MESSAGE_BYTES
+"""Messages that wait for the start of their steps: one of the largest size must fit."""
 
 _PUSH_THREADS = 64
 
@@ -119,41 +122,52 @@ def _compiled(part: parts.Part, held: containers.SessionResources) -> program.Pr
 class StepServer:
     """Answers the links that other tasks open to this one."""
 
-    def __init__(self, worker: Worker, links: api.Links, peers: Peers) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        links: api.Links,
+        peers: Peers,
+        max_early_bytes: int = _EARLY_BYTES,
+    ) -> None:
+        """`max_early_bytes` bounds the messages that are kept for steps that have not started."""
         self._worker = worker
         self._links = links
         self._peers = peers
         self._incarnations: dict[str, int] = {}
         self._lock = threading.Lock()
         self._runs: dict[int, run.PartRun] = {}
-        self._early: OrderedDict[int, list[api.Frame]] = OrderedDict()
+        self._early = early.EarlyMessages(max_early_bytes, _TOMBSTONES)
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._pool = threads.DaemonThreads(_PUSH_THREADS, "capstan-push")
 
     def serve(self, link: api.Link, hello: listener.Hello) -> None:
-        """Answer `link` until it ends. Blocks; one thread per link."""
+        """Answer `link` until it ends. Blocks; one thread per link.
+
+        Whatever ends the link ends the step that runs over it.
+        """
         peer = hello.task
-        mine: set[int] = set()
+        mine: int | None = None
+        cause: errors.OpError = errors.CancelledError(
+            None, None, "Step was cancelled by its master"
+        )
         try:
             while True:
                 frame = link.recv()
                 if frame.kind is api.Kind.START:
-                    mine = {frame.step}
+                    mine = frame.step
                     self._start(frame, link, peer)
-                elif frame.step in mine:
+                elif frame.step == mine:
                     self._deliver(frame)
                 else:
                     self._pushed(frame)
         except errors.UnavailableError:
-            self._abandon(mine)
-        except errors.OpError as fault:
-            logging.getLogger("capstan").warning("link from %s closed: %s", peer, fault.message)
-            self._abandon(mine)
-        except (KeyError, ValueError, TypeError) as fault:
-            # Values that are not those that the part awaits: no master of ours sends them.
+            pass  # the peer has closed the link
+        except Exception as fault:  # noqa: BLE001 - the step's error
             logging.getLogger("capstan").warning("link from %s closed: %r", peer, fault)
-            self._abandon(mine)
+            cause = errors.from_exception(fault)
         finally:
+            if mine is not None:
+                self._fail(mine, cause)
             link.close()
 
     def close(self) -> None:
@@ -176,14 +190,14 @@ class StepServer:
 
         try:
             part_run = run.PartRun(self._worker.program(frame.subject), send, done)
-        except errors.OpError as fault:
-            done((), fault)
+            with self._lock:
+                messages = self._early.take(step)
+                self._runs[step] = part_run
+        except Exception as fault:  # noqa: BLE001 - the step's error
+            done((), errors.from_exception(fault))
             return
-        with self._lock:
-            self._runs[step] = part_run
-            early = self._early.pop(step, ())
         part_run.start(frame.values)
-        for message in early:
+        for message in messages:
             part_run.arrive(message.subject, message.values)
 
     def _deliver(self, frame: api.Frame) -> None:
@@ -200,7 +214,7 @@ class StepServer:
         incarnation, link = self._link_to(task, time.monotonic() + _PUSH_SECONDS)
         try:
             link.send(frame)
-        except errors.OpError:
+        except BaseException:
             link.close()
             raise
         self._links.give_back(task, incarnation, link)
@@ -217,31 +231,37 @@ class StepServer:
         return fresh, self._links.take(task, fresh, deadline)
 
     def _pushed(self, frame: api.Frame) -> None:
-        kept = api.Frame(frame.kind, frame.step, frame.subject, [v.copy() for v in frame.values])
-        with self._lock:
-            if frame.step in self._ended:
-                return
-            if frame.step not in self._runs:
-                self._early.setdefault(frame.step, []).append(kept)
-                if len(self._early) > _TOMBSTONES:
-                    self._early.popitem(last=False)
-                return
-        self._pool.submit(self._deliver, kept)
+        """Take in a message of a third task; nothing that goes wrong may stay unsaid."""
+        step = frame.step
+        try:
+            kept = api.Frame(frame.kind, step, frame.subject, [v.copy() for v in frame.values])
+            with self._lock:
+                if step in self._ended:
+                    return
+                if step not in self._runs:
+                    self._early.keep(kept)
+                    return
+            self._pool.submit(self._deliver, kept)
+        except (MemoryError, RuntimeError) as fault:  # no memory, or no thread
+            with self._lock:
+                if step not in self._runs and step not in self._ended:
+                    self._early.drop(step)
+            self._fail(step, errors.from_exception(fault))
 
     def _bury(self, step: int) -> None:
         with self._lock:
             self._runs.pop(step, None)
-            self._early.pop(step, None)
+            self._early.forget(step)
             self._ended[step] = None
             if len(self._ended) > _TOMBSTONES:
                 self._ended.popitem(last=False)
 
-    def _abandon(self, steps: set[int]) -> None:
-        for step in steps:
-            with self._lock:
-                part_run = self._runs.get(step)
-            if part_run is not None:
-                part_run.fail(errors.CancelledError(None, None, "Step was cancelled by its master"))
+    def _fail(self, step: int, cause: errors.OpError) -> None:
+        """End a step, unless it has ended."""
+        with self._lock:
+            part_run = self._runs.get(step)
+        if part_run is not None:
+            part_run.fail(cause)
 
 
 def _tell(link: api.Link, step: int, fetches: program.Values, error: errors.OpError | None) -> None:
@@ -254,9 +274,9 @@ def _tell(link: api.Link, step: int, fetches: program.Values, error: errors.OpEr
         link.send(_ending(step, fetches, error))
     except errors.UnavailableError:
         return
-    except errors.OpError as fault:
+    except Exception as fault:  # noqa: BLE001 - the step's error
         if error is None:
-            _tell(link, step, (), fault)
+            _tell(link, step, (), errors.from_exception(fault))
         else:
             link.close()
 

@@ -64,11 +64,19 @@ class _Service:
             raise self._closed(error) from None
 
     def open_tunnel(self) -> socket.socket:
-        """Return a socket to the task's door; it ends at once where the task cannot be reached."""
+        """Return a socket to the task's door; it ends at once where the task cannot be reached.
+
+        Raises:
+            UnavailableError: this process has no descriptor left, or has hung up.
+        """
         try:
             return tunnel.open_tunnel(self._channel)
         except ValueError as error:
             raise self._closed(error) from None
+        except OSError as error:
+            raise errors.UnavailableError(
+                None, None, f"There is no way to {self.address}: {error}"
+            ) from None
 
     def close(self) -> None:
         """Hang up; calls under way fail."""

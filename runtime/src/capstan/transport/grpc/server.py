@@ -8,7 +8,7 @@ from typing import Any, Final
 import grpc
 
 from capstan import errors
-from capstan.transport import interfaces
+from capstan.transport import interfaces, threads
 from capstan.transport.grpc import (
     channels,
     codec,
@@ -16,7 +16,6 @@ from capstan.transport.grpc import (
     leases,
     master_service,
     status,
-    threads,
     tunnel,
     wire,
 )

@@ -92,7 +92,10 @@ def handler(admit: Admit) -> "grpc.RpcMethodHandler[Any, Any]":
     """Return the server's end: `admit` gets a socket for each call, which lasts as long as that."""
 
     def serve(chunks: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        ours, mouth = _pair()
+        try:
+            ours, mouth = _pair()
+        except OSError as error:
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"There is no socket left: {error}")
         threading.Thread(
             target=mouth.swallow, args=(chunks,), name="capstan-tunnel", daemon=True
         ).start()

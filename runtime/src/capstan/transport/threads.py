@@ -30,18 +30,18 @@ class DaemonThreads(futures.Executor):
         """Run `fn` in one of the threads; waits for a free one only beyond the limit.
 
         Raises:
-            RuntimeError: after `shutdown`, as every executor.
+            RuntimeError: after `shutdown`, as every executor, or the system has no thread left.
         """
         future: futures.Future[Any] = futures.Future()
         with self._lock:
             if self._ended:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            self._work.put((future, lambda: fn(*args, **kwargs)))
             if not self._idle.acquire(blocking=False) and self._count < self._limit:
-                self._count += 1
                 threading.Thread(
-                    target=self._run, name=f"{self._name}-{self._count}", daemon=True
+                    target=self._run, name=f"{self._name}-{self._count + 1}", daemon=True
                 ).start()
+                self._count += 1
+            self._work.put((future, lambda: fn(*args, **kwargs)))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -57,6 +57,6 @@ class DaemonThreads(futures.Executor):
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(call())
-                except BaseException as error:  # noqa: BLE001 - it belongs to whoever asks the future
+                except BaseException as error:  # noqa: BLE001 - the future's
                     future.set_exception(error)
             self._idle.release()

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from capstan.transport.grpc import threads
+from capstan.transport import threads
 
 PROGRAM = """
 import threading
-from capstan.transport.grpc import threads
+from capstan.transport import threads
 
 started = threading.Event()
 def block():

@@ -1,0 +1,73 @@
+"""Messages that other tasks pushed before the master started their step."""
+
+from collections import OrderedDict
+from typing import Final
+
+from capstan import errors
+from capstan.transport import api
+
+# What a frame takes besides its values, roughly.
+_FRAME_BYTES: Final = 512
+
+
+class EarlyMessages:
+    """Messages by step, bounded: steps that never start must not fill the memory.
+
+    Beyond the bounds the oldest steps lose their messages, and are refused when they start after
+    all. Not thread-safe.
+    """
+
+    def __init__(self, max_bytes: int, max_steps: int) -> None:
+        self._max_bytes = max_bytes
+        self._max_steps = max_steps
+        self._bytes = 0
+        self._frames: OrderedDict[int, list[api.Frame]] = OrderedDict()
+        self._dropped: OrderedDict[int, None] = OrderedDict()
+
+    def keep(self, frame: api.Frame) -> None:
+        """Keep a message, whose values must stay valid, until its step is taken or dropped."""
+        if frame.step in self._dropped:
+            return
+        self._frames.setdefault(frame.step, []).append(frame)
+        self._bytes += size(frame)
+        while self._bytes > self._max_bytes or len(self._frames) > self._max_steps:
+            self.drop(next(iter(self._frames)))
+
+    def take(self, step: int) -> list[api.Frame]:
+        """Return the messages of a step that starts now, in the order of their arrival.
+
+        Raises:
+            ResourceExhaustedError: they were dropped.
+        """
+        if step in self._dropped:
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"Messages of the step came before its start and were dropped: more than "
+                f"{self._max_bytes} bytes, or {self._max_steps} steps, waited. Run the step again",
+            )
+        return self._remove(step)
+
+    def drop(self, step: int) -> None:
+        """Give up the messages of a step; it is refused when it starts."""
+        self._remove(step)
+        self._dropped[step] = None
+        if len(self._dropped) > self._max_steps:
+            self._dropped.popitem(last=False)
+
+    def forget(self, step: int) -> None:
+        """Note that a step has ended."""
+        self._remove(step)
+        self._dropped.pop(step, None)
+
+    def _remove(self, step: int) -> list[api.Frame]:
+        frames = self._frames.pop(step, [])
+        self._bytes -= sum(map(size, frames))
+        return frames
+
+
+def size(frame: api.Frame) -> int:
+    """Return roughly how many bytes a frame takes."""
+    texts = (value for value in frame.values if value.dtype.hasobject)
+    characters = sum(len(text) for value in texts for text in value.ravel().tolist())
+    return _FRAME_BYTES + sum(value.nbytes for value in frame.values) + characters

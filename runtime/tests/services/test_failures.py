@@ -1,0 +1,309 @@
+"""Whatever goes wrong in a step ends it: its master is told, and the worker forgets the step."""
+
+import errno
+import gc
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from capstan import errors
+from capstan.core import dtypes, node
+from capstan.executor import run
+from capstan.graph import infer
+from capstan.partition import partition, parts
+from capstan.resources import containers
+from capstan.services import early, step, targets, worker
+from capstan.transport import api, interfaces, listener, stream
+from capstan.transport.grpc import client
+
+MASTER, SOURCE, HERE, SINK = (
+    f"/job:{name}/replica:0/task:0" for name in ("master", "source", "here", "sink")
+)
+Z, DOUBLE, SUM, NEGATIVE = (node.Edge(name) for name in ("z", "double", "sum", "negative"))
+ONES = np.ones(3, np.float32)
+MESSAGE_BYTES = early.size(api.Frame(api.Kind.LEG, 0, 0, [ONES]))
+
+
+def part() -> parts.Part:
+    """A part that awaits a message of SOURCE, has a fetch, and sends a message to SINK."""
+    attrs = {"T": dtypes.float32}
+    nodes = {
+        "double": node.Node("double", "Add", (Z, Z), attrs=attrs),
+        "sum": node.Node("sum", "Add", (DOUBLE, DOUBLE), attrs=attrs),
+        "negative": node.Node("negative", "Neg", (SUM,), attrs=attrs),
+    }
+    fed = {Z: infer.Fed(dtypes.float32, (3,))}
+    known = infer.Knowledge(fed)
+    for each in nodes.values():
+        known.learn(each)
+    tasks = {"double": SOURCE, "sum": HERE, "negative": SINK}
+    return partition.partition(nodes, tasks, [Z], [SUM, NEGATIVE], known, MASTER)[HERE]
+
+
+class Broken(targets.NoLinks):
+    """Links that cannot be dialled: the process has no descriptor left."""
+
+    def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+
+class Sink(targets.NoLinks):
+    """Links to a task that takes everything."""
+
+    def __init__(self) -> None:
+        self._far: list[socket.socket] = []
+
+    def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
+        near, far = socket.socketpair()
+        self._far.append(far)
+        return stream.StreamLink(near, task)
+
+    def close(self) -> None:
+        for far in self._far:
+            far.close()
+
+
+class Peer:
+    """The worker of another task, as far as a sender needs it."""
+
+    def get_status(self) -> interfaces.WorkerStatus:
+        return interfaces.WorkerStatus(1, ())
+
+
+class Served:
+    """A worker with `part()`, and links to it as a master and as the task SOURCE have them."""
+
+    def __init__(self, links: api.Links, **limits: int) -> None:
+        self.part = part()
+        (self.message,) = self.part.incoming
+        home = worker.Worker(HERE, (), 1, containers.ResourceManager())
+        self.handle = home.register_graph("session", self.part)
+        peers: Any = lambda task: Peer()  # noqa: E731 - a row of the constructor below
+        self.steps = worker.StepServer(home, links, peers, **limits)
+        self._sink = links
+        self._threads: list[threading.Thread] = []
+        self._links: list[api.Link] = []
+
+    def link(self, task: str, kind: Callable[..., api.Link] = stream.StreamLink) -> api.Link:
+        """A link from `task`; the worker's end is of the given kind."""
+        near, far = socket.socketpair()
+        made = stream.StreamLink(near, HERE)
+        serving = threading.Thread(
+            target=self.steps.serve, args=(kind(far, task), listener.Hello(task)), daemon=True
+        )
+        serving.start()
+        self._threads.append(serving)
+        self._links.append(made)
+        return made
+
+    def start(self, number: int) -> api.Frame:
+        return api.Frame(api.Kind.START, number, self.handle)
+
+    def leg(self, number: int, *values: Any) -> api.Frame:
+        return api.Frame(api.Kind.LEG, number, self.message.number, values or [ONES])
+
+    def close(self) -> None:
+        for link in self._links:
+            link.close()
+        for thread in self._threads:
+            thread.join()
+        self.steps.close()
+        self._sink.close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    served: list[Served] = []
+
+    def make(links: api.Links, **limits: int) -> Served:
+        served.append(Served(links, **limits))
+        return served[-1]
+
+    yield make
+    for each in served:
+        each.close()
+
+
+def parts_in_flight() -> int:
+    gc.collect()
+    return sum(isinstance(held, run.PartRun) for held in gc.get_objects())
+
+
+def words(frame: api.Frame) -> str:
+    return bytes(frame.values[0].item()).decode()
+
+
+class ExhaustedOnce(stream.StreamLink):
+    """A link whose first end of a step meets no memory."""
+
+    is_exhausted = True
+
+    def send(self, frame: api.Frame) -> None:
+        if frame.kind is api.Kind.DONE and self.is_exhausted:
+            self.is_exhausted = False
+            raise MemoryError
+        super().send(frame)
+
+
+class ExhaustedReader(stream.StreamLink):
+    """A link that meets no memory when it reads its second frame."""
+
+    reads = 0
+
+    def recv(self, deadline: float | None = None) -> api.Frame:
+        self.reads += 1
+        if self.reads == 2:
+            raise MemoryError
+        return super().recv(deadline)
+
+
+def test_a_step_whose_pushed_message_arrives_is_done(serve: Callable[..., Served]) -> None:
+    served = serve(Sink())
+    master, source = served.link(MASTER), served.link(SOURCE)
+    master.send(served.start(1))
+    source.send(served.leg(1))
+    ended = master.recv()
+    assert (ended.kind, ended.step, ended.subject) == (api.Kind.DONE, 1, 0)
+    assert ended.values[0].tolist() == [2, 2, 2]
+
+
+def test_a_message_that_cannot_be_sent_for_want_of_descriptors_ends_the_step(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve(Broken())
+    before = parts_in_flight()
+    master, source = served.link(MASTER), served.link(SOURCE)
+    for number in (1, 2):
+        master.send(served.start(number))
+        source.send(served.leg(number))
+        ended = master.recv()
+        assert (ended.kind, ended.step) == (api.Kind.DONE, number)
+        assert ended.subject == errors.RESOURCE_EXHAUSTED
+        assert "Too many open files" in words(ended)
+    assert parts_in_flight() == before
+
+
+def test_an_end_that_meets_no_memory_when_it_is_sent_is_an_error_of_the_step(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve(Sink())
+    before = parts_in_flight()
+    master, source = served.link(MASTER, ExhaustedOnce), served.link(SOURCE)
+    master.send(served.start(1))
+    source.send(served.leg(1))
+    ended = master.recv()
+    assert (ended.step, ended.subject) == (1, errors.RESOURCE_EXHAUSTED)
+    master.send(served.start(2))
+    source.send(served.leg(2))
+    assert master.recv().subject == 0
+    assert parts_in_flight() == before
+
+
+def test_a_step_ends_when_the_reader_of_its_link_meets_no_memory(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve(Sink())
+    before = parts_in_flight()
+    master = served.link(MASTER, ExhaustedReader)
+    master.send(served.start(1))
+    ended = master.recv()
+    assert (ended.step, ended.subject) == (1, errors.RESOURCE_EXHAUSTED)
+    with pytest.raises(errors.UnavailableError):
+        master.recv()
+    assert parts_in_flight() == before
+
+
+@pytest.mark.parametrize("values", [(ONES, ONES), (np.ones(4, np.float32),)])
+def test_a_pushed_message_that_does_not_fit_its_part_ends_the_step(
+    serve: Callable[..., Served], values: tuple[Any, ...]
+) -> None:
+    served = serve(Sink())
+    before = parts_in_flight()
+    master, source = served.link(MASTER), served.link(SOURCE)
+    master.send(served.start(1))
+    source.send(served.leg(1, *values))
+    ended = master.recv()
+    assert (ended.kind, ended.step) == (api.Kind.DONE, 1)
+    assert ended.subject in (errors.INTERNAL, errors.INVALID_ARGUMENT)
+    assert parts_in_flight() == before
+
+
+def test_a_message_of_an_unknown_number_ends_the_step(serve: Callable[..., Served]) -> None:
+    served = serve(Sink())
+    master, source = served.link(MASTER), served.link(SOURCE)
+    master.send(served.start(1))
+    source.send(api.Frame(api.Kind.LEG, 1, 77, [ONES]))
+    assert master.recv().subject == errors.INTERNAL
+
+
+def test_messages_that_come_before_their_step_wait_for_it(serve: Callable[..., Served]) -> None:
+    served = serve(Sink(), max_early_bytes=2 * MESSAGE_BYTES)
+    master, source = served.link(MASTER), served.link(SOURCE)
+    for number in (1, 2):
+        source.send(served.leg(number))
+    flush(served, source)
+    for number in (1, 2):
+        master.send(served.start(number))
+        assert master.recv().subject == 0
+
+
+def test_a_step_whose_early_messages_were_too_many_bytes_says_so(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve(Sink(), max_early_bytes=2 * MESSAGE_BYTES)
+    master, source = served.link(MASTER), served.link(SOURCE)
+    for number in (1, 2, 3):
+        source.send(served.leg(number))
+    flush(served, source)
+    master.send(served.start(1))
+    ended = master.recv()
+    assert (ended.step, ended.subject) == (1, errors.RESOURCE_EXHAUSTED)
+    for number in (2, 3):
+        master.send(served.start(number))
+        assert master.recv().subject == 0
+
+
+def flush(served: Served, link: api.Link) -> None:
+    """Return when the worker has read everything that was sent over `link`."""
+    link.send(served.start(1 << 40))
+    link.send(served.leg(1 << 40))
+    assert link.recv().step == 1 << 40
+
+
+class NoMemory(api.Link):
+    """A link whose frames meet no memory."""
+
+    def send(self, frame: api.Frame) -> None:
+        raise MemoryError
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class NoMemoryLinks(targets.NoLinks):
+    def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
+        return NoMemory()
+
+
+def test_a_step_that_its_master_cannot_send_for_want_of_memory_is_an_error_of_tensorflow() -> None:
+    steps = step.Steps(NoMemoryLinks(), lambda: 1)
+    compiled = step.CompiledStep(None, (step.Remote(HERE, 1, 1, parts.Part(HERE, (), {})),))
+    with pytest.raises(errors.ResourceExhaustedError):
+        steps.run(compiled, {}, None)
+
+
+def test_a_tunnel_for_which_there_is_no_descriptor_is_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_pair() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(socket, "socketpair", no_pair)
+    task = client.GrpcWorker("127.0.0.1:9")
+    with pytest.raises(errors.UnavailableError, match="Too many open files"):
+        task.open_tunnel()
+    task.close()
