@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from testbed import control, images, programs, wait
+from testbed import control, images, programs
 from testbed import nodes as real_nodes
 from testbed.current import Current
 from testbed.kubelet import Kubelet
@@ -143,8 +143,7 @@ def current() -> Iterator[Current]:
 @contextlib.contextmanager
 def control_plane() -> Iterator[tuple[control.Cluster, Kubelet]]:
     """Run a control plane that knows TrainingJobs, and the kubelet of its nodes."""
-    with control.running() as cluster:
-        cluster.apply(CRD)
+    with control.running(CRD) as cluster:
         kubelet = Kubelet(cluster.api)
         kubelet.start()
         with contextlib.closing(kubelet):
@@ -253,9 +252,7 @@ def operator(start_operator: Callable[..., Operator]) -> Operator:
 
 
 @pytest.fixture
-def scenes(
-    cluster: control.Cluster, kubelet: Kubelet, tmp_path: pathlib.Path, seed: int
-) -> Scenes:
+def scenes(cluster: control.Cluster, kubelet: Kubelet, tmp_path: pathlib.Path, seed: int) -> Scenes:
     """Namespaces with operators of their own, for stories that run side by side in one test."""
     return Scenes(cluster, kubelet, tmp_path, seed)
 
@@ -288,20 +285,3 @@ def _look(cluster: control.Cluster, namespace: str) -> str:
     words = ("get", kinds, "-o", "wide", "--ignore-not-found", "-n", namespace)
     ran = cluster.kubectl(*words, "--request-timeout=5s", check=False)
     return ran.stdout + ran.stderr
-
-
-# For files that still have their own names for it.
-
-
-def wait_until(condition: Callable[[], object], within: float = wait.PATIENCE_SECONDS) -> object:
-    return wait.until(condition, within)
-
-
-@pytest.fixture
-def eventually() -> Callable[..., object]:
-    return wait_until
-
-
-@pytest.fixture(scope="module")
-def crd(cluster: control.Cluster) -> None:
-    pass

@@ -8,7 +8,7 @@ from testbed import wait
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
-from testbed.wait import PATIENCE_SECONDS, Found
+from testbed.wait import PATIENCE_SECONDS
 
 Json = dict[str, Any]
 
@@ -214,15 +214,6 @@ class Story:
             lambda: self.notes(reason), within, lambda: f"no {reason} in {self.news()}"
         )
         return notes[-1]
-
-    def wait(
-        self,
-        condition: Callable[[], Found | None],
-        within: float = PATIENCE_SECONDS,
-        else_show: Callable[[], object] | None = None,
-    ) -> Found:
-        """As `wait.until`."""
-        return wait.until(condition, within, else_show)
 
 
 def row(status: Json, task: str) -> Json:
