@@ -379,7 +379,9 @@ def test_an_op_that_is_not_known_can_be_built_but_not_guessed(graph: graphs.Grap
 # --- collections
 
 
-def test_collections(graph: graphs.Graph) -> None:
+def test_a_collection_is_read_as_a_copy_and_changed_through_its_live_list(
+    graph: graphs.Graph,
+) -> None:
     v, w = tf.Variable(1.0, name="a/v"), tf.Variable(1.0, name="b/w")
     assert graph.get_collection("variables") == [v, w]
     assert tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, scope="a/") == [v]
@@ -388,6 +390,12 @@ def test_collections(graph: graphs.Graph) -> None:
     assert tf.get_collection("mine") == [3, 4]
     assert tf.get_collection("mine", scope="a") == []
     tf.get_collection_ref("mine").append(5)
+    assert tf.get_collection("mine") == [3, 4, 5]
+    live = graph.get_collection_ref("mine")
+    assert type(live) is list
+    assert (live[0], live[-2:]) == (3, [4, 5])
+    del live[0]
+    live[0:1] = [3, 4]
     assert tf.get_collection("mine") == [3, 4, 5]
     tf.get_collection("mine").append(6)
     assert tf.get_collection("mine") == [3, 4, 5]

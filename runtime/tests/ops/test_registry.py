@@ -1,5 +1,6 @@
 """Promises of every row of the registry, on random calls of each op."""
 
+import ast
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -132,3 +133,39 @@ def test_every_type_that_a_row_allows_has_a_kernel(row: opdef.OpDef) -> None:
         for dtype in allowed:
             attrs: Mapping[str, Any] = {attribute: dtype}
             assert registry.supports(row.name, "CPU", attrs), (attribute, dtype)
+
+
+def kernels_that_emit() -> dict[str, registry.Kernel]:
+    """Every kernel that writes an expression into generated code, by its op."""
+    found = {}
+    for row in opdef.all_rows():
+        choices: list[dict[str, Any]] = [{}]
+        choices += [{name: dtype} for name, allowed in row.types.items() for dtype in allowed]
+        for attrs in choices:
+            kernel = registry.find(row.name, "CPU", attrs)
+            if kernel is not None and kernel.emit is not None:
+                found[row.name] = kernel
+    return found
+
+
+@pytest.mark.parametrize("op", kernels_that_emit())
+def test_a_kernel_emits_a_constant_template_around_the_names_of_its_arguments(op: str) -> None:
+    emit = kernels_that_emit()[op].emit
+    assert emit is not None
+    count = len(opdef.lookup(op).inputs)
+    templates = set()
+    for prefix in ("t", "other"):
+        names = [f"{prefix}{index}_0" for index in range(count)]
+        text = emit(names)
+        assert "\n" not in text
+        tree = ast.parse(text, mode="eval")
+        used = [item for item in ast.walk(tree) if isinstance(item, ast.Name)]
+        assert {name.id for name in used} <= set(names)
+        constants = [item.value for item in ast.walk(tree) if isinstance(item, ast.Constant)]
+        assert constants in ([], [None])
+        templates.add(re.sub(rf"\b{prefix}(\d+)_0\b", r"{\1}", text))
+    assert len(templates) == 1
+
+
+def test_some_kernels_emit() -> None:
+    assert {"Identity", "NoOp", "ReadVariableOp"} <= kernels_that_emit().keys()
