@@ -1,4 +1,4 @@
-"""The test bed's nodes do what those of a production cluster do, and leave nothing behind."""
+"""The test bed's nodes behave like those of a production cluster, and leave nothing behind."""
 
 import dataclasses
 import pathlib
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 E2E = pathlib.Path(__file__).parents[1]
 TRAINER = "trainer"
 IMAGE = "capstan/runtime:dev"
-# They count what happens, and are no settings.
+# These files under /proc/sys are counters, not settings.
 COUNTERS = {"ns_last_pid", "nf_conntrack_count", "nr", "random", "perf_event_max_sample_rate"}
 
 
@@ -49,15 +49,17 @@ def pod(namespace: str, name: str, program: str, **spec: Any) -> dict[str, Any]:
 
 
 def until_phase(nodes: Nodes, namespace: str, name: str, *phases: str) -> dict[str, Any]:
-    def there() -> bool:
+    """Wait until a pod is in one of these phases; return the pod."""
+
+    def arrived() -> bool:
         return nodes.get("pod", name, namespace=namespace)["status"]["phase"] in phases
 
-    nodes.until(there, f"{name} is {' or '.join(phases)}")
+    nodes.until(arrived, f"{name} is {' or '.join(phases)}")
     return nodes.get("pod", name, namespace=namespace)
 
 
 def ended(nodes: Nodes, namespace: str, name: str) -> dict[str, Any]:
-    """Wait for the end of a pod; return how its container ended."""
+    """Wait until a pod has ended; return the `terminated` state of its container."""
     found = until_phase(nodes, namespace, name, "Succeeded", "Failed")
     terminated: dict[str, Any] = found["status"]["containerStatuses"][0]["state"]["terminated"]
     return terminated
@@ -65,11 +67,6 @@ def ended(nodes: Nodes, namespace: str, name: str) -> dict[str, Any]:
 
 def log(nodes: Nodes, namespace: str, name: str) -> str:
     return nodes.kubectl("logs", name, "-n", namespace).stdout
-
-
-def test_two_nodes_are_ready(nodes: Nodes) -> None:
-    assert nodes.ready("node1")
-    assert nodes.ready("node2")
 
 
 def test_pods_of_two_nodes_talk_by_address_and_by_name(nodes: Nodes, namespace: str) -> None:
@@ -146,7 +143,7 @@ def test_a_pod_asks_the_api_server_as_its_service_account(nodes: Nodes, namespac
                 answer = urllib.request.urlopen(request, context=trust, timeout=10)
                 break
             except OSError:
-                # kube-proxy and the roles come when they come: no node waits for them.
+                # kube-proxy and the role binding may take effect after the pod has started.
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
@@ -161,39 +158,21 @@ def test_a_pod_asks_the_api_server_as_its_service_account(nodes: Nodes, namespac
     assert log(nodes, namespace, "asks") == "node2\n"
 
 
-def test_a_pod_that_asks_for_a_gpu_runs_where_they_are(nodes: Nodes, namespace: str) -> None:
-    [gpu_node] = nodes.add_nodes(1)
-    nodes.import_image("runtime", gpu_node.name)
-    nodes.device_plugin(gpu_node.name, 4)
+def test_a_pod_that_asks_for_gpus_runs_on_the_node_that_has_them(
+    nodes: Nodes, gpu_node: str, namespace: str
+) -> None:
     show = "import os; print(len(os.environ['NVIDIA_VISIBLE_DEVICES'].split(',')))"
     limits = {"limits": {"nvidia.com/gpu": 2}}
-    nodes.apply(pod(namespace, "trains", show, resources=limits))
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    nodes.apply(pod(namespace, "trains", show, resources=limits, tolerations=tolerations))
     assert ended(nodes, namespace, "trains")["exitCode"] == 0, log(nodes, namespace, "trains")
     assert log(nodes, namespace, "trains") == "2\n"
     found = nodes.get("pod", "trains", namespace=namespace)
-    assert found["spec"]["nodeName"] == gpu_node.name
-    remove(nodes, gpu_node.name)
-
-
-def test_a_node_without_power_is_not_ready_and_its_pods_stay(nodes: Nodes, namespace: str) -> None:
-    [node] = nodes.add_nodes(1)
-    nodes.import_image("runtime", node.name)
-    nodes.apply(pod(namespace, "lost", "import time; time.sleep(3600)", nodeName=node.name))
-    until_phase(nodes, namespace, "lost", "Running")
-    nodes.kill_node(node.name)
-    nodes.until(lambda: not nodes.ready(node.name), f"{node.name} is lost")
-    assert nodes.get("pod", "lost", namespace=namespace)["status"]["phase"] == "Running"
-    nodes.kubectl("delete", "node", node.name)
-
-
-def remove(nodes: Nodes, node: str) -> None:
-    """Take a node away for good; what comes later does not expect it."""
-    nodes.kill_node(node)
-    nodes.kubectl("delete", "node", node)
+    assert found["spec"]["nodeName"] == gpu_node
 
 
 def settings() -> dict[str, str]:
-    """What the machine is set to."""
+    """Read all settings of the machine: the path of each and its value."""
     found = {}
     for folder in ("kernel", "net", "vm"):
         for path in pathlib.Path("/proc/sys", folder).rglob("*"):
@@ -207,7 +186,7 @@ def settings() -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What a cluster must not change."""
+    """The parts of the real machine that a cluster must not change."""
 
     links: list[str]
     mounts: list[str]
@@ -220,14 +199,16 @@ class Machine:
         return cls(sorted(psutil.net_if_addrs()), mounts, settings())
 
     def assert_unchanged(self) -> None:
-        """More settings may be there: a module of the kernel that was needed brings its own."""
+        """Compare with the machine now. New settings are allowed: a cluster may need a module of
+        the kernel, and the module brings its own.
+        """
         now = Machine.now()
         still = {name: now.settings.get(name) for name in self.settings}
         assert (now.links, now.mounts, still) == (self.links, self.mounts, self.settings)
 
 
 def left_of(folder: pathlib.Path) -> list[object]:
-    """What there is of a cluster: processes, control groups, files."""
+    """Find the processes, control groups and files of the cluster with this folder."""
     groups = [tree.path / f"{cgroups.PREFIX}{folder.name}" for tree in cgroups.hierarchies()]
     return [*marked(folder), *(path for path in (*groups, folder) if path.exists())]
 
@@ -246,7 +227,7 @@ def test_a_cluster_leaves_nothing_behind() -> None:
     before.assert_unchanged()
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: pathlib.Path) -> None:
+def test_a_run_removes_what_a_killed_run_left(tmp_path: pathlib.Path) -> None:
     need_nodes()
     before = Machine.now()
     run = """

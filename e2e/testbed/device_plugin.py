@@ -1,8 +1,8 @@
-"""Pretend that a node has GPUs: `device_plugin.py COUNT`, run on the node until it is killed.
+"""Pretend that a node has GPUs: `device_plugin.py COUNT` runs on the node until it is killed.
 
-The kubelet learns of COUNT devices `nvidia.com/gpu`, and a container that asks for some gets
-NVIDIA_VISIBLE_DEVICES, as from NVIDIA's own plugin. The protocol is Kubernetes' device plugin API
-v1beta1; of its messages so little is needed that they are written and read here.
+It tells the kubelet of COUNT devices `nvidia.com/gpu`. Like NVIDIA's own plugin, it sets
+NVIDIA_VISIBLE_DEVICES in a container that asks for some of them. It speaks Kubernetes' device
+plugin API v1beta1, and encodes and decodes the few messages that it needs by itself.
 """
 
 import pathlib
@@ -20,13 +20,13 @@ _EMPTY = b""
 
 
 def field(number: int, content: bytes | str) -> bytes:
-    """A field of a message that holds text or another message."""
+    """Encode a field that holds text or another message."""
     data = content.encode() if isinstance(content, str) else content
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
 def fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """The fields of a message that has no other than those."""
+    """Yield the number and the content of each field of a message that has only such fields."""
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)
@@ -50,10 +50,10 @@ def _read_varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 class Plugin:
-    """Answers the kubelet."""
+    """The plugin's side of the protocol: each method answers one call of the kubelet."""
 
     def __init__(self, count: int) -> None:
-        """Have `count` devices."""
+        """Offer `count` devices, all healthy."""
         self._devices = [f"GPU-{number}" for number in range(count)]
         self.stopped = threading.Event()
 

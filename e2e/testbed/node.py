@@ -1,19 +1,14 @@
-"""A node: containerd, kubelet and kube-proxy on a machine that is not there."""
+"""A node: containerd, kubelet and kube-proxy on a simulated machine."""
 
 import json
 import pathlib
-import subprocess
 import sys
-import threading
-import time
 from typing import Any
 
-from testbed import cgroups, images, network
+from testbed import cgroups, containerd, network
 from testbed.machine import Machine
-from testbed.process import Daemon
+from testbed.process import Daemon, HasEnded
 
-_SOCKET = "/run/containerd/containerd.sock"
-_CTR = ("ctr", "--address", _SOCKET, "--namespace", "k8s.io")
 _DEVICE_PLUGIN = pathlib.Path(__file__).parent / "device_plugin.py"
 
 
@@ -27,7 +22,7 @@ class Node:
         group: cgroups.Group,
         binaries: pathlib.Path,
     ) -> None:
-        """Start the machine. `join` makes it a node."""
+        """Start the machine. `start_containerd` and `join` make it a node."""
         self.name = name(number)
         self._number = number
         self._binaries = binaries
@@ -35,22 +30,21 @@ class Node:
         self.machine = Machine(self.name, folder / self.name, group)
         self._folder = self.machine.folder
 
-    def start_containerd(self) -> None:
-        """Connect the machine, and start what runs containers."""
-        me = network.address(self._number)
+    def start_containerd(self, store: containerd.ImageStore | None) -> None:
+        """Connect the machine to the network, and start containerd with the images of the store."""
         self.machine.run(
-            f"ip addr add {me}/24 dev eth0\n"
+            f"ip addr add {network.address(self._number)}/24 dev eth0\n"
             "ip link set eth0 up\n"
             f"ip route add default via {network.GATEWAY}\n"
         )
         (self._folder / "net.d").mkdir()
         self._write_json("net.d/10-pods.conflist", self._pod_network())
-        config = self._folder / "containerd.toml"
-        config.write_text(_containerd(self._folder))
-        self._start("containerd", "--config", config)
+        if store is not None:
+            store.link(self.machine)
+        self._daemons.append(containerd.start(self.machine))
 
     def join(self, kubelet: pathlib.Path, proxy: pathlib.Path) -> None:
-        """Start what makes it a node of the cluster that these kubeconfigs lead to."""
+        """Start the kubelet and kube-proxy, each with its kubeconfig for the cluster."""
         resolver = self._folder / "resolv.conf"
         resolver.write_text(f"nameserver {network.GATEWAY}\n")
         config = self._write_json("kubelet.json", _kubelet(self._folder, resolver))
@@ -63,20 +57,9 @@ class Node:
         config = self._write_json("kube-proxy.json", _kube_proxy(self.name, proxy))
         self._start(str(self._binaries / "kube-proxy"), f"--config={config}")
 
-    def import_image(self, archive: pathlib.Path) -> None:
-        """Have an image of `images.archive`. Waits for containerd."""
-        deadline = time.monotonic() + 180
-        never = threading.Event()
-        while self._ctr("version").returncode:
-            self.check()
-            assert time.monotonic() < deadline, f"containerd does not answer\n{self.logs()}"
-            never.wait(0.1)
-        ran = self._ctr("images", "import", archive)
-        assert ran.returncode == 0, f"{self.name}: {archive} cannot be imported: {ran.stderr}"
-
     def device_plugin(self, count: int) -> None:
-        """Pretend that it has this many GPUs. The kubelet must run."""
-        # -P: beside the script stand modules with the names of the standard library's.
+        """Pretend that the node has this many GPUs. The kubelet must run."""
+        # -P: the script's folder has modules that are named like modules of the standard library.
         self._start(sys.executable, "-P", _DEVICE_PLUGIN, count)
 
     def processes(self, container: str) -> list[int]:
@@ -89,15 +72,17 @@ class Node:
         return []
 
     def check(self) -> None:
-        """Raises AssertionError with what was logged if one of its programs has ended."""
+        """Raises HasEnded if one of the node's programs does not run any more."""
         for daemon in self._daemons:
-            assert daemon.running(), f"{self.name}: a program has ended\n{daemon.tail()}"
+            if not daemon.running():
+                raise HasEnded(f"{self.name}: a program has ended\n{daemon.tail()}")
 
     def logs(self) -> str:
+        """The last lines of each program's log."""
         return "\n".join(daemon.tail(15) for daemon in self._daemons)
 
     def kill(self) -> None:
-        """Lose its power."""
+        """Cut the node's power: its processes, mounts and network are gone at once."""
         self.machine.kill()
         for daemon in self._daemons:
             daemon.kill()
@@ -105,10 +90,6 @@ class Node:
 
     def _start(self, program: str, *words: object) -> None:
         self._daemons.append(self.machine.start(program, *words))
-
-    def _ctr(self, *words: object) -> subprocess.CompletedProcess[str]:
-        command = self.machine.command(*_CTR, *words)
-        return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     def _write_json(self, file: str, content: dict[str, Any]) -> pathlib.Path:
         """JSON is YAML."""
@@ -137,35 +118,6 @@ def name(number: int) -> str:
     return f"node{number}"
 
 
-def _containerd(folder: pathlib.Path) -> str:
-    cri = '[plugins."io.containerd.grpc.v1.cri"'
-    return f"""\
-version = 2
-root = "{folder}/containerd"
-state = "/run/containerd"
-[grpc]
-  address = "{_SOCKET}"
-{cri}]
-  sandbox_image = "{images.RECIPES["pause"].name}"
-  disable_apparmor = true
-  # Most sandboxes do not let a process make itself less likely to be killed than others.
-  restrict_oom_score_adj = true
-{cri}.containerd.runtimes.runc]
-  runtime_type = "io.containerd.runc.v2"
-{cri}.containerd.runtimes.runc.options]
-  SystemdCgroup = false
-{cri}.cni]
-  bin_dir = "{plugins()}"
-  conf_dir = "{folder}/net.d"
-"""
-
-
-def plugins() -> pathlib.Path:
-    """Where the plugins for pods' networks are installed."""
-    places = [pathlib.Path("/usr/lib/cni"), pathlib.Path("/opt/cni/bin")]
-    return next((place for place in places if (place / "bridge").exists()), places[0])
-
-
 def _kubelet(folder: pathlib.Path, resolver: pathlib.Path) -> dict[str, Any]:
     config: dict[str, Any] = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -175,7 +127,7 @@ def _kubelet(folder: pathlib.Path, resolver: pathlib.Path) -> dict[str, Any]:
         "cgroupDriver": "cgroupfs",
         "failSwapOn": False,
         "enforceNodeAllocatable": [],
-        "containerRuntimeEndpoint": f"unix://{_SOCKET}",
+        "containerRuntimeEndpoint": containerd.ENDPOINT,
         "resolvConf": str(resolver),
         "clusterDNS": [network.GATEWAY],
         "clusterDomain": "cluster.local",
@@ -192,7 +144,7 @@ def _kubelet(folder: pathlib.Path, resolver: pathlib.Path) -> dict[str, Any]:
         "nodeStatusUpdateFrequency": "4s",
         "volumePluginDir": str(folder / "plugins"),
     }
-    # Version 2 needs no permission, and the kubelets of old do not know the word.
+    # Control groups of version 2 need no such permission, and old kubelets do not know the field.
     return config if cgroups.only_version_2() else {**config, "failCgroupV1": False}
 
 
@@ -205,7 +157,7 @@ def _kube_proxy(node: str, kubeconfig: pathlib.Path) -> dict[str, Any]:
         "hostnameOverride": node,
         "detectLocalMode": "BridgeInterface",
         "detectLocal": {"bridgeInterface": "cni0"},
-        # These are the whole machine's, and cannot be written in a namespace.
+        # These settings are the whole machine's, and a namespace cannot write them.
         "conntrack": {
             "maxPerCore": 0,
             "min": 0,

@@ -1,11 +1,11 @@
 """A Kubernetes of real nodes on one Linux machine: kubelets, containers, networks, names.
 
-    with nodes.running(2) as cluster:
+    with nodes.running(2, images=("digits",)) as cluster:
         cluster.kubectl("apply", "-f", "pod.yaml")
 
-Everything is in a network of its own and in namespaces, and gone when the block ends, or when its
-process is killed; the machine's interfaces, settings, container runtimes and other control groups
-are not touched.
+A cluster lives in a network and in namespaces of its own, and is gone when the block ends or its
+process is killed. It does not touch the machine's interfaces, settings, container runtimes and
+other control groups.
 """
 
 import contextlib
@@ -16,19 +16,29 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from testbed import cgroups, control, images, network, programs
-from testbed.node import Node, name, plugins
+from testbed import cgroups, containerd, control, network, programs, wait
+from testbed.api import ApiError
+from testbed.images import archive
+from testbed.machine import Machine
+from testbed.node import Node, name
 from testbed.process import Daemon, state_folder
 
 PROXY = "system:kube-proxy"
 RESOLVER = "resolver"
 MOST_NODES = 8
-"""How many nodes a cluster may ever have had."""
+"""How many nodes may join a cluster during its life."""
+
+_PATHS = {
+    "node": "/api/v1/nodes/{name}",
+    "pod": "/api/v1/namespaces/{namespace}/pods/{name}",
+    "tjob": "/apis/capstan.dev/v1alpha1/namespaces/{namespace}/trainingjobs/{name}",
+}
+"""Where the API server has the objects that tests read again and again: each call of kubectl takes
+a tenth of a second of processor time.
+"""
 
 _PACKAGES = {
     "buildah": "buildah",
@@ -46,13 +56,13 @@ _PACKAGES = {
 
 
 def unavailable() -> str | None:
-    """Why this machine cannot have nodes, and what would change that; None if it can."""
+    """Say why this machine cannot have nodes, and what would change that; None if it can."""
     if sys.platform != "linux":
         return f"real nodes run on Linux only, and this is {sys.platform}"
     if os.geteuid():
         return "real nodes take root: `sudo make test`"
     lacking = {package for command, package in _PACKAGES.items() if not shutil.which(command)}
-    if not (plugins() / "bridge").exists():
+    if not (containerd.plugins() / "bridge").exists():
         lacking.add("containernetworking-plugins")
     if lacking:
         listed = " ".join(sorted(lacking))
@@ -63,15 +73,16 @@ def unavailable() -> str | None:
 
 
 class Nodes:
-    """A cluster with real nodes, and what tests do with it and to it."""
+    """A cluster with real nodes, and what tests do with it and to it. One thread only."""
 
     def __init__(self, folder: pathlib.Path, binaries: pathlib.Path, node_grace: str) -> None:
-        """Prepare it; nothing runs yet but its network."""
+        """Make the network of the cluster; nothing runs yet."""
         self.folder = folder
         self.nodes: dict[str, Node] = {}
         self._binaries = binaries
         self._group = cgroups.Group(f"{cgroups.PREFIX}{folder.name}")
         self._resolver: Daemon | None = None
+        self._store: containerd.ImageStore | None = None
         self._added = 0
         self.network = network.Network()
         users = {PROXY: "system:node-proxier", RESOLVER: "system:masters"}
@@ -87,13 +98,21 @@ class Nodes:
         """The administrator's; it leads to the API server from the inside only."""
         return self.control.kubeconfig
 
-    def start(self, count: int) -> None:
-        """Start the cluster with its first nodes; returns when they are Ready."""
+    def start(self, count: int, archives: Sequence[pathlib.Path]) -> None:
+        """Start the cluster with its first nodes; returns when they are Ready.
+
+        These nodes and those that are added later have the images of the archives.
+        """
         self._group.make()
         self._group.hand_on()
+        if archives:
+            machine = Machine("images", self.folder / "images", self._group_of("images"))
+            self._store = containerd.ImageStore(machine, archives)
         with self.network.entered():
             self.control.start()
             self._start_resolver()
+        if self._store is not None:
+            self._store.wait()
         self.add_nodes(count)
 
     def add_nodes(self, count: int) -> list[Node]:
@@ -101,26 +120,17 @@ class Nodes:
         added = []
         for _ in range(count):
             self._added += 1
-            group = cgroups.Group(f"{self._group.folders[0].name}/{name(self._added)}")
-            node = Node(self._added, self.folder, group, self._binaries)
+            node = Node(self._added, self.folder, self._group_of(name(self._added)), self._binaries)
             self.nodes[node.name] = node
             self.network.join(self._added, node.machine.pid)
-            node.start_containerd()
+            node.start_containerd(self._store)
             added.append(node)
-        pause = images.archive("pause")
         for node in added:
-            node.import_image(pause)
             known = self.control.kubeconfigs
             node.join(known[f"system:node:{node.name}"], known[PROXY])
         for node in added:
             self.until(lambda name=node.name: self.ready(name), f"{node.name} is Ready")
         return added
-
-    def import_image(self, image: str, *on: str) -> None:
-        """Have an image of `images.RECIPES` on these nodes, or on all that run."""
-        archive = images.archive(image)
-        for node in on or self.nodes:
-            self.nodes[node].import_image(archive)
 
     def device_plugin(self, node: str, count: int) -> None:
         """Give a node GPUs that do not exist; returns when pods may ask for them."""
@@ -132,7 +142,7 @@ class Nodes:
         )
 
     def kill_node(self, node: str) -> None:
-        """It loses its power: nobody says goodbye. Its Node object stays."""
+        """Cut a node's power: its programs cannot say goodbye. Its Node object stays."""
         self.nodes.pop(node).kill()
 
     def ready(self, node: str) -> bool:
@@ -155,21 +165,27 @@ class Nodes:
         self.kubectl("apply", "-f", "-", input="\n---\n".join(map(json.dumps, manifests)))
 
     def apply_kinds(self, path: pathlib.Path) -> None:
-        """Apply a file, and wait until its kinds can be used."""
+        """Apply a file of CRDs, and wait until the API server serves their kinds."""
         with self.network.entered():
             self.control.apply(path)
 
     def find(self, kind: str, named: str, *, namespace: str) -> dict[str, Any] | None:
-        """Read an object; None if there is none."""
-        where = (f"--namespace={namespace}",) if namespace else ()
-        said = self.kubectl("get", kind, named, *where, "--ignore-not-found", "-o=json").stdout
-        return json.loads(said) if said.strip() else None
+        """Read a node, a pod or a tjob; None if there is none."""
+        with self.network.entered():
+            return self.control.api.find(_PATHS[kind].format(namespace=namespace, name=named))
 
     def get(self, kind: str, named: str, *, namespace: str) -> dict[str, Any]:
-        """Read an object. Raises AssertionError if there is none."""
+        """Read a node, a pod or a tjob. Raises AssertionError if there is none."""
         found = self.find(kind, named, namespace=namespace)
         assert found is not None, f"there is no {kind} {named} in {namespace!r}"
         return found
+
+    def log(self, pod: str, *, namespace: str) -> str:
+        """The log of a pod's trainer; empty if there is none, or none yet."""
+        path = _PATHS["pod"].format(namespace=namespace, name=pod)
+        with self.network.entered(), contextlib.suppress(ApiError):
+            return self.control.api.text(f"{path}/log?container=trainer")
+        return ""
 
     def namespace(self) -> str:
         """Make a namespace in which pods can be created, and return its name."""
@@ -184,7 +200,7 @@ class Nodes:
             )
 
     def processes(self, pod: str, *, namespace: str, container: str = "trainer") -> list[int]:
-        """The processes of a container of a pod, as this machine counts them, first one first."""
+        """The processes of a container of a pod, by their ids on this machine."""
         found = self.get("pod", pod, namespace=namespace)
         for status in found["status"].get("containerStatuses", []):
             if status["name"] == container and "containerID" in status:
@@ -197,29 +213,38 @@ class Nodes:
         os.kill(self.processes(pod, namespace=namespace, container=container)[0], signal.SIGKILL)
 
     def until(self, condition: Callable[[], object], what: str, within: float = 180) -> None:
-        """Wait for a condition. Raises AssertionError that tells what the nodes said last."""
-        deadline = time.monotonic() + within
-        never = threading.Event()
-        while not condition():
+        """Wait for a condition; one that raises AssertionError does not hold yet.
+
+        Raises AssertionError with the nodes' logs when time is up, and HasEnded when a program of
+        a node does not run any more.
+        """
+
+        def holds() -> bool:
             for node in self.nodes.values():
                 node.check()
-            assert time.monotonic() < deadline, f"not within {within} s: {what}\n{self.logs()}"
-            never.wait(0.1)
+            return bool(condition())
+
+        wait.until(holds, within, else_show=lambda: f"not yet: {what}\n{self.logs()}")
 
     def logs(self) -> str:
         """The last lines of all logs."""
         return "\n".join([self.control.logs(), *(node.logs() for node in self.nodes.values())])
 
     def stop(self) -> None:
-        """End it all, at once."""
+        """End all of it at once."""
         for node in self.nodes.values():
             node.kill()
         self.nodes.clear()
+        if self._store is not None:
+            self._store.stop()
         self.control.stop()
         if self._resolver is not None:
             self._resolver.kill()
         self._group.remove()
         self.network.close()
+
+    def _group_of(self, machine: str) -> cgroups.Group:
+        return cgroups.Group(f"{self._group.folders[0].name}/{machine}")
 
     def _start_resolver(self) -> None:
         config = self.folder / "Corefile"
@@ -242,23 +267,28 @@ class Nodes:
 
 @contextlib.contextmanager
 def running(
-    count: int, *, node_grace: str = "20s", tell: programs.Tell | None = None
+    count: int,
+    *,
+    images: Sequence[str] = (),
+    node_grace: str = "20s",
+    tell: programs.Tell | None = None,
 ) -> Iterator[Nodes]:
-    """Run a cluster; nothing is left when the block ends.
+    """Run a cluster of `count` nodes; nothing is left of it when the block ends.
 
-    A node is taken for lost when it has been silent for `node_grace`. What killed runs left is
-    removed first. Raises programs.Unavailable, programs.BuildFailed, images.BuildFailed, and
-    AssertionError when it does not come up.
+    All nodes have these `images`, by their names in `images.RECIPES`; without any, no pod can run.
+    Kubernetes takes a node for lost when it has been silent for `node_grace`. What killed runs left
+    is removed first. Raises programs.Unavailable, programs.BuildFailed and images.BuildFailed, and
+    HasEnded and AssertionError when the cluster does not come up.
     """
     if reason := unavailable():
         raise programs.Unavailable(reason)
     binaries = programs.folder(*programs.CONTROL_PLANE, *programs.NODES, tell=tell)
-    images.archive("pause", tell)
+    archives = [archive(image, tell) for image in ("pause", *images)] if images else []
     with state_folder("nodes") as folder:
         cgroups.remove_left(folder.parent)
         cluster = Nodes(folder, binaries, node_grace)
         try:
-            cluster.start(count)
+            cluster.start(count, archives)
             yield cluster
         finally:
             cluster.stop()
