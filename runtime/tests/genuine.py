@@ -55,20 +55,28 @@ class Tasks:
         try:
             for job, addresses in self.spec.items():
                 for index in range(len(addresses)):
-                    self.start(job, index)
+                    self._launch(job, index)
+            for job, index in self._processes:
+                self._await(job, index)
         except BaseException:
             self.close()
             raise
 
     def start(self, job: str, index: int = 0) -> None:
         """Start a task and wait until it serves."""
-        process = subprocess.Popen(
+        self._launch(job, index)
+        self._await(job, index)
+
+    def _launch(self, job: str, index: int) -> None:
+        self._processes[job, index] = subprocess.Popen(
             [sys.executable, "-c", _TASK, json.dumps(self.spec), job, str(index)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._processes[job, index] = process
+
+    def _await(self, job: str, index: int) -> None:
+        process = self._processes[job, index]
         assert process.stdout is not None
         assert process.stdout.readline() == "up\n", f"{job} {index} does not serve: see its errors"
 

@@ -50,11 +50,12 @@ class MasterSession:
         steps: step.Steps,
         nodes: Sequence[node.Node],
     ) -> None:
-        """Open a session of the graph `nodes`, at version 0."""
+        """Open a session of the graph `nodes`, at version 0; `home`, the master's, is a task."""
         self.handle = handle
         self.settings = settings
         self._home = home
         self._tasks = {task.name: task for task in tasks}
+        self._master = interfaces.Incarnation(home, self._tasks[home].status.incarnation)
         self._steps = steps
         self._lock = threading.Lock()
         self._placer = place.Placer(
@@ -263,7 +264,7 @@ class MasterSession:
         limit = patience if deadline is None else min(patience, deadline)
         while True:
             try:
-                return task.worker.register_graph(self.handle, part, deadline)
+                return task.worker.register_graph(self.handle, part, self._master, deadline)
             except errors.UnavailableError as fault:
                 if time.monotonic() > limit:
                     raise _from(task, fault) from None

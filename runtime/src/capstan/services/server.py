@@ -16,7 +16,7 @@ from capstan.core import cluster as clusters
 from capstan.core import config as settings_of
 from capstan.core import devices
 from capstan.resources import containers
-from capstan.services import cores, first_process, master, targets, worker
+from capstan.services import cores, first_process, master, masters, targets, worker
 from capstan.transport import dialer, listener, pool
 from capstan.transport.grpc import client, server
 
@@ -86,6 +86,7 @@ class Server:
             return
         self._started = True
         self._control.start()
+        self._masters.watch()
         targets.publish(self.target, self)
         logging.getLogger("capstan").info("Started server with target: %s", self.target)
 
@@ -104,6 +105,7 @@ class Server:
         For whoever owns the process. Variables die with the server, which cannot be started again.
         """
         targets.withdraw(self.target)
+        self._masters.close()
         self.master.close()
         self._control.stop()
         self._listener.close()
@@ -126,6 +128,7 @@ class Server:
             dialer.LinkDialer(self._task, addresses, peers.worker, planes=self._planes)
         )
         self._steps = worker.StepServer(home, links, peers.worker)
+        self._masters = masters.Masters(home, peers.worker)
         reachable = host if listener.TCP in self._planes else None
         self._listener = listener.Listener(reachable, incarnation, self._steps.serve)
         self.master = master.Master(home, list(addresses), peers.worker, links)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from capstan import errors
 from capstan.executor import program, run
@@ -34,6 +35,16 @@ _PUSH_SECONDS = 10.0
 """How long a message for a third task waits for that task to be reachable."""
 
 
+@dataclass(slots=True)
+class _Registered:
+    """What one session has on this task."""
+
+    master: interfaces.Incarnation | None
+    resources: containers.SessionResources
+    handles: list[int] = field(default_factory=list)
+    compiling: int = 0
+
+
 class Worker:
     """Implements `interfaces.WorkerApi` for one task. Thread-safe."""
 
@@ -50,41 +61,79 @@ class Worker:
         self._lock = threading.Lock()
         self._handles = itertools.count(1)
         self._programs: dict[int, program.Program] = {}
-        self._sessions: dict[str, list[int]] = {}
-        self._held: dict[str, containers.SessionResources] = {}
+        self._sessions: dict[str, _Registered] = {}
 
     def get_status(self) -> interfaces.WorkerStatus:
         """Say who answers."""
         return self._status
 
-    def register_graph(self, session: str, part: parts.Part, deadline: float | None = None) -> int:
+    def register_graph(
+        self,
+        session: str,
+        part: parts.Part,
+        master: interfaces.Incarnation | None = None,
+        deadline: float | None = None,
+    ) -> int:
         """Compile `part`; returns its handle. To compile takes as long as it takes.
+
+        What earlier incarnations of `master` registered is forgotten.
 
         Raises:
             NotFoundError: the task has no kernel for one of the nodes.
             InvalidArgumentError: the part contradicts itself.
+            AbortedError: the session was closed, or its master replaced, meanwhile.
         """
+        if master is not None:
+            for known in self.masters():
+                if known.task == master.task and known.number != master.number:
+                    self.forget(known)
         with self._lock:
-            known = session in self._held
-            held = self._held.setdefault(session, self.resources.for_session())
+            fresh = _Registered(master, self.resources.for_session())
+            registered = self._sessions.setdefault(session, fresh)
+            registered.compiling += 1
+        compiled = None
         try:
-            compiled = _compiled(part, held)
-        except errors.OpError:
-            if not known:
-                self.deregister_graph(session)
-            raise
-        with self._lock:
-            handle = next(self._handles)
-            self._programs[handle] = compiled
-            self._sessions.setdefault(session, []).append(handle)
+            compiled = _compiled(part, registered.resources)
+        finally:
+            with self._lock:
+                registered.compiling -= 1
+                is_current = self._sessions.get(session) is registered
+                if compiled is not None and is_current:
+                    handle = next(self._handles)
+                    self._programs[handle] = compiled
+                    registered.handles.append(handle)
+                elif is_current and not registered.handles and not registered.compiling:
+                    del self._sessions[session]
+        if not is_current:
+            raise errors.AbortedError(
+                None, None, f"Session {session} was closed while its graph was being registered"
+            )
         return handle
 
     def deregister_graph(self, session: str) -> None:
         """Forget the programs of `session`; steps in flight keep theirs."""
         with self._lock:
-            for handle in self._sessions.pop(session, ()):
-                del self._programs[handle]
-            self._held.pop(session, None)
+            self._remove(session)
+
+    def masters(self) -> frozenset[interfaces.Incarnation]:
+        """The masters of other tasks that have registered parts here."""
+        with self._lock:
+            found = {registered.master for registered in self._sessions.values()}
+        return frozenset(
+            master for master in found if master is not None and master.task != self.task
+        )
+
+    def forget(self, master: interfaces.Incarnation) -> None:
+        """Forget the programs of every session of `master`, as `deregister_graph`."""
+        with self._lock:
+            mine = [name for name, held in self._sessions.items() if held.master == master]
+            for session in mine:
+                self._remove(session)
+
+    def _remove(self, session: str) -> None:
+        registered = self._sessions.pop(session, None)
+        for handle in registered.handles if registered is not None else ():
+            del self._programs[handle]
 
     def cleanup_all(self, names: Sequence[str]) -> None:
         """Clear the named containers, or the default one."""

@@ -42,6 +42,14 @@ class WorkerStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Incarnation:
+    """A task from one start to its end: `number` is `WorkerStatus.incarnation`."""
+
+    task: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class StepOptions:
     """Per-step options: `timeout_ms` 0 means the session's own limit."""
 
@@ -185,10 +193,17 @@ class WorkerApi(Protocol):
     def get_status(self) -> WorkerStatus:
         """Say who answers."""
 
-    def register_graph(self, session: str, part: parts.Part, deadline: float | None = None) -> int:
+    def register_graph(
+        self,
+        session: str,
+        part: parts.Part,
+        master: Incarnation | None = None,
+        deadline: float | None = None,
+    ) -> int:
         """Compile a part for later steps; returns its handle, unique in this incarnation.
 
-        `deadline` is in seconds of `time.monotonic`; None waits however long it takes.
+        The part is given up when `master`, whose session it is, is gone. `deadline` is in seconds
+        of `time.monotonic`; None waits however long it takes.
         """
 
     def deregister_graph(self, session: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from capstan import errors
 from capstan.core import config, dtypes, node
 from capstan.partition import parts
+from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
 from capstan.transport.grpc import channels, client, server, wire
 
@@ -43,6 +44,7 @@ class Recorder:
         self.asked: list[Any] = []
         self.answer: Any = None
         self.gate: threading.Event | None = None
+        self.cancellation: cancellations.Cancellation | None = None
 
     def _note(self, *call: Any) -> Any:
         self.asked.append(call)
@@ -52,7 +54,13 @@ class Recorder:
             raise self.answer
         return self.answer
 
-    def create_session(self, nodes: Sequence[node.Node], settings: config.SessionConfig) -> str:
+    def create_session(
+        self,
+        nodes: Sequence[node.Node],
+        settings: config.SessionConfig,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> str:
+        self.cancellation = cancellation
         return self._note("create", tuple(nodes), settings)  # type: ignore[no-any-return]
 
     def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
@@ -104,8 +112,10 @@ class Recorder:
     def get_status(self) -> interfaces.WorkerStatus:
         return self._note("status")  # type: ignore[no-any-return]
 
-    def register_graph(self, session: str, part: parts.Part) -> int:
-        return self._note("register", session, part)  # type: ignore[no-any-return]
+    def register_graph(
+        self, session: str, part: parts.Part, master: interfaces.Incarnation | None
+    ) -> int:
+        return self._note("register", session, part, master)  # type: ignore[no-any-return]
 
     def deregister_graph(self, session: str) -> None:
         self._note("deregister", session)
@@ -265,8 +275,10 @@ def test_a_worker_of_another_version_is_refused(worker: client.GrpcWorker, task:
 
 def test_a_part_arrives_as_it_was_sent(worker: client.GrpcWorker, task: Recorder) -> None:
     task.answer = 12
-    assert worker.register_graph("s", PART) == 12
-    assert task.asked == [("register", "s", PART)]
+    master = interfaces.Incarnation("/job:worker/replica:0/task:0", 2**63 + 5)
+    assert worker.register_graph("s", PART, master) == 12
+    assert worker.register_graph("t", PART) == 12
+    assert task.asked == [("register", "s", PART, master), ("register", "t", PART, None)]
 
 
 def test_the_rest_of_the_worker_service_arrives(worker: client.GrpcWorker, task: Recorder) -> None:
@@ -386,6 +398,35 @@ def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
     nobody = client.GrpcMaster("grpc://127.0.0.1:1")
     with pytest.raises(errors.DeadlineExceededError):
         nobody.create_session((), settings)
+    nobody.close()
+
+
+def test_a_creation_that_is_called_off_ends_on_both_sides(
+    master: client.GrpcMaster, task: Recorder, eventually: Any
+) -> None:
+    task.gate = threading.Event()
+    called_off = cancellations.Cancellation()
+    with futures.ThreadPoolExecutor(1) as callers:
+        creation = callers.submit(master.create_session, (), config.SessionConfig(), called_off)
+        eventually(lambda: task.cancellation)
+        assert task.cancellation is not None
+        assert not task.cancellation.is_cancelled
+        called_off.cancel()
+        with pytest.raises(errors.CancelledError):
+            creation.result(20)
+        eventually(lambda: task.cancellation and task.cancellation.is_cancelled)
+    task.answer = "late"
+    task.gate.set()
+    # The session that nobody knows of is closed.
+    eventually(lambda: ("close", "late") in task.asked)
+
+
+def test_a_creation_that_was_called_off_before_it_began_ends_at_once() -> None:
+    called_off = cancellations.Cancellation()
+    called_off.cancel()
+    nobody = client.GrpcMaster("grpc://127.0.0.1:1")
+    with pytest.raises(errors.CancelledError):
+        nobody.create_session((), config.SessionConfig(), called_off)
     nobody.close()
 
 

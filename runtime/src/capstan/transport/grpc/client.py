@@ -253,8 +253,17 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
             response.protocol_version,
         )
 
-    def register_graph(self, session: str, part: parts.Part, deadline: float | None = None) -> int:
+    def register_graph(
+        self,
+        session: str,
+        part: parts.Part,
+        master: interfaces.Incarnation | None = None,
+        deadline: float | None = None,
+    ) -> int:
         request = codec.encode_part(session, part)
+        if master is not None:
+            request.master = master.task
+            request.master_incarnation = master.number
         return int(self._service.call("RegisterGraph", request, _seconds_to(deadline)).graph)
 
     def deregister_graph(self, session: str) -> None:

@@ -105,7 +105,11 @@ class _Worker:
         )
 
     def _register(self, request: Any, context: grpc.ServicerContext) -> Any:
-        graph = self._worker.register_graph(request.session, codec.decode_part(request))
+        master = None
+        if request.master:
+            master = interfaces.Incarnation(request.master, request.master_incarnation)
+        part = codec.decode_part(request)
+        graph = self._worker.register_graph(request.session, part, master)
         return wire.RegisterGraphResponse(graph=graph)
 
     def _deregister(self, request: Any, context: grpc.ServicerContext) -> Any:

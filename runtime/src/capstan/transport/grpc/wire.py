@@ -65,7 +65,8 @@ LegMessage             number:uint32=1 source:string=2 destination:string=3 leg:
 TensorFacts            edge:string=1 dtype:DataType=2 shape:TensorShapeProto=3
 RegisterGraphRequest   session:string=1 task:string=2 graph_def:GraphDef=3 leg:uint32*=4 \
                        incoming:LegMessage*=5 outgoing:LegMessage*=6 feed:string*=7 \
-                       fetch:string*=8 tensor:TensorFacts*=9
+                       fetch:string*=8 tensor:TensorFacts*=9 master:string=10 \
+                       master_incarnation:fixed64=11
 RegisterGraphResponse  graph:uint32=1
 DeregisterGraphRequest session:string=1
 DeregisterGraphResponse

@@ -1,0 +1,156 @@
+"""What a killed master registered with other tasks is given up, and nothing of a living one."""
+
+import contextlib
+import itertools
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import clusters
+import genuine
+import pytest
+
+import capstan as tf
+from capstan import errors
+from capstan.partition import parts
+from capstan.resources import containers
+from capstan.services import masters, worker
+from capstan.transport import api, interfaces, listener, sockets
+from capstan.transport.grpc import client
+
+PS = "/job:ps/replica:0/task:0"
+MASTER = "/job:worker/replica:0/task:0"
+PATIENCE_S = 120.0
+
+
+class Task:
+    """A task as another one sees it, which may start parts over a link of its own."""
+
+    def __init__(self, address: str) -> None:
+        self._worker = client.GrpcWorker(address)
+        incarnation = self._worker.get_status().incarnation
+        offer = self._worker.connect("/job:test", incarnation, (listener.TCP,))
+        sock = sockets.dial("127.0.0.1", int(offer.address), 20)
+        self._link = listener.greet(sock, offer, PS)
+        self._steps = itertools.count(secrets.randbits(60))
+
+    def has(self, handle: int) -> bool:
+        """Say whether a part of that handle, which needs no feed, is registered."""
+        self._link.send(api.Frame(api.Kind.START, next(self._steps), handle))
+        code = self._link.recv(time.monotonic() + PATIENCE_S).subject
+        assert code in (errors.OK, errors.ABORTED)
+        return code == errors.OK
+
+    def close(self) -> None:
+        self._link.close()
+        self._worker.close()
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        pause.wait(0.1)
+
+
+@pytest.fixture
+def tasks() -> Iterator[genuine.Tasks]:
+    made = genuine.Tasks(ps=1, worker=2)
+    yield made
+    made.close()
+
+
+def count_on_ps(target: str) -> tf.Session:
+    """Open a session of a counter on the ps, and initialise it: one part there."""
+    with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+        counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
+        session = tf.Session(target)
+        session.run(counter.initializer)
+    return session
+
+
+@pytest.mark.e2e
+def test_a_restarted_master_frees_what_its_predecessor_registered(tasks: genuine.Tasks) -> None:
+    other = count_on_ps(tasks.target("worker", 1))
+    abandoned = count_on_ps(tasks.target("worker", 0))
+    with contextlib.closing(Task(tasks.spec["ps"][0])) as ps:
+        assert [ps.has(handle) for handle in (1, 2, 3)] == [True, True, False]
+        tasks.kill("worker", 0)
+        tasks.start("worker", 0)
+        fresh = count_on_ps(tasks.target("worker", 0))
+        assert [ps.has(handle) for handle in (1, 2, 3)] == [True, False, True]
+    for session in (other, abandoned, fresh):
+        session.close()
+
+
+@pytest.mark.e2e
+def test_tasks_find_out_by_themselves_that_a_master_was_restarted(tasks: genuine.Tasks) -> None:
+    other = count_on_ps(tasks.target("worker", 1))
+    abandoned = count_on_ps(tasks.target("worker", 0))
+    with contextlib.closing(Task(tasks.spec["ps"][0])) as ps:
+        tasks.kill("worker", 0)
+        tasks.start("worker", 0)
+        eventually(lambda: not ps.has(2))
+        assert ps.has(1)
+    for session in (other, abandoned):
+        session.close()
+
+
+def empty_part() -> parts.Part:
+    return parts.Part(PS, (), {})
+
+
+def test_a_master_that_never_comes_back_is_given_up_after_its_patience() -> None:
+    home = worker.Worker(PS, (), 1, containers.ResourceManager())
+    peers = client.Peers({MASTER: clusters.addresses(1)[0]})
+    watching = masters.Masters(home, peers.worker)
+    handle = home.register_graph("session", empty_part(), interfaces.Incarnation(MASTER, 7))
+    for now in (0.0, masters.GONE_S - 1):
+        watching.sweep(now)
+        assert home.program(handle)
+    watching.sweep(masters.GONE_S)
+    with pytest.raises(errors.AbortedError, match="Graph handle is not found"):
+        home.program(handle)
+    peers.close()
+
+
+class Answers:
+    """Masters that answer, each as the incarnation that is set here."""
+
+    def __init__(self, **incarnations: int) -> None:
+        self.incarnations = incarnations
+
+    def worker(self, task: str) -> interfaces.WorkerApi:
+        number = self.incarnations[task]
+        return worker.Worker(task, (), number, containers.ResourceManager())
+
+
+def test_a_master_that_answers_keeps_its_parts_and_its_predecessor_loses_them() -> None:
+    home = worker.Worker(PS, (), 1, containers.ResourceManager())
+    answers = Answers(one=1, other=1)
+    watching = masters.Masters(home, answers.worker)
+    handles = {
+        task: home.register_graph(task, empty_part(), interfaces.Incarnation(task, 1))
+        for task in ("one", "other")
+    }
+    for now in (0.0, 1e6, 2e6):
+        watching.sweep(now)
+    answers.incarnations["one"] = 2
+    watching.sweep(2e6 + 1)
+    with pytest.raises(errors.AbortedError):
+        home.program(handles["one"])
+    assert home.program(handles["other"])
+
+
+def test_parts_without_a_known_master_and_of_the_task_itself_are_left_alone() -> None:
+    home = worker.Worker(PS, (), 1, containers.ResourceManager())
+    watching = masters.Masters(home, Answers().worker)
+    handles = [
+        home.register_graph("unknown", empty_part()),
+        home.register_graph("mine", empty_part(), interfaces.Incarnation(PS, 1)),
+    ]
+    for now in (0.0, 1e6):
+        watching.sweep(now)
+    assert all(map(home.program, handles))
