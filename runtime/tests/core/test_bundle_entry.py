@@ -28,6 +28,25 @@ def test_an_entry_is_read_as_it_was_written(entry: bundle_entry.Entry):
     assert bundle_entry.Entry.decode(entry.encode()) == entry
 
 
+def test_an_entry_has_tensorflows_bytes():
+    entry = bundle_entry.Entry(1, (3,), offset=3, size=4, crc=7, slices=(((0, 2), (5, -1)),))
+    assert entry.encode() == (
+        b"\x08\x01\x12\x04\x12\x02\x08\x03\x20\x03\x28\x04\x35\x07\0\0\0"
+        b"\x3a\x08\x0a\x02\x10\x02\x0a\x02\x08\x05"
+    )
+
+
+def test_a_slice_of_no_rows_is_no_whole_dimension():
+    entry = bundle_entry.Entry(1, (3,), slices=(((0, 0),),))
+    assert bundle_entry.Entry.decode(entry.encode()) == entry
+
+
+def test_an_entry_before_the_start_of_its_file_is_damaged():
+    data = bundle_entry.Entry(1, (3,), offset=-1).encode()
+    with pytest.raises(errors.DataLossError, match="negative"):
+        bundle_entry.Entry.decode(data)
+
+
 @given(st.binary(max_size=60))
 def test_what_is_no_entry_is_read_as_something_or_damaged(data: bytes):
     with contextlib.suppress(errors.DataLossError):

@@ -1,25 +1,20 @@
 """What the index of a checkpoint says of a tensor, and its form on disk.
 
-The messages are TensorFlow's BundleHeaderProto and BundleEntryProto, in
-core/protobuf/tensor_bundle.proto. They are read and written here field by field: kernels need them,
-and the classes of messages that `tensorboard` lacks belong to the transport, above.
-
 A tensor that was saved in slices has an entry that lists them, and one entry for each slice, under
 a key in Google's OrderedCode (core/util/saved_tensor_slice_util.cc).
 """
 
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from capstan import errors
-from capstan.core import varint
+from capstan.core import checkpoint_messages
 
 HEADER_KEY = b""
 WHOLE = -1
 """The length of a slice that spans its dimension."""
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _VERSION = 1
 
 Extent = tuple[int, int]
@@ -39,19 +34,23 @@ class Entry:
     slices: tuple[tuple[Extent, ...], ...] = ()
 
     def encode(self) -> bytes:
-        """Write the entry as BundleEntryProto; fields that are zero are left out."""
-        dims = b"".join(_message(2, _number(1, size)) for size in self.shape)
-        return b"".join(
-            (
-                _number(1, self.dtype),
-                _message(2, dims),
-                _number(3, self.shard),
-                _number(4, self.offset),
-                _number(5, self.size),
-                bytes([6 << 3 | _FIXED32]) + struct.pack("<I", self.crc) if self.crc else b"",
-                *(_message(7, _slice_message(extents)) for extents in self.slices),
-            )
+        """Write the entry as BundleEntryProto."""
+        message = checkpoint_messages.BundleEntryProto(
+            dtype=self.dtype,
+            shard_id=self.shard,
+            offset=self.offset,
+            size=self.size,
+            crc32c=self.crc,
         )
+        message.shape.SetInParent()  # a scalar has one too
+        for size in self.shape:
+            message.shape.dim.add(size=size)
+        for extents in self.slices:
+            listed = message.slices.add()
+            for start, length in extents:
+                listed.extent.add(start=start, length=None if length == WHOLE else length)
+        data: bytes = message.SerializeToString()
+        return data
 
     @classmethod
     def decode(cls, data: bytes) -> "Entry":
@@ -63,25 +62,34 @@ class Entry:
         Raises:
             DataLossError: it is none.
         """
-        numbers = dict.fromkeys((1, 3, 4, 5, 6), 0)
-        shape: tuple[int, ...] = ()
-        slices: list[tuple[Extent, ...]] = []
-        for field, value in _fields(data):
-            if isinstance(value, int):
-                numbers[field] = value
-            elif field == 2:
-                dims = (inner for number, inner in _fields(value) if number == 2)
-                shape = tuple(_first(dim, 1, 0) for dim in dims)
-            elif field == 7:
-                extents = (inner for number, inner in _fields(value) if number == 1)
-                slices.append(tuple((_first(e, 1, 0), _first(e, 2, WHOLE)) for e in extents))
-        dtype, shard, offset, size, crc = (numbers[field] for field in (1, 3, 4, 5, 6))
-        return cls(dtype, shape, shard, offset, size, crc, tuple(slices))
+        message = _parsed(checkpoint_messages.BundleEntryProto, data)
+        shape = tuple(dim.size for dim in message.shape.dim)
+        if min(message.shard_id, message.offset, message.size, *shape) < 0:
+            raise _damaged("a size, an offset or the number of a shard is negative")
+        slices = tuple(
+            tuple(
+                (extent.start, extent.length if extent.HasField("length") else WHOLE)
+                for extent in listed.extent
+            )
+            for listed in message.slices
+        )
+        return cls(
+            message.dtype,
+            shape,
+            message.shard_id,
+            message.offset,
+            message.size,
+            message.crc32c,
+            slices,
+        )
 
 
 def encode_header(shards: int) -> bytes:
     """Write a BundleHeaderProto: so many shards, little-endian, TensorFlow's version 1."""
-    return _number(1, shards) + _message(3, _number(1, _VERSION))
+    message = checkpoint_messages.BundleHeaderProto(num_shards=shards)
+    message.version.producer = _VERSION
+    data: bytes = message.SerializeToString()
+    return data
 
 
 def decode_header(data: bytes) -> int:
@@ -91,18 +99,19 @@ def decode_header(data: bytes) -> int:
         UnimplementedError: the tensors are big-endian.
         DataLossError: it is no header, or of a format newer than this software reads.
     """
-    if _first(data, 2, 0):
+    message = _parsed(checkpoint_messages.BundleHeaderProto, data)
+    if message.endianness:
         raise errors.UnimplementedError(
             None,
             None,
             "the checkpoint was written on a big-endian machine; save it anew on another",
         )
-    for field, value in _fields(data):
-        if field == 3 and _first(value, 2, 0) > _VERSION:
-            raise errors.DataLossError(
-                None, None, "the checkpoint asks for a newer reader than this one"
-            )
-    return _first(data, 1, 0)
+    if message.version.min_consumer > _VERSION:
+        raise errors.DataLossError(
+            None, None, "the checkpoint asks for a newer reader than this one"
+        )
+    shards: int = message.num_shards
+    return shards
 
 
 def index_of(extents: Sequence[Extent]) -> tuple[slice, ...]:
@@ -144,54 +153,14 @@ def _ordered_signed(value: int) -> bytes:
     return ((value & ((1 << 8 * size) - 1)) ^ header).to_bytes(size, "big")
 
 
-def _slice_message(extents: Sequence[Extent]) -> bytes:
-    return b"".join(
-        _message(1, _number(1, start) + (b"" if length == WHOLE else _field(2, length)))
-        for start, length in extents
-    )
+def _parsed(kind: Any, data: bytes) -> Any:
+    """Return the message in `data`; a DataLossError when there is none."""
+    from google.protobuf import message
 
-
-def _field(field: int, value: int) -> bytes:
-    return bytes([field << 3 | _VARINT]) + varint.encode(value)
-
-
-def _number(field: int, value: int) -> bytes:
-    return _field(field, value) if value else b""
-
-
-def _message(field: int, content: bytes) -> bytes:
-    return bytes([field << 3 | _BYTES]) + varint.encode(len(content)) + content
-
-
-def _fields(data: bytes | int) -> Iterator[tuple[int, bytes | int]]:
-    """Yield the fields of a message: numbers as int, everything with a length as bytes."""
-    if isinstance(data, int):
-        raise _damaged("a number where a message should be")
-    position = 0
     try:
-        while position < len(data):
-            tag, position = varint.decode(data, position)
-            kind, value = tag & 7, 0
-            if kind == _VARINT:
-                value, position = varint.decode(data, position)
-                yield tag >> 3, value
-                continue
-            size = {_FIXED64: 8, _FIXED32: 4}.get(kind)
-            if kind == _BYTES:
-                size, position = varint.decode(data, position)
-            if size is None or position + size > len(data):
-                raise _damaged(f"field {tag >> 3} is cut off or of unknown kind")
-            content, position = data[position : position + size], position + size
-            yield tag >> 3, content if kind == _BYTES else int.from_bytes(content, "little")
-    except ValueError as error:
-        raise _damaged(str(error)) from error
-
-
-def _first(data: bytes | int, field: int, default: int) -> int:
-    for number, value in _fields(data):
-        if number == field and isinstance(value, int):
-            return value
-    return default
+        return kind.FromString(data)
+    except message.DecodeError as error:
+        raise _damaged(str(error)) from None
 
 
 def _damaged(why: str) -> errors.DataLossError:

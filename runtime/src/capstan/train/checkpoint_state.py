@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import logging
+from capstan.core import checkpoint_messages
 from capstan.resources import bundle
-from capstan.transport.grpc import wire
 
 _FILE = "checkpoint"
 
@@ -48,7 +48,7 @@ def generate_checkpoint_state_proto(
             times.append(times[-1])
     if not os.path.isabs(save_dir):
         paths = [path if os.path.isabs(path) else os.path.relpath(path, save_dir) for path in paths]
-    return wire.CheckpointState(
+    return checkpoint_messages.CheckpointState(
         model_checkpoint_path=paths[-1],
         all_model_checkpoint_paths=paths,
         all_model_checkpoint_timestamps=times,
@@ -101,7 +101,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     from google.protobuf import text_format
 
     path = pathlib.Path(checkpoint_filename(checkpoint_dir, latest_filename))
-    state = wire.CheckpointState()
+    state = checkpoint_messages.CheckpointState()
     try:
         text_format.Merge(path.read_text(encoding="utf-8"), state)
     except (FileNotFoundError, NotADirectoryError):
