@@ -1,14 +1,13 @@
-"""The operator may do what deploy/rbac.yaml says: all of it is needed, and nothing else is."""
+"""The roles of deploy/rbac.yaml are enough for the operator, and it needs each of their rights."""
 
 import contextlib
 import pathlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pytest
-import urllib3
 import yaml
 
 from conftest import ROOT, users_environment
@@ -22,6 +21,7 @@ from testbed.story import LEASE, NAME, Story, condition, job, replica, row
 Json = dict[str, Any]
 
 AT_ONCE = 4
+ACCOUNT = "capstan-operator"
 RIGHTS_API = "/apis/rbac.authorization.k8s.io/v1"
 BROKEN_SECONDS = 2
 """How long a promise is given to come true all the same, after the server has refused."""
@@ -35,7 +35,7 @@ class Right(NamedTuple):
     resource: str
     verb: str
     names: tuple[str, ...] = ()
-    """Of the objects it is about; without any, all."""
+    """The names of the objects, if the right is not for all."""
 
     def __str__(self) -> str:
         return f"{self.verb} {self.resource}"
@@ -60,7 +60,7 @@ RIGHTS = [
 
 
 def rules(role: str, without: Right | None) -> list[Json]:
-    """The rules of a role, each right on its own, without one of them."""
+    """Return the rules of a role, one for each right, without one of them."""
     return [
         {
             "apiGroups": [right.group],
@@ -73,84 +73,154 @@ def rules(role: str, without: Right | None) -> list[Json]:
     ]
 
 
+@dataclass(frozen=True)
+class Play:
+    """A promise that is put to the proof, with all rights or without one."""
+
+    promise: "Promise"
+    without: Right | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it needs an operator of its own.
+
+        The right may be one of the whole process, or one without which the operator compares its
+        namespaces again and again; or the play breaks the operator's connection.
+        """
+        return self.promise in ON_A_WAY_OF_ITS_OWN or (
+            self.without is not None
+            and (
+                self.without.verb in ("list", "watch")
+                or self.without.resource in ("leases", "nodes")
+            )
+        )
+
+
 @dataclass
 class Proof:
-    """A story that proves something, and what there is besides."""
+    """A play that is on: its story, and how the operator reaches the API server."""
 
     story: Story
+    home: str
+    """The namespace of the operator's account and Lease."""
     stack: contextlib.ExitStack
-    """Of what is to be undone after it."""
-    way: proxy.Proxy | None
-    """The way of the operator to the API server."""
+    """Undone after the play."""
+    way: proxy.Proxy | None = None
+
+    def refusals(self) -> list[str]:
+        """The lines of the operator's log in which the server refuses something in the namespace,
+        or in no namespace at all.
+        """
+        here = f'in the namespace "{self.story.namespace}"'
+        lines = [line.replace("\\", "") for line in self.story.operator.refused()]
+        return [line for line in lines if here in line or "in the namespace" not in line]
+
+    def is_refused(self, right: Right) -> bool:
+        """Say whether the server has refused what needs the right."""
+        words = f'cannot {right.verb} resource "{right.resource}"'
+        return any(words in line for line in self.refusals())
 
 
 @dataclass
 class Place:
-    """Where an operator is put to the proof; nothing of it is left behind."""
+    """Where operators are put to the proof. Nothing of a play is left after it."""
 
     cluster: Cluster
     kubelet: Kubelet
     folder: pathlib.Path
 
     @contextlib.contextmanager
-    def story(self, promise: "Promise", without: Right | None) -> Iterator["Proof"]:
-        """Run an operator of a new namespace that may do what the roles say, but for one right."""
+    def alone(self, play: Play) -> Iterator[Proof]:
+        """Start an operator for one play, which has the rights of the play."""
         with contextlib.ExitStack() as stack:
-            namespace = self.cluster.namespace()
-            stack.callback(self.cluster.api.delete, f"/api/v1/namespaces/{namespace}")
-            who = self.cluster.service_account(namespace, "capstan-operator")
+            home = stack.enter_context(self.namespace())
+            who = self.cluster.service_account(home, ACCOUNT)
             for role in ROLES:
-                stack.enter_context(self._granted(namespace, role, without))
+                stack.enter_context(self.granted(role, home, home, play.without))
             way = None
-            if promise in ON_A_WAY_OF_ITS_OWN:
+            if play.promise in ON_A_WAY_OF_ITS_OWN:
                 way = stack.enter_context(proxy.running(self.cluster.server, self.cluster.ca))
-                who = way.kubeconfig(who, self.folder / f"{namespace}.kubeconfig")
-            log = self.folder / f"{namespace}.log"
-            # Its process has to share this machine with many others, and is not to lose its Lease.
-            flags = (f"--namespace={namespace}", "--node-lost-seconds=1", "--lease-duration=30")
-            operator = Operator(who, log, flags, users_environment())
+                who = way.kubeconfig(who, self.folder / f"{home}.kubeconfig")
+            operator = self._start(who, home, [home])
             stack.callback(operator.kill)
-            yield Proof(Story(self.cluster, self.kubelet, operator, namespace), stack, way)
+            yield Proof(Story(self.cluster, self.kubelet, operator, home), home, stack, way)
 
     @contextlib.contextmanager
-    def _granted(self, namespace: str, role: str, without: Right | None) -> Iterator[None]:
-        """Give a role as somebody would who lets the operator serve one namespace only."""
+    def together(self, plays: Sequence[Play]) -> Iterator[Mapping[Play, Proof]]:
+        """Start one operator for several plays, each in a namespace with the rights of the play."""
+        if not plays:
+            # Without namespaces, an operator would serve all of the cluster.
+            yield {}
+            return
+        with contextlib.ExitStack() as stack:
+            home = stack.enter_context(self.namespace())
+            who = self.cluster.service_account(home, ACCOUNT)
+            stack.enter_context(self.granted("capstan-operator-lease", home, home, None))
+            stack.enter_context(self.granted("capstan-operator-nodes", home, home, None))
+            spaces = {play: stack.enter_context(self.namespace()) for play in plays}
+            for play, space in spaces.items():
+                stack.enter_context(self.granted("capstan-operator", home, space, play.without))
+            operator = self._start(who, home, spaces.values())
+            stack.callback(operator.kill)
+            yield {
+                play: Proof(
+                    Story(self.cluster, self.kubelet, operator, space),
+                    home,
+                    stack.enter_context(contextlib.ExitStack()),
+                )
+                for play, space in spaces.items()
+            }
+
+    @contextlib.contextmanager
+    def namespace(self) -> Iterator[str]:
+        name = self.cluster.namespace()
+        yield name
+        self.cluster.api.delete(f"/api/v1/namespaces/{name}")
+
+    def _start(self, who: pathlib.Path, home: str, spaces: Iterable[str]) -> Operator:
+        flags = [f"--namespace={space}" for space in spaces]
+        # A busy machine must not cost it the Lease.
+        flags += [f"--lease-namespace={home}", "--lease-duration=30", "--node-lost-seconds=1"]
+        return Operator(who, self.folder / f"{home}.log", tuple(flags), users_environment())
+
+    @contextlib.contextmanager
+    def granted(self, role: str, home: str, space: str, without: Right | None) -> Iterator[None]:
+        """Give the account in `home` a role in `space`, less one right.
+
+        An administrator does the same who lets the operator serve single namespaces.
+        """
         whole_cluster = role == "capstan-operator-nodes"
-        place = RIGHTS_API if whole_cluster else f"{RIGHTS_API}/namespaces/{namespace}"
+        folder = RIGHTS_API if whole_cluster else f"{RIGHTS_API}/namespaces/{space}"
         kind = "ClusterRole" if whole_cluster else "Role"
-        name = f"{namespace}-{role}"
+        name = f"{space}-{role}"
         named = {"metadata": {"name": name}}
-        subject = {
-            "kind": "ServiceAccount",
-            "name": "capstan-operator",
-            "namespace": namespace,
-        }
+        subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": home}
         to = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
         bound = {**named, "roleRef": to, "subjects": [subject]}
         api = self.cluster.api
-        roles, bindings = f"{place}/{kind.lower()}s", f"{place}/{kind.lower()}bindings"
+        roles, bindings = f"{folder}/{kind.lower()}s", f"{folder}/{kind.lower()}bindings"
         given = rules(role, without)
         api.post(roles, {**named, "rules": given})
         api.post(bindings, bound)
         if given:
-            wait.until(lambda: self._may(namespace, given[0]))
+            wait.until(lambda: self._may(home, space, given[0]))
         yield
         if whole_cluster:
             api.delete(f"{bindings}/{name}")
             api.delete(f"{roles}/{name}")
 
-    def _may(self, namespace: str, rule: Json) -> bool:
-        """Whether the operator may do this by now: the server learns of roles by a watch."""
+    def _may(self, home: str, space: str, rule: Json) -> bool:
+        """Say whether the account has the right by now: the server learns of roles by a watch."""
         resource, _, subresource = rule["resources"][0].partition("/")
         asked = {
-            "namespace": namespace,
+            "namespace": space,
             "group": rule["apiGroups"][0],
             "resource": resource,
             "subresource": subresource,
             "verb": rule["verbs"][0],
             "name": next(iter(rule["resourceNames"]), ""),
         }
-        user = f"system:serviceaccount:{namespace}:capstan-operator"
+        user = f"system:serviceaccount:{home}:{ACCOUNT}"
         review = {"spec": {"user": user, "resourceAttributes": asked}}
         answer = self.cluster.api.post(
             "/apis/authorization.k8s.io/v1/subjectaccessreviews",
@@ -159,23 +229,18 @@ class Place:
         return bool(answer["status"]["allowed"])
 
 
-# The promises: each does something to a job, and returns what then must come true.
+# The promises: each acts on a job, and returns the condition that must come true then.
 
 Promised = Callable[[], object]
 
 
 def it_leads(proof: Proof) -> Promised:
-    def leads() -> bool:
-        with contextlib.suppress(urllib3.exceptions.HTTPError):
-            return proof.story.operator.metrics().get("capstan_leader") == 1
-        return False
-
-    return leads
+    return proof.story.operator.leads
 
 
 def it_goes_on_leading(proof: Proof) -> Promised:
     """Its Lease is renewed again and again."""
-    path = LEASE.format(proof.story.namespace)
+    path = LEASE.format(proof.home)
     renewals: set[str] = set()
 
     def renewed() -> bool:
@@ -187,7 +252,8 @@ def it_goes_on_leading(proof: Proof) -> Promised:
 
 
 def a_job_starts(proof: Proof) -> Promised:
-    """One that was submitted while the operator ran: its tasks run, and have addresses."""
+    """The tasks of a job that is submitted while the operator runs start, and have addresses."""
+    # Without some rights it never becomes ready.
     with contextlib.suppress(AssertionError):
         wait.until(it_leads(proof), within=5)
     proof.story.submit(job())
@@ -204,14 +270,14 @@ def what_fails_is_restarted(proof: Proof) -> Promised:
 
 
 def what_vanishes_is_started_again(proof: Proof) -> Promised:
-    """A pod that nobody has seen end is looked for before it is counted as lost."""
+    """The operator looks for a pod that it did not see end before it counts the pod as lost."""
     wait.until(a_job_starts(proof))
     proof.story.delete_pod("worker-1", gracePeriodSeconds=0)
     return lambda: row(proof.story.status(), "worker-1")["attempt"] == 2 and is_running(proof.story)
 
 
 def a_change_that_nothing_tells_of_is_noticed(proof: Proof) -> Promised:
-    """The job was changed, so that the status cannot be written to the version that is known."""
+    """The job has changed: the operator cannot write a status to the version that it knows."""
     wait.until(a_job_starts(proof))
     wait.until(lambda: told(proof.story, "Running"))
     deaf = Fault(
@@ -224,7 +290,7 @@ def a_change_that_nothing_tells_of_is_noticed(proof: Proof) -> Promised:
 
 
 def a_lost_node_is_noticed(proof: Proof) -> Promised:
-    """The node that the pod is bound to is not there, and the pod does not answer."""
+    """The pod is bound to a node that does not exist, and is not ready."""
     proof.story.submit(job(worker=replica(pod={"nodeName": f"gone-{proof.story.namespace}"})))
     wait.until(lambda: proof.story.find_pod("worker-0"))
     proof.story.kubelet.unready(proof.story.pod_key("worker-0"))
@@ -240,7 +306,7 @@ def a_name_that_is_taken_is_told(proof: Proof) -> Promised:
 
 
 def a_deleted_service_is_made_again(proof: Proof) -> Promised:
-    """At once, and not when a comparison with the cluster finds that it is missing."""
+    """The watch tells the operator, not a comparison with the cluster."""
     wait.until(a_job_starts(proof))
     first = proof.story.service(NAME)
     wait.until(lambda: asked(proof, "watch", "services"))
@@ -256,7 +322,7 @@ def a_deleted_service_is_made_again(proof: Proof) -> Promised:
 
 
 def asked(proof: Proof, verb: str, resource: str) -> bool:
-    """Say whether the operator has asked this, and was answered."""
+    """Say whether the operator has made such a request and got an answer."""
     return any(
         (one.verb, one.resource) == (verb, resource) and one.status for one in list(proof.way.asked)
     )
@@ -278,7 +344,7 @@ def told(story: Story, reason: str) -> bool:
 Promise = Callable[[Proof], Promised]
 
 ON_A_WAY_OF_ITS_OWN = (a_change_that_nothing_tells_of_is_noticed, a_deleted_service_is_made_again)
-"""Promises that are put to the proof by what is done to the operator's requests."""
+"""Promises for whose proof a proxy holds back some of the operator's requests."""
 
 NEEDED_FOR: Mapping[str, Promise] = {
     "get leases": it_leads,
@@ -302,44 +368,66 @@ NEEDED_FOR: Mapping[str, Promise] = {
 }
 
 
-@pytest.fixture(scope="module")
-def place(
-    cluster: Cluster, crd: None, kubelet: Kubelet, tmp_path_factory: pytest.TempPathFactory
-) -> Place:
-    return Place(cluster, kubelet, tmp_path_factory.mktemp("rbac"))
+PROMISES = tuple(dict.fromkeys(NEEDED_FOR.values()))
+ENOUGH = [Play(promise) for promise in PROMISES]
+NEEDED = [Play(NEEDED_FOR[str(right)], right) for right in RIGHTS if str(right) in NEEDED_FOR]
 
 
 @pytest.fixture(scope="module")
-def outcomes(place: Place) -> Iterator[Mapping[Any, Future[None]]]:
-    """All that is proven here, several at a time: by promise what holds, by right what breaks."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        found: dict[Any, Future[None]] = {
-            one: pool.submit(keep, place, one) for one in dict.fromkeys(NEEDED_FOR.values())
+def outcomes(
+    cluster: Cluster,
+    kubelet: Kubelet,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[Mapping[Play, Future[None]]]:
+    """The plays of all tests that were chosen, several at a time."""
+    place = Place(cluster, kubelet, tmp_path_factory.mktemp("rbac"))
+    chosen = [
+        item.callspec.params["play"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and item.path == request.path
+        and "outcomes" in item.fixturenames
+    ]
+    shared = [play for play in chosen if not play.is_alone]
+    with place.together(shared) as proofs, ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {
+            play: pool.submit(prove, play, proofs[play])
+            if play in proofs
+            else pool.submit(prove_alone, place, play)
+            for play in chosen
         }
-        for right in RIGHTS:
-            found[right] = pool.submit(break_, place, right)
-        yield found
         pool.shutdown(cancel_futures=True)
 
 
-def keep(place: Place, promise: Promise) -> None:
-    """With all rights, what is promised comes true, and the server refuses nothing."""
-    with place.story(promise, None) as proof, explained(proof):
-        wait.until(promise(proof))
-        assert not proof.story.operator.refused()
+def prove_alone(place: Place, play: Play) -> None:
+    with place.alone(play) as proof:
+        prove(play, proof)
 
 
-def break_(place: Place, right: Right) -> None:
-    """Without the right the server refuses, and what is promised does not come true."""
-    promise = NEEDED_FOR[str(right)]
-    with place.story(promise, right) as proof, explained(proof):
-        if right.verb == "watch":
-            # Before it would begin to watch, it lists.
-            wait.until(lambda: is_refused(proof.story.operator, right))
-        promised = promise(proof)
-        wait.until(lambda: is_refused(proof.story.operator, right))
-        with pytest.raises(AssertionError):
-            wait.until(promised, within=BROKEN_SECONDS)
+def prove(play: Play, proof: Proof) -> None:
+    with explained(proof):
+        if play.without is None:
+            keep(play.promise, proof)
+        else:
+            break_(play.promise, proof, play.without)
+
+
+def keep(promise: Promise, proof: Proof) -> None:
+    """With all rights the promise comes true, and the server refuses nothing."""
+    wait.until(promise(proof))
+    assert not proof.refusals()
+
+
+def break_(promise: Promise, proof: Proof, right: Right) -> None:
+    """Without the right the server refuses, and the promise does not come true."""
+    if right.verb == "watch":
+        # The operator lists before it watches, and would find the job by that.
+        wait.until(lambda: proof.is_refused(right))
+    promised = promise(proof)
+    wait.until(lambda: proof.is_refused(right))
+    with pytest.raises(AssertionError):
+        wait.until(promised, within=BROKEN_SECONDS)
 
 
 @contextlib.contextmanager
@@ -351,24 +439,16 @@ def explained(proof: Proof) -> Iterator[None]:
         raise AssertionError(f"{error}\n{proof.story.operator.tail()}") from error
 
 
-def is_refused(operator: Operator, right: Right) -> bool:
-    """Say whether the server refused what needs the right."""
-    said = f'cannot {right.verb} resource "{right.resource}"'
-    return said in operator.log.read_text().replace("\\", "")
+@pytest.mark.parametrize("play", ENOUGH, ids=lambda play: play.promise.__name__)
+def test_the_roles_are_enough(play: Play, outcomes: Mapping[Play, Future[None]]) -> None:
+    outcomes[play].result()
 
 
-@pytest.mark.parametrize(
-    "promise", dict.fromkeys(NEEDED_FOR.values()), ids=lambda one: one.__name__
-)
-def test_the_roles_are_enough(promise: Promise, outcomes: Mapping[Any, Future[None]]) -> None:
-    outcomes[promise].result()
-
-
-@pytest.mark.parametrize("right", RIGHTS, ids=str)
+@pytest.mark.parametrize("play", NEEDED, ids=lambda play: str(play.without))
 def test_without_this_right_a_promise_is_broken(
-    right: Right, outcomes: Mapping[Any, Future[None]]
+    play: Play, outcomes: Mapping[Play, Future[None]]
 ) -> None:
-    outcomes[right].result()
+    outcomes[play].result()
 
 
 def test_every_right_is_there_for_a_promise() -> None:
