@@ -124,7 +124,7 @@ UNSEEN_FAILURES = {
         is_evicted_while_nobody_looks, "DisruptionTarget", INFRASTRUCTURE, 143, "Eviction API"
     ),
     "gone unseen": Fails(
-        is_gone_without_a_trace, "Lost", INFRASTRUCTURE, None, "nobody saw it end"
+        is_gone_without_a_trace, "Lost", INFRASTRUCTURE, None, "its end was not seen"
     ),
 }
 """Failures while the operator stands still. They stop it, so each needs one of its own."""

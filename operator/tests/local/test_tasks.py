@@ -17,7 +17,7 @@ from capstan_operator.local import folder
 from capstan_operator.local.process import Command
 from capstan_operator.local.tasks import Tasks
 from capstan_operator.reconcile.actions import StartTask, StopTask
-from capstan_operator.reconcile.observe import TaskPhase, TaskView
+from capstan_operator.reconcile.observe import Deletion, TaskPhase, TaskView
 
 WORKER = TaskName.parse("worker-0")
 PS = TaskName.parse("ps-0")
@@ -112,7 +112,7 @@ def test_a_stop_is_seen_and_then_the_life_is_gone(stage: Stage) -> None:
     view = stage.start(WORKER)
     assert stage.stop(view)
     assert not stage.stop(view)
-    assert stage.view(WORKER).deleting
+    assert stage.view(WORKER).deletion is Deletion.BEFORE_END
     while stage.tasks.observe().tasks:
         stage.tasks.wait((), DEADLINE_SECONDS)
 

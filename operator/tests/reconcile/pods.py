@@ -19,7 +19,7 @@ from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status
 from capstan_operator.reconcile.actions import Action, Announce, Plan, StartTask, StopTask
-from capstan_operator.reconcile.observe import Observed, Obstacle, TaskPhase, TaskView
+from capstan_operator.reconcile.observe import Deletion, Observed, Obstacle, TaskPhase, TaskView
 from capstan_operator.reconcile.plan import plan
 from capstan_operator.reconcile.rows import ENDED
 
@@ -79,7 +79,6 @@ class Cluster:
             attempt=attempt,
             uid=uid,
             phase=TaskPhase.PENDING,
-            scheduled=False,
             pod=f"digits-{task}",
         )
         self.made.append(view)
@@ -97,10 +96,11 @@ class Cluster:
             if force:
                 self.forced.append(pod.view)
             ended = pod.view.has_ended
-            if force or not pod.view.scheduled or (ended and not self.held):
+            if force or pod.view.is_unscheduled or (ended and not self.held):
                 self.remove(pod.view.name)
-            elif not pod.view.is_going:
-                going = dataclasses.replace(pod.view, deleting=not ended, leaving=True)
+            elif pod.view.deletion is Deletion.NOT_REQUESTED:
+                deletion = Deletion.AFTER_END if ended else Deletion.BEFORE_END
+                going = dataclasses.replace(pod.view, deletion=deletion)
                 self.put(going, lost=pod.lost)
 
     def remove(self, task: TaskName) -> None:

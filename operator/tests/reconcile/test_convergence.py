@@ -12,7 +12,7 @@ from capstan_operator.api.names import Uid
 from capstan_operator.api.spec import OnFailure, RestartPolicy, SuccessPolicy, TrainingJob
 from capstan_operator.api.status import Phase, Status, TaskState
 from capstan_operator.reconcile.actions import Plan, StopTask
-from capstan_operator.reconcile.observe import Observed, TaskPhase, TaskView
+from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase, TaskView
 from capstan_operator.reconcile.plan import plan
 
 PHASES = set(hypothesis.Phase) - {hypothesis.Phase.explain}
@@ -84,7 +84,7 @@ class Tally:
         self.failed |= self.known - there - self.done
         self.known |= there
         for life in observed.tasks:
-            if life.phase is TaskPhase.SUCCEEDED and not life.deleting:
+            if life.phase is TaskPhase.SUCCEEDED and life.deletion is not Deletion.BEFORE_END:
                 self.done |= {life.uid} - self.failed
             elif life.has_ended:
                 self.failed.add(life.uid)
@@ -129,7 +129,7 @@ class Histories(stateful.RuleBasedStateMachine):
     @stateful.rule(data=st.data())
     def somebody_deletes_a_task(self, data: st.DataObject) -> None:
         if life := self.a_life(data, self.living()):
-            self.put(life, deleting=True, ready=False)
+            self.put(life, deletion=Deletion.BEFORE_END, ready=False)
 
     @stateful.rule(data=st.data())
     def a_life_leaves_the_view(self, data: st.DataObject) -> None:
@@ -253,7 +253,8 @@ views = st.builds(
     ready=st.booleans(),
     exit_code=CODES,
     reason=REASONS,
-    deleting=st.booleans(),
+    deletion=st.sampled_from([Deletion.NOT_REQUESTED, Deletion.BEFORE_END]),
+    sidecars_run=st.booleans(),
     started_at=st.sampled_from([None, START]),
 )
 

@@ -11,8 +11,8 @@ from reconcile.world import START, World, make_job, task, view
 
 from capstan_operator.api.names import ReplicaType, TaskName, Uid
 from capstan_operator.api.status import Phase, Status, TaskState
-from capstan_operator.reconcile.actions import StartTask, StopTask
-from capstan_operator.reconcile.observe import Observed, TaskPhase
+from capstan_operator.reconcile.actions import StartTask, StopReason, StopTask
+from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase
 from capstan_operator.reconcile.plan import plan
 
 QUICK = {"restartBackoff": {"initialSeconds": 1}}
@@ -157,7 +157,7 @@ def test_a_pod_that_was_deleted_and_is_gone_was_deleted_by_somebody() -> None:
     world.vanish("worker-1").settle()
     assert world.row("worker-1").reason == "Deleted"
     assert world.news[-1].message.startswith(
-        "worker-1 attempt 1 on node-2: Deleted: it was told to end by somebody else"
+        "worker-1 attempt 1 on node-2: Deleted: somebody other than the operator deleted it"
     )
     assert world.status.restarts.infrastructure == 1
 
@@ -366,21 +366,21 @@ class TestASidecarOfATaskThatEnded:
     @pytest.mark.parametrize("fate", ["succeed", "fail"])
     def test_has_the_time_to_end_when_the_job_is_over(self, fate: str) -> None:
         world = World(make_job(workers=1, run={"backoffLimit": 0}), pods=True).settle()
-        getattr(world, fate)("worker-0").change("worker-0", lingers=True).settle()
+        getattr(world, fate)("worker-0").change("worker-0", sidecars_run=True).settle()
         assert self.stopped(world) == {"ps-0"}
-        world.change("worker-0", lingers=False).wait(60).settle()
+        world.change("worker-0", sidecars_run=False).wait(60).settle()
         assert self.stopped(world) == {"ps-0"}
 
     def test_is_waited_for_no_longer_than_that(self) -> None:
         world = World(make_job(workers=1), pods=True).settle()
-        world.succeed("worker-0").change("worker-0", lingers=True).settle()
+        world.succeed("worker-0").change("worker-0", sidecars_run=True).settle()
         assert world.again_at == world.now + timedelta(seconds=5)
         world.wait_for_retry()
         assert self.stopped(world) == {"ps-0", "worker-0"}
 
     def test_is_not_waited_for_on_a_lost_node(self) -> None:
         world = World(make_job(workers=2), pods=True).settle()
-        world.lose_node("worker-1").change("worker-1", lingers=True)
+        world.lose_node("worker-1").change("worker-1", sidecars_run=True)
         world.succeed("worker-0").tick()
         assert "worker-1" in self.stopped(world)
 
@@ -391,7 +391,7 @@ class TestALostNode:
         uid = world.life("worker-1").uid
         world.lose_node("worker-1")
         decided = world.tick()
-        assert decided.actions == (StopTask(task("worker-1"), uid, 0, "its node is lost"),)
+        assert decided.actions == (StopTask(task("worker-1"), uid, 0, StopReason.NODE_LOST),)
         assert uid not in world.lives
         world.settle()
         assert (world.row("worker-1").reason, world.row("worker-1").attempt) == ("NodeLost", 2)
@@ -405,11 +405,11 @@ class TestALostNode:
         world = running(each={"ps": {"onFailure": "RestartJob"}})
         world.fail("ps-0")
         world.tick()
-        assert world.life("worker-1").deleting
+        assert world.life("worker-1").deletion is Deletion.BEFORE_END
         uid = world.life("worker-1").uid
         world.lose_node("worker-1")
         stops = [one for one in world.tick().actions if isinstance(one, StopTask)]
-        assert StopTask(task("worker-1"), uid, 0, "its node is lost") in stops
+        assert StopTask(task("worker-1"), uid, 0, StopReason.NODE_LOST) in stops
         world.settle().wait_for_retry()
         assert {row.attempt for row in world.status.tasks} == {2}
         assert world.status.restarts.infrastructure == 0
@@ -426,7 +426,7 @@ class TestALostNode:
         world.lose_node("ps-0").succeed("worker-0")
         uid = world.life("ps-0").uid
         decided = world.tick()
-        assert StopTask(task("ps-0"), uid, 0, "its node is lost") in decided.actions
+        assert StopTask(task("ps-0"), uid, 0, StopReason.NODE_LOST) in decided.actions
         world.settle()
         assert world.status.phase is Phase.SUCCEEDED
 

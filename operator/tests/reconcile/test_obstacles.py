@@ -12,7 +12,7 @@ from capstan_operator.api.status import Condition, Phase, Status
 from capstan_operator.errors import Fault
 from capstan_operator.reconcile import invalid
 from capstan_operator.reconcile.actions import NewsType, Plan, StartTask, StopTask
-from capstan_operator.reconcile.observe import Observed, Obstacle, TaskPhase
+from capstan_operator.reconcile.observe import Deletion, Observed, Obstacle, TaskPhase
 from capstan_operator.reconcile.plan import plan
 
 QUICK = {"restartBackoff": {"initialSeconds": 1}}
@@ -150,7 +150,11 @@ class TestANameConflict:
 
 class TestPodsOfADeletedJob:
     def old(self, name: str, **fields: Any) -> Any:
-        known = {"attempt": 0, "uid": Uid(f"old-{name}"), "deleting": True, "pod": f"digits-{name}"}
+        known = {
+            "uid": Uid(f"old-{name}"),
+            "deletion": Deletion.WITH_ITS_JOB,
+            "pod": f"digits-{name}",
+        }
         return view(name, **(known | fields))
 
     def test_are_waited_for_never_told_and_never_counted(self) -> None:
@@ -165,8 +169,7 @@ class TestPodsOfADeletedJob:
         assert ready is not None
         assert (ready.status, ready.reason) == ("False", "WaitingForOldPods")
         assert ready.message == (
-            "pods of a deleted job of the same name are not gone yet:"
-            " digits-worker-1, digits-worker-7"
+            "pods of a deleted job of the same name still exist: digits-worker-1, digits-worker-7"
         )
         assert [(one.type, one.reason) for one in world.news] == [
             (NewsType.NORMAL, "WaitingForOldPods")
@@ -186,7 +189,7 @@ class TestPodsOfADeletedJob:
             {"phase": TaskPhase.FAILED, "reason": "NodeLost"},
             {"phase": TaskPhase.FAILED, "exit_code": 1},
             {"phase": TaskPhase.SUCCEEDED, "exit_code": 0},
-            {"deleting": False},
+            {"attempt": 2},
         ],
     )
     def test_are_so_however_they_are(self, end: dict[str, Any]) -> None:
@@ -207,8 +210,8 @@ class TestPodsOfADeletedJob:
 
 class TestWhatAPodWaitsFor:
     def pending(self, world: World, name: str, reason: str, message: str = "", **more: Any) -> None:
-        fields = {"phase": TaskPhase.PENDING, "ready": False, "node": ""}
-        world.change(name, **fields, reason=reason, message=message, **more)
+        fields = {"phase": TaskPhase.PENDING, "ready": False, "reason": reason, "message": message}
+        world.change(name, **(fields | more))
 
     def test_is_in_its_row_while_it_does(self) -> None:
         world = new()
@@ -263,14 +266,14 @@ class TestWhatAPodWaitsFor:
     def test_is_a_place_first(self) -> None:
         world = new()
         world.tick()
-        self.pending(world, "worker-1", "Unschedulable", "0/3 nodes", scheduled=False)
+        self.pending(world, "worker-1", "Unschedulable", "0/3 nodes", node="")
         world.settle()
         said = condition(world, "PodsScheduled")
         assert said is not None
         assert (said.status, said.reason) == ("False", "Unscheduled")
         assert said.message == "waiting for worker-1; worker-1: Unschedulable: 0/3 nodes"
         world.wait(5).change(
-            "worker-1", phase=TaskPhase.RUNNING, ready=True, scheduled=True, reason="", message=""
+            "worker-1", phase=TaskPhase.RUNNING, ready=True, node="node-2", reason="", message=""
         )
         world.settle()
         said = condition(world, "PodsScheduled")
@@ -288,7 +291,7 @@ class TestWhatAPodWaitsFor:
     def test_may_be_the_pod_that_was_there_before(self, old: dict[str, Any]) -> None:
         """A finalizer keeps it, or a node that says nothing."""
         world = new().settle().fail("worker-1").settle()
-        world.change("worker-1", deleting=True, **old)
+        world.change("worker-1", deletion=Deletion.BEFORE_END, **old)
         world.wait(5).tick()
         row = world.row("worker-1")
         why = "the pod of attempt 1 on node-2 is still being deleted"
@@ -309,7 +312,7 @@ class TestWhatAPodWaitsFor:
         world.wait(5)
         old = world.life("worker-1")
         world.tick(effects=2)  # it was told to stop, and its successor could not be created
-        world.lives[old.uid] = dataclasses.replace(old, deleting=True)
+        world.lives[old.uid] = dataclasses.replace(old, deletion=Deletion.BEFORE_END)
         world.tick()
         row = world.row("worker-1")
         assert (row.state.value, row.attempt) == ("Pending", 2)
@@ -320,7 +323,7 @@ class TestWhatAPodWaitsFor:
         world.fail("worker-0").tick()
         world.tick()
         world.wait(5).tick()
-        assert world.row("worker-1").waiting == "attempt 1 is still being ended"
+        assert world.row("worker-1").waiting == "attempt 1 is still stopping"
 
 
 def test_tasks_that_are_no_pods_are_not_scheduled() -> None:
@@ -367,7 +370,7 @@ def test_the_texts_count_a_chief_as_a_worker_and_every_restart() -> None:
         "ps": "1/2",
         "workers": "3/4",
         "restarts": 2,
-        "reason": "waiting for ps-0, worker-1; ps-0: Lost: it is gone, and nobody saw it end",
+        "reason": "waiting for ps-0, worker-1; ps-0: Lost: it is gone, and its end was not seen",
     }
     world.wait_for_retry().wait(10).settle().succeed("chief-0").settle()
     assert texts(world) == {"ps": "2/2", "workers": "4/4", "restarts": 2, "reason": ""}

@@ -8,8 +8,8 @@ from reconcile.world import START, World, make_job, task, view
 
 from capstan_operator.api.names import ReplicaType, Uid
 from capstan_operator.api.status import Phase, Progress, Status
-from capstan_operator.reconcile.actions import NewsType, Plan, StartTask, StopTask
-from capstan_operator.reconcile.observe import Observed, TaskPhase
+from capstan_operator.reconcile.actions import NewsType, Plan, StartTask, StopReason, StopTask
+from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase
 from capstan_operator.reconcile.plan import plan
 
 QUICK = {"restartBackoff": {"initialSeconds": 1}}
@@ -82,7 +82,7 @@ def test_a_worker_that_failed_comes_back_alone_after_its_wait() -> None:
     assert before.endswith(" s (restart 1 of 6)")
     world.wait_for_retry()
     assert world.done[-2:] == [
-        StopTask(task("worker-1"), Uid("worker-1#3"), 30, "another attempt takes its place"),
+        StopTask(task("worker-1"), Uid("worker-1#3"), 30, StopReason.REPLACED),
         StartTask(task("worker-1"), 2, 1),
     ]
     assert world.states() == dict.fromkeys(["ps-0", "worker-0", "worker-1"], "Running")
@@ -103,10 +103,18 @@ def test_what_has_ended_stays_to_be_read_until_its_next_attempt_is_due() -> None
     assert world.life("worker-1").attempt == 2
 
 
-@pytest.mark.parametrize("stays", ["lingers", "deleting", "leaving"])
-def test_an_attempt_waits_for_what_ended_and_is_still_there(stays: str) -> None:
-    """A sidecar that runs on, or a pod that somebody's finalizer keeps: the name is taken."""
-    world = running().fail("worker-1").change("worker-1", **{stays: True})
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"sidecars_run": True},
+        {"deletion": Deletion.BEFORE_END},
+        {"deletion": Deletion.AFTER_END},
+    ],
+    ids=str,
+)
+def test_an_attempt_waits_until_the_pod_of_the_last_is_gone(fields: dict[str, object]) -> None:
+    """A sidecar or a finalizer delays the deletion: until then the name is taken."""
+    world = running().fail("worker-1").change("worker-1", **fields)
     world.tick()
     assert world.again_at is not None
     world.now = world.again_at
@@ -391,7 +399,7 @@ def test_exit_0_under_always_is_restarted_for_ever_with_growing_pauses() -> None
 
 
 def test_what_lingers_beside_a_task_that_ended_is_stopped_when_the_job_is_over() -> None:
-    world = running(workers=1).succeed("worker-0").change("worker-0", lingers=True)
+    world = running(workers=1).succeed("worker-0").change("worker-0", sidecars_run=True)
     told = [action for action in world.tick().actions if isinstance(action, StopTask)]
     assert {str(action.task) for action in told} == {"ps-0", "worker-0"}
 
@@ -404,9 +412,9 @@ def test_success_stops_everybody_and_gives_the_ps_its_own_time() -> None:
     world = World(job).settle().wait(60)
     decided = world.succeed("worker-0").tick()
     assert decided.actions == (
-        StopTask(task("ps-0"), Uid("ps-0#1"), 99, "the job is over"),
-        StopTask(task("worker-1"), Uid("worker-1#3"), 7, "the job is over"),
-        StopTask(task("evaluator-0"), Uid("evaluator-0#4"), 30, "the job is over"),
+        StopTask(task("ps-0"), Uid("ps-0#1"), 99, StopReason.JOB_OVER),
+        StopTask(task("worker-1"), Uid("worker-1#3"), 7, StopReason.JOB_OVER),
+        StopTask(task("evaluator-0"), Uid("evaluator-0#4"), 30, StopReason.JOB_OVER),
     )
     assert world.states() == {
         "ps-0": "Stopping",
@@ -460,7 +468,9 @@ def test_a_job_that_is_over_stays_so_whatever_happens() -> None:
     assert world.states()["ps-0"] == "Stopped"
     assert world.row("ps-0").exit_code == 1
     world.lives[Uid("late")] = view("worker-1", uid=Uid("late"))
-    assert world.tick().actions == (StopTask(task("worker-1"), Uid("late"), 30, "the job is over"),)
+    assert world.tick().actions == (
+        StopTask(task("worker-1"), Uid("late"), 30, StopReason.JOB_OVER),
+    )
     world.settle()
     assert world.states()["worker-1"] == "Stopped"
     assert world.status.restarts.application == 0
@@ -603,7 +613,7 @@ def test_a_large_job_names_the_first_it_waits_for() -> None:
 def test_a_replacement_waits_until_the_name_is_free() -> None:
     world = running(each={"ps": {"onFailure": "RestartJob"}}).fail("ps-0")
     world.tick()
-    assert world.life("worker-0").deleting
+    assert world.life("worker-0").deletion is Deletion.BEFORE_END
     assert world.again_at is not None
     world.now = world.again_at
     for _ in range(3):

@@ -15,7 +15,7 @@ from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import OnFailure, RestartPolicy, TrainingJob
 from capstan_operator.api.status import Phase, TaskState
 from capstan_operator.reconcile.actions import Plan
-from capstan_operator.reconcile.observe import Obstacle, TaskPhase
+from capstan_operator.reconcile.observe import Deletion, Obstacle, TaskPhase
 
 CODES = st.sampled_from([0, 0, 1, 137, 138, 143, None])
 REASONS = st.sampled_from(["", "Error", "OOMKilled", "Evicted"])
@@ -23,6 +23,11 @@ OBSTACLES = st.sampled_from(
     [None, Obstacle("NameConflict", "x"), Obstacle("WaitingForOldPods", "y")]
 )
 MANY = 80
+
+
+def is_deleted(pod: Pod) -> bool:
+    """Whether the pod was deleted before its task had ended."""
+    return pod.view.deletion is Deletion.BEFORE_END
 
 
 class Pods(stateful.RuleBasedStateMachine):
@@ -44,7 +49,7 @@ class Pods(stateful.RuleBasedStateMachine):
 
     def on_a_node(self, data: st.DataObject) -> Pod | None:
         pod = self.a_pod(data)
-        return pod if pod is not None and pod.view.scheduled and not pod.lost else None
+        return pod if pod is not None and not pod.view.is_unscheduled and not pod.lost else None
 
     @stateful.rule()
     def the_job_gets_going(self) -> None:
@@ -56,12 +61,12 @@ class Pods(stateful.RuleBasedStateMachine):
     @stateful.rule()
     def pods_get_on(self) -> None:
         for pod in list(self.cluster.pods.values()):
-            if not (pod.view.has_ended or pod.view.deleting or pod.lost):
+            if not (pod.view.has_ended or is_deleted(pod) or pod.lost):
                 self.get_on(pod)
 
     def get_on(self, pod: Pod) -> None:
-        if not pod.view.scheduled:
-            placed = dataclasses.replace(pod.view, scheduled=True, node="n1")
+        if pod.view.is_unscheduled:
+            placed = dataclasses.replace(pod.view, node="n1")
             self.cluster.put(placed)
         elif not pod.view.ready:
             started = pod.view.started_at or self.cluster.now
@@ -77,11 +82,11 @@ class Pods(stateful.RuleBasedStateMachine):
             self.ends(pod, code, "" if code == 0 else reason)
 
     def ends(self, pod: Pod, code: int | None, reason: str = "") -> None:
-        well = code == 0 and not pod.view.deleting
+        well = code == 0 and not is_deleted(pod)
         (self.ended_well if well else self.ended_badly).add(pod.view.uid)
-        deleting = pod.view.deleting
+        deleted = is_deleted(pod)
         self.cluster.end(pod, code, reason)
-        if deleting:
+        if deleted:
             self.cluster.remove(pod.view.name)
 
     @stateful.rule(data=st.data())
@@ -108,9 +113,9 @@ class Pods(stateful.RuleBasedStateMachine):
     ) -> None:
         self.the_job_gets_going()
         if pod := self.on_a_node(data):
-            deleting = pod.view.deleting
+            deleted = is_deleted(pod)
             self.ends(pod, code)
-            if not deleting:
+            if not deleted:
                 self.cluster.put(self.cluster.pods[pod.view.name].view, lost=True)
         self.the_controller_makes_a_pass(steps)
 
@@ -118,7 +123,7 @@ class Pods(stateful.RuleBasedStateMachine):
     def what_has_ended_is_held_up_when_it_is_deleted(self, held: bool) -> None:
         self.cluster.held = held
         for pod in list(self.cluster.pods.values()):
-            if not held and pod.view.leaving and pod.view.has_ended:
+            if not held and pod.view.has_ended and pod.view.deletion is not Deletion.NOT_REQUESTED:
                 self.cluster.remove(pod.view.name)
 
     @stateful.rule()
@@ -191,7 +196,7 @@ class Pods(stateful.RuleBasedStateMachine):
 
     def deletions_get_on(self) -> bool:
         """Let what is being deleted end, where there is a kubelet. Return whether there was any."""
-        going = [pod for pod in self.cluster.pods.values() if pod.view.deleting and not pod.lost]
+        going = [pod for pod in self.cluster.pods.values() if is_deleted(pod) and not pod.lost]
         for pod in going:
             self.ends(pod, 143)
         return bool(going)

@@ -21,6 +21,7 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status
 from capstan_operator.reconcile.actions import Action, Announce, Plan, StartTask, StopTask
 from capstan_operator.reconcile.observe import (
+    Deletion,
     Observed,
     Obstacle,
     Progress,
@@ -131,7 +132,11 @@ class World:
 
     def what_was_told_to_stop_stops(self) -> bool:
         """Let every life end that was told to. Return whether there was any."""
-        staying = {uid: life for uid, life in self.lives.items() if not life.deleting}
+        staying = {
+            uid: life
+            for uid, life in self.lives.items()
+            if life.deletion is not Deletion.BEFORE_END
+        }
         left, self.lives = len(self.lives) - len(staying), staying
         return left > 0
 
@@ -172,7 +177,7 @@ class World:
 
     def delete(self, name: str) -> Self:
         """Somebody who is not the controller tells a task to stop."""
-        return self.change(name, deleting=True, ready=False)
+        return self.change(name, deletion=Deletion.BEFORE_END, ready=False)
 
     def vanish(self, name: str) -> Self:
         del self.lives[self.life(name).uid]
@@ -202,7 +207,9 @@ class World:
                 if life.has_ended or not grace_seconds:
                     del self.lives[uid]
                 else:
-                    self.lives[uid] = dataclasses.replace(life, deleting=True, ready=False)
+                    self.lives[uid] = dataclasses.replace(
+                        life, deletion=Deletion.BEFORE_END, ready=False
+                    )
 
     def _start(self, name: TaskName, attempt: int) -> None:
         there = [life for life in self.lives.values() if life.name == name]

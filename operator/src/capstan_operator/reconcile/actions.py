@@ -1,8 +1,7 @@
-"""What a pass wants done. Actions are values: compared in tests, carried out by whoever watches.
+"""The outcome of a pass as values: a status, actions and news.
 
-Order of effect: the status is written first, then the actions happen, those of one task in their
-order, then the news is told. If the status cannot be written, nothing else happens and the pass is
-over.
+Order of effect: the status is written first, then the actions are carried out, those of one task in
+their order, then the news is told. If the status cannot be written, the pass ends there.
 """
 
 import enum
@@ -16,24 +15,35 @@ from capstan_operator.api.status import Status
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Start this attempt. It may be asked for again until it is seen: twice is once."""
+    """Start this attempt. It is repeated in each pass until the attempt is seen; idempotent."""
 
     task: TaskName
     attempt: int
     epoch: int
 
 
+class StopReason(enum.StrEnum):
+    """Why an instance is stopped, in words for a log."""
+
+    REPLACED = "another attempt takes its place"
+    UNKNOWN_TASK = "the job has no such task"
+    NODE_LOST = "its node is lost"
+    JOB_OVER = "the job is over"
+
+
 @dataclass(frozen=True, slots=True)
 class StopTask:
-    """End this life: SIGTERM, then SIGKILL after the grace period. It leaves the view when it has
-    ended. One that has ended before is cleared away: its pod is deleted, its process forgotten.
-    With no grace period it leaves the view at once, for nobody is there to say that it ended.
+    """Stop this instance: SIGTERM, then SIGKILL after the grace period.
+
+    It leaves the view when it has ended. An instance that had ended before is removed: its pod is
+    deleted, its process forgotten. A grace period of 0 force-deletes it, as in Kubernetes: it
+    leaves the view at once, whether or not it runs on.
     """
 
     task: TaskName
     uid: Uid
     grace_seconds: float
-    why: str
+    why: StopReason
 
 
 Action = StartTask | StopTask
@@ -48,7 +58,7 @@ class NewsType(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """One line for the user, told once, when it has become true."""
+    """One line for the user, told once, after the status that it is about was written."""
 
     type: NewsType
     reason: str
@@ -59,9 +69,8 @@ class Announce:
 class Plan:
     """The whole outcome of one pass.
 
-    `status` is None when it is as it was: nothing to write. When there are actions, observe and
-    plan again after them. When there are none, nothing is to be done until something changes or
-    the time is `again_at`.
+    `status` is None if nothing changed: then nothing is written. After actions, observe and plan
+    again. Without actions, there is nothing to do until something changes or `again_at` comes.
     """
 
     status: Status | None = None
@@ -71,8 +80,8 @@ class Plan:
 
 
 def changed(before: Status, after: Status) -> Status | None:
-    """Return `after`, or None if it says the same.
+    """Return `after`, or None if it says the same as `before`.
 
-    Compared as it is written: a metric that is not a number differs from itself.
+    Their rendered forms are compared, because a metric that is NaN differs from itself.
     """
     return None if statuses.render(after) == statuses.render(before) else after

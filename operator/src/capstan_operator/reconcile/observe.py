@@ -1,7 +1,8 @@
-"""What is there, in the few facts that any decision may depend on.
+"""What a pass observes of one job: the few facts that a decision may depend on.
 
-The view knows neither pods nor processes: whoever watches them fills it in. Each pass takes one
-`Observed`, which is the whole truth of one moment and no difference to an earlier one.
+A view says nothing of pods or processes as such. Whoever watches them makes the views. Each pass
+takes one `Observed`, which describes one moment completely and is not a difference to an earlier
+one.
 """
 
 import enum
@@ -10,6 +11,9 @@ from datetime import datetime
 
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.status import Progress
+
+NODE_LOST = "NodeLost"
+"""The reason of a task whose node is gone or silent for too long. It may still run there."""
 
 
 class TaskPhase(enum.StrEnum):
@@ -21,12 +25,43 @@ class TaskPhase(enum.StrEnum):
     FAILED = "Failed"
 
 
+class Deletion(enum.Enum):
+    """Whether an instance was asked to go, and when."""
+
+    NOT_REQUESTED = enum.auto()
+    BEFORE_END = enum.auto()
+    """While its task had not ended: the exit code then says nothing about the program."""
+    AFTER_END = enum.auto()
+    """When its task had ended by itself: the exit code counts."""
+    WITH_ITS_JOB = enum.auto()
+    """It belongs to a deleted job of the same name. Kubernetes deletes it."""
+
+
+class InstanceState(enum.Enum):
+    """What can be done about an instance that must go; derived from the rest of its view."""
+
+    ALIVE = enum.auto()
+    """Its task has not ended, and nobody has asked it to."""
+    STOPPING = enum.auto()
+    """Its task was asked to end and has not ended yet."""
+    ENDED = enum.auto()
+    """Its task has ended, and nothing of it runs any more. Deleting it takes no time."""
+    SIDECARS_RUN = enum.auto()
+    """Its task has ended, a sidecar still runs, and nobody has asked that sidecar to end."""
+    LEAVING = enum.auto()
+    """Its task has ended, its deletion was requested, and a sidecar or a finalizer delays it."""
+    ON_LOST_NODE = enum.auto()
+    """Its node is lost. Nothing there would end it, so only a forced deletion removes it."""
+    OF_DELETED_JOB = enum.auto()
+    """It belongs to a deleted job of the same name. It is waited for, and never counted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskView:
-    """One life of one task: a pod, or a process from its start until it is cleared away.
+    """One instance of one task: a pod, or a process from its start until it is finalised.
 
-    A life that has ended stays in view, with its exit code, until a `StopTask` names its uid. A
-    view that is missing although its uid is in the status counts as lost.
+    An instance that has ended stays in view, with its exit code, until a `StopTask` names its uid.
+    If a uid is in the status and no view has it, the instance counts as lost.
     """
 
     name: TaskName
@@ -35,60 +70,62 @@ class TaskView:
     phase: TaskPhase
     ready: bool = False
     exit_code: int | None = None
-    """0 to 255, 128 + n for signal n; None while it lives, and when nobody knows."""
+    """0 to 255, 128 + n for signal n; None while the task runs, and if nobody knows."""
     reason: str = ""
-    """CamelCase word for why it is in this phase, where one is known: OOMKilled, Evicted ..."""
+    """Why it is in this phase, in one CamelCase word, if known: OOMKilled, Evicted ..."""
     message: str = ""
-    """Its last words: the end of the log of the trainer. May have many lines. Of a life that is
-    Pending, `reason` and `message` say what it waits for, where that is known."""
-    deleting: bool = False
-    """It has been told to stop, by us or by somebody else."""
+    """The end of the trainer's log, which may have many lines. While the instance is Pending,
+    `reason` and `message` say what it waits for, if known."""
+    deletion: Deletion = Deletion.NOT_REQUESTED
+    sidecars_run: bool = False
+    """The task has ended, and a container beside it has not."""
     started_at: datetime | None = None
     finished_at: datetime | None = None
     step: int | None = None
     """The last global step that this task reported."""
     pod: str = ""
-    """The name of its pod; empty where there are no pods."""
+    """The name of its pod; empty for a process."""
     node: str = ""
-    """Where it runs; empty until that is decided."""
-    lingers: bool = False
-    """It has ended, and something beside it still runs that nobody has told to stop: a sidecar."""
-    leaving: bool = False
-    """It has been told to go, and is still there: also what had ended by itself before that, which
-    a sidecar or somebody's finalizer holds up."""
-    scheduled: bool = True
-    """Whether there is a place for it. A process always has one."""
+    """The node of its pod; empty until one is chosen, and for a process."""
 
     @property
     def has_ended(self) -> bool:
         return self.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
 
     @property
-    def is_going(self) -> bool:
-        """It is only waited for: nobody needs to tell it to go any more."""
-        return self.deleting or self.leaving
+    def is_unscheduled(self) -> bool:
+        """Whether it is a pod that no node has been chosen for."""
+        return bool(self.pod) and not self.node
 
     @property
-    def of_deleted_job(self) -> bool:
-        """It was a task of a job of the same name that is no more: shown with attempt 0, so that it
-        counts for nothing. Its end is Kubernetes' affair, and is only waited for."""
-        return self.attempt == 0
+    def state(self) -> InstanceState:
+        """Return the first state of this list that applies."""
+        if self.deletion is Deletion.WITH_ITS_JOB:
+            return InstanceState.OF_DELETED_JOB
+        if self.has_ended and self.reason == NODE_LOST:
+            return InstanceState.ON_LOST_NODE
+        asked = self.deletion is not Deletion.NOT_REQUESTED
+        if not self.has_ended:
+            return InstanceState.STOPPING if asked else InstanceState.ALIVE
+        if asked:
+            return InstanceState.LEAVING
+        return InstanceState.SIDECARS_RUN if self.sidecars_run else InstanceState.ENDED
 
 
 TEMPLATE_INVALID = "TemplateInvalid"
 """The API server would refuse every pod of a type."""
 NAME_CONFLICT = "NameConflict"
-"""What has the name of the job's Service, or of a task's pod, belongs to somebody else."""
+"""The name of the job's Service, or of a task's pod, is taken by an object of another owner."""
 SERVICE_MISSING = "ServiceMissing"
-"""The job's Service could not be created: a quota, a policy or a webhook is against it, or the API
+"""The job's Service could not be created: a quota, a policy or a webhook forbids it, or the API
 server is in trouble."""
 WAITING_FOR_OLD_PODS = "WaitingForOldPods"
-"""What a deleted job of the same name had is not gone yet."""
+"""Pods of a deleted job of the same name still exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What is in the way of a task or, in `Observed`, of all: one of the words above."""
+    """What keeps a task or, in `Observed`, all tasks from starting; `reason` is a word above."""
 
     reason: str
     message: str
@@ -96,9 +133,9 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """Everything of one job at one moment. Views in any order, also of tasks it no longer has."""
+    """All that is seen of one job at one moment. Views in any order, also of unknown tasks."""
 
     tasks: tuple[TaskView, ...] = ()
     progress: Progress | None = None
     obstacle: Obstacle | None = None
-    """While there is one nothing is started, and nothing is stopped for it. It costs nothing."""
+    """While there is one, no task is started. No task is stopped for it, and no limit charged."""

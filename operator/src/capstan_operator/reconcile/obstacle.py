@@ -1,7 +1,8 @@
-"""What keeps the tasks of a sound job from being started for now: found, and told once.
+"""Obstacles: what keeps the tasks of a valid job from being started for now.
 
 Rule 1: an obstacle costs nothing. No restart is charged and no attempt is counted for it.
-Rule 2: whatever runs is looked after as ever; a task that fails meanwhile is counted, and waits.
+Rule 2: running tasks are watched as usual. The failure of a task is counted, and its next attempt
+waits until the obstacle is gone.
 """
 
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from capstan_operator.reconcile.observe import (
     NAME_CONFLICT,
     SERVICE_MISSING,
     WAITING_FOR_OLD_PODS,
+    InstanceState,
     Observed,
     Obstacle,
     TaskView,
@@ -22,18 +24,18 @@ NAMED = 8
 
 
 def find(observed: Observed) -> Obstacle | None:
-    """Return what is in the way of the job, if anything.
+    """Return the job's obstacle, if there is one.
 
-    Old and new pods must not meet: they would be reached under the same names.
+    Pods of a deleted job of the same name are one: they are reached under the new job's names.
     """
     if observed.obstacle is not None:
         return observed.obstacle
-    old = [view for view in observed.tasks if view.of_deleted_job]
+    old = [view for view in observed.tasks if view.state is InstanceState.OF_DELETED_JOB]
     return Obstacle(WAITING_FOR_OLD_PODS, _still_there(old)) if old else None
 
 
 def news(before: Status, obstacle: Obstacle | None) -> tuple[Announce, ...]:
-    """Return what is to be told of it: one line in the pass in which it appears."""
+    """Return the news of an obstacle: one line, in the pass in which it appears."""
     if obstacle is None:
         return ()
     conditions = {one.type: one for one in before.conditions}
@@ -50,4 +52,4 @@ def _still_there(old: Iterable[TaskView]) -> str:
     names = sorted({view.pod or str(view.name) for view in old})
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     shown = ", ".join(names[:NAMED])
-    return f"pods of a deleted job of the same name are not gone yet: {shown}{more}"
+    return f"pods of a deleted job of the same name still exist: {shown}{more}"

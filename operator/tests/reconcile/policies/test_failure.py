@@ -4,7 +4,7 @@ import pytest
 from reconcile.world import view
 
 from capstan_operator.api.status import TaskState, TaskStatus
-from capstan_operator.reconcile.observe import TaskPhase
+from capstan_operator.reconcile.observe import Deletion, TaskPhase
 from capstan_operator.reconcile.policies import failure
 from capstan_operator.reconcile.policies.failure import Failure, FailureClass
 
@@ -67,14 +67,14 @@ def test_whoever_was_told_to_stop_has_neither_succeeded_nor_failed_by_itself(
     code: int, said: str, reason: str
 ) -> None:
     phase = FAILED if code else SUCCEEDED
-    ended = view("worker-0", phase, exit_code=code, deleting=True, reason=said)
+    ended = view("worker-0", phase, exit_code=code, deletion=Deletion.BEFORE_END, reason=said)
     judged = failure.judge(ended, may_end=True)
     assert judged is not None
     assert (judged.kind, judged.reason) == (INFRASTRUCTURE, reason)
 
 
 def test_a_task_that_is_told_to_stop_has_not_ended_yet() -> None:
-    assert failure.judge(view("worker-0", deleting=True), may_end=True) is None
+    assert failure.judge(view("worker-0", deletion=Deletion.BEFORE_END), may_end=True) is None
 
 
 def test_exit_0_of_a_task_that_may_not_end_is_no_end() -> None:
@@ -134,9 +134,9 @@ def test_a_task_nobody_saw_end_is_the_machines_fault() -> None:
         attempt=3,
         kind=INFRASTRUCTURE,
         reason="Lost",
-        message="it is gone, and nobody saw it end",
+        message="it is gone, and its end was not seen",
     )
-    assert str(gone) == "ps-0 attempt 3: Lost: it is gone, and nobody saw it end"
+    assert str(gone) == "ps-0 attempt 3: Lost: it is gone, and its end was not seen"
 
 
 def test_a_task_that_was_told_to_stop_and_is_gone_was_deleted() -> None:
@@ -144,7 +144,7 @@ def test_a_task_that_was_told_to_stop_and_is_gone_was_deleted() -> None:
     gone = failure.lost(row)
     assert (gone.kind, gone.reason) == (INFRASTRUCTURE, "Deleted")
     assert str(gone) == (
-        "ps-0 attempt 3 on n7: Deleted: it was told to end by somebody else than its job"
+        "ps-0 attempt 3 on n7: Deleted: somebody other than the operator deleted it"
     )
 
 
@@ -157,7 +157,9 @@ def test_a_failure_says_where_it_was() -> None:
 
 @pytest.mark.parametrize("reason", ["CreateFailed", "NameConflict"])
 def test_what_was_refused_has_never_run_whatever_else_is_said(reason: str) -> None:
-    judged = failure.judge(view("ps-0", FAILED, reason=reason, deleting=True), may_end=True)
+    judged = failure.judge(
+        view("ps-0", FAILED, reason=reason, deletion=Deletion.BEFORE_END), may_end=True
+    )
     assert judged is not None
     assert (judged.kind, judged.reason) == (FailureClass.CREATE_FAILED, reason)
 
@@ -170,9 +172,3 @@ def test_all_that_pod_security_says_of_a_refused_pod_is_told() -> None:
     assert str(refused).endswith(said)
     failed = failure.judge(view("ps-0", FAILED, exit_code=1, message=said), may_end=True)
     assert str(failed).endswith("…")
-
-
-def test_only_an_end_that_nobody_saw_leaves_a_task_on_a_lost_node() -> None:
-    assert failure.on_lost_node(view("ps-0", FAILED, reason="NodeLost"))
-    assert not failure.on_lost_node(view("ps-0", reason="NodeLost"))
-    assert not failure.on_lost_node(view("ps-0", FAILED, reason="Evicted"))

@@ -1,10 +1,10 @@
-"""Why a task ended: whose fault it was, and in what words.
+"""Why a task ended, and how its failure is classified.
 
-The table, first match wins (`judge`); locally a process has no reason, only an exit code:
+The first row that matches counts (`judge`). A local process has no reason, only an exit code.
 
     seen                                                                class
     Failed, CreateFailed or NameConflict: it could not be started       CREATE_FAILED
-    ended after it was told to stop, whatever its exit code             INFRASTRUCTURE
+    ended after it was asked to stop, whatever its exit code            INFRASTRUCTURE
     Failed, a reason of INFRASTRUCTURE_REASONS                          INFRASTRUCTURE
     Failed, InitContainerFailed                                         PERMANENT
     Failed, without an exit code                                        INFRASTRUCTURE
@@ -22,7 +22,13 @@ from datetime import datetime
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.status import TaskState, TaskStatus
 from capstan_operator.reconcile import words
-from capstan_operator.reconcile.observe import NAME_CONFLICT, TaskPhase, TaskView
+from capstan_operator.reconcile.observe import (
+    NAME_CONFLICT,
+    NODE_LOST,
+    Deletion,
+    TaskPhase,
+    TaskView,
+)
 
 CREATE_FAILED = "CreateFailed"
 INIT_CONTAINER_FAILED = "InitContainerFailed"
@@ -30,18 +36,16 @@ OOM_KILLED = "OOMKilled"
 COMPLETED = "Completed"
 DELETED = "Deleted"
 LOST = "Lost"
-NODE_LOST = "NodeLost"
-"""Its node is gone, or has said nothing for too long: the task may run there still, unseen."""
 
 REFUSED = frozenset({CREATE_FAILED, NAME_CONFLICT})
-"""Reasons of what was never started: whoever should have started it was not let."""
+"""Reasons of an attempt that was never started, because its start was refused."""
 INFRASTRUCTURE_REASONS = frozenset(
     {"DisruptionTarget", "Evicted", NODE_LOST, "NodeShutdown", "Preempting", "Terminated"}
 )
-BY_SOMEBODY = "it was told to end by somebody else than its job"
-UNSEEN = "it is gone, and nobody saw it end"
+DELETED_MESSAGE = "somebody other than the operator deleted it"
+LOST_MESSAGE = "it is gone, and its end was not seen"
 RETRYABLE_CODES = frozenset({130, 137, 138, 143})
-"""Ended by SIGINT, SIGKILL or SIGTERM; 138 is how a script itself asks for another attempt."""
+"""Ended by SIGINT, SIGKILL or SIGTERM; with 138, a script asks for another attempt."""
 
 SIGNALS = {
     129: "SIGHUP",
@@ -57,10 +61,10 @@ SIGNALS = {
     143: "SIGTERM",
 }
 LAST_WORDS = 200
-"""Characters of the last line of a log that fit a line with more to say. A guess."""
+"""Characters of a log's last line that fit into a line beside other facts. A guess."""
 MAX_REFUSAL = 800
-"""Characters of why a pod was refused: Pod Security names each field that is wrong, and what it
-should say, in some six hundred. An event takes 1024 bytes."""
+"""Characters of the message of a refused pod. Pod Security names each wrong field and its allowed
+values in about 600. An event takes 1024 bytes."""
 
 
 class FailureClass(enum.Enum):
@@ -73,7 +77,7 @@ class FailureClass(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One end of one attempt that is to be answered; each is built once in the life of a job."""
+    """The failed end of one attempt, which the job must react to once."""
 
     task: TaskName
     attempt: int
@@ -102,14 +106,14 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Fatal:
-    """Why a failure is the end of the job: a CamelCase reason, and a sentence for the user."""
+    """Why a failure fails the job: a CamelCase reason, and a sentence for the user."""
 
     reason: str
     because: str
 
 
 def judge(view: TaskView, *, may_end: bool) -> Failure | None:
-    """Classify the end of a task; None while it lives, and when it is done."""
+    """Classify how a task ended; None if it has not ended, and if it is done."""
     kind = _classify(view, may_end=may_end)
     if kind is None:
         return None
@@ -126,25 +130,20 @@ def judge(view: TaskView, *, may_end: bool) -> Failure | None:
 
 
 def lost(row: TaskStatus) -> Failure:
-    """The failure of a task that is gone without having been seen to end."""
+    """Return the failure of a task whose instance is gone and whose end was not seen."""
     deleted = row.state is TaskState.STOPPING
     return Failure(
         task=row.name,
         attempt=row.attempt,
         kind=FailureClass.INFRASTRUCTURE,
         reason=DELETED if deleted else LOST,
-        message=BY_SOMEBODY if deleted else UNSEEN,
+        message=DELETED_MESSAGE if deleted else LOST_MESSAGE,
         node=row.node,
     )
 
 
-def on_lost_node(view: TaskView) -> bool:
-    """Whether the task counts as ended only because nobody can say that it runs."""
-    return view.has_ended and view.reason == NODE_LOST
-
-
 def last_words(message: str) -> str:
-    """Return the last line of a log that says something, fit to be part of a line."""
+    """Return the last line of a log that is not blank, short enough to be part of a line."""
     return words.shortened(words.last_said(message), LAST_WORDS)
 
 
@@ -153,7 +152,7 @@ def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
         return None
     if view.reason in REFUSED:
         return FailureClass.CREATE_FAILED
-    if view.deleting:
+    if view.deletion is Deletion.BEFORE_END:
         return FailureClass.INFRASTRUCTURE
     if view.phase is TaskPhase.SUCCEEDED:
         return None if may_end else FailureClass.COMPLETED
@@ -169,8 +168,8 @@ def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
 
 
 def _reason(view: TaskView) -> str:
-    """Name what the observer has no word for; a container runtime's own two words say too little
-    of a task that was told to stop."""
-    if view.deleting and view.reason in ("", "Error", COMPLETED):
+    """Return why the task ended; Deleted in place of a container runtime's own word, which says too
+    little about a task that was asked to stop."""
+    if view.deletion is Deletion.BEFORE_END and view.reason in ("", "Error", COMPLETED):
         return DELETED
     return view.reason or (COMPLETED if view.phase is TaskPhase.SUCCEEDED else "")

@@ -1,12 +1,11 @@
-"""Answer the failures of one pass together: what is started again, what it costs, or the end.
+"""Recover from all failures of a pass together: restart tasks, charge the limits, or give up.
 
-Rule 1: the worst answer wins. What ends the job is never masked by what merely restarts a task.
-Rule 2: a restart of the whole job is one restart, charged to the failure that came first; failures
-of other tasks seen with it are its consequences and cost nothing.
-Rule 3: a lost ps takes its variables with it: the epoch advances, and the workers stay. So it does
-when a node is lost, whatever ran there: nobody knows whether it runs on.
-Rule 4: tasks of one type that could not be started have one cause. They wait together, whatever
-befell each before, and one of them is told of: a quota that holds up a thousand says so once.
+Rule 1: a failure that ends the job comes before failures that only restart tasks.
+Rule 2: a restart of the whole job is one restart, charged to the failure that came first. Failures
+of other tasks in the same pass are taken as its consequences and cost nothing.
+Rule 3: `policies.epoch` says whether the epoch advances.
+Rule 4: refused starts of one replica type have one cause. These tasks wait together, and one of
+them is reported: a quota that refuses a thousand pods is reported once.
 """
 
 from collections.abc import Sequence
@@ -18,10 +17,9 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Restarts, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.actions import Announce, NewsType
-from capstan_operator.reconcile.policies import backoff, budget, restart
+from capstan_operator.reconcile.policies import backoff, budget, epoch, restart
 from capstan_operator.reconcile.policies.failure import (
     CREATE_FAILED,
-    NODE_LOST,
     Failure,
     FailureClass,
     Fatal,
@@ -31,7 +29,7 @@ from capstan_operator.reconcile.policies.restart import Scope
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """The job goes on with this status; the news is about what was answered."""
+    """The job goes on with this status; the news is about the failures."""
 
     status: Status
     news: tuple[Announce, ...] = ()
@@ -45,10 +43,10 @@ class GiveUp:
     why: Fatal
 
 
-def answer(
+def recover(
     job: TrainingJob, status: Status, failures: Sequence[Failure], now: datetime
 ) -> GoOn | GiveUp:
-    """Answer all failures of a pass. Each must be of the attempt that its row shows."""
+    """React to all failures of a pass. Each must be of the attempt that its row shows."""
     in_order = sorted(failures, key=lambda failed: failed.at or now)
     restarting: list[tuple[Failure, Scope]] = []
     for failed in in_order:
@@ -57,18 +55,23 @@ def answer(
                 return GiveUp(failed, why)
             case Scope() as scope:
                 restarting.append((failed, scope))
-    whole = [failed for failed, scope in restarting if scope is Scope.JOB]
-    if whole:
-        return _restart_job(job, status, whole[0], now)
+    job_restarts = [failed for failed, scope in restarting if scope is Scope.JOB]
+    if job_restarts:
+        return _restart_job(job, status, job_restarts[0], now)
     so_far = _SoFar(status, now)
     for failed, scope in restarting:
-        if (too_much := _answer_one(job, so_far, failed, scope)) is not None:
-            return GiveUp(failed, too_much)
-    return GoOn(_advanced(status, so_far.status(), in_order), tuple(so_far.news))
+        if (exhausted := _recover_one(job, so_far, failed, scope)) is not None:
+            return GiveUp(failed, exhausted)
+    after = so_far.status()
+    attempts = {row.name: row.attempt for row in status.tasks}
+    again = {row.name for row in after.tasks if row.attempt > attempts[row.name]}
+    advanced = epoch.after_failures(status.epoch, in_order, again)
+    return GoOn(after.model_copy(update={"epoch": advanced}), tuple(so_far.news))
 
 
 class _SoFar:
-    """What was answered up to now. All tasks may fail at once: a step must not look at all rows."""
+    """The rows, restarts and news so far. All tasks may fail in one pass, so that the work for each
+    failure must not grow with the number of rows."""
 
     def __init__(self, status: Status, now: datetime) -> None:
         self.now = now
@@ -76,13 +79,13 @@ class _SoFar:
         self.restarts = status.restarts
         self.news: list[Announce] = []
         self.refused: dict[ReplicaType, TaskStatus] = {}
-        """Of each type the task that waits longest for another start."""
+        """Of each type, the row that waits longest after a refused start."""
         self._before = status
         for row in status.tasks:
             self.enter(row)
 
     def enter(self, row: TaskStatus) -> None:
-        """Take the row that a task has from now on."""
+        """Replace the row of a task."""
         self.table[row.name] = row
         if row.state is not TaskState.CREATE_FAILED or row.reason != CREATE_FAILED:
             return
@@ -99,8 +102,8 @@ class _SoFar:
         return self._before.model_copy(update={"tasks": table, "restarts": self.restarts})
 
 
-def _answer_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope) -> Fatal | None:
-    """Enter what follows from a failure; return why it is one too many, if it is."""
+def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope) -> Fatal | None:
+    """Enter what follows from a failure; return Fatal if its limit is used up already."""
     row, now = so_far.table[failed.task], so_far.now
     if scope is Scope.NOTHING:
         line = f"{failed}; ignored, as spec.replicaSpecs.{failed.task.type}.onFailure says"
@@ -133,7 +136,7 @@ def _restart_job(job: TrainingJob, status: Status, failed: Failure, now: datetim
         for row in status.tasks
     )
     after = status.model_copy(
-        update={"tasks": table, "restarts": charged, "epoch": status.epoch + 1}
+        update={"tasks": table, "restarts": charged, "epoch": epoch.after_job_restart(status.epoch)}
     )
     line = f"{failed}; the whole job restarts, {_next(culprit, now)}{_cost(job, charged, failed)}"
     return GoOn(after, (Announce(NewsType.WARNING, "RestartingJob", line),))
@@ -148,30 +151,13 @@ def _backed_off(job: TrainingJob, row: TaskStatus, failed: Failure, now: datetim
     return rows.back_off(row, failed, in_a_row=in_a_row, retry_at=now + wait, now=now)
 
 
-def _advanced(before: Status, after: Status, failures: Sequence[Failure]) -> Status:
-    """Advance the epoch, once a pass, if variables were lost: a ps ended that had been started and
-    comes back; or if what is lost from sight may still push gradients of its epoch."""
-    attempts = {row.name: row.attempt for row in before.tasks}
-    follows = {row.name for row in after.tasks if row.attempt > attempts[row.name]}
-    lost = any(
-        failed.reason == NODE_LOST
-        or (
-            failed.task.type is ReplicaType.PS
-            and failed.kind is not FailureClass.CREATE_FAILED
-            and failed.task in follows
-        )
-        for failed in failures
-    )
-    return after.model_copy(update={"epoch": before.epoch + 1}) if lost else after
-
-
 def _next(row: TaskStatus, now: datetime) -> str:
     wait = ((row.retry_at or now) - now).total_seconds()
     return f"attempt {row.attempt} in {wait:.1f} s"
 
 
 def _cost(job: TrainingJob, restarts: Restarts, failed: Failure) -> str:
-    """Say which budget paid, and how much of it is used."""
+    """Say which limit the restart is charged to, and how much of it is used."""
     policy = job.spec.run_policy
     match failed.kind:
         case FailureClass.CREATE_FAILED:

@@ -1,4 +1,4 @@
-"""What the status says of the job as a whole: counts, phase and conditions, from the rows."""
+"""Derive from the rows what the status says of the whole job: counts, phase and conditions."""
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
@@ -25,9 +25,9 @@ TO_COME = frozenset({TaskState.PENDING, TaskState.BACK_OFF, TaskState.CREATE_FAI
 JOB_FINISHED = "JobFinished"
 
 NAMED = 8
-"""Tasks that a message names before it only counts them."""
+"""How many tasks a message names before it only counts them."""
 MAX_MESSAGE = 4096
-"""Characters of a condition's message; Kubernetes takes eight times as many."""
+"""Characters of a condition's message; Kubernetes allows eight times as many."""
 MAX_REASON = 256
 """Characters of the reason in a table of jobs."""
 
@@ -57,26 +57,26 @@ def counts(rows: tuple[TaskStatus, ...]) -> dict[ReplicaType, ReplicaStatus]:
 
 
 def ongoing(
-    status: Status, without_a_place: Collection[TaskName], obstacle: Obstacle | None, now: datetime
+    status: Status, unscheduled: Collection[TaskName], obstacle: Obstacle | None, now: datetime
 ) -> Status:
-    """Complete the status of a job that is not over."""
+    """Complete the status of a job that is not finished."""
     now_phase = phase.phase(status.tasks)
     conditions = (
         *_name_conflict(status, obstacle, now),
-        *_pods_scheduled(status, without_a_place, now),
+        *_pods_scheduled(status, unscheduled, now),
         _ready(now_phase, status, obstacle, now),
     )
     return _completed(status, now_phase, conditions, now)
 
 
 def invalid(status: Status, reason: str, message: str, now: datetime) -> Status:
-    """Complete the status of a job that cannot be started as it is written."""
+    """Complete the status of a job that must not be started as it is written."""
     refused = condition("Invalid", True, reason, message, now)
     return _completed(status, Phase.INVALID, (refused,), now)
 
 
 def finished(status: Status, outcome: Condition, now: datetime) -> Status:
-    """Complete the status of a job that ends now; `outcome` is Succeeded or Failed."""
+    """Complete the status of a job that finishes now; `outcome` is Succeeded or Failed."""
     ready = condition("ClusterReady", False, JOB_FINISHED, "the job is over", now)
     final = Phase(outcome.type)
     return _completed(
@@ -85,14 +85,14 @@ def finished(status: Status, outcome: Condition, now: datetime) -> Status:
 
 
 def suspended(status: Status, reason: str, why: str, now: datetime) -> Status:
-    """Complete the status of a job that stands still from now on."""
+    """Complete the status of a job that is suspended now."""
     ready = condition("ClusterReady", False, Phase.SUSPENDED.value, "no task runs", now)
-    standing = condition("Suspended", True, reason, why, now)
-    return _completed(status, Phase.SUSPENDED, (ready, standing), now)
+    suspension = condition("Suspended", True, reason, why, now)
+    return _completed(status, Phase.SUSPENDED, (ready, suspension), now)
 
 
-def after_the_end(status: Status) -> Status:
-    """Complete the status of a job that was over before: nothing but counts can change."""
+def after_end(status: Status) -> Status:
+    """Complete the status of a job that was finished before: only its counts can change."""
     counted = counts(status.tasks)
     texts = _summary(status, status.phase, counted, status.conditions)
     return status.model_copy(update={"replica_statuses": counted, "summary": texts})
@@ -132,7 +132,7 @@ def _ready(now_phase: Phase, status: Status, obstacle: Obstacle | None, now: dat
 
 
 def _name_conflict(status: Status, obstacle: Obstacle | None, now: datetime) -> Iterator[Condition]:
-    """Say whose name is taken: the Service's, or that of a pod that was refused for it."""
+    """Yield the condition if the Service's name is taken, or that of a pod."""
     taken = [
         f"{row.name}: {row.message}"
         for row in status.tasks
@@ -145,15 +145,15 @@ def _name_conflict(status: Status, obstacle: Obstacle | None, now: datetime) -> 
 
 
 def _pods_scheduled(
-    status: Status, without_a_place: Collection[TaskName], now: datetime
+    status: Status, unscheduled: Collection[TaskName], now: datetime
 ) -> Iterator[Condition]:
-    """Say whether there is a place for every task; of tasks that are no pods nothing is said."""
+    """Yield whether every pod has a node; nothing for tasks that are processes."""
     if not any(row.pod for row in status.tasks):
         return
     no_pod = [row for row in status.tasks if row.state in TO_COME and row.uid is None]
-    no_place = [row for row in status.tasks if row.name in without_a_place]
-    if no_place:
-        yield condition("PodsScheduled", False, "Unscheduled", _waiting(no_place), now)
+    no_node = [row for row in status.tasks if row.name in unscheduled]
+    if no_node:
+        yield condition("PodsScheduled", False, "Unscheduled", _waiting(no_node), now)
     elif no_pod:
         yield condition("PodsScheduled", False, "PodsMissing", _waiting(no_pod), now)
     else:
@@ -163,13 +163,13 @@ def _pods_scheduled(
 def _waiting(rows: Collection[TaskStatus]) -> str:
     names = [str(row.name) for row in rows]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    # What one waits for is mostly what all do: an image, or room.
-    why = next((f"; {row.name}: {said}" for row in rows if (said := _said_of(row))), "")
+    # Mostly all tasks wait for the same: an image, or a node.
+    why = next((f"; {row.name}: {why}" for row in rows if (why := _why_waiting(row))), "")
     return "waiting for " + ", ".join(names[:NAMED]) + more + why
 
 
-def _said_of(row: TaskStatus) -> str:
-    """Return why a task does not run, where that is known: it has no room, was refused, failed."""
+def _why_waiting(row: TaskStatus) -> str:
+    """Return why a task does not run, if known: what it waits for, or why it failed."""
     is_refused = row.reason in REFUSED and row.state in TO_COME and row.uid is None
     if row.waiting or is_refused:
         return row.waiting or f"{row.reason}: {row.message}"
@@ -205,12 +205,12 @@ def _is_bad(one: Condition) -> bool:
 def _in_order(
     now_phase: Phase, counted: Mapping[ReplicaType, ReplicaStatus], *kinds: ReplicaType
 ) -> str:
-    """Return how many tasks are as they should be, of how many."""
+    """Return `n/desired`, where n tasks are as the phase wants them."""
     some = [counted[kind] for kind in kinds if kind in counted]
     desired = sum(one.desired for one in some)
     match now_phase:
         case Phase.SUCCEEDED:
-            # Also those that were stopped: with the job, they had done what they were for.
+            # The operator stops healthy tasks when the job has succeeded: they count, too.
             well = desired - sum(one.failed for one in some)
         case Phase.FAILED:
             well = sum(one.succeeded for one in some)

@@ -1,0 +1,48 @@
+"""The state of an instance, from its phase and from who asked it to go, as one table."""
+
+import pytest
+from reconcile.world import view
+
+from capstan_operator.reconcile.observe import Deletion, InstanceState, TaskPhase
+
+PENDING, RUNNING = TaskPhase.PENDING, TaskPhase.RUNNING
+SUCCEEDED, FAILED = TaskPhase.SUCCEEDED, TaskPhase.FAILED
+NO, BEFORE, AFTER = Deletion.NOT_REQUESTED, Deletion.BEFORE_END, Deletion.AFTER_END
+WITH_ITS_JOB = Deletion.WITH_ITS_JOB
+
+
+@pytest.mark.parametrize(
+    "phase, reason, deletion, sidecars_run, state",
+    [
+        (PENDING, "", NO, False, InstanceState.ALIVE),
+        (RUNNING, "", NO, False, InstanceState.ALIVE),
+        (RUNNING, "NodeLost", NO, False, InstanceState.ALIVE),
+        (PENDING, "", BEFORE, False, InstanceState.STOPPING),
+        (RUNNING, "", BEFORE, False, InstanceState.STOPPING),
+        (SUCCEEDED, "", NO, False, InstanceState.ENDED),
+        (FAILED, "Evicted", NO, False, InstanceState.ENDED),
+        (SUCCEEDED, "", NO, True, InstanceState.SIDECARS_RUN),
+        (FAILED, "", NO, True, InstanceState.SIDECARS_RUN),
+        (SUCCEEDED, "", AFTER, True, InstanceState.LEAVING),
+        (FAILED, "", AFTER, False, InstanceState.LEAVING),
+        (FAILED, "", BEFORE, False, InstanceState.LEAVING),
+        (FAILED, "NodeLost", NO, False, InstanceState.ON_LOST_NODE),
+        (FAILED, "NodeLost", NO, True, InstanceState.ON_LOST_NODE),
+        (FAILED, "NodeLost", BEFORE, False, InstanceState.ON_LOST_NODE),
+        (FAILED, "NodeLost", WITH_ITS_JOB, False, InstanceState.OF_DELETED_JOB),
+        *((phase, "", WITH_ITS_JOB, False, InstanceState.OF_DELETED_JOB) for phase in TaskPhase),
+    ],
+)
+def test_an_instance_is_in_one_state(
+    phase: TaskPhase, reason: str, deletion: Deletion, sidecars_run: bool, state: InstanceState
+) -> None:
+    seen = view("ps-0", phase, reason=reason, deletion=deletion, sidecars_run=sidecars_run)
+    assert seen.state is state
+
+
+@pytest.mark.parametrize(
+    "pod, node, unscheduled",
+    [("", "", False), ("digits-ps-0", "", True), ("digits-ps-0", "n1", False)],
+)
+def test_only_a_pod_without_a_node_is_unscheduled(pod: str, node: str, unscheduled: bool) -> None:
+    assert view("ps-0", pod=pod, node=node).is_unscheduled is unscheduled
