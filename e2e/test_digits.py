@@ -1,4 +1,4 @@
-"""The example `digits`: the data, the script on its own, and its answers to bad input."""
+"""The example `digits`: its data, its program alone, and its errors on bad input."""
 
 import importlib.util
 import json
@@ -29,7 +29,7 @@ def digits() -> ModuleType:
 
 
 @pytest.mark.e2e
-def test_the_data_are_those_that_scikit_learn_loads(digits: ModuleType) -> None:
+def test_the_data_are_the_digits_that_scikit_learn_ships(digits: ModuleType) -> None:
     training, test = digits.load()
     code = (
         "import sklearn.datasets, sys; d = sklearn.datasets.load_digits();"
@@ -46,7 +46,7 @@ def test_the_data_are_those_that_scikit_learn_loads(digits: ModuleType) -> None:
     assert b"".join(ours) == theirs
 
 
-def test_every_process_splits_alike_and_each_seed_in_its_own_way(digits: ModuleType) -> None:
+def test_the_split_depends_on_the_seed_alone(digits: ModuleType) -> None:
     (first, test), (again, test_again), (other, _) = digits.load(), digits.load(), digits.load(1)
     assert (first.labels == again.labels).all()
     assert (test.images == test_again.images).all()
@@ -129,7 +129,7 @@ def test_it_trains_alone_and_leaves_a_checkpoint(shell: Shell) -> None:
 
 
 @pytest.mark.e2e
-def test_it_goes_on_from_its_checkpoint(shell: Shell) -> None:
+def test_it_resumes_from_its_checkpoint(shell: Shell) -> None:
     shell.run(sys.executable, TRAIN, "--steps=300", "--checkpoint_dir=saved")
     ran = shell.run(sys.executable, TRAIN, "--steps=400", "--checkpoint_dir=saved")
     assert ran.returncode == 0, ran.stderr
@@ -139,7 +139,7 @@ def test_it_goes_on_from_its_checkpoint(shell: Shell) -> None:
 
 
 @pytest.mark.e2e
-def test_it_is_a_program_that_tensorflow_runs_too(shell: Shell) -> None:
+def test_tensorflow_runs_the_same_program(shell: Shell) -> None:
     if importlib.util.find_spec("tensorflow") is None:
         pytest.skip(NO_TENSORFLOW)
     theirs = "import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()"
