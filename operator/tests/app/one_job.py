@@ -74,7 +74,7 @@ class Setting:
     def start(self) -> None:
         """Begin with an empty memory, as another process would; it knows the job."""
         self.cache = Cache()
-        nodes = Nodes(self.rest, lambda: self.now, 300)
+        nodes = Nodes(self.rest, lambda: self.now.timestamp(), 300)
         metrics = Metrics(WorkQueue(asyncio.get_running_loop().time))
         self.recorder = Recorder(self.rest, lambda: self.now, "me")
         self.controller = Controller(

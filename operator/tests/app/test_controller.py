@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from app.one_job import (
     EVENTS,
     KEY,
@@ -23,7 +24,7 @@ from app.one_job import (
 from kube.server import refusal
 
 from capstan_operator.api import parse
-from capstan_operator.kube.errors import ApiError, NotFound
+from capstan_operator.kube.errors import ApiError, Conflict, NotFound
 from capstan_operator.manifests import pod as pods
 
 
@@ -177,10 +178,95 @@ def test_a_service_that_is_refused_is_told_and_no_pod_is_started(tmp_path: Path)
             await here.controller.reconcile(KEY)
             assert f"PATCH {STATUS}" not in here.asked()
             here.refuse.clear()
+            here.now += timedelta(seconds=300)
             await here.settle()
             assert POD in here.pods
             await here.recorder.post()
             assert here.asked().count(f"POST {EVENTS}") == 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "path, answer",
+    [
+        (PODS, refusal(422, "Invalid", "no such field")),
+        (SERVICES, refusal(403, "Forbidden", "no more of them")),
+    ],
+)
+def test_a_job_that_cannot_start_asks_less_and_less_often(
+    path: str, answer: web.Response, tmp_path: Path
+) -> None:
+    """A thousand such jobs, each asking every few seconds, would keep an API server busy."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.refuse[f"POST {path}"] = lambda _: refusal(
+                answer.status, "No", json.loads(answer.body)["message"]
+            )
+            pauses = []
+            for _ in range(8):
+                pause = await here.controller.reconcile(KEY)
+                assert pause
+                assert here.asked().count(f"POST {path}") == 1
+                pauses.append(pause)
+                here.now += timedelta(seconds=pause)
+            assert pauses == sorted(pauses)
+            assert pauses[-1] == 300
+            here.refuse.clear()
+            await here.settle()
+            assert POD in here.pods
+
+    asyncio.run(scenario())
+
+
+def test_a_job_that_ends_while_its_service_is_missing_is_left_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.runs()
+            here.refuse[f"POST {SERVICES}"] = lambda _: refusal(403, "Forbidden")
+            here.controller.preparations.forget(KEY)
+            await here.controller.reconcile(KEY)
+            here.has(**failed(code=0))
+            await here.settle()
+            here.now += timedelta(hours=1)
+            assert await here.controller.reconcile(KEY) is None
+
+    asyncio.run(scenario())
+
+
+def test_a_conflict_over_a_quota_fails_the_pass_and_the_next_one_starts_the_rest(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            quota = "Operation cannot be fulfilled on resourcequotas"
+            here.refuse[f"POST {PODS}"] = lambda asked: (
+                web.json_response({"metadata": {}})
+                if "dryRun" in asked.query
+                else refusal(409, "Conflict", quota)
+            )
+            for _ in range(3):
+                with pytest.raises(Conflict, match=quota):
+                    await here.controller.reconcile(KEY)
+            here.refuse.clear()
+            await here.settle()
+            assert (POD in here.pods, here.row["attempt"]) == (True, 1)
+
+    asyncio.run(scenario())
+
+
+def test_a_deleted_pod_whose_labels_were_changed_by_hand_counts_as_lost(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.runs()
+            pod = here.pods.pop(POD)
+            pod["metadata"]["labels"] = {"capstan.dev/job-name": KEY.name}
+            pod["metadata"]["resourceVersion"] = newer(here)["resourceVersion"]
+            here.cache.pod_event("DELETED", pod)
+            await here.settle()
+            assert here.row["attempt"] == 2
+            assert here.job["status"]["restarts"]["infrastructure"] == 1
 
     asyncio.run(scenario())
 
@@ -193,7 +279,7 @@ def test_a_job_that_runs_is_looked_after_whatever_becomes_of_its_service(
         async with setting(tmp_path) as here:
             await here.runs()
             here.refuse[f"POST {SERVICES}"] = lambda _: refusal(status, "No")
-            here.controller.preparations.forget(["job-1"])
+            here.controller.preparations.forget(KEY)
             await here.controller.reconcile(KEY)
             assert here.condition("ClusterReady")["reason"] == "ServiceMissing"
             here.has(**failed(code=0))

@@ -1,7 +1,6 @@
-"""What is done around kopf: relists are noticed, watches pause before they begin again."""
+"""kopf as the operator uses it: relists are noticed, watches pause, events wake their jobs."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -10,69 +9,56 @@ import pytest
 from aiohttp import web
 from kube import documents
 from kube import server as servers
-from kube.server import Asked
+from kube.server import Asked, refusal
 
-from capstan_operator.app import informer as informers
+from capstan_operator.app import kopf_client
 from capstan_operator.app.informer import Informer
+from capstan_operator.app.kopf_client import Client
 from capstan_operator.app.watches import Watches
 from capstan_operator.kube.cache import Cache, Key
 
 PODS = "/api/v1/pods"
+DIGITS = Key("team-a", "digits")
 
 
 class Around:
-    """An informer, the session that kopf would have of it, and what it calls."""
+    """The session through which kopf would speak, and the calls that it leads to."""
 
-    def __init__(
-        self, session: aiohttp.ClientSession, informer: Informer, woken: list[Key]
-    ) -> None:
+    def __init__(self, session: aiohttp.ClientSession, server: servers.Server) -> None:
         self.session = session
-        self.informer = informer
-        self.woken = woken
+        self.server = server
         self.relists: list[None] = []
-        self.unserved: list[str] = []
 
     async def get(self, path: str, **query: str) -> int:
         async with self.session.get(path, params=query) as answer:
             return answer.status
 
 
-def around(scenario: Callable[[Around, list[Asked]], Coroutine[Any, Any, None]]) -> None:
+def around(scenario: Callable[[Around], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
-        async with contextlib.AsyncExitStack() as stack:
-            server = await stack.enter_async_context(
-                servers.serving(lambda _: web.json_response({"items": []}))
-            )
-            woken: list[Key] = []
+        async with servers.serving(lambda _: web.json_response({"items": []})) as server:
             relists: list[None] = []
-            loop = asyncio.get_running_loop()
-            unserved: list[str] = []
-            informer = Informer(
-                Cache(),
-                woken.append,
-                lambda: relists.append(None),
-                unserved.extend,
-                Watches((), loop.time),
-            )
+            client = Client(lambda: relists.append(None))
             session = aiohttp.ClientSession(
-                f"http://127.0.0.1:{server.port}", middlewares=(informer._request,)
+                f"http://127.0.0.1:{server.port}", middlewares=(client.request,)
             )
-            one = Around(await stack.enter_async_context(session), informer, woken)
-            one.relists, one.unserved = relists, unserved
-            await scenario(one, server.asked)
+            async with session:
+                here = Around(session, server)
+                here.relists = relists
+                await scenario(here)
 
     asyncio.run(run())
 
 
-def test_a_list_of_nothing_is_noticed_too() -> None:
-    async def scenario(one: Around, _: list[Asked]) -> None:
-        await one.get(PODS, limit="500")
-        assert len(one.relists) == 1
-        await one.get("/apis/capstan.dev/v1alpha1/namespaces/team-a/trainingjobs")
-        assert len(one.relists) == 2
-        await one.get("/api/v1")
-        await one.get(PODS, watch="true")
-        assert len(one.relists) == 2
+def test_a_list_that_finds_nothing_is_noticed_too() -> None:
+    async def scenario(here: Around) -> None:
+        await here.get(PODS, limit="500")
+        assert len(here.relists) == 1
+        await here.get("/apis/capstan.dev/v1alpha1/namespaces/team-a/trainingjobs")
+        assert len(here.relists) == 2
+        await here.get("/api/v1")
+        await here.get(PODS, watch="true")
+        assert len(here.relists) == 2
 
     around(scenario)
 
@@ -80,54 +66,83 @@ def test_a_list_of_nothing_is_noticed_too() -> None:
 def test_a_watch_that_ends_at_once_is_not_begun_again_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(informers, "WATCH_SECONDS", 0.2)
+    monkeypatch.setattr(kopf_client, "WATCH_SECONDS", 3600.0)
 
-    async def scenario(one: Around, asked: list[Asked]) -> None:
-        async def watch() -> None:
-            while True:
-                await one.get(PODS, watch="true")
-
-        clock = asyncio.get_running_loop().time
-        began = clock()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(watch(), 1)
-        assert 1 <= len(asked) <= (clock() - began) / 0.2 + 1
+    async def scenario(here: Around) -> None:
+        await here.get(PODS, watch="true")
+        again = asyncio.create_task(here.get(PODS, watch="true"))
+        # Another watch does not wait for it, and gives it every chance to begin.
+        await here.get("/api/v1/namespaces/team-a/pods", watch="true")
+        assert [one.path for one in here.server.asked] == [PODS, "/api/v1/namespaces/team-a/pods"]
+        again.cancel()
+        await asyncio.gather(again, return_exceptions=True)
 
     around(scenario)
 
 
-def test_one_watch_does_not_wait_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(informers, "WATCH_SECONDS", 3600.0)
+def test_a_fault_of_a_watch_is_logged_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
 
-    async def scenario(one: Around, asked: list[Asked]) -> None:
-        await asyncio.wait_for(one.get(PODS, watch="true"), 20)
-        await asyncio.wait_for(one.get("/api/v1/namespaces/team-a/pods", watch="true"), 20)
-        assert len(asked) == 2
+    async def scenario(here: Around) -> None:
+        answers = iter([500, 500, 500, 403, 403, 200, 200])
+        here.server.answer = lambda _: (
+            web.json_response({"items": []})
+            if (status := next(answers)) == 200
+            else refusal(status, "No")
+        )
+        for _ in range(7):
+            await here.get(PODS)
 
     around(scenario)
+    ours = [one.getMessage() for one in caplog.records if one.name.endswith("kopf_client")]
+    assert ours == [
+        f"the watch of {PODS} is tried again: 500 Internal Server Error",
+        f"the watch of {PODS} is tried again: 403 Forbidden",
+        f"the watch of {PODS} works again",
+    ]
+
+
+@pytest.mark.parametrize("after", ["86400", "Sat, 21 Nov 2099 18:00:00 GMT"])
+def test_a_server_that_asks_for_a_long_wait_is_no_reason_to_wait_so_long(after: str) -> None:
+    async def scenario(here: Around) -> None:
+        def busy(_: Asked) -> web.Response:
+            answer = refusal(429, "TooManyRequests")
+            answer.headers["Retry-After"] = after
+            return answer
+
+        here.server.answer = busy
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await here.get(PODS)
+
+    around(scenario)
+
+
+class Heard:
+    """An informer that was told something, and the jobs that it named."""
+
+    def __init__(self) -> None:
+        self.woken: list[Key] = []
+        self.unserved: list[Key] = []
+        self.informer = Informer(
+            Cache(),
+            self.woken.append,
+            lambda: None,
+            self.unserved.append,
+            Watches((), lambda: 0.0),
+        )
 
 
 def test_news_wake_their_job_once() -> None:
-    async def scenario(one: Around, _: list[Asked]) -> None:
-        event = {"type": "MODIFIED", "object": documents.pod(version=7)}
-        await one.informer._pod(event)
-        await one.informer._pod(event)
-        assert one.woken == [Key("team-a", "digits")]
-
-    around(scenario)
+    heard = Heard()
+    for _ in range(2):
+        heard.informer.pod("MODIFIED", documents.pod(version=7))
+    assert heard.woken == [DIGITS]
 
 
-def test_a_service_that_is_gone_wakes_the_job_that_it_was_of() -> None:
-    async def scenario(one: Around, _: list[Asked]) -> None:
-        metadata = {
-            "name": "digits",
-            "namespace": "team-a",
-            "labels": {"capstan.dev/job-name": "digits"},
-            "ownerReferences": [{"uid": "the-job"}],
-        }
-        await one.informer._service({"type": "MODIFIED", "object": {"metadata": metadata}})
-        assert (one.woken, one.unserved) == ([], [])
-        await one.informer._service({"type": "DELETED", "object": {"metadata": metadata}})
-        assert (one.woken, one.unserved) == ([Key("team-a", "digits")], ["the-job"])
-
-    around(scenario)
+def test_a_service_that_is_gone_wakes_the_job_of_its_name() -> None:
+    heard = Heard()
+    service = {"metadata": {"name": "digits", "namespace": "team-a"}}
+    heard.informer.service("MODIFIED", service)
+    assert (heard.woken, heard.unserved) == ([], [])
+    heard.informer.service("DELETED", service)
+    assert (heard.woken, heard.unserved) == ([DIGITS], [DIGITS])

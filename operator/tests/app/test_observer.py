@@ -1,7 +1,6 @@
 """What is seen of a job: its pods, those of a former job of its name, and nodes in doubt."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,15 @@ from kube.server import refusal
 
 from capstan_operator.api import parse
 from capstan_operator.api.status import Status
-from capstan_operator.app.observer import Observer, Refusals, Seen
+from capstan_operator.app.observer import Observer, Seen
+from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import pod as pods
+from capstan_operator.reconcile.observe import InstanceState
 
 Json = dict[str, Any]
-
-NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
 
 
 def make_pod(status: Json, node: str = "", job_uid: str = "job-1") -> Json:
@@ -46,23 +45,22 @@ def look(folder: Path, pod: Json, node: web.Response | None = None) -> tuple[See
             async with await Rest.connect(config) as rest:
                 cache = Cache()
                 cache.pod_event("ADDED", pod)
-                observer = Observer(cache, Nodes(rest, lambda: NOW, 300), Refusals())
+                observer = Observer(cache, Nodes(rest, lambda: 0.0, 300), RefusedStarts())
                 seen = await observer.look(KEY, parse.admitted(make_job()), Status(), None)
                 return seen, [one.path for one in server.asked]
 
     return asyncio.run(scenario())
 
 
-def node_since(status: str, seconds: float) -> web.Response:
-    at = (NOW - timedelta(seconds=seconds)).isoformat()
-    ready = {"type": "Ready", "status": status, "lastTransitionTime": at}
-    return web.json_response({"status": {"conditions": [ready]}})
+def silent_node() -> web.Response:
+    ready = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-11-02T10:00:00Z"}
+    return web.json_response({"metadata": {}, "status": {"conditions": [ready]}})
 
 
 def test_nobody_asks_for_the_node_of_a_pod_that_is_well(tmp_path: Path) -> None:
     seen, asked = look(tmp_path, make_pod(running(), "n1"))
     assert [view.ready for view in seen.observed.tasks] == [True]
-    assert (asked, seen.again_at) == ([], None)
+    assert (asked, seen.again_seconds) == ([], None)
 
 
 def test_a_pod_that_does_not_answer_is_lost_with_its_node(tmp_path: Path) -> None:
@@ -75,9 +73,9 @@ def test_a_pod_that_does_not_answer_is_lost_with_its_node(tmp_path: Path) -> Non
 def test_a_node_that_is_not_ready_for_a_while_is_looked_at_when_its_time_is_up(
     tmp_path: Path,
 ) -> None:
-    seen, _ = look(tmp_path, make_pod(unready(), "n1"), node_since("Unknown", 100))
+    seen, _ = look(tmp_path, make_pod(unready(), "n1"), silent_node())
     assert [view.reason for view in seen.observed.tasks] == [""]
-    assert seen.again_at == NOW + timedelta(seconds=200)
+    assert seen.again_seconds == 300
 
 
 def test_who_may_not_read_nodes_takes_none_for_lost(tmp_path: Path) -> None:
@@ -90,7 +88,7 @@ def test_a_pod_of_a_former_job_of_the_name_is_of_no_attempt_and_on_its_way_out(
 ) -> None:
     seen, _ = look(tmp_path, make_pod(failed(), job_uid="job-0"))
     [view] = seen.observed.tasks
-    assert (view.attempt, view.deleting, view.of_deleted_job) == (0, True, True)
+    assert view.state is InstanceState.OF_DELETED_JOB
 
 
 def test_a_pod_with_the_labels_of_another_task_is_none(tmp_path: Path) -> None:

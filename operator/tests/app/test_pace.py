@@ -9,7 +9,14 @@ from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.app.pace import APART, Pace
 from capstan_operator.kube.cache import Key
-from capstan_operator.reconcile.actions import Announce, NewsType, Plan, StartTask, StopTask
+from capstan_operator.reconcile.actions import (
+    Announce,
+    NewsType,
+    Plan,
+    StartTask,
+    StopReason,
+    StopTask,
+)
 
 KEY = Key("team-a", "digits")
 NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
@@ -62,7 +69,7 @@ def test_a_clock_that_was_set_back_holds_nothing_up_for_long() -> None:
     [
         Plan(None),
         dataclasses.replace(SEEN, actions=(StartTask(WORKER, 1, 1),)),
-        dataclasses.replace(SEEN, actions=(StopTask(WORKER, Uid("u"), 1, "why"),)),
+        dataclasses.replace(SEEN, actions=(StopTask(WORKER, Uid("u"), 1, StopReason.REPLACED),)),
         dataclasses.replace(SEEN, news=(Announce(NewsType.NORMAL, "Running", "1 task runs"),)),
         Plan(BEFORE.model_copy(update={"phase": Phase.DEGRADED})),
         Plan(BEFORE.model_copy(update={"epoch": 2})),

@@ -3,6 +3,7 @@
 import asyncio
 import tracemalloc
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from kube.server import Asked
 
 from capstan_operator.app import resync as resyncs
 from capstan_operator.app.metrics import Metrics
-from capstan_operator.app.prepare import Preparations
+from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.resync import Resync
 from capstan_operator.app.watches import LATE_SECONDS, Watches
@@ -22,14 +23,16 @@ from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.rest import Rest
 
 DIGITS = Key("team-a", "digits")
+NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
 Items = dict[str, list[dict[str, Any]]]
 
 
-def job(version: int) -> dict[str, Any]:
+def job(version: int, phase: str = "Running") -> dict[str, Any]:
     return {
         "metadata": {"name": "digits", "namespace": "team-a", "uid": "j",
                      "resourceVersion": str(version)},
         "spec": {},
+        "status": {"phase": phase},
     }  # fmt: skip
 
 
@@ -43,8 +46,15 @@ class World:
         self.now = 0.0
         self.watches = Watches((), lambda: self.now)
         self.metrics = Metrics(WorkQueue(lambda: 0.0))
+        self.preparations = Preparations(rest, lambda: NOW)
         self.resync = Resync(
-            rest, self.cache, Preparations(rest), self.metrics, (), self.woken.append, self.watches
+            rest,
+            self.cache,
+            self.preparations,
+            self.metrics,
+            (),
+            self.woken.append,
+            self.watches,
         )
 
     def repaired(self) -> bytes:
@@ -90,6 +100,45 @@ def test_what_nobody_told_of_is_found_and_its_job_is_looked_at(tmp_path: Path) -
         assert world.cache.pods(DIGITS) == []
         assert world.woken == [DIGITS, DIGITS]
         assert world.repaired().endswith(b" 1.0")
+
+    in_a_world(tmp_path, scenario)
+
+
+def test_a_job_that_is_over_is_looked_at_once_and_then_only_when_something_has_changed(
+    tmp_path: Path,
+) -> None:
+    """A cluster keeps thousands of finished jobs, and every comparison would wake them all."""
+
+    async def scenario(world: World) -> None:
+        ended = {"phase": "Succeeded"}
+        world.items["trainingjobs"] = [job(5, phase="Succeeded")]
+        world.items["pods"] = [documents.pod(version=7, **ended)]
+        await world.resync.compare()
+        assert world.woken == [DIGITS], "the first comparison wakes every job"
+        await world.resync.compare()
+        assert world.woken == [DIGITS]
+        world.items["trainingjobs"] = [job(150, phase="Failed")]
+        await world.resync.compare()
+        assert world.woken == 2 * [DIGITS]
+        world.items["pods"] = []
+        await world.resync.compare()
+        assert world.woken == 3 * [DIGITS]
+        await world.resync.compare()
+        assert world.woken == 3 * [DIGITS]
+
+    in_a_world(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("phase, pod", [("Running", "Running"), ("Succeeded", "Running")])
+def test_a_job_with_work_left_is_woken_by_every_comparison(
+    phase: str, pod: str, tmp_path: Path
+) -> None:
+    async def scenario(world: World) -> None:
+        world.items["trainingjobs"] = [job(5, phase)]
+        world.items["pods"] = [documents.pod(version=7, phase=pod)]
+        for _ in range(3):
+            await world.resync.compare()
+        assert world.woken == 3 * [DIGITS]
 
     in_a_world(tmp_path, scenario)
 

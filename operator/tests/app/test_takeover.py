@@ -67,7 +67,7 @@ def test_who_takes_over_waits_for_the_crd_again(
             config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
             async with await Rest.connect(config) as rest:
                 queue, health, operator = WorkQueue(lambda: 0.0), Health(), Acting()
-                lease = Lease(rest, "here", "capstan-operator", "me", retry=0.01)
+                lease = Lease(rest, "here", "capstan-operator", "me", retry=1)
                 leading = asyncio.create_task(
                     main._lead(rest, lease, cast(Operator, operator), Metrics(queue), health)
                 )

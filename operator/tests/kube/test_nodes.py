@@ -1,7 +1,7 @@
-"""When a node counts as lost."""
+"""When a node counts as lost, by the operator's own clock."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,85 +11,181 @@ from kube import server as servers
 from kube.documents import condition
 from kube.server import refusal
 
-from capstan_operator.kube import errors, nodes
-from capstan_operator.kube.nodes import Nodes, Sight
+from capstan_operator.kube import errors
+from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
+from capstan_operator.reconcile.policies.node import LOST, READY_SECONDS, Sight
 
-NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
-FIVE_MINUTES_AGO, LATER = "2026-11-02T10:05:00Z", "2026-11-02T10:05:01Z"
+LONG_AGO, FAR_AHEAD = "2001-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
+READY = Sight(lost=False, again_seconds=READY_SECONDS)
 
 
-def node(status: str, since: str = FIVE_MINUTES_AGO, taint: str = "") -> dict[str, Any]:
+def node(status: str, since: str = LONG_AGO, taint: str = "", uid: str = "node-1") -> Any:
     taints = [{"key": taint, "value": "nodeshutdown", "effect": "NoExecute"}] if taint else None
     conditions = [condition("MemoryPressure", "False"), condition("Ready", status, at=since)]
-    return {"spec": {"taints": taints}, "status": {"conditions": conditions}}
+    return {
+        "metadata": {"name": "n7", "uid": uid},
+        "spec": {"taints": taints},
+        "status": {"conditions": conditions},
+    }
+
+
+class Setting:
+    """A node that can be changed, and the operator's clock."""
+
+    def __init__(self, rest: Rest, server: servers.Server) -> None:
+        self.server = server
+        self.now = 1000.0
+        self.nodes = Nodes(rest, lambda: self.now, lost_seconds=300)
+
+    def shows(self, document: Any) -> None:
+        """Let the API server have this node."""
+        self.server.answer = lambda _: web.json_response(document)
+
+    async def look(self, later: float = 0) -> Sight:
+        """Look at the node this many seconds later."""
+        self.now += later
+        return await self.nodes.look("n7")
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path,
+) -> Iterator[Callable[[Callable[[Setting], Coroutine[Any, Any, None]]], None]]:
+    async def serve(scenario: Callable[[Setting], Coroutine[Any, Any, None]]) -> None:
+        async with servers.serving(lambda _: refusal(404, "NotFound")) as server:
+            config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
+            async with await Rest.connect(config) as rest:
+                await scenario(Setting(rest, server))
+
+    return lambda scenario: asyncio.run(serve(scenario))
+
+
+Run = Callable[[Callable[[Setting], Coroutine[Any, Any, None]]], None]
+
+
+@pytest.mark.parametrize("since", [LONG_AGO, FAR_AHEAD])
+@pytest.mark.parametrize("status", ["Unknown", "False"])
+def test_a_node_is_lost_after_its_time_whatever_clock_dated_its_condition(
+    status: str, since: str, run: Run
+) -> None:
+    """The clocks of nodes and of the control plane may be minutes ahead or behind."""
+
+    async def scenario(here: Setting) -> None:
+        here.shows(node(status, since))
+        assert await here.look() == Sight(lost=False, again_seconds=300)
+        assert await here.look(later=299) == Sight(lost=False, again_seconds=1)
+        assert await here.look(later=1) == LOST
+
+    run(scenario)
+
+
+def test_a_node_that_was_ready_in_between_is_counted_anew(run: Run) -> None:
+    async def scenario(here: Setting) -> None:
+        here.shows(node("Unknown"))
+        await here.look()
+        here.shows(node("True"))
+        assert await here.look(later=200) == READY
+        here.shows(node("Unknown"))
+        assert await here.look(later=200) == Sight(lost=False, again_seconds=300)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "other", [node("Unknown", FAR_AHEAD), node("False"), node("Unknown", uid="node-2")]
+)
+def test_another_outage_is_counted_anew(other: Any, run: Run) -> None:
+    """Nobody may have looked while the node was ready, or was replaced under its name."""
+
+    async def scenario(here: Setting) -> None:
+        here.shows(node("Unknown"))
+        await here.look()
+        here.shows(other)
+        assert await here.look(later=299) == Sight(lost=False, again_seconds=300)
+
+    run(scenario)
+
+
+def test_a_process_that_has_just_started_counts_anew(run: Run) -> None:
+    async def scenario(here: Setting) -> None:
+        here.shows(node("Unknown"))
+        await here.look()
+        here.nodes = Nodes(here.nodes._rest, lambda: here.now, lost_seconds=300)
+        assert await here.look(later=300) == Sight(lost=False, again_seconds=300)
+        assert await here.look(later=300) == LOST
+
+    run(scenario)
 
 
 @pytest.mark.parametrize(
     "document, expected",
     [
-        (node("True"), Sight(lost=False, look_again=NOW + timedelta(seconds=30))),
-        (node("Unknown"), Sight(lost=True)),
-        (node("False"), Sight(lost=True)),
-        (node("Unknown", LATER), Sight(lost=False, look_again=NOW + timedelta(seconds=1))),
-        (node("True", taint="node.kubernetes.io/out-of-service"), Sight(lost=True)),
+        (node("True"), READY),
+        (node("True", taint="node.kubernetes.io/out-of-service"), LOST),
+        (node("True", taint="node.kubernetes.io/unschedulable"), READY),
+        ({"metadata": {}}, READY),
+        ({"metadata": {}, "spec": None, "status": None}, READY),
         (
-            node("True", taint="node.kubernetes.io/unschedulable"),
-            Sight(lost=False, look_again=NOW + timedelta(seconds=30)),
+            {"metadata": {}, "status": {"conditions": [{"type": "Ready"}]}},
+            Sight(lost=False, again_seconds=300),
         ),
-        ({}, Sight(lost=False, look_again=NOW + timedelta(seconds=30))),
     ],
 )
-def test_a_node_is_lost_when_it_is_not_ready_for_long_or_declared_so(
-    document: dict[str, Any], expected: Sight
+def test_a_node_that_is_seen_once(document: Any, expected: Sight, run: Run) -> None:
+    async def scenario(here: Setting) -> None:
+        here.shows(document)
+        assert await here.look() == expected
+
+    run(scenario)
+
+
+def test_a_node_that_is_gone_is_lost(run: Run) -> None:
+    async def scenario(here: Setting) -> None:
+        assert await here.look() == LOST
+
+    run(scenario)
+
+
+def test_an_answer_holds_for_a_moment(run: Run) -> None:
+    async def scenario(here: Setting) -> None:
+        here.shows(node("True"))
+        await here.look()
+        assert await here.look(later=4) == Sight(lost=False, again_seconds=READY_SECONDS - 4)
+        assert len(here.server.asked) == 1
+        await here.look(later=1)
+        assert len(here.server.asked) == 2
+
+    run(scenario)
+
+
+def test_an_answer_holds_no_longer_than_until_it_says_to_look_again(run: Run) -> None:
+    async def scenario(here: Setting) -> None:
+        here.shows(node("Unknown"))
+        await here.look()
+        await here.look(later=299)
+        assert await here.look(later=1) == LOST
+        assert len(here.server.asked) == 3
+
+    run(scenario)
+
+
+def test_without_the_right_to_look_no_node_is_lost_and_one_line_says_so(
+    run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert nodes.judge(document, NOW, timedelta(minutes=5)) == expected
+    async def scenario(here: Setting) -> None:
+        here.server.answer = lambda _: refusal(403, "Forbidden")
+        assert [await here.look(), await here.look(later=60)] == [Sight(lost=False)] * 2
+        assert len(here.server.asked) == 2
 
-
-def look(folder: Path, answer: web.Response, later: float = 0) -> tuple[list[Sight], int]:
-    """Look twice at a node, with so many seconds in between."""
-
-    async def scenario() -> tuple[list[Sight], int]:
-        times = iter([NOW, NOW + timedelta(seconds=later)])
-        async with servers.serving(lambda _: clone(answer)) as server:
-            config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
-            async with await Rest.connect(config) as rest:
-                seen = Nodes(rest, lambda: next(times), lost_seconds=300)
-                return [await seen.look("n7"), await seen.look("n7")], len(server.asked)
-
-    return asyncio.run(scenario())
-
-
-def clone(answer: web.Response) -> web.Response:
-    return web.Response(body=answer.body, status=answer.status, content_type="application/json")
-
-
-def test_a_node_that_is_gone_is_lost(tmp_path: Path) -> None:
-    assert look(tmp_path, refusal(404, "NotFound"))[0] == [Sight(lost=True)] * 2
-
-
-def test_an_answer_holds_for_a_moment(tmp_path: Path) -> None:
-    answer = web.json_response(node("True"))
-    assert look(tmp_path, answer, later=4.9)[1] == 1
-    assert look(tmp_path, answer, later=5.0)[1] == 2
-
-
-def test_an_answer_holds_no_longer_than_until_it_says_to_look_again(tmp_path: Path) -> None:
-    lost_in_a_second = web.json_response(node("Unknown", LATER))
-    assert look(tmp_path, lost_in_a_second, later=0.9)[1] == 1
-    seen, asked = look(tmp_path, lost_in_a_second, later=1.0)
-    assert (seen[1], asked) == (Sight(lost=True), 2)
-
-
-def test_who_may_not_look_loses_no_node_and_says_so_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    seen, asked = look(tmp_path, refusal(403, "Forbidden"), later=60)
-    assert seen == [Sight(lost=False)] * 2
-    assert asked == 2
+    run(scenario)
     assert len(caplog.records) == 1
 
 
-def test_an_api_that_cannot_tell_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(errors.Unavailable):
-        look(tmp_path, refusal(500, "InternalError"))
+def test_an_api_server_that_does_not_answer_is_an_error(run: Run) -> None:
+    async def scenario(here: Setting) -> None:
+        here.server.answer = lambda _: refusal(500, "InternalError")
+        with pytest.raises(errors.Unavailable):
+            await here.look()
+
+    run(scenario)

@@ -1,15 +1,19 @@
 """What becomes of a task, read from pods in every state that clusters leave them in."""
 
+import copy
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 from kube import documents
 from kube.documents import ENDED, condition, pod, running, terminated, waiting
 
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.kube import cache, pods
-from capstan_operator.reconcile.observe import TaskPhase, TaskView
+from capstan_operator.reconcile.observe import Deletion, InstanceState, TaskPhase, TaskView
 from capstan_operator.reconcile.policies import failure
 
 BEFORE, LATER = "2026-11-02T10:07:00Z", "2026-11-02T10:08:00Z"
@@ -192,7 +196,7 @@ def test_a_task_that_does_not_start_says_what_it_waits_for(
 ) -> None:
     seen = view(document)
     assert (seen.phase, seen.reason, seen.message) == (TaskPhase.PENDING, reason, message)
-    assert seen.scheduled is scheduled
+    assert seen.is_unscheduled is not scheduled
 
 
 def ended(*statuses: dict[str, Any], phase: str, **more: Any) -> dict[str, Any]:
@@ -494,9 +498,9 @@ def test_sidecars_are_not_waited_for(code: int, phase: TaskPhase) -> None:
         containerStatuses=[running("logger"), terminated(code)],
     )
     assert (view(document).phase, view(document).exit_code) == (phase, code)
-    assert (view(document).lingers, view(document).leaving) == (True, False)
+    assert view(document).state is InstanceState.SIDECARS_RUN
     document["metadata"] |= {"deletionTimestamp": LATER} | GRACE
-    assert (view(document).lingers, view(document).leaving) == (False, True)
+    assert view(document).state is InstanceState.LEAVING
 
 
 def test_a_sidecar_that_cannot_start_keeps_the_pod_of_a_task_that_has_ended() -> None:
@@ -506,7 +510,7 @@ def test_a_sidecar_that_cannot_start_keeps_the_pod_of_a_task_that_has_ended() ->
         phase="Pending",
         containerStatuses=[waiting("ImagePullBackOff", name="logger"), terminated(0)],
     )
-    assert (view(document).phase, view(document).lingers) == (TaskPhase.SUCCEEDED, True)
+    assert (view(document).phase, view(document).sidecars_run) == (TaskPhase.SUCCEEDED, True)
 
 
 def test_init_sidecars_are_not_waited_for() -> None:
@@ -562,7 +566,7 @@ def test_an_end_counts_as_its_own_only_before_the_deletion_was_asked_for(
 ) -> None:
     metadata = GRACE | {"deletionTimestamp": requested_plus_grace}
     seen = view(ended(terminated(0), phase="Succeeded", metadata=metadata))
-    assert seen.deleting is deleting
+    assert (seen.deletion is Deletion.BEFORE_END) is deleting
     assert kind(seen) is (failure.FailureClass.INFRASTRUCTURE if deleting else None)
 
 
@@ -576,7 +580,7 @@ def test_an_end_by_a_kubelets_signal_counts_as_asked_for_when_nobody_saw_who_ask
 ) -> None:
     metadata = {"deletionTimestamp": "2026-11-02T10:07:40Z", "deletionGracePeriodSeconds": 0}
     seen = view(ended(state, phase="Failed", metadata=metadata))
-    assert seen.deleting is deleting
+    assert (seen.deletion is Deletion.BEFORE_END) is deleting
 
 
 def test_a_preempted_trainer_that_had_ended_before_is_judged_by_its_own_code() -> None:
@@ -603,7 +607,7 @@ def test_a_pod_that_is_to_be_preempted_runs_until_it_ends() -> None:
         containerStatuses=[running()],
     )
     seen = view(document)
-    assert (seen.phase, seen.deleting) == (TaskPhase.RUNNING, True)
+    assert (seen.phase, seen.state) == (TaskPhase.RUNNING, InstanceState.STOPPING)
 
 
 def test_what_runs_on_a_lost_node_has_failed() -> None:
@@ -666,23 +670,93 @@ def test_only_pods_that_may_be_on_a_lost_node_are_doubtful(
     assert pods.doubtful(cache.thin(document), trainer="trainer") is expected
 
 
-@pytest.mark.parametrize(
-    "metadata, expected",
-    [
-        ({}, True),
-        ({"ownerReferences": [{"uid": "another", "controller": True}]}, False),
-        ({"ownerReferences": [{"uid": documents.JOB_UID}]}, False),
-        ({"ownerReferences": None}, False),
-        ({"labels": {"capstan.dev/job-name": "digits"}}, False),
-        ({"labels": None}, False),
-    ],
-)
-def test_a_pod_belongs_to_its_controller_and_names_a_task(
-    metadata: dict[str, Any], expected: bool
-) -> None:
-    assert pods.belongs(cache.thin(pod(metadata=metadata)), documents.JOB_UID) is expected
-
-
 def test_labels_that_name_no_task_are_no_view() -> None:
     with pytest.raises(ValueError, match="pod digits-worker-1 name no task"):
         view(pod(metadata={"labels": {}}))
+
+
+def test_a_pod_that_runs_before_its_kubelet_has_told_of_any_container_is_not_ready() -> None:
+    document = pod(phase="Running", conditions=documents.ready("False", "ContainersNotReady"))
+    assert (view(document).phase, view(document).ready) == (TaskPhase.RUNNING, False)
+
+
+WHOLE_PODS = [
+    pod(
+        containers=("proxy", "trainer"),
+        inits=({"name": "agent", "image": "i", "restartPolicy": "Always"},),
+        metadata=GRACE | {"deletionTimestamp": LATER},
+        phase=phase,
+        reason="Evicted",
+        message="The node was low on resource: memory.",
+        conditions=[
+            *documents.ready("False", "ContainersNotReady"),
+            condition("DisruptionTarget", "True", "DeletionByPodGC", "PodGC: node is gone", LATER),
+        ],
+        initContainerStatuses=[running("agent")],
+        containerStatuses=[waiting("ErrImagePull", "no", name="proxy"), trainer],
+    )
+    for phase in ("Pending", "Running", "Unknown", "Succeeded", "Failed")
+    for trainer in (running(), waiting("ImagePullBackOff"), terminated(0), terminated(143))
+]
+REQUIRED = {"name", "namespace", "uid", "resourceVersion", "type", "labels"}
+"""Fields that every object of the API has; of labels, those that name a task."""
+
+Path = tuple[Any, ...]
+"""Keys and indices that lead to a field."""
+
+
+def optional_fields(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield every field below `value` that Kubernetes may leave out."""
+    keys = (
+        range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
+    )
+    for key in keys:
+        if key == "labels":
+            continue
+        if isinstance(value, dict) and key not in REQUIRED and (*path, key) != ("metadata",):
+            yield (*path, key)
+        yield from optional_fields(value[key], (*path, key))
+
+
+def without(whole: dict[str, Any], fields: Mapping[Path, str]) -> dict[str, Any]:
+    """Return a copy of a pod in which these fields are "absent" or "null"."""
+    pod = copy.deepcopy(whole)
+    # The longest first: a field goes before the object that holds it.
+    for path in sorted(fields, key=len, reverse=True):
+        *parents, last = path
+        holder: Any = pod
+        for key in parents:
+            holder = holder[key]
+        if fields[path] == "absent":
+            del holder[last]
+        else:
+            holder[last] = None
+    return pod
+
+
+@st.composite
+def partial_pods(draw: st.DrawFn) -> dict[str, Any]:
+    """Return a pod that lacks some of its optional fields."""
+    whole = draw(st.sampled_from(WHOLE_PODS))
+    missing = st.sampled_from([*optional_fields(whole)])
+    how = st.sampled_from(["absent", "null"])
+    return without(whole, draw(st.dictionaries(missing, how, max_size=8)))
+
+
+def look_at(document: dict[str, Any]) -> None:
+    thinned = cache.thin(document)
+    for node_lost in (False, True):
+        pods.view(thinned, trainer="trainer", node_lost=node_lost)
+    pods.doubtful(thinned, trainer="trainer")
+
+
+@pytest.mark.parametrize("how", ["absent", "null"])
+def test_no_optional_field_is_taken_for_granted(how: str) -> None:
+    for whole in WHOLE_PODS:
+        for path in optional_fields(whole):
+            look_at(without(whole, {path: how}))
+
+
+@given(partial_pods())
+def test_no_combination_of_optional_fields_is_taken_for_granted(document: dict[str, Any]) -> None:
+    look_at(document)

@@ -1,11 +1,10 @@
 """One pass over one job: look, plan, write the status, act, tell.
 
-Rule 1: nothing is decided here; `reconcile.plan` does, as it does for processes on a laptop.
+Rule 1: nothing is decided here. `reconcile.plan` decides what happens, as it does for processes on
+a laptop, and `policies.trust` decides which cached facts a plan may rest on.
 Rule 2: the status is written first, under the version of the object that was read. If it cannot be
-written, nothing is done and the pass is over; whatever happened meanwhile brings the next one.
-Rule 3: what would be counted, or stopped at the end of the job, is read afresh, for the cache may
-be behind; but not a pod that has ended, which cannot come back to life.
-Rule 4: nothing is remembered that the next process could not find out.
+written, nothing is done and the pass is over.
+Rule 3: nothing is remembered that the next process could not find out.
 """
 
 import asyncio
@@ -17,49 +16,35 @@ from typing import Any
 
 import pydantic
 
-from capstan_operator.api import names, parse
-from capstan_operator.api import status as statuses
-from capstan_operator.api.names import TaskName
+from capstan_operator.api import names, parse, status_json
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.api.status import Status
+from capstan_operator.api.status import Phase, Status
 from capstan_operator.app.actor import Actor
 from capstan_operator.app.metrics import Metrics
-from capstan_operator.app.observer import Observer, Refusals, Seen
+from capstan_operator.app.observer import Observer, Seen, task_of
 from capstan_operator.app.pace import Pace
-from capstan_operator.app.prepare import Preparations
+from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.recorder import Recorder
+from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.errors import Invalid, OperatorError
-from capstan_operator.kube import fields, paths
+from capstan_operator.kube import paths, pod_fields
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.errors import Conflict, NotFound
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
-from capstan_operator.manifests import pod as pods
+from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.reconcile import invalid
-from capstan_operator.reconcile.actions import Plan, StopTask
-from capstan_operator.reconcile.moves import JOB_IS_OVER
-from capstan_operator.reconcile.observe import (
-    NAME_CONFLICT,
-    SERVICE_MISSING,
-    WAITING_FOR_OLD_PODS,
-    Obstacle,
-)
+from capstan_operator.reconcile.actions import Plan
+from capstan_operator.reconcile.observe import Obstacle
 from capstan_operator.reconcile.plan import plan
-from capstan_operator.reconcile.rows import ENDED
-
-OBSTACLE_SECONDS = {WAITING_FOR_OLD_PODS: 1.0, NAME_CONFLICT: 5.0, SERVICE_MISSING: 5.0}
-OTHER_OBSTACLE_SECONDS = 30.0
-"""When to look again whether an obstacle is still there: nobody tells."""
-
-LATE_SECONDS = 2.0
-"""After the end of its grace period, when a deleted pod that is still in the cache is read."""
+from capstan_operator.reconcile.policies import trust
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A job at the beginning of a pass: the object as it was read, and what it says."""
+    """A job at the beginning of a pass: its manifest, and the values read from it."""
 
     key: Key
     manifest: dict[str, Any]
@@ -68,7 +53,7 @@ class Found:
 
 
 class Controller:
-    """Makes passes. At most one at a time for a job; the work queue sees to that."""
+    """Makes passes, at most one at a time for each job: the work queue sees to that."""
 
     def __init__(
         self, rest: Rest, cache: Cache, nodes: Nodes, metrics: Metrics, recorder: Recorder,
@@ -79,22 +64,22 @@ class Controller:
         self._clock = clock
         self._metrics = metrics
         self._recorder = recorder
-        self._refusals = Refusals()
+        self._refused_starts = RefusedStarts()
         self._pace = Pace()
-        self._observer = Observer(cache, nodes, self._refusals)
-        self._actor = Actor(rest, cache, self._refusals, clock)
-        self.preparations = Preparations(rest)
+        self._observer = Observer(cache, nodes, self._refused_starts)
+        self._actor = Actor(rest, cache, self._refused_starts, clock)
+        self.preparations = Preparations(rest, clock)
 
     async def reconcile(self, key: Key) -> float | None:
-        """Bring a job nearer to its end. Return the seconds after which to do so again, 0 for at
-        once; None: when something changes.
+        """Make one pass over a job; return the seconds until the next pass.
 
-        Raises kube.errors.ApiError when the API server did not do what it was asked.
+        0 means at once, None means when something changes. Raises kube.errors.ApiError if a
+        request failed.
         """
         manifest = self._cache.job(key)
         if manifest is None or manifest["metadata"].get("deletionTimestamp"):
-            # Its pods and its Service have it as their owner: Kubernetes deletes them.
-            self._forget(key, manifest)
+            # Kubernetes deletes its pods and its Service, which have it as their owner.
+            self._forget(key)
             return None
         status = _status_of(manifest)
         self._metrics.seen(key, status.phase)
@@ -109,14 +94,7 @@ class Controller:
         return await self._pass(Found(key, manifest, job, status))
 
     async def _pass(self, found: Found) -> float | None:
-        obstacle = await self._obstacle(found)
-        await self._read_late_pods(found)
-        seen = await self._look(found, obstacle)
-        decided = plan(found.job, found.status, seen.observed, self._clock())
-        doubtful = _counted(found.status, decided.status) | _sent_home(decided)
-        if await self._read_again(found, doubtful):
-            seen = await self._look(found, obstacle)
-            decided = plan(found.job, found.status, seen.observed, self._clock())
+        seen, decided = await self._decide(found)
         if wait := self._pace.seconds(found.key, found.status, decided, self._clock()):
             return wait
         if not await self._write(found.key, found.manifest, found.status, decided):
@@ -128,23 +106,34 @@ class Controller:
         if again:
             return 0.0
         if seen.gone and decided.status is not None:
-            # It was counted, and no event will tell again that its name is free.
+            # The end of a deleted pod was counted. No event will tell that its name is free.
             return 0.0
-        return self._again_seconds(found, seen, decided, obstacle)
+        return self._again_seconds(found, seen, decided)
 
-    async def _look(self, found: Found, obstacle: Obstacle | None) -> Seen:
-        return await self._observer.look(found.key, found.job, found.status, obstacle)
+    async def _decide(self, found: Found) -> tuple[Seen, Plan]:
+        """Plan from the cache. If the plan rests on facts that may be outdated, read these and plan
+        again."""
+        obstacle = await self._obstacle(found)
+        await self._read_late_pods(found)
+        seen, decided = await self._plan(found, obstacle)
+        if await self._read_unsure(found, decided):
+            seen, decided = await self._plan(found, obstacle)
+        return seen, decided
+
+    async def _plan(self, found: Found, obstacle: Obstacle | None) -> tuple[Seen, Plan]:
+        seen = await self._observer.look(found.key, found.job, found.status, obstacle)
+        return seen, plan(found.job, found.status, seen.observed, self._clock())
 
     async def _obstacle(self, found: Found) -> Obstacle | None:
         if found.status.phase.is_final:
             return None
-        started = bool(found.status.tasks) and found.status.phase is not statuses.Phase.INVALID
+        started = bool(found.status.tasks) and found.status.phase is not Phase.INVALID
         return await self.preparations.obstacle(found.job, started=started)
 
     async def _write(
         self, key: Key, manifest: dict[str, Any], before: Status, decided: Plan
     ) -> bool:
-        """Write the status, if there is one to write; False: it was out of date."""
+        """Write the status, if it has changed; return False if the job was changed meanwhile."""
         if decided.status is None:
             return True
         body = {
@@ -154,7 +143,7 @@ class Controller:
                 "name": key.name,
                 "resourceVersion": manifest["metadata"]["resourceVersion"],
             },
-            "status": statuses.render(decided.status),
+            "status": status_json.render(decided.status),
         }
         path = paths.job_status(key.namespace, key.name)
         try:
@@ -169,51 +158,47 @@ class Controller:
         return True
 
     def _tell(self, key: Key, decided: Plan) -> None:
-        """Tell of what was written."""
-        for one in decided.news:
-            log.info("%s/%s: %s: %s", *key, one.reason, one.message)
+        """Log the news of a written status, and have events posted."""
+        for news in decided.news:
+            log.info("%s/%s: %s: %s", *key, news.reason, news.message)
         written = self._cache.job(key)
         if written is not None:
             self._recorder.record(written, decided.news)
 
     async def _refresh(self, key: Key, stale: dict[str, Any]) -> bool:
-        """Read a job that was changed by somebody while a pass was made; return whether it was."""
+        """Read a job whose status could not be written; return whether it has changed."""
         fresh = await self._rest.get(paths.job(*key))
         self._cache.job_event("MODIFIED", fresh)
-        versions = (one["metadata"]["resourceVersion"] for one in (fresh, stale))
-        return len(set(versions)) > 1
+        versions = {one["metadata"]["resourceVersion"] for one in (fresh, stale)}
+        return len(versions) > 1
 
-    async def _read_again(self, found: Found, tasks: Iterable[TaskName]) -> bool:
-        """Read the pods of these tasks from the API, but for those that are seen to have ended, or
-        were refused; return whether there are any.
-
-        Also of a task that seems to have none: its pod may be one that the cache has yet to see.
-        """
-        cached = {pod["metadata"]["name"]: pod for pod in self._cache.pods(found.key)}
-        entered = {pods.pod_name(found.job, row.name): row.uid for row in found.status.tasks}
+    async def _read_unsure(self, found: Found, decided: Plan) -> bool:
+        """Read the pods that the plan must not take from the cache; return whether any were."""
         ended = {
-            name
-            for name, pod in cached.items()
-            # Of an earlier attempt it says nothing of this one.
-            if fields.is_final(pod) and entered.get(name) in (None, pod["metadata"]["uid"])
+            task: pod["metadata"]["uid"]
+            for pod in self._cache.pods(found.key)
+            if pod_fields.is_final(pod) and (task := task_of(pod, found.job)) is not None
         }
-        refused = {one.name for one in self._refusals.of(found.key, found.job.metadata.uid)}
-        called = {pods.pod_name(found.job, task) for task in tasks if task not in refused} - ended
-        await asyncio.gather(*(self._read(found.key, one, cached.get(one)) for one in called))
-        return bool(called)
+        refused = {view.name for view in self._refused_starts.of(found.key, found.job.metadata.uid)}
+        unsure = trust.unsure(found.status, decided, ended, refused)
+        await self._read(found.key, (pod_manifests.pod_name(found.job, task) for task in unsure))
+        return bool(unsure)
 
     async def _read_late_pods(self, found: Found) -> None:
-        """Read pods that should be gone by now: nobody tells of a deletion that was missed."""
         now = self._clock()
         late = [
-            pod
+            pod["metadata"]["name"]
             for pod in self._cache.pods(found.key)
-            if (gone := fields.due(pod)) is not None
-            and (now - gone).total_seconds() >= LATE_SECONDS
+            if trust.is_late(pod_fields.due(pod), now)
         ]
-        await asyncio.gather(*(self._read(found.key, pod["metadata"]["name"], pod) for pod in late))
+        await self._read(found.key, late)
 
-    async def _read(self, key: Key, name: str, cached: dict[str, Any] | None) -> None:
+    async def _read(self, key: Key, names: Iterable[str]) -> None:
+        """Bring the cache up to date about these pods of a job."""
+        cached = {pod["metadata"]["name"]: pod for pod in self._cache.pods(key)}
+        await asyncio.gather(*(self._read_pod(key, name, cached.get(name)) for name in names))
+
+    async def _read_pod(self, key: Key, name: str, cached: dict[str, Any] | None) -> None:
         try:
             fresh = await self._rest.get(paths.pod(key.namespace, name))
         except NotFound:
@@ -222,59 +207,34 @@ class Controller:
         else:
             self._cache.pod_event("MODIFIED", fresh)
 
-    def _again_seconds(
-        self, found: Found, seen: Seen, decided: Plan, obstacle: Obstacle | None
-    ) -> float | None:
+    def _again_seconds(self, found: Found, seen: Seen, decided: Plan) -> float | None:
         now = self._clock()
-        named = [at for at in (seen.again_at, decided.again_at) if at is not None]
-        times = [(at - now).total_seconds() for at in named]
-        if obstacle is not None:
-            times.append(OBSTACLE_SECONDS.get(obstacle.reason, OTHER_OBSTACLE_SECONDS))
-        for pod in self._cache.pods(found.key):
-            gone = fields.due(pod)
-            if gone is not None:
-                # Doubling: each look is twice as late as the one before.
-                late = (now - gone).total_seconds()
-                times.append(LATE_SECONDS - late if late < LATE_SECONDS else late)
+        dues = map(pod_fields.due, self._cache.pods(found.key))
+        times = [trust.again_seconds(due, now) for due in dues if due is not None]
+        if seen.again_seconds is not None:
+            times.append(seen.again_seconds)
+        if decided.again_at is not None:
+            times.append((decided.again_at - now).total_seconds())
+        if seen.observed.obstacle is not None:
+            times.append(self.preparations.again_seconds(found.key))
         return max(min(times), 0.0) if times else None
 
-    def _forget(self, key: Key, manifest: dict[str, Any] | None) -> None:
-        self._refusals.forget(key)
+    def _forget(self, key: Key) -> None:
+        self._refused_starts.forget(key)
         self._pace.forget(key)
         self._metrics.forget(key)
-        if manifest is not None:
-            self.preparations.forget([manifest["metadata"]["uid"]])
-
-
-def _counted(before: Status, after: Status | None) -> set[TaskName]:
-    """Return the tasks whose attempt this pass would enter as ended."""
-    if after is None:
-        return set()
-    rows = {row.name: row for row in before.tasks}
-    return {
-        row.name
-        for row in after.tasks
-        if (old := rows.get(row.name)) is not None
-        and (row.attempt != old.attempt or (row.state in ENDED and old.state not in ENDED))
-    }
-
-
-def _sent_home(decided: Plan) -> set[TaskName]:
-    """Return the tasks that are stopped because the job is over: who has just ended keeps its pod,
-    and its logs."""
-    stops = (one for one in decided.actions if isinstance(one, StopTask))
-    return {stop.task for stop in stops if stop.why == JOB_IS_OVER}
+        self.preparations.forget(key)
 
 
 def _status_of(manifest: Mapping[str, Any]) -> Status:
     try:
-        return statuses.load(manifest.get("status") or {})
+        return status_json.load(manifest.get("status") or {})
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, ("status", *first["loc"])))
         raise OperatorError(
-            f"{where} cannot be read: {first['msg']}; a newer operator wrote it, or somebody by"
-            " hand: install that operator again, or delete the job"
+            f"{where} cannot be read: {first['msg']}; a newer operator wrote it, or somebody"
+            " changed it by hand: install the newer operator again, or delete the job"
         ) from error
 
 

@@ -1,42 +1,47 @@
-"""kopf, as far as it is used: what changes in the cluster comes into the cache, and its job into
-the queue.
+"""Watch the cluster with kopf: changes go into the cache, and their jobs into the queue.
 
-Only `on.event`: every other kind of handler patches objects, adds finalizers, or believes an index
-that is wrong after a relist. kopf never tells of what was deleted while its watch was broken, so a
-relist asks for a comparison with the cluster.
+Only `on.event` is used. All other kinds of handlers patch objects, add finalizers, or rely on an
+index that is wrong after a relist. kopf does not tell which objects were deleted while a watch was
+broken, so every relist asks for a comparison with the cluster.
+
+kopf recovers from faults of the network by itself. Most other faults end it: a page of a proxy, a
+line that is cut off, a watch that answers 410. Then it is started again, after a pause that grows.
 """
 
 import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
 import kopf
 
 from capstan_operator.api import names
-from capstan_operator.api.names import Uid
-from capstan_operator.app import answers
+from capstan_operator.app.apart import apart, stop
+from capstan_operator.app.kopf_client import Client
 from capstan_operator.app.unremembered import NoDiffs, NoProgress
 from capstan_operator.app.watches import Watches
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.credentials import Connection
 
 RETRY_SECONDS = (1, 1, 2, 3, 5, 8, 13, 21)
+"""kopf's own pauses between the attempts of one request."""
 
-END_SECONDS = 10.0
-"""After kopf has begun to end, when it kills the process if that is still there."""
+FIRST_SECONDS = 1.0
+LONGEST_SECONDS = 60.0
+"""The pauses before kopf is started again: they double. Guesses."""
+WELL_SECONDS = 60.0
+"""kopf that has run for this long counts as recovered, and the pauses begin anew."""
 
-WATCH_SECONDS = 1.0
-"""From the begin of one watch to that of the next, at least: kopf begins it at once when one ends,
-and a server or a load balancer may end each at once."""
+WATCHER = "watcher for "
+"""How the names of kopf's tasks begin that hold a watch."""
+
+log = logging.getLogger(__name__)
 
 
 class Forever:
-    """kopf gives up, and ends the process, when these are used up: a server that is down for long
-    is a reason to wait for it."""
+    """Pauses that never end. kopf gives up when they do, even if the server is merely down."""
 
     def __iter__(self) -> Iterator[int]:
         return itertools.chain(RETRY_SECONDS, itertools.repeat(RETRY_SECONDS[-1]))
@@ -44,54 +49,75 @@ class Forever:
 
 @dataclass(slots=True)
 class Informer:
-    """Three watches: of jobs, their pods, and their Services, which may be deleted by mistake.
+    """Watches jobs, their pods, and their Services, which somebody may delete by mistake.
 
-    `wake` is given the job that something is news of; `relisted` is called after each LIST of
-    kopf's, and for each object that it brought; `unserved` is given the uids of the owners of a
-    Service that is gone.
+    `wake` is given each job that there is news of, `unserved` each job whose Service is gone.
+    `relisted` is called for each LIST of kopf's, and for each object that it brought. All of them
+    are called in the event loop that `watch` runs in.
     """
 
     cache: Cache
     wake: Callable[[Key], None]
     relisted: Callable[[], None]
-    unserved: Callable[[list[Uid]], None]
+    unserved: Callable[[Key], None]
     watches: Watches
-    _begun: dict[str, float] = field(default_factory=dict)
-    """When the last watch of each path began, by the loop's clock."""
 
     async def watch(
+        self, connection: Callable[[], Awaitable[Connection]], namespaces: tuple[str, ...]
+    ) -> None:
+        """Watch until cancelled, whatever the API server answers."""
+        # `Client` logs each fault once. kopf would log every attempt, with a stack trace.
+        logging.getLogger("kopf").setLevel(logging.CRITICAL)
+        logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+        clock = asyncio.get_running_loop().time
+        faults, last = 0, ""
+        while True:
+            began, fault = clock(), "kopf has stopped"
+            try:
+                await apart(self._run(connection, namespaces, asyncio.get_running_loop()))
+            except Exception as error:  # noqa: BLE001 - the watches go on, whatever ends kopf
+                fault = f"{type(error).__name__}: {error}"
+            if clock() - began >= WELL_SECONDS:
+                faults, last = 0, ""
+            if fault != last:
+                log.warning("the watches have failed and are started again: %s", fault)
+            faults, last = faults + 1, fault
+            # A comparison finds whatever the watches miss, and a CRD that is gone.
+            self.relisted()
+            await asyncio.sleep(min(FIRST_SECONDS * 2 ** min(faults - 1, 16), LONGEST_SECONDS))
+
+    async def _run(
         self,
         connection: Callable[[], Awaitable[Connection]],
         namespaces: tuple[str, ...],
-        signals: Callable[[], None],
+        home: asyncio.AbstractEventLoop,
     ) -> None:
-        """Watch until cancelled. Raises what kopf could not get over.
-
-        kopf handles signals in its own way, which ends all that runs beside it: when it has
-        started, `signals` is called to handle them as before.
-        """
-        # kopf logs every retry as an error; what matters of it is in our own metrics and health.
-        logging.getLogger("kopf").setLevel(logging.WARNING)
+        """Run kopf until it fails; everything that it tells is handled in the loop `home`."""
+        # Whatever kopf leaves behind when it ends is logged here, and is of no interest.
+        asyncio.get_running_loop().set_exception_handler(lambda _, left: log.debug("%s", left))
         registry = kopf.OperatorRegistry()
+        client = Client(lambda: _call(home, self.relisted))
+
+        async def connect() -> Connection:
+            return await connection()
 
         async def login(**_: Any) -> kopf.AiohttpSession:
-            return _session(await connection(), self._request)
+            asked = asyncio.run_coroutine_threadsafe(connect(), home)
+            return client.session(await asyncio.wrap_future(asked))
 
-        async def startup(**_: Any) -> None:
-            # In the first turn of the loop this comes before kopf takes the signals, which it does
-            # at the end of that turn.
-            await asyncio.sleep(0)
-            signals()
+        def tell(handle: Callable[[str | None, dict[str, Any]], None]) -> Any:
+            async def handler(event: Any, **_: Any) -> None:
+                _call(home, handle, event["type"], event["object"])
 
-        kopf.on.startup(registry=registry, id="startup")(startup)
+            return handler
+
         kopf.on.login(registry=registry, id="login")(login)
-        kopf.on.event(names.GROUP, names.VERSION, names.PLURAL, registry=registry, id="job")(
-            self._job
-        )
+        job = (names.GROUP, names.VERSION, names.PLURAL)
+        kopf.on.event(*job, registry=registry, id="job")(tell(self.job))
         labelled: Any = {"labels": {names.LABEL_JOB_NAME: kopf.PRESENT}, "registry": registry}
-        kopf.on.event("", "v1", "pods", id="pod", **labelled)(self._pod)
-        kopf.on.event("", "v1", "services", id="service", **labelled)(self._service)
-        await kopf.operator(
+        kopf.on.event("", "v1", "pods", id="pod", **labelled)(tell(self.pod))
+        kopf.on.event("", "v1", "services", id="service", **labelled)(tell(self.service))
+        tasks = await kopf.spawn_tasks(
             registry=registry,
             settings=_settings(),
             clusterwide=not namespaces,
@@ -99,64 +125,58 @@ class Informer:
             # By default kopf asks the machine for a user name, and a pod's user may have none.
             identity="capstan-operator",  # type: ignore[arg-type]
         )
+        # Not `kopf.run_tasks`, which may wait for ever when a task has failed.
+        try:
+            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()
+        finally:
+            # When a watcher has failed, kopf leaves the others running. They must be cancelled
+            # before the tasks that they wait for, or they never end.
+            every = asyncio.all_tasks()
+            await stop([*tasks, *(one for one in every if one.get_name().startswith(WATCHER))])
 
-    async def _request(
-        self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
-    ) -> aiohttp.ClientResponse:
-        """Send a request of kopf's. Of a LIST that brings nothing it tells nobody."""
-        path = request.url.path
-        is_watch = request.url.query.get("watch") == "true"
-        if is_watch:
-            await self._pause(path)
-        answer = await send(request)
-        if answer.status == 410:
-            await self._pause(path)
-        answers.check(answer, is_watch=is_watch)
-        if is_watch and answer.ok:
-            answers.keep_whole_lines(answer)
-        elif answer.ok and path.rpartition("/")[2] in (names.PLURAL, "pods", "services"):
-            self.relisted()
-        return answer
-
-    async def _pause(self, path: str) -> None:
-        clock = asyncio.get_running_loop().time
-        await asyncio.sleep(self._begun.get(path, -WATCH_SECONDS) + WATCH_SECONDS - clock())
-        self._begun[path] = clock()
-
-    async def _job(self, event: Any, **_: Any) -> None:
-        job = event["object"]
+    def job(self, kind: str | None, job: dict[str, Any]) -> None:
+        """Take an event of a watch; `kind` is None for an object of a LIST."""
         key = Key(job["metadata"]["namespace"], job["metadata"]["name"])
         before = self.cache.job(key)
-        self.cache.job_event(event["type"], job)
-        # What this process wrote itself is in the cache already, and no news.
+        self.cache.job_event(kind, job)
+        # What this process has written is in the cache already, and no news.
         if self.cache.job(key) is not before:
             self.wake(key)
-        self._hear(names.PLURAL, event)
+        self._hear(names.PLURAL, kind, job)
 
-    async def _pod(self, event: Any, **_: Any) -> None:
-        for key in self.cache.pod_event(event["type"], event["object"]):
+    def pod(self, kind: str | None, pod: dict[str, Any]) -> None:
+        """Take an event of a watch; `kind` is None for an object of a LIST."""
+        for key in self.cache.pod_event(kind, pod):
             self.wake(key)
-        self._hear("pods", event)
+        self._hear("pods", kind, pod)
 
-    async def _service(self, event: Any, **_: Any) -> None:
-        if event["type"] != "DELETED":
-            return
-        metadata = event["object"]["metadata"]
-        self.unserved([Uid(owner["uid"]) for owner in metadata.get("ownerReferences") or ()])
-        self.wake(Key(metadata["namespace"], metadata["labels"][names.LABEL_JOB_NAME]))
+    def service(self, kind: str | None, service: dict[str, Any]) -> None:
+        """Take an event of a watch; `kind` is None for an object of a LIST."""
+        if kind == "DELETED":
+            # A Service has the name of its job.
+            key = Key(service["metadata"]["namespace"], service["metadata"]["name"])
+            self.unserved(key)
+            self.wake(key)
 
-    def _hear(self, resource: str, event: Any) -> None:
-        metadata = event["object"]["metadata"]
+    def _hear(self, resource: str, kind: str | None, found: dict[str, Any]) -> None:
+        metadata = found["metadata"]
         self.watches.told(resource, metadata["namespace"], int(metadata["resourceVersion"]))
-        if event["type"] is None:
+        if kind is None:
             self.relisted()
+
+
+def _call(home: asyncio.AbstractEventLoop, function: Callable[..., None], *arguments: Any) -> None:
+    """Call a function in another event loop, unless that has ended with the process."""
+    if not home.is_closed():
+        home.call_soon_threadsafe(function, *arguments)
 
 
 def _settings() -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
-    # What kopf cannot get over, a CRD that is deleted say, may leave it half stopped for ever: its
-    # watch is gone, and the Lease is held. Who starts the process again then does better.
-    settings.process.ultimate_exiting_timeout = END_SECONDS
+    # kopf would kill the process this long after it has failed.
+    settings.process.ultimate_exiting_timeout = None
     settings.peering.standalone = True
     settings.scanning.disabled = True
     settings.posting.enabled = False
@@ -172,28 +192,3 @@ def _settings() -> kopf.OperatorSettings:
     for resource in ("pods", "services"):
         settings.watching.label_selectors["", "v1", resource] = names.LABEL_JOB_NAME
     return settings
-
-
-def _session(
-    connection: Connection, middleware: aiohttp.ClientMiddlewareType
-) -> kopf.AiohttpSession:
-    """Return what kopf speaks through until it expires; kopf closes it."""
-    info = kopf.ConnectionInfo(
-        server=connection.server,
-        ca_path=connection.ca_path,
-        insecure=connection.insecure,
-        scheme=connection.scheme,
-        token=connection.token,
-        certificate_path=connection.certificate_path,
-        private_key_path=connection.private_key_path,
-    )
-    return kopf.AiohttpSession(
-        server=connection.server,
-        expiration=connection.expiration,
-        aiohttp_session=aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
-            headers=info.as_http_headers(),
-            proxy=connection.proxy_url,
-            middlewares=(middleware,),
-        ),
-    )

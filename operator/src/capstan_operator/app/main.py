@@ -1,6 +1,7 @@
-"""`python -m capstan_operator`: serve until told to stop. Exit 0 after SIGTERM, 1 when the process
-must be replaced (the Lease is lost, the CRD is gone, a watch is broken for good), 2 for wrong
-arguments. Where the watches do not end in time, it is killed instead; `informer.END_SECONDS` says.
+"""`python -m capstan_operator`: serve until told to stop.
+
+Exit status 0 after SIGTERM, 1 when the process must be replaced (the Lease is lost, or the CRD is
+gone), 2 for wrong arguments.
 """
 
 import asyncio
@@ -50,11 +51,8 @@ async def _serve(settings: Settings) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def handle_signals() -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
-
-    handle_signals()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
     queue = WorkQueue(loop.time)
     metrics, health = Metrics(queue), Health()
     async with contextlib.AsyncExitStack() as open_until_the_end:
@@ -66,7 +64,7 @@ async def _serve(settings: Settings) -> int:
         host, port = settings.listen_host, settings.listen_port
         close = await probes.serve(host, port, health, queue, metrics)
         open_until_the_end.push_async_callback(close)
-        operator = Operator(settings, rest, queue, metrics, health, handle_signals)
+        operator = Operator(settings, rest, queue, metrics, health)
         await first_of(_lead(rest, lease, operator, metrics, health), stop.wait())
     return 0 if stop.is_set() else REPLACE
 

@@ -1,153 +1,110 @@
-"""What is seen of one job: pods in the cache, pods that the API server refused, nodes in doubt."""
+"""Look at one job: its cached pods, the starts that were refused, and nodes in doubt."""
 
 import asyncio
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from capstan_operator.api import names
-from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status
-from capstan_operator.app import prepare
-from capstan_operator.kube import pods
+from capstan_operator.app.refused_starts import RefusedStarts
+from capstan_operator.kube import owners, pods
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.nodes import Nodes
-from capstan_operator.manifests import pod as manifest
-from capstan_operator.reconcile.actions import StartTask, StopTask
-from capstan_operator.reconcile.observe import Observed, Obstacle, TaskPhase, TaskView
+from capstan_operator.manifests import pod as pod_manifests
+from capstan_operator.reconcile.observe import Deletion, Observed, Obstacle, TaskView
 from capstan_operator.reconcile.rows import ENDED
 
 Pod = Mapping[str, Any]
 
 
-class Refusals:
-    """Starts that the API server refused, until `plan` has had them cleared away. They are no
-    state: who forgets them is refused again.
-    """
-
-    def __init__(self) -> None:
-        self._views: dict[Key, tuple[Uid, dict[TaskName, TaskView]]] = {}
-
-    def of(self, key: Key, job: Uid) -> tuple[TaskView, ...]:
-        """Return the refused starts of a job, as lives that failed at once."""
-        return tuple(self._of(key, job).values())
-
-    def add(self, key: Key, job: Uid, start: StartTask, why: Obstacle, at: datetime) -> None:
-        """Keep why a start was refused: `reason` and `message` become the row's."""
-        self._of(key, job)[start.task] = TaskView(
-            name=start.task,
-            attempt=start.attempt,
-            uid=Uid(f"refused-{start.attempt}"),
-            phase=TaskPhase.FAILED,
-            reason=why.reason,
-            message=why.message,
-            finished_at=at,
-        )
-
-    def clear(self, key: Key, job: Uid, stop: StopTask) -> bool:
-        """Forget a refused start; return whether it was one."""
-        found = self._of(key, job)
-        if stop.task not in found or found[stop.task].uid != stop.uid:
-            return False
-        del found[stop.task]
-        return True
-
-    def forget(self, key: Key) -> None:
-        """Forget all of a job."""
-        self._views.pop(key, None)
-
-    def _of(self, key: Key, job: Uid) -> dict[TaskName, TaskView]:
-        """Return what was refused of this job, and forget an earlier one of the same name."""
-        known, views = self._views.get(key, (job, {}))
-        if known != job:
-            views = {}
-        self._views[key] = job, views
-        return views
-
-
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One look at a job. `again_at`: when something may be otherwise without an event; `gone`:
-    whether a task was seen whose pod is gone by now.
+    """One look at a job.
+
+    `again_seconds` says when a node in doubt may have changed without an event; None: not at all.
+    `gone` says whether a view is of a pod that is already deleted.
     """
 
     observed: Observed
-    again_at: datetime | None
+    again_seconds: float | None
     gone: bool = False
 
 
 class Observer:
-    """Looks at jobs. Nothing but nodes in doubt is asked of the API server."""
+    """Looks at jobs. Only nodes in doubt are read from the API server."""
 
-    def __init__(self, cache: Cache, nodes: Nodes, refusals: Refusals) -> None:
+    def __init__(self, cache: Cache, nodes: Nodes, refused_starts: RefusedStarts) -> None:
         self._cache = cache
         self._nodes = nodes
-        self._refusals = refusals
+        self._refused_starts = refused_starts
 
     async def look(
         self, key: Key, job: TrainingJob, status: Status, obstacle: Obstacle | None
     ) -> Seen:
-        """Say what there is of a job, and how those of its tasks ended whose pod is gone.
+        """Return the views of a job's tasks, and how the tasks ended whose pods are gone.
 
-        Raises kube.errors.ApiError if a node cannot be looked at.
+        Raises kube.errors.ApiError if a node cannot be read.
         """
-        found = [pod for pod in self._cache.pods(key) if is_task(pod, job)]
+        tasks = [pod for pod in self._cache.pods(key) if task_of(pod, job) is not None]
         doubtful = sorted(
-            {_node(pod) for pod in found if pods.doubtful(pod, trainer=_trainer(pod, job))}
+            {
+                str(pod["spec"]["nodeName"])
+                for pod in tasks
+                if pods.doubtful(pod, trainer=_trainer(pod, job))
+            }
         )
-        looks = await asyncio.gather(*(self._nodes.look(name) for name in doubtful))
-        lost = {name for name, look in zip(doubtful, looks, strict=True) if look.lost}
+        sights = await asyncio.gather(*(self._nodes.look(node) for node in doubtful))
+        lost = {node for node, sight in zip(doubtful, sights, strict=True) if sight.lost}
         gone = self._gone(key, job, status)
-        views = (*self._views(job, found, lost), *gone, *self._refusals.of(key, job.metadata.uid))
-        again = [look.look_again for look in looks if look.look_again is not None]
+        refused = self._refused_starts.of(key, job.metadata.uid)
+        views = (*self._views(job, tasks, lost), *gone, *refused)
+        again = [sight.again_seconds for sight in sights if sight.again_seconds is not None]
         return Seen(Observed(views, obstacle=obstacle), min(again, default=None), bool(gone))
 
-    def _views(self, job: TrainingJob, found: Sequence[Pod], lost: set[str]) -> Iterator[TaskView]:
-        for pod in found:
+    def _views(self, job: TrainingJob, tasks: Sequence[Pod], lost: set[str]) -> Iterator[TaskView]:
+        for pod in tasks:
             node_lost = pod["spec"].get("nodeName") in lost
             view = pods.view(pod, trainer=_trainer(pod, job), node_lost=node_lost)
-            if prepare.whose(pod, job) == job.metadata.uid:
+            if owners.controller(pod, job.metadata.name) == job.metadata.uid:
                 yield view
             else:
-                # Of a deleted job of the same name: its pods are collected, and waited for.
-                yield dataclasses.replace(view, attempt=0, deleting=True)
+                # A pod of a deleted job of the same name: Kubernetes deletes it.
+                yield dataclasses.replace(view, deletion=Deletion.WITH_ITS_JOB)
 
     def _gone(self, key: Key, job: TrainingJob, status: Status) -> list[TaskView]:
-        """Return the ends of pods that are gone, as long as a row is waiting to hear of them."""
+        """Return the ends of deleted pods that the status does not have yet."""
         waited_for = {row.uid for row in status.tasks if row.state not in ENDED}
-        left = [one for one in self._cache.remains(key) if one["metadata"]["uid"] in waited_for]
-        views = [pods.view(pod, trainer=_trainer(pod, job), node_lost=False) for pod in left]
+        views = [
+            pods.view(pod, trainer=_trainer(pod, job), node_lost=False)
+            for pod in self._cache.remains(key)
+            # Somebody may have changed the labels before the pod went: then it counts as lost.
+            if pod["metadata"]["uid"] in waited_for and task_of(pod, job) is not None
+        ]
         return [view for view in views if view.has_ended]
 
 
-def is_this_task(pod: Pod, job: TrainingJob, task: TaskName) -> bool:
-    """Whether a pod is this task of this job, or of a deleted one of the same name."""
-    return is_task(pod, job) and pods.identity(pod)[0] == task
+def task_of(pod: Pod, job: TrainingJob) -> TaskName | None:
+    """Return the task that a pod is of this job, or of a deleted job of the same name; else None.
 
-
-def is_task(pod: Pod, job: TrainingJob) -> bool:
-    """Whether a pod is a task of this job, or of a deleted one of the same name.
-
-    One with the labels of another task is none: it would be taken for that, and is called as this.
+    A pod that has the labels of one task and the name of another is no task: it would be taken for
+    the first and be in the way of the second.
     """
-    owner = prepare.whose(pod, job)
-    if owner is None or not pods.belongs(pod, owner):
-        return False
-    task, _ = pods.identity(pod)
-    return bool(pod["metadata"]["name"] == manifest.pod_name(job, task))
+    labelled = owners.task(pod)
+    if owners.controller(pod, job.metadata.name) is None or labelled is None:
+        return None
+    task, _ = labelled
+    return task if pod["metadata"]["name"] == pod_manifests.pod_name(job, task) else None
 
 
 def _trainer(pod: Pod, job: TrainingJob) -> str:
-    """Return the name of the container that is the task. Of a type that the job does not have, as
-    a deleted job of its name had, nobody needs to know.
+    """Return the name of the container that is the task.
+
+    For a type that only a deleted job of the same name had, any name will do.
     """
-    task, _ = pods.identity(pod)
-    replica = job.spec.replica_specs.get(task.type)
+    task = task_of(pod, job)
+    replica = None if task is None else job.spec.replica_specs.get(task.type)
     return names.TRAINER if replica is None else replica.template.trainer.name
-
-
-def _node(pod: Pod) -> str:
-    return str(pod["spec"]["nodeName"])

@@ -1,6 +1,7 @@
-"""Comparisons of the cache with the cluster: at the start, after relists, and every few minutes.
+"""Compare the cache with the cluster: at the start, after relists, and every few minutes.
 
-A watch that was broken says nothing of what was deleted meanwhile; only a consistent LIST does.
+A watch that was broken does not tell which objects were deleted meanwhile. Only a consistent LIST
+does.
 """
 
 import asyncio
@@ -11,23 +12,27 @@ from typing import Any
 
 from capstan_operator.api import names
 from capstan_operator.api.names import Uid
+from capstan_operator.api.status import Phase
 from capstan_operator.app.metrics import Metrics
-from capstan_operator.app.prepare import Preparations
+from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.watches import Watches
-from capstan_operator.kube import paths
+from capstan_operator.kube import owners, paths, pod_fields
 from capstan_operator.kube.cache import Cache, Key, thin, unmanaged
 from capstan_operator.kube.errors import ApiError, NotFound
 from capstan_operator.kube.rest import Rest
+from capstan_operator.reconcile.policies import wake as policy
 
 RELISTED_SECONDS = 2.0
-"""After the last object of a relist, when the comparison that it asks for is made."""
+"""How long after the last object of a relist the comparison starts that the relist asks for."""
 MOST_MOMENTS = 5
-"""For how many times of it the comparison waits, where relists follow each other closely."""
+"""How many times `RELISTED_SECONDS` a comparison is put off while relists follow each other."""
 SPREAD = 0.1
 
 
 class Resync:
-    """Compares. `wake` is given every job, and then those that a LIST had news of."""
+    """Compares. `wake` is given the jobs to look at: those that a LIST had news of, those with work
+    left, and all jobs of a namespace after its first comparison.
+    """
 
     def __init__(
         self, rest: Rest, cache: Cache, preparations: Preparations, metrics: Metrics,
@@ -44,8 +49,8 @@ class Resync:
         self._known: set[str | None] = set()
 
     def knows(self, namespace: str) -> bool:
-        """Say whether a namespace has ever been compared. Before that what the cache has of it is
-        what watches have told so far: a job, perhaps, and not yet its pods.
+        """Say whether a namespace has ever been compared. Before that the cache has only what the
+        watches have told so far: perhaps a job, and not yet its pods.
         """
         return None in self._known or namespace in self._known
 
@@ -54,8 +59,9 @@ class Resync:
         self._asked.set()
 
     async def wait(self, seconds: float) -> None:
-        """Wait until a comparison is due: after about this time, or when it was asked for and no
-        one has asked again for a moment. Who asks again and again does not put it off for ever.
+        """Wait until a comparison is due: after about this time, or shortly after `ask`.
+
+        Further calls of `ask` put the comparison off, but not for ever.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds * random.uniform(1 - SPREAD, 1 + SPREAD)):
@@ -66,17 +72,17 @@ class Resync:
                 await asyncio.sleep(RELISTED_SECONDS)
 
     async def compare(self) -> dict[str | None, ApiError]:
-        """Compare every namespace that can be read; return what is wrong with the others.
+        """Compare every namespace that can be read; return the errors of the others.
 
-        Raises kube.errors.ApiError when none can be read, and NotFound when the API server does not
-        know of TrainingJobs.
+        Raises kube.errors.ApiError if none can be read, and NotFound if the API server does not
+        know TrainingJobs.
         """
-        found: set[Key] = set()
-        served: set[Uid] = set()
+        news: set[Key] = set()
+        served: dict[Key, Uid] = {}
         faults: dict[str | None, ApiError] = {}
         for scope in self._scopes:
             try:
-                found |= await self._compare(scope, served)
+                news |= await self._compare(scope, served)
             except NotFound:
                 raise
             except ApiError as error:
@@ -84,28 +90,40 @@ class Resync:
         if len(faults) == len(self._scopes):
             raise next(iter(faults.values()))
         self._preparations.recheck(served)
-        for key in {*self._cache.jobs(), *found}:
+        for key in news | set(filter(self._has_work, self._cache.jobs())):
             if key.namespace not in faults:
                 self._wake(key)
         return faults
 
-    async def _compare(self, scope: str | None, served: set[Uid]) -> set[Key]:
-        """Compare one namespace, None for all; return the jobs that there was news of, and add to
-        `served` those that have their Service.
+    async def _compare(self, scope: str | None, served: dict[Key, Uid]) -> set[Key]:
+        """Compare one namespace, None for all; return the jobs to look at because of it, and add
+        the jobs that have their Service to `served`.
         """
         labelled = {"labelSelector": names.LABEL_JOB_NAME}
         jobs = await self._rest.list(paths.jobs(scope), unmanaged)
         pods = await self._rest.list(paths.pods(scope), thin, **labelled)
         services = await self._rest.list(paths.services(scope), _owned, **labelled)
-        found = self._cache.replace_jobs(jobs.items, jobs.resource_version, scope)
-        found |= self._cache.replace_pods(pods.items, pods.resource_version, scope)
-        served |= {Uid(owner) for one in services.items if (owner := _controller(one))}
+        news = self._cache.replace_jobs(jobs.items, jobs.resource_version, scope)
+        news |= self._cache.replace_pods(pods.items, pods.resource_version, scope)
+        for service in services.items:
+            key = Key(service["metadata"]["namespace"], service["metadata"]["name"])
+            if (owner := owners.controller(service, key.name)) is not None:
+                served[key] = owner
         self._watches.listed(names.PLURAL, scope, _newest(jobs.items))
         self._watches.listed("pods", scope, _newest(pods.items))
         if scope in self._known:
-            self._metrics.repaired.inc(len(found))
+            self._metrics.repaired.inc(len(news))
+            return news
         self._known.add(scope)
-        return found
+        return news | {key for key in self._cache.jobs() if scope in (None, key.namespace)}
+
+    def _has_work(self, key: Key) -> bool:
+        manifest = self._cache.job(key) or {}
+        phase = (manifest.get("status") or {}).get("phase")
+        return policy.by_comparison(
+            Phase(phase) if phase in {one.value for one in Phase} else None,
+            has_living_pods=not all(map(pod_fields.is_final, self._cache.pods(key))),
+        )
 
 
 def _newest(items: Iterable[dict[str, Any]]) -> int:
@@ -113,10 +131,5 @@ def _newest(items: Iterable[dict[str, Any]]) -> int:
 
 
 def _owned(service: dict[str, Any]) -> dict[str, Any]:
-    return {"metadata": {"ownerReferences": service["metadata"].get("ownerReferences")}}
-
-
-def _controller(manifest: dict[str, Any]) -> str | None:
-    owners = manifest["metadata"].get("ownerReferences") or ()
-    uids = (one["uid"] for one in owners if one.get("controller") and one["kind"] == names.KIND)
-    return next(uids, None)
+    kept = ("namespace", "name", "ownerReferences")
+    return {"metadata": {field: service["metadata"].get(field) for field in kept}}

@@ -1,12 +1,11 @@
-"""The operator while it leads: workers that make passes, watches and comparisons that wake them."""
+"""The operator while it leads: workers make passes; watches and comparisons wake them."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
-from capstan_operator.app.answers import LONGEST_AFTER_SECONDS
 from capstan_operator.app.controller import Controller
 from capstan_operator.app.health import Health
 from capstan_operator.app.informer import Informer
@@ -23,9 +22,11 @@ from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 
 WORKERS = 8
+"""Jobs that are worked on at once. A guess: a pass mostly waits for requests, and all passes share
+the `rest.MAX_IN_FLIGHT` requests that are sent at once, so more workers would wait there."""
 AGAIN_SECONDS = 2.0
-"""After a comparison that failed; doubled as long as it fails for some namespaces only, for all the
-others are compared with them."""
+"""The pause after a comparison that failed. It doubles while only some namespaces fail, because
+every comparison reads the others too."""
 LONGEST_AGAIN_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
@@ -35,21 +36,20 @@ class Operator:
     """Serves the namespaces of the settings. `lead` may be called once."""
 
     def __init__(
-        self, settings: Settings, rest: Rest, queue: WorkQueue, metrics: Metrics, health: Health,
-        signals: Callable[[], None],
-    ) -> None:  # fmt: skip
-        """Take what the process has; `signals` installs its signal handlers."""
+        self, settings: Settings, rest: Rest, queue: WorkQueue, metrics: Metrics, health: Health
+    ) -> None:
+        """Take the parts that the process has anyway. Must be called in its event loop."""
+        clock = asyncio.get_running_loop().time
         cache = Cache()
-        nodes = Nodes(rest, now, settings.node_lost_seconds)
+        nodes = Nodes(rest, clock, settings.node_lost_seconds)
         self._settings = settings
         self._rest = rest
         self._queue = queue
         self._metrics = metrics
         self._health = health
-        self._signals = signals
         self._recorder = Recorder(rest, now, settings.identity)
         self._controller = Controller(rest, cache, nodes, metrics, self._recorder, now)
-        watches = Watches(settings.namespaces, asyncio.get_running_loop().time)
+        watches = Watches(settings.namespaces, clock)
         self._resync = Resync(
             rest, cache, self._controller.preparations, metrics, settings.namespaces, queue.add,
             watches,
@@ -60,25 +60,22 @@ class Operator:
         health.stuck = watches.stuck
 
     async def lead(self) -> None:
-        """Make passes until cancelled. Raises what the operator cannot get over; returns when the
-        API server does not know of TrainingJobs any more.
-        """
-        # The watches come last: when kopf ends, it cancels all tasks that are younger than itself.
+        """Make passes until cancelled. Returns when the API server no longer knows TrainingJobs."""
         await first_of(
             *(self._work() for _ in range(WORKERS)),
             self._compare_for_ever(),
             self._recorder.run(),
-            self._informer.watch(self._rest.connection, self._settings.namespaces, self._signals),
+            self._informer.watch(self._rest.connection, self._settings.namespaces),
         )
 
     async def _compare_for_ever(self) -> None:
-        """Return when the API server does not know of TrainingJobs."""
+        """Compare until the API server no longer knows TrainingJobs."""
         failures = 0
         while True:
             try:
                 faults = await self._compare_until_done()
             except NotFound as gone:
-                # kopf never watches a kind that was not there when it started, or was gone since.
+                # kopf never watches a kind that was missing when it started, or at any time since.
                 log.critical(
                     "the CRD is gone, and this process ends; the next waits for it: %s", gone
                 )
@@ -94,9 +91,9 @@ class Operator:
             await self._resync.wait(seconds)
 
     def _tell(self, unread: str) -> None:
-        """Say what cannot be read of what is served, each time that this changes."""
+        """Log which of the served namespaces cannot be read, each time that this changes."""
         if unread and unread != self._health.unread:
-            log.warning("serves the other namespaces, and tries this again: %s", unread)
+            log.warning("serves the other namespaces, and tries again: %s", unread)
         if self._health.unread and not unread:
             log.info("serves all its namespaces again")
         self._health.unread = unread
@@ -143,13 +140,12 @@ class Operator:
 
 
 def _later(error: OperatorError) -> float:
-    """Return the seconds that an answer asked to be given, as far as they are given."""
-    said = error.retry_after if isinstance(error, ApiError) else None
-    return min(said or 0.0, LONGEST_AFTER_SECONDS)
+    """Return the seconds that an answer asked to wait."""
+    return error.retry_after if isinstance(error, ApiError) else 0.0
 
 
 async def first_of(*coroutines: Coroutine[Any, Any, object]) -> None:
-    """Run all until one ends, then end the others. Raises what that one raised."""
+    """Run all until one ends, then cancel the others. Raises the error of the first."""
     tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from capstan_operator.api import names
-from capstan_operator.kube import fields
+from capstan_operator.kube import pod_fields
 
 Manifest = dict[str, Any]
 
@@ -137,7 +137,7 @@ class Cache:
         thinned = thin(pod)
         known = self._pods.rows.get(_key(pod))
         if known is not None and known["metadata"]["uid"] == pod["metadata"]["uid"]:
-            first, due = _first_asked(known), fields.due(thinned)
+            first, due = _first_asked(known), pod_fields.due(thinned)
             if first is not None and due is not None:
                 seconds = int((due - first).total_seconds())
                 thinned["metadata"]["deletionGracePeriodSeconds"] = max(seconds, 0)
@@ -180,7 +180,7 @@ def thin(pod: Mapping[str, Any]) -> Manifest:
 
 
 def _first_asked(pod: Manifest) -> datetime | None:
-    due = fields.due(pod)
+    due = pod_fields.due(pod)
     grace = timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds") or 0)
     return None if due is None else due - grace
 

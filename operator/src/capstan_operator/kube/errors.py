@@ -21,6 +21,9 @@ from typing import Any
 from capstan_operator.errors import OperatorError
 from capstan_operator.reconcile import words
 
+LONGEST_RETRY_AFTER_SECONDS = 60.0
+"""The longest wait that a server may ask for. A gateway that names a day must not stop a job."""
+
 MAX_WORDS = 300
 """Characters of an answer that is no Kubernetes Status; a proxy's error page has thousands."""
 
@@ -30,7 +33,7 @@ class ApiError(OperatorError):
 
     `message` is what the API said; `str` adds which request it was. `status` is the HTTP status, 0
     without an answer. `reason` is the API's CamelCase word, `details` its `Status.details`.
-    `retry_after` is in seconds, None when the API named no time.
+    `retry_after` is in seconds, at most `LONGEST_RETRY_AFTER_SECONDS`; 0 if the API named no time.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class ApiError(OperatorError):
         status: int,
         reason: str = "",
         details: Mapping[str, Any] | None = None,
-        retry_after: float | None = None,
+        retry_after: float = 0.0,
     ) -> None:
         head = f"{request}: {status} {reason}".rstrip() if status else request
         super().__init__(f"{head}: {message}" if message else head)
@@ -116,7 +119,9 @@ def of_answer(
         status=status,
         reason=reason,
         details=details,
-        retry_after=_retry_after(headers.get("Retry-After"), details, now),
+        retry_after=min(
+            _retry_after(headers.get("Retry-After"), details, now), LONGEST_RETRY_AFTER_SECONDS
+        ),
     )
 
 
@@ -147,10 +152,10 @@ def _words(body: bytes) -> str:
     return words.shortened(" ".join(body.decode(errors="replace").split()), MAX_WORDS)
 
 
-def _retry_after(header: str | None, details: Mapping[str, Any], now: datetime) -> float | None:
-    """Read the header, which holds seconds or a date (RFC 9110), else what the Status says."""
+def _retry_after(header: str | None, details: Mapping[str, Any], now: datetime) -> float:
+    """Read the header, which holds seconds or a date (RFC 9110), or else the Status."""
     said = details.get("retryAfterSeconds")
-    seconds = float(said) if isinstance(said, int) and said > 0 else None
+    seconds = float(said) if isinstance(said, int) and said > 0 else 0.0
     if header is None:
         return seconds
     if header.strip().isdecimal():

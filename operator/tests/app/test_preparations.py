@@ -1,8 +1,9 @@
-"""What must hold before the first pod: sound templates, and a Service that is the job's own."""
+"""Before the first pod of a job: its templates are sound, and it has a Service of its own."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,22 @@ from kube.server import Asked, Server, refusal
 
 from capstan_operator.api import parse
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.app.prepare import Preparations
+from capstan_operator.app.preparations import Preparations
+from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import ApiError
 from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import service
 
 PODS = "/api/v1/namespaces/space/pods"
 SERVICES = "/api/v1/namespaces/space/services"
+KEY = Key("space", "digits")
 
 Json = dict[str, Any]
 
 
-def make_job(name: str = "digits", uid: str = "job-1", tag: str = "dev") -> TrainingJob:
+def make_job(
+    name: str = "digits", uid: str = "job-1", tag: str = "dev", **metadata: Any
+) -> TrainingJob:
     def replica(kind: str, count: int) -> Json:
         containers = [{"name": "trainer", "image": f"{kind}:{tag}"}]
         return {"replicas": count, "template": {"spec": {"containers": containers}}}
@@ -33,7 +38,7 @@ def make_job(name: str = "digits", uid: str = "job-1", tag: str = "dev") -> Trai
     document = {
         "apiVersion": "capstan.dev/v1alpha1",
         "kind": "TrainingJob",
-        "metadata": {"name": name, "namespace": "space", "uid": uid},
+        "metadata": {"name": name, "namespace": "space", "uid": uid, **metadata},
         "spec": {"replicaSpecs": {kind: replica(kind, count) for kind, count in counts.items()}},
     }
     return parse.admitted(document)
@@ -45,6 +50,7 @@ class Setting:
     def __init__(self) -> None:
         self.there: Json | None = None
         self.wrong: dict[str, web.Response] = {}
+        self.now = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
         self.server: Server
         self.preparations: Preparations
 
@@ -52,7 +58,7 @@ class Setting:
         body = asked.body or {}
         if asked.path == PODS:
             kind = body["metadata"]["labels"]["capstan.dev/replica-type"]
-            return self.wrong.get(kind) or web.json_response(body)
+            return clone(self.wrong[kind]) if kind in self.wrong else web.json_response(body)
         if asked.method == "POST" and self.there is None:
             self.there = body
             return web.json_response(body)
@@ -67,13 +73,17 @@ class Setting:
         return calls
 
 
+def clone(answer: web.Response) -> web.Response:
+    return web.Response(body=answer.body, status=answer.status, content_type="application/json")
+
+
 @contextlib.asynccontextmanager
 async def setting(folder: Path) -> AsyncIterator[Setting]:
     here = Setting()
     async with servers.serving(here.answer) as here.server:
         config = servers.kubeconfig(folder, f"http://127.0.0.1:{here.server.port}")
         async with await Rest.connect(config) as rest:
-            here.preparations = Preparations(rest)
+            here.preparations = Preparations(rest, lambda: here.now)
             yield here
 
 
@@ -160,9 +170,9 @@ def test_a_service_that_a_comparison_misses_is_made_again(tmp_path: Path) -> Non
         async with setting(tmp_path) as here:
             job = make_job()
             await here.preparations.obstacle(job, started=True)
-            here.preparations.recheck([job.metadata.uid])
+            here.preparations.recheck({KEY: job.metadata.uid})
             here.there = None
-            here.preparations.recheck([])
+            here.preparations.recheck({})
             assert await here.preparations.obstacle(job, started=True) is None
             assert here.there is not None
 
@@ -199,6 +209,97 @@ def test_a_service_of_somebody_else_is_in_the_way_and_stays_as_it_is(
             assert "Service digits" in found.message
             assert {one.partition(" ")[0] for one in here.asked()} == {"POST", "GET"}
             here.there = None
+            here.now += timedelta(seconds=5)
             assert await here.preparations.obstacle(make_job(), started=True) is None
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("what", ["a template", "a Service"])
+def test_an_obstacle_is_looked_at_again_after_pauses_that_grow(what: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            if what == "a template":
+                here.wrong["ps"] = refusal(422, "Invalid", "no such field")
+            else:
+                here.there = {"metadata": {"name": "digits"}}
+            pauses = []
+            for _ in range(8):
+                assert await here.preparations.obstacle(make_job(), started=False) is not None
+                assert here.asked()
+                pause = here.preparations.again_seconds(KEY)
+                pauses.append(pause)
+                here.now += timedelta(seconds=pause - 0.5)
+                assert await here.preparations.obstacle(make_job(), started=False) is not None
+                assert here.asked() == [], "it looked again too early"
+                here.now += timedelta(seconds=0.5)
+            assert pauses == sorted(pauses)
+            assert pauses[1] == 2 * pauses[0]
+            assert pauses[-2:] == [300, 300]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"generation": 2},
+        {"annotations": {"team.example.com/again": "yes"}},
+        {"labels": {"team": "vision"}},
+        {"uid": "job-2"},
+    ],
+)
+def test_a_job_that_was_changed_is_looked_at_again_at_once(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.there = {"metadata": {"name": "digits"}}
+            await here.preparations.obstacle(make_job(), started=False)
+            first = here.preparations.again_seconds(KEY)
+            here.now += timedelta(seconds=first)
+            await here.preparations.obstacle(make_job(), started=False)
+            here.asked()
+            await here.preparations.obstacle(make_job(**change), started=False)
+            assert f"POST {SERVICES}" in here.asked()
+            assert here.preparations.again_seconds(KEY) == first, "its pauses begin anew"
+
+    asyncio.run(scenario())
+
+
+def test_a_service_that_has_changed_is_looked_at_again_at_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.there = {"metadata": {"name": "digits"}}
+            await here.preparations.obstacle(make_job(), started=True)
+            here.there = None
+            here.preparations.forget(KEY)
+            assert await here.preparations.obstacle(make_job(), started=True) is None
+
+    asyncio.run(scenario())
+
+
+def test_another_obstacle_begins_with_a_short_pause_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.wrong["ps"] = refusal(422, "Invalid", "no such field")
+            for _ in range(5):
+                await here.preparations.obstacle(make_job(), started=False)
+                here.now += timedelta(seconds=300)
+            here.wrong.clear()
+            here.there = {"metadata": {"name": "digits"}}
+            await here.preparations.obstacle(make_job(), started=False)
+            assert here.preparations.again_seconds(KEY) == 5
+
+    asyncio.run(scenario())
+
+
+def test_a_clock_that_is_set_back_makes_no_pause_longer(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.there = {"metadata": {"name": "digits"}}
+            await here.preparations.obstacle(make_job(), started=True)
+            here.now -= timedelta(days=1)
+            assert here.preparations.again_seconds(KEY) == 5
 
     asyncio.run(scenario())

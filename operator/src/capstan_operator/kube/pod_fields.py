@@ -1,0 +1,69 @@
+"""Read single fields of a pod's manifest; most of them are optional. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+Manifest = Mapping[str, Any]
+
+_MADE_UP = frozenset({"ContainerStatusUnknown", "Unknown"})
+"""Reasons that come with an invented exit code: the kubelet (137) or containerd (255) found the
+container gone, for example after its node restarted."""
+
+
+def container(pod: Manifest, name: str) -> Manifest:
+    """Return the status of a container; empty until the kubelet has reported one."""
+    for status in pod["status"].get("containerStatuses") or ():
+        if status["name"] == name:
+            found: Manifest = status
+            return found
+    return {}
+
+
+def containers(pod: Manifest) -> list[Manifest]:
+    """Return the statuses of all containers, as far as reported; init containers come first."""
+    status = pod["status"]
+    return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+
+
+def state(container: Manifest, kind: str) -> Manifest | None:
+    """Return the `waiting`, `running` or `terminated` state of a container; None in another."""
+    found: Manifest | None = (container.get("state") or {}).get(kind)
+    return found
+
+
+def exit_code(terminated: Manifest) -> int | None:
+    """Return the exit code of a `terminated` state; None if nobody saw the container end."""
+    return None if terminated.get("reason") in _MADE_UP else terminated.get("exitCode")
+
+
+def is_final(pod: Manifest) -> bool:
+    """Say whether a pod has ended. An ended pod no longer changes until it is deleted."""
+    return pod["status"].get("phase") in ("Succeeded", "Failed")
+
+
+def condition(pod: Manifest, kind: str) -> Manifest:
+    """Return the condition of this type; empty if the pod has none."""
+    for one in pod["status"].get("conditions") or ():
+        if one["type"] == kind:
+            found: Manifest = one
+            return found
+    return {}
+
+
+def holds(pod: Manifest, kind: str) -> bool:
+    """Say whether the condition of this type is True."""
+    return bool(condition(pod, kind).get("status") == "True")
+
+
+def due(pod: Manifest) -> datetime | None:
+    """Return when a pod that is being deleted should be gone; None if it is not being deleted."""
+    return time(pod["metadata"].get("deletionTimestamp"))
+
+
+def time(text: str | None) -> datetime | None:
+    """Read a metav1.Time. Go writes an unset time as the year 1: that is None too."""
+    if not text:
+        return None
+    read = datetime.fromisoformat(text)
+    return None if read.year == 1 else read

@@ -1,0 +1,46 @@
+"""Whether the pod templates of a job are sound, by how the API server answered a dry run of a pod.
+
+the API server     means                                               remembered
+ACCEPTED the pod   the template is sound                               yes
+REFUSED it         the template is wrong, as often as it is sent       no: the job is asked again
+FORBADE it         nothing about the template: a quota is used up, a   no
+                   policy or a right stands against the pod. The real
+                   pods are tried, and their rows show the answer
+"""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from capstan_operator.api.names import ReplicaType
+from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Obstacle
+
+
+class Answer(enum.Enum):
+    ACCEPTED = enum.auto()
+    REFUSED = enum.auto()
+    FORBIDDEN = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """The answer to the dry run of a pod of this type, with the API server's message."""
+
+    type: ReplicaType
+    answer: Answer
+    message: str = ""
+
+
+def obstacle(dry_runs: Sequence[DryRun]) -> Obstacle | None:
+    """Return the faults of all templates as one obstacle; None if no template is known wrong."""
+    faults = [
+        f"spec.replicaSpecs.{run.type}.template: {run.message}"
+        for run in dry_runs
+        if run.answer is Answer.REFUSED
+    ]
+    return Obstacle(TEMPLATE_INVALID, "; ".join(faults)) if faults else None
+
+
+def is_remembered(answer: Answer) -> bool:
+    """Say whether the same template need not be tried again."""
+    return answer is Answer.ACCEPTED

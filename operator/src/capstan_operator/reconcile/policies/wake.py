@@ -1,0 +1,12 @@
+"""Which jobs a comparison of the cache with the cluster wakes although it found no news of them.
+
+A wake that was lost, for whatever reason, is made up for by the next comparison. A job that is over
+and has only ended pods has nothing left to do.
+"""
+
+from capstan_operator.api.status import Phase
+
+
+def by_comparison(phase: Phase | None, *, has_living_pods: bool) -> bool:
+    """Say whether to wake a job; `phase` is None for one without a status that can be read."""
+    return phase is None or not phase.is_final or has_living_pods

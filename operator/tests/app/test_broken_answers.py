@@ -1,0 +1,223 @@
+"""The watches go on, whatever an API server or a proxy before it answers."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from kube import server as servers
+from kube.server import Asked, refusal
+
+from capstan_operator.app import informer as informers
+from capstan_operator.app import kopf_client
+from capstan_operator.app.informer import Informer
+from capstan_operator.app.watches import Watches
+from capstan_operator.kube import paths
+from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.rest import Rest
+
+WITHIN_SECONDS = 60
+JOBS = paths.jobs()
+KEY = Key("team-a", "digits")
+
+Special = Callable[[Asked, int], web.StreamResponse | None]
+"""The answer to the n-th request for jobs, from 1; None for a usual one."""
+
+
+def resource(name: str, kind: str) -> dict[str, Any]:
+    verbs = ["list", "watch", "get", "create", "patch"]
+    return {"name": name, "singularName": "", "namespaced": True, "kind": kind, "verbs": verbs}
+
+
+def group(name: str, version: str) -> dict[str, Any]:
+    one = {"version": version}
+    return {"name": name, "preferredVersion": one, "versions": [one]}
+
+
+DISCOVERY: dict[str, dict[str, Any]] = {
+    "/api": {"versions": ["v1"]},
+    "/apis": {
+        "groups": [group("capstan.dev", "v1alpha1"), group("apiextensions.k8s.io", "v1")],
+    },
+    "/api/v1": {
+        "resources": [
+            resource("pods", "Pod"),
+            resource("services", "Service"),
+            resource("namespaces", "Namespace") | {"namespaced": False},
+            resource("events", "Event"),
+        ]
+    },
+    "/apis/capstan.dev/v1alpha1": {"resources": [resource("trainingjobs", "TrainingJob")]},
+    "/apis/apiextensions.k8s.io/v1": {
+        "resources": [
+            resource("customresourcedefinitions", "CustomResourceDefinition")
+            | {"namespaced": False}
+        ]
+    },
+}
+
+
+def told(version: int) -> str:
+    metadata = {"name": KEY.name, "namespace": KEY.namespace, "uid": "job-1"}
+    job = {"apiVersion": "capstan.dev/v1alpha1", "kind": "TrainingJob", "spec": {}}
+    job["metadata"] = {**metadata, "resourceVersion": str(version)}
+    return json.dumps({"type": "MODIFIED", "object": job})
+
+
+def watch(text: str) -> web.Response:
+    return web.Response(text=text, content_type="application/json")
+
+
+def listed(more: str = "") -> web.Response:
+    metadata = {"resourceVersion": "5", "continue": more}
+    return web.json_response(
+        {"kind": "AnyList", "apiVersion": "v1", "items": [], "metadata": metadata}
+    )
+
+
+def expired(asked: Asked, number: int) -> web.StreamResponse | None:
+    """The second page of the first LIST has expired."""
+    if number > 2 or "watch" in asked.query:
+        return None
+    return refusal(410, "Expired") if "continue" in asked.query else listed("more")
+
+
+def expired_watch(asked: Asked, number: int) -> web.StreamResponse | None:
+    """The first watch is answered with the status 410 instead of an event that says so."""
+    return refusal(410, "Expired") if number <= 2 and "watch" in asked.query else None
+
+
+def asked_to_wait(after: str) -> Special:
+    def answer(_: Asked, number: int) -> web.StreamResponse | None:
+        if number > 1:
+            return None
+        busy = refusal(429, "TooManyRequests")
+        busy.headers["Retry-After"] = after
+        return busy
+
+    return answer
+
+
+def instead_of_a_list(text: str, content_type: str) -> Special:
+    def answer(_: Asked, number: int) -> web.StreamResponse | None:
+        return web.Response(text=text, content_type=content_type) if number == 1 else None
+
+    return answer
+
+
+def instead_of_a_watch(text: str, content_type: str = "application/json") -> Special:
+    def answer(asked: Asked, number: int) -> web.StreamResponse | None:
+        if number > 2 or "watch" not in asked.query:
+            return None
+        return web.Response(text=text, content_type=content_type)
+
+    return answer
+
+
+def refused_list(_: Asked, number: int) -> web.StreamResponse | None:
+    return refusal(400, "BadRequest") if number == 1 else None
+
+
+async def truncated(asked: Asked) -> web.StreamResponse:
+    """Promise more bytes than come."""
+    answer = web.StreamResponse(headers={"Content-Type": "application/json"})
+    answer.content_length = 1000
+    await answer.prepare(asked.raw)
+    await answer.write(b'{"kind": "AnyList", "items": [')
+    assert asked.raw.transport is not None
+    asked.raw.transport.close()
+    return answer
+
+
+def truncated_list(asked: Asked, number: int) -> Any:
+    return truncated(asked) if number == 1 else None
+
+
+PAGE = "<html>\nhello\n</html>"
+ERROR = json.dumps({"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "no"}})
+EXPIRED = json.dumps({"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "old"}})
+
+FAULTS: dict[str, Special] = {
+    "a LIST that expires between its pages": expired,
+    "a watch that expired, as a status": expired_watch,
+    "a watch that expired, as an event": instead_of_a_watch(EXPIRED + "\n"),
+    "an ERROR event of a watch": instead_of_a_watch(ERROR + "\n"),
+    "a Retry-After that is a date": asked_to_wait("Sat, 21 Nov 2099 18:00:00 GMT"),
+    "a Retry-After of a day": asked_to_wait("86400"),
+    "a page instead of a LIST": instead_of_a_list(PAGE, "text/html"),
+    "a page that says it is JSON": instead_of_a_list(PAGE, "application/json"),
+    "JSON that is no LIST": instead_of_a_list("[1]", "application/json"),
+    "a LIST that is refused": refused_list,
+    "a LIST that is cut off": truncated_list,
+    "a page instead of a watch": instead_of_a_watch(PAGE, "text/html"),
+    "a watch that tells what is no event": instead_of_a_watch("{}\n[1]\n"),
+    "a watch that is cut off within a line": instead_of_a_watch(told(6) + "\n" + told(7)[:20]),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_watch_goes_on(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(kopf_client, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(informers, "FIRST_SECONDS", 0.05)
+    numbers = iter(range(1, 1000))
+
+    def answer(asked: Asked) -> Any:
+        if asked.path in DISCOVERY:
+            return web.json_response(DISCOVERY[asked.path])
+        if asked.path == JOBS and (odd := FAULTS[fault](asked, next(numbers))):
+            return odd
+        if "watch" in asked.query:
+            return watch(told(9) if asked.path == JOBS else "")
+        return listed()
+
+    asyncio.run(watch_until_told(answer, tmp_path))
+    warnings = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert len(warnings) == len(set(warnings)), "a fault is logged once"
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
+
+
+def test_the_watches_begin_when_the_api_server_can_be_discovered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kopf_client, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(informers, "FIRST_SECONDS", 0.05)
+    broken = dict.fromkeys(DISCOVERY, 2)
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        if broken.get(asked.path):
+            broken[asked.path] -= 1
+            return web.Response(text=PAGE, content_type="text/html")
+        if asked.path in DISCOVERY:
+            return web.json_response(DISCOVERY[asked.path])
+        if "watch" in asked.query:
+            return watch(told(9) if asked.path == JOBS else "")
+        return listed()
+
+    asyncio.run(watch_until_told(answer, tmp_path))
+
+
+async def watch_until_told(answer: servers.Answer, folder: Path) -> None:
+    """Run an informer until a watch has told of the ninth version of the job."""
+    cache, heard = Cache(), asyncio.Event()
+
+    def wake(_: Key) -> None:
+        job = cache.job(KEY)
+        if job and job["metadata"]["resourceVersion"] == "9":
+            heard.set()
+
+    async with servers.serving(answer) as server:
+        config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
+        async with await Rest.connect(config) as rest:
+            watches = Watches((), asyncio.get_running_loop().time)
+            informer = Informer(cache, wake, lambda: None, lambda _: None, watches)
+            watching = asyncio.create_task(informer.watch(rest.connection, ()))
+            try:
+                await asyncio.wait_for(heard.wait(), WITHIN_SECONDS)
+            finally:
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)

@@ -1,0 +1,17 @@
+"""Which jobs a comparison wakes without news, as a table."""
+
+import pytest
+
+from capstan_operator.api.status import Phase
+from capstan_operator.reconcile.policies import wake
+
+FINAL = [Phase.SUCCEEDED, Phase.FAILED]
+
+
+@pytest.mark.parametrize("has_living_pods", [False, True])
+@pytest.mark.parametrize("phase", [None, *Phase])
+def test_only_a_job_that_is_over_and_has_no_living_pods_sleeps_on(
+    phase: Phase | None, has_living_pods: bool
+) -> None:
+    sleeps = phase in FINAL and not has_living_pods
+    assert wake.by_comparison(phase, has_living_pods=has_living_pods) is not sleeps
