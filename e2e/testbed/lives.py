@@ -26,7 +26,7 @@ from capstan_operator.kube.rest import Listed, Rest
 
 Json = dict[str, Any]
 
-NODE_LOST_SECONDS = 300.0
+NODE_LOST_SECONDS = 1.0
 LOOK_SECONDS = 0.1
 WITHIN_SECONDS = 90
 LABEL = "capstan.dev/job-name"
@@ -151,8 +151,8 @@ class World:
         jobs, pods = await _lists(self.rest, self.key.namespace)
         self.cache = Cache()
         self.show(jobs, pods)
-        nodes = Nodes(rest, self.now, NODE_LOST_SECONDS)
-        queue = WorkQueue(asyncio.get_running_loop().time)
+        clock = asyncio.get_running_loop().time
+        nodes, queue = Nodes(rest, clock, NODE_LOST_SECONDS), WorkQueue(clock)
         recorder = Recorder(rest, self.now, "one of many")
         controller = Controller(rest, self.cache, nodes, Metrics(queue), recorder, self.now)
         async with asyncio.timeout(WITHIN_SECONDS):
