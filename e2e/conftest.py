@@ -28,13 +28,13 @@ NODES = ROOT / "e2e/nodes"
 
 
 def prepare_cluster(tell: programs.Tell) -> None:
-    programs.folder(*programs.CONTROL_PLANE, tell=tell)
+    programs.folder(tell)
 
 
 def prepare_nodes(tell: programs.Tell) -> None:
     if reason := real_nodes.unavailable():
         raise programs.Unavailable(reason)
-    programs.folder(*programs.CONTROL_PLANE, *programs.NODES, tell=tell)
+    programs.folder(tell)
     for image in images.RECIPES:
         images.archive(image, tell)
 

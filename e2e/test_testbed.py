@@ -43,7 +43,7 @@ def condition(pod: Json, kind: str) -> str:
 
 
 def test_the_server_says_which_version_it_is(cluster: Cluster) -> None:
-    pinned = (programs.MODULES / "kubernetes/go.mod").read_text()
+    pinned = (programs.MODULE / "go.mod").read_text()
     version = cluster.api.get("/version")["gitVersion"]
     assert f"k8s.io/kubernetes {version}" in pinned
 

@@ -309,7 +309,7 @@ def running(
     programs.Unavailable and programs.BuildFailed, and HasEnded and AssertionError when it does not
     come up.
     """
-    binaries = programs.folder(*programs.CONTROL_PLANE, tell=tell)
+    binaries = programs.folder(tell)
     with state_folder("control") as folder:
         cluster = Cluster(folder, binaries, node_grace)
         try:

@@ -282,7 +282,7 @@ def running(
     """
     if reason := unavailable():
         raise programs.Unavailable(reason)
-    binaries = programs.folder(*programs.CONTROL_PLANE, *programs.NODES, tell=tell)
+    binaries = programs.folder(tell)
     archives = [archive(image, tell) for image in ("pause", *images)] if images else []
     with state_folder("nodes") as folder:
         cgroups.remove_left(folder.parent)
