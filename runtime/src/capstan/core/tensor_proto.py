@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, packed, shapes
-
-Array = np.ndarray[Any, Any]
+from capstan.core.arrays import Array
 
 MAX_BYTES = 1 << 31
 """No message holds more (the limit of protocol buffers), so neither may what a short one claims."""

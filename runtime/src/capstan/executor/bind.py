@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from capstan.core import devices, node, shapes
+from capstan.core.arrays import Array
 from capstan.graph import infer
 from capstan.kernels import registry
 from capstan.resources import containers
@@ -25,7 +24,7 @@ class Bound:
 def bind(
     item: node.Node,
     known: Mapping[node.Edge, shapes.Shape],
-    constants: Mapping[node.Edge, np.ndarray[Any, Any]],
+    constants: Mapping[node.Edge, Array],
     resources: containers.SessionResources,
 ) -> Bound:
     """Bind `item`, whose tensors have the static shapes in `known`.

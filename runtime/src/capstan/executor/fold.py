@@ -1,15 +1,13 @@
 """Compute a node before the step: the evaluator that constant folding asks for."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from capstan.core import node
+from capstan.core.arrays import Array
 from capstan.executor import bind
 from capstan.resources import containers
-
-Array = np.ndarray[Any, Any]
 
 
 def evaluate(item: node.Node, values: Sequence[Array]) -> Sequence[Array] | None:

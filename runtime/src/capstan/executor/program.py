@@ -8,7 +8,6 @@ see each other's buffers and a steady state allocates nothing.
 import itertools
 import linecache
 import math
-import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
+from capstan.core.arrays import Array
 from capstan.executor import emit, faults, source, state
 from capstan.partition import parts
 from capstan.resources import containers
 
-Array = np.ndarray[Any, Any]
 Values = Sequence[Array]
 
 _ALIGNMENT = 64
@@ -106,11 +105,12 @@ class Program:
 
     def _compile(self) -> Callable[..., tuple[Any, ...]]:
         text, filename = self.code.source, self._filename
-        module = compile(text, filename, "exec")
-        (build,) = (part for part in module.co_consts if isinstance(part, types.CodeType))
+        module: dict[str, Any] = {}
+        exec(compile(text, filename, "exec"), module)
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         weakref.finalize(self, linecache.cache.pop, filename, None)
-        return types.FunctionType(build, {})
+        build: Callable[..., tuple[Any, ...]] = module["build"]
+        return build
 
 
 def _allocate(buffer: source.Buffer) -> Array:

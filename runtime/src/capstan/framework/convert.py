@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
 from capstan.framework import graph as graphs
 from capstan.framework import indexed_slices, literals
 
@@ -104,7 +105,7 @@ def convert_to_tensor_or_indexed_slices(
     return convert_to_tensor(value, dtype, name)
 
 
-def constant_value(tensor: graphs.Tensor) -> "np.ndarray[Any, Any] | None":
+def constant_value(tensor: graphs.Tensor) -> Array | None:
     """Return the value of a tensor that is known before any step, or None. Not to be written to."""
     return tensor.op.constant_value()
 

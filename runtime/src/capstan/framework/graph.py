@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
-import numpy as np
-
 from capstan.core import devices, dtypes, graph_def, node, shapes
+from capstan.core.arrays import Array
 from capstan.framework import (
     defaults,
     elements,
@@ -152,7 +151,7 @@ class Operation:
         self._id = 0
         self._outputs = tuple(Tensor(self, i, dtype) for i, dtype in enumerate(output_types))
         self._node: node.Node | None = None
-        self._values: np.ndarray[Any, Any] | None = None
+        self._values: Array | None = None
 
     @property
     def graph(self) -> "Graph":
@@ -244,7 +243,7 @@ class Operation:
         session = defaults.session_for(self._graph, session, "execute", "operation", "run")
         session.run(self, feed_dict)
 
-    def constant_value(self, depth: int = MAX_DEPTH) -> "np.ndarray[Any, Any] | None":
+    def constant_value(self, depth: int = MAX_DEPTH) -> Array | None:
         """Return the value of the one output if it is known before any step. Do not write to it."""
         if self._values is None and depth:
             self._values = static_values.evaluate(

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from capstan.core import shapes
+from capstan.core.arrays import Array
 from capstan.framework import opdef
-
-Array = np.ndarray[Any, Any]
 
 
 class _Constants(Mapping[int, Array]):

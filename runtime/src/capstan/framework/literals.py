@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dimension, dtypes, shapes
-
-Array = np.ndarray[Any, Any]
+from capstan.core.arrays import Array
 
 _REAL = (numbers.Real, np.integer, np.floating)
 _INTEGRAL = (numbers.Integral, np.integer, dimension.Dimension)

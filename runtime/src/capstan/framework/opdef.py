@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from capstan import errors
 from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
 
 _ARGUMENT = re.compile(
     r"(?P<name>\w+): (?:(?P<number>\w+) \* )?(?:Ref\((?P<ref>\w+)\)|(?P<type>\w+))$"
@@ -62,9 +61,9 @@ class ShapeContext:
 
     inputs: Sequence[shapes.Shape]
     attrs: Mapping[str, Any]
-    constants: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    constants: Mapping[int, Array] = field(default_factory=dict)
 
-    def constant(self, index: int) -> "np.ndarray[Any, Any] | None":
+    def constant(self, index: int) -> Array | None:
         """The value of input `index`, or None when it is not known before the step."""
         return self.constants.get(index)
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from capstan.core import shapes
+from capstan.core.arrays import Array
 
-Array = np.ndarray[Any, Any]
 Attrs = Mapping[str, Any]
 
 MAX_ELEMENTS = 1 << 16

@@ -9,14 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from capstan import errors
 from capstan.core import dtypes, node, shapes
+from capstan.core.arrays import Array
 from capstan.framework import attributes as attribute_rules
 from capstan.framework import opdef
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

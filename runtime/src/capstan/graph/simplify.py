@@ -8,15 +8,14 @@ are constant, or when it asks only for a shape that is known.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from capstan.core import node, shapes
+from capstan.core.arrays import Array
 from capstan.framework import opdef
 from capstan.graph import guards, infer, schedule
 
-Array = np.ndarray[Any, Any]
 Evaluate = Callable[[node.Node, Sequence[Array]], Sequence[Array] | None]
 """Compute a node's outputs from constant inputs, or None when that is not possible here."""
 

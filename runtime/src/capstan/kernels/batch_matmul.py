@@ -1,13 +1,10 @@
 """Kernels of products of many matrices at once."""
 
-from typing import Any
-
 import numpy as np
 
+from capstan.core.arrays import Array
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, show
-
-Array = np.ndarray[Any, Any]
 
 
 def _batch_matmul(node: NodeContext) -> Function:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes
+from capstan.core.arrays import Array
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, show
-
-Array = np.ndarray[Any, Any]
 
 _CPP_NAMES = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
 

@@ -5,16 +5,14 @@ server's file system: a checkpoint of several tasks needs one that they share.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from capstan import errors
 from capstan.core import bundle_entry, dtypes
+from capstan.core.arrays import Array
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.resources import bundle
-
-Array = np.ndarray[Any, Any]
 
 
 def _save(node: NodeContext) -> Function:

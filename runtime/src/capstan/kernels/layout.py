@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from capstan.core.arrays import Array
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number, show
-
-Array = np.ndarray[Any, Any]
 
 
 def _transpose(x: Array, order: Array) -> Array:

@@ -1,14 +1,11 @@
 """Kernels of comparisons, logic, and choosing by a condition."""
 
-from typing import Any
-
 import numpy as np
 
+from capstan.core.arrays import Array
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Kernel, register
 from capstan.kernels.rejection import invalid, show
-
-Array = np.ndarray[Any, Any]
 
 
 def _select(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:

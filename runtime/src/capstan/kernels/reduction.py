@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from capstan.core.arrays import Array
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
-
-Array = np.ndarray[Any, Any]
 
 
 def _axes(node: NodeContext) -> Callable[[Array], tuple[int, ...]]:

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from capstan import errors
 from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
 from capstan.resources import containers
 
 Function = Callable[..., Any]
@@ -36,7 +35,7 @@ class NodeContext:
     output_dtypes: Sequence[dtypes.DType]
     output_shapes: Sequence[shapes.Shape]
     resources: "containers.SessionResources"
-    constants: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    constants: Mapping[int, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,10 @@ NumPy's `ufunc.at` handles repeated rows, but element by element. Sorting the in
 `reduceat` sum what belongs to one row, and everything else works on whole rows.
 """
 
-from typing import Any
-
 import numpy as np
 
+from capstan.core.arrays import Array
 from capstan.kernels.rejection import invalid
-
-Array = np.ndarray[Any, Any]
 
 
 def check(indices: Array, count: int, what: str = "indices", refusal: str = "is not in") -> None:

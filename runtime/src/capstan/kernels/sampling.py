@@ -7,15 +7,15 @@ safe to share between steps, but then the order in which steps draw decides who 
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
+from capstan.core.arrays import Array
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
-Array = np.ndarray[Any, Any]
 Draw = Callable[[Array], None]
 
 _MASK = (1 << 64) - 1

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from capstan.core.arrays import Array
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, show, vector
-
-Array = np.ndarray[Any, Any]
 
 
 def _shape(node: NodeContext) -> Function:

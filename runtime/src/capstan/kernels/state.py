@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, show
 from capstan.resources import variable
-
-Array = np.ndarray[Any, Any]
 
 
 def _variable(node: NodeContext) -> Function:

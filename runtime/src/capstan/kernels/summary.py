@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from capstan.core import tensor_proto
+from capstan.core.arrays import Array
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Kernel, register
 from capstan.kernels.rejection import invalid, show
-
-Array = np.ndarray[Any, Any]
 
 
 def _scalar(tags: Array, values: Array) -> Array:

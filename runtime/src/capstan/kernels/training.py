@@ -6,16 +6,15 @@ the kernel keeps. An update of several variables takes their locks in `variable.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from capstan.core.arrays import Array
 from capstan.kernels import rows
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, show
 from capstan.resources import variable
 
-Array = np.ndarray[Any, Any]
 Cell = variable.Variable
 
 BLOCK = 1 << 14

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes
+from capstan.core.arrays import Array
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, show
-
-Array = np.ndarray[Any, Any]
 
 _INTEGER = {"T": frozenset({dtypes.int32, dtypes.int64})}
 

@@ -15,14 +15,14 @@ import secrets
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from capstan import errors
 from capstan.core import bundle_entry, crc32c, dtypes, sstable, varint
+from capstan.core.arrays import Array
 
-Array = np.ndarray[Any, Any]
 _CHECKSUM = struct.Struct("<I")
 
 

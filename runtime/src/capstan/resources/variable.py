@@ -14,14 +14,12 @@ threads never wait for each other.
 """
 
 import threading
-from typing import Any
 
 import numpy as np
 
 from capstan import errors
 from capstan.core import dtypes
-
-Array = np.ndarray[Any, Any]
+from capstan.core.arrays import Array
 
 
 class Variable:

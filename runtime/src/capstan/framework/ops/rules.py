@@ -7,9 +7,8 @@ adds which op refused which shapes.
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from capstan.core import shapes
+from capstan.core.arrays import Array
 from capstan.framework import opdef
 
 Shapes = Sequence[shapes.Shape]
@@ -72,7 +71,7 @@ def with_rank(shape: shapes.Shape, count: int) -> tuple[int | None, ...]:
     return (None,) * count if known is None else known
 
 
-def known_value(tensor: Any) -> np.ndarray[Any, Any] | None:
+def known_value(tensor: Any) -> Array | None:
     """The value of a graph tensor that is known while the graph is built, or None."""
-    value: np.ndarray[Any, Any] | None = tensor.op.constant_value()
+    value: Array | None = tensor.op.constant_value()
     return value

@@ -1,0 +1,81 @@
+"""Conditionals in generated code: a `Switch` becomes a flag, and what hangs on it an `if`."""
+
+import numpy as np
+
+from capstan.core import node as ir
+from capstan.executor import aliases, source, values
+from capstan.graph import guards
+from capstan.partition import parts
+
+
+class Branches:
+    """The decisions of a part, and the names of the flags that hold them."""
+
+    def __init__(
+        self,
+        part: parts.Part,
+        out: source.Writer,
+        held: values.Values,
+        aliased: aliases.Aliases,
+    ) -> None:
+        self._fed = frozenset(part.feeds)
+        self._out = out
+        self._values = held
+        self._aliases = aliased
+        self._flags: dict[ir.Edge, str] = {}
+        self._guards = guards.Guards(
+            self._fed, (edge for message in part.incoming for edge in message.conditional)
+        )
+        for node in part.nodes:
+            self._guards.learn(node)
+
+    def condition(self, edge: ir.Edge) -> str:
+        """Return the expression that is true when `edge` lives; empty when it always does.
+
+        It names the decisions outermost first: each is known when those before it hold.
+        """
+        return " and ".join(
+            self._flags[decision] if side else f"not {self._flags[decision]}"
+            for decision, side in self._guards.of(edge)
+        )
+
+    def arrive(self, edge: ir.Edge, flag: str) -> None:
+        """Note that `flag` says whether `edge`, which another task sent, lives."""
+        self._flags[guards.alive(edge)] = flag
+
+    def switch(self, node: ir.Node) -> None:
+        """Write a switch: both outputs are its input; their readers ask the predicate."""
+        data, predicate = node.inputs
+        if predicate not in self._flags:
+            flag = self._new_flag()
+            condition = self.condition(predicate)
+            text = f"{flag} = bool({self._aliases.argument(predicate, takes_ref=False)})"
+            self._out.statement(text, node.name, condition)
+            self._flags[predicate] = flag
+            self._out.shared.append(flag)
+        for index in (0, 1):
+            output = ir.Edge(node.name, index)
+            if output not in self._fed:
+                self._aliases.pass_on(data, output)
+
+    def merge(self, node: ir.Node) -> None:
+        """Write a merge, which takes the input that lives; a flag says whether any does."""
+        names = [self._values.name(0), self._values.name(1)]
+        decides = ir.Edge(node.name, -1)
+        flag = self._new_flag()
+        may_be_dead = (decides, True) in self._guards.of(decides)
+        if may_be_dead:
+            self._flags[decides] = flag
+            self._out.shared.append(flag)
+            self._out.statement(f"{flag} = False", node.name, "")
+        for index, edge in enumerate(node.inputs):
+            value = self._aliases.merged(edge)
+            text = f"{', '.join(names)} = {value}, {self._out.bind(np.int32(index))}"
+            text += f"; {flag} = True" if may_be_dead else ""
+            self._out.statement(text, node.name, self.condition(edge))
+        for index, name in enumerate(names):
+            if ir.Edge(node.name, index) not in self._fed:
+                self._values.hold(ir.Edge(node.name, index), name)
+
+    def _new_flag(self) -> str:
+        return f"p{len(self._flags)}"

@@ -1,0 +1,137 @@
+"""What a part takes in and gives out, in generated code: feeds, messages and fetches."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import node as ir
+from capstan.core.arrays import Array
+from capstan.executor import aliases, branches, source, values
+from capstan.partition import parts
+from capstan.resources import variable
+
+
+class Exchange:
+    """Writes the functions that take values in, and the expressions that give them out."""
+
+    def __init__(
+        self,
+        out: source.Writer,
+        held: values.Values,
+        aliased: aliases.Aliases,
+        taken: branches.Branches,
+    ) -> None:
+        self._out = out
+        self._values = held
+        self._aliases = aliased
+        self._branches = taken
+
+    def feed(self, edges: Sequence[ir.Edge]) -> str:
+        """Write the function that takes the feeds; returns its name."""
+        self._receive("feed", edges, "f")
+        return "feed"
+
+    def arrival(self, message: parts.Message) -> str:
+        """Write the function that takes a message; returns its name.
+
+        The last value of a message with conditional tensors says which of them live.
+        """
+        function = f"message{message.number}"
+        alive = [f"a{message.number}"] if message.conditional else []
+        self._receive(function, message.edges, f"m{message.number}_", *alive)
+        for index, edge in enumerate(message.conditional):
+            self._branches.arrive(edge, f"{alive[0]}[{index}]")
+        return function
+
+    def send(self, messages: Sequence[parts.Message]) -> None:
+        """Write the end of a segment, which returns the values of each message."""
+        pins: list[source.Pin] = []
+        texts = [self._message(number, message, pins) for number, message in enumerate(messages)]
+        if pins:
+            # Last, so that nothing can fail while they are held.
+            texts = [[self._evaluated(text) for text in message] for message in texts]
+            cells = [self._out.bind(pin.cell) for pin in pins]
+            names = [texts[pin.message][pin.place] for pin in pins]
+            pin_all = self._out.bind(_pin_all)
+            self._out.line(f"        {source.items(names)} = {pin_all}(({source.items(cells)}))")
+        self._out.pins.append(tuple(pins))
+        tuples = [f"({source.items(message)})" for message in texts]
+        self._out.line(f"        return ({source.items(tuples)})")
+
+    def fetch(self, edges: Sequence[ir.Edge]) -> str:
+        """Write the function that returns the fetches; returns its name."""
+        self._out.line("    def fetch():")
+        self._out.line(f"        return ({source.items([*map(self._fetched, edges)])})")
+        return "fetch"
+
+    def _receive(self, function: str, edges: Sequence[ir.Edge], prefix: str, *more: str) -> None:
+        names = [f"{prefix}{index}" for index in range(len(edges))]
+        for edge, name in zip(edges, names, strict=True):
+            self._values.put(edge, name)
+        names += more
+        self._out.shared += names
+        self._out.line(f"    def {function}(values):")
+        if names:
+            self._out.line(f"        nonlocal {', '.join(names)}")
+            self._out.line(f"        {source.items(names)} = values")
+        else:
+            self._out.line("        return None")
+
+    def _message(self, number: int, message: parts.Message, pins: list[source.Pin]) -> list[str]:
+        """Return the expressions for the values of a message; adds those that are pinned."""
+        texts: list[str] = []
+        for edge in message.edges:
+            condition = self._branches.condition(edge)
+            cell = None if condition else self._aliases.pinned(edge)
+            if cell is not None:
+                texts.append(f"v{number}_{len(texts)}")
+                pins.append(source.Pin(number, len(texts) - 1, cell))
+                continue
+            text = self._aliases.leaving(edge)
+            texts.append(f"({text} if {condition} else {self._dead()})" if condition else text)
+        if message.conditional:
+            alive = [self._branches.condition(edge) for edge in message.conditional]
+            texts.append(f"{self._out.bind(_mask)}(({source.items(alive)}))")
+        return texts
+
+    def _evaluated(self, text: str) -> str:
+        """Return a name for a leaving value; a line computes it first where it is no name yet."""
+        if text.isidentifier():
+            return text
+        name = f"s{len(self._out.lines)}"
+        self._out.line(f"        {name} = {text}")
+        return name
+
+    def _dead(self) -> str:
+        return self._out.bind(np.zeros(0, np.uint8))
+
+    def _fetched(self, edge: ir.Edge) -> str:
+        condition = self._branches.condition(edge)
+        if not condition:
+            return self._aliases.leaving(edge)
+        refuse = f"{self._out.bind(_refuse)}({edge.tensor!a})"
+        return f"({self._aliases.leaving(edge)} if {condition} else {refuse})"
+
+
+def _pin_all(cells: tuple[variable.Variable, ...]) -> list[Array]:
+    """Pin all or none."""
+    pinned: list[Array] = []
+    try:
+        for cell in cells:
+            pinned.append(cell.pin())  # noqa: PERF401 - if one fails, the others are unpinned
+    except errors.OpError:
+        for cell, array in zip(cells, pinned, strict=False):
+            cell.unpin(array)
+        raise
+    return pinned
+
+
+def _mask(alive: tuple[object, ...]) -> Array:
+    return np.array([bool(one) for one in alive], np.bool_)
+
+
+def _refuse(tensor: str) -> None:
+    raise errors.InvalidArgumentError(
+        None, None, f"Retval {tensor} does not have value: it is in a branch that was not taken"
+    )
