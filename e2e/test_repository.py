@@ -126,6 +126,22 @@ def markers(lines: list[str]) -> dict[str, str]:
     return {name: meaning for name, _, meaning in told}
 
 
+@pytest.mark.e2e
+def test_a_run_prints_its_seed_and_keeps_the_order_of_the_files_with_nodes_last() -> None:
+    command = (sys.executable, "-m", "pytest", "--collect-only", "-q", "--seed=5")
+    ran = subprocess.run(
+        command, cwd=ROOT / "e2e", env=users_environment(), capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    first, *lines = ran.stdout.splitlines()
+    assert first.startswith("seed: 5 ")
+    files = [line.partition("::")[0] for line in lines if "::" in line]
+    on_nodes = [file for file in files if file.startswith("nodes/")]
+    on_control_plane = [file for file in files if not file.startswith("nodes/")]
+    assert files == [*sorted(on_control_plane), *sorted(on_nodes)]
+    assert on_nodes
+
+
 def test_the_root_has_neither_packaging_nor_pytest() -> None:
     root = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "project" not in root
