@@ -16,7 +16,7 @@ from capstan.executor import run
 from capstan.graph import infer
 from capstan.partition import partition, parts
 from capstan.resources import containers
-from capstan.services import early, step, targets, worker
+from capstan.services import early, step, step_server, targets, worker
 from capstan.transport import api, interfaces, listener, stream
 from capstan.transport.grpc import client
 
@@ -83,7 +83,7 @@ class Served:
         home = worker.Worker(HERE, (), 1, containers.ResourceManager())
         self.handle = home.register_graph("session", self.part)
         peers: Any = lambda task: Peer()  # noqa: E731 - a row of the constructor below
-        self.steps = worker.StepServer(home, links, peers, **limits)
+        self.steps = step_server.StepServer(home, links, peers, **limits)
         self._sink = links
         self._threads: list[threading.Thread] = []
         self._links: list[api.Link] = []
@@ -212,6 +212,19 @@ def test_a_step_ends_when_the_reader_of_its_link_meets_no_memory(
     master.send(served.start(1))
     ended = master.recv()
     assert (ended.step, ended.subject) == (1, errors.RESOURCE_EXHAUSTED)
+    with pytest.raises(errors.UnavailableError):
+        master.recv()
+    assert parts_in_flight() == before
+
+
+def test_a_step_that_begins_within_another_one_ends_it(serve: Callable[..., Served]) -> None:
+    served = serve(Sink())
+    before = parts_in_flight()
+    master = served.link(MASTER)
+    for number in (1, 2):
+        master.send(served.start(number))
+    ended = master.recv()
+    assert (ended.step, ended.subject) == (1, errors.INTERNAL)
     with pytest.raises(errors.UnavailableError):
         master.recv()
     assert parts_in_flight() == before

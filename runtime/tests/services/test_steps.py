@@ -15,7 +15,7 @@ from capstan.core import dtypes, node
 from capstan.graph import infer
 from capstan.partition import partition, parts
 from capstan.resources import containers
-from capstan.services import step, targets, worker
+from capstan.services import step, step_server, targets, worker
 from capstan.transport import api, interfaces, listener, stream
 
 HERE = "/job:ps/replica:0/task:0"
@@ -57,7 +57,7 @@ def test_a_step_whose_fetch_cannot_travel_says_so_and_the_link_serves_on() -> No
     cut = partition.partition({"sum": item}, {"sum": HERE}, list(fed), [SUM], known, HERE)
     home = worker.Worker(HERE, (), 1, containers.ResourceManager())
     handle = home.register_graph("session", cut[HERE])
-    steps = worker.StepServer(home, targets.NoLinks(), home_alone)
+    steps = step_server.StepServer(home, targets.NoLinks(), home_alone)
     near, far = (stream.StreamLink(end, "peer", 1 << 20) for end in socket.socketpair())
     serving = threading.Thread(target=steps.serve, args=(far, listener.Hello("/job:worker")))
     serving.start()

@@ -56,7 +56,7 @@ def structure(fetches: Any) -> object:
 
 
 def _walk(
-    item: Any,
+    fetch: Any,
     graph: graphs.Graph,
     tensors: dict[graphs.Tensor, None],
     targets: dict[graphs.Operation, None],
@@ -64,19 +64,19 @@ def _walk(
     def each(parts: Sequence[object]) -> list[Rebuild]:
         return [_walk(part, graph, tensors, targets) for part in parts]
 
-    if isinstance(item, dict):
-        empty = functools.partial(type(item), *_factory(item))
-        named = list(zip(item, each(list(item.values())), strict=True))
+    if isinstance(fetch, dict):
+        empty = functools.partial(type(fetch), *_factory(fetch))
+        named = list(zip(fetch, each(list(fetch.values())), strict=True))
         return lambda found: _filled(empty(), ((key, build(found)) for key, build in named))
-    if isinstance(item, tuple) and hasattr(item, "_fields"):
-        fields, make = each(item), type(item)
+    if isinstance(fetch, tuple) and hasattr(fetch, "_fields"):
+        fields, make = each(fetch), type(fetch)
         return lambda found: make(*(build(found) for build in fields))
-    if isinstance(item, list | tuple):
-        parts, sequence = each(item), type(item)
+    if isinstance(fetch, list | tuple):
+        parts, sequence = each(fetch), type(fetch)
         return lambda found: sequence(build(found) for build in parts)
-    if isinstance(item, indexed_slices.IndexedSlices):
-        return _slices(item, graph, tensors, targets)
-    element = _element(item, graph)
+    if isinstance(fetch, indexed_slices.IndexedSlices):
+        return _slices(fetch, graph, tensors, targets)
+    element = _element(fetch, graph)
     if isinstance(element, graphs.Operation):
         targets[element] = None
         return lambda found: None
@@ -84,9 +84,9 @@ def _walk(
     return lambda found: found[element]
 
 
-def _factory(item: dict[Any, Any]) -> tuple[Any, ...]:
-    """What makes an empty dictionary of the kind of `item`."""
-    return (item.default_factory,) if isinstance(item, collections.defaultdict) else ()
+def _factory(fetch: dict[Any, Any]) -> tuple[Any, ...]:
+    """What makes an empty dictionary of the kind of `fetch`."""
+    return (fetch.default_factory,) if isinstance(fetch, collections.defaultdict) else ()
 
 
 def _filled(empty: dict[Any, Any], items: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
@@ -95,36 +95,36 @@ def _filled(empty: dict[Any, Any], items: Iterable[tuple[Any, Any]]) -> dict[Any
 
 
 def _slices(
-    item: indexed_slices.IndexedSlices,
+    fetch: indexed_slices.IndexedSlices,
     graph: graphs.Graph,
     tensors: dict[graphs.Tensor, None],
     targets: dict[graphs.Operation, None],
 ) -> Rebuild:
-    values = _walk(item.values, graph, tensors, targets)
-    indices = _walk(item.indices, graph, tensors, targets)
-    if item.dense_shape is None:
+    values = _walk(fetch.values, graph, tensors, targets)
+    indices = _walk(fetch.indices, graph, tensors, targets)
+    if fetch.dense_shape is None:
         return lambda found: indexed_slices.IndexedSlicesValue(values(found), indices(found), None)
-    shape = _walk(item.dense_shape, graph, tensors, targets)
+    shape = _walk(fetch.dense_shape, graph, tensors, targets)
     return lambda found: indexed_slices.IndexedSlicesValue(
         values(found), indices(found), shape(found)
     )
 
 
-def _element(item: Any, graph: graphs.Graph) -> Any:
+def _element(fetch: Any, graph: graphs.Graph) -> Any:
     try:
-        element = graph.as_graph_element(item, allow_tensor=True, allow_operation=True)
+        element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
     except TypeError as fault:
         raise TypeError(
-            f"Fetch argument {item!r} has invalid type {type(item)!r}, "
+            f"Fetch argument {fetch!r} has invalid type {type(fetch)!r}, "
             f"must be a string or Tensor. ({fault})"
         ) from None
     except ValueError as fault:
         raise ValueError(
-            f"Fetch argument {item!r} cannot be interpreted as a Tensor. ({fault})"
+            f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({fault})"
         ) from None
     except KeyError as fault:
         raise ValueError(
-            f"Fetch argument {item!r} cannot be interpreted as a Tensor. ({fault})"
+            f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({fault})"
         ) from None
     if not graph.is_fetchable(element):
         raise ValueError(

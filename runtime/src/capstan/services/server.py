@@ -16,7 +16,7 @@ from capstan.core import cluster as clusters
 from capstan.core import config as settings_of
 from capstan.core import devices
 from capstan.resources import containers
-from capstan.services import cores, first_process, master, masters, targets, worker
+from capstan.services import cores, first_process, master, masters, step_server, targets, worker
 from capstan.transport import dialer, listener, pool
 from capstan.transport.grpc import client, server
 
@@ -127,7 +127,7 @@ class Server:
         self._links = links = pool.Pool(
             dialer.LinkDialer(self._task, addresses, peers.worker, planes=self._planes)
         )
-        self._steps = worker.StepServer(home, links, peers.worker)
+        self._steps = step_server.StepServer(home, links, peers.worker)
         self._masters = masters.Masters(home, peers.worker)
         reachable = host if listener.TCP in self._planes else None
         self._listener = listener.Listener(reachable, incarnation, self._steps.serve)

@@ -115,7 +115,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
         return None
     folder = str(checkpoint_dir)
     state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
-    paths = [os.path.join(folder, item) for item in state.all_model_checkpoint_paths]
+    paths = [os.path.join(folder, name) for name in state.all_model_checkpoint_paths]
     state.all_model_checkpoint_paths[:] = paths
     return state
 

@@ -55,19 +55,21 @@ def write(filename: str, meta: Any, *, as_text: bool = False) -> None:
     os.replace(temporary, filename)
 
 
-def _add_collection(collection: Any, key: str, items: Iterable[Any]) -> None:
-    for item in items:
-        if isinstance(item, bool):
-            logging.debug("Collection %s: %r is not written with the graph", key, item)
-        elif isinstance(item, int):
-            collection.int64_list.value.append(item)
-        elif isinstance(item, float):
-            collection.float_list.value.append(item)
-        elif isinstance(item, str | bytes):
-            collection.bytes_list.value.append(item.encode() if isinstance(item, str) else item)
-        elif isinstance(item, graphs.Tensor | graphs.Operation):
-            collection.node_list.value.append(item.name)
-        elif hasattr(item, "to_proto"):
-            collection.bytes_list.value.append(item.to_proto().SerializeToString())
+def _add_collection(collection: Any, key: str, members: Iterable[Any]) -> None:
+    for member in members:
+        if isinstance(member, bool):
+            logging.debug("Collection %s: %r is not written with the graph", key, member)
+        elif isinstance(member, int):
+            collection.int64_list.value.append(member)
+        elif isinstance(member, float):
+            collection.float_list.value.append(member)
+        elif isinstance(member, str | bytes):
+            collection.bytes_list.value.append(
+                member.encode() if isinstance(member, str) else member
+            )
+        elif isinstance(member, graphs.Tensor | graphs.Operation):
+            collection.node_list.value.append(member.name)
+        elif hasattr(member, "to_proto"):
+            collection.bytes_list.value.append(member.to_proto().SerializeToString())
         else:
-            logging.debug("Collection %s: %r is not written with the graph", key, item)
+            logging.debug("Collection %s: %r is not written with the graph", key, member)

@@ -47,6 +47,6 @@ def labels(fetches: Any) -> Any:
     if isinstance(fetches, Mapping):
         return {key: str(key) for key in fetches}
     if isinstance(fetches, Sequence) and not isinstance(fetches, str | bytes):
-        return [labels(item) for item in fetches]
+        return [labels(fetch) for fetch in fetches]
     name = fetches if isinstance(fetches, str) else getattr(fetches, "name", str(fetches))
     return name.removesuffix(":0")

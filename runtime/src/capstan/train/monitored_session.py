@@ -52,8 +52,8 @@ class _Monitored:
         self._grace = stop_grace_period_secs
         self._session: Any = None
         self._is_closed = False
-        for item in self._hooks:
-            item.begin()
+        for each in self._hooks:
+            each.begin()
         self._layer: wrapped_session.Layer = (
             wrapped_session.RecoverableSession(self._open) if is_recovering else self._open()
         )
@@ -63,8 +63,8 @@ class _Monitored:
         # No error of a thread may be lost here: the layers above know which are harmless.
         coord = coordinator.Coordinator(clean_stop_exception_types=())
         try:
-            for item in self._hooks:
-                item.after_create_session(session, coord)
+            for each in self._hooks:
+                each.after_create_session(session, coord)
         except BaseException:
             session.close()
             raise
@@ -146,8 +146,8 @@ class _Monitored:
             raise RuntimeError("Session is already closed.")
         try:
             if not is_failed:
-                for item in self._hooks:
-                    item.end(self._session)
+                for each in self._hooks:
+                    each.end(self._session)
         finally:
             self._is_closed = True
             self._session = None

@@ -262,5 +262,5 @@ def _as_gradient(grad: Any) -> Any:
 
 def _flat(var_list: Any) -> list[Any]:
     if isinstance(var_list, list | tuple):
-        return [var for item in var_list for var in _flat(item)]
+        return [var for entry in var_list for var in _flat(entry)]
     return [var_list]

@@ -39,7 +39,9 @@ class LoggingTensorHook(hook.SessionRunHook):
         if every_n_iter is not None and every_n_iter <= 0:
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
         self._wanted = (
-            dict(tensors) if isinstance(tensors, Mapping) else {item: item for item in tensors}
+            dict(tensors)
+            if isinstance(tensors, Mapping)
+            else {tensor: tensor for tensor in tensors}
         )
         self._labels = {tag: metrics.labels(tag) for tag in self._wanted}
         self._formatter = formatter

@@ -110,8 +110,8 @@ class HookedSession:
         known = {id(None): None, id(fetches): 0}
         places: list[int | None] = []
         feeds: dict[Any, Any] = {}
-        for item in self._hooks:
-            asked = item.before_run(context)
+        for each in self._hooks:
+            asked = each.before_run(context)
             if asked is None:
                 places.append(None)
                 continue
@@ -128,9 +128,9 @@ class HookedSession:
             _check_disjoint(feed_dict, feeds, "Same tensor is fed by a SessionRunHook and user.")
             feed_dict = {**feeds, **feed_dict}
         found = self._session.run(tuple(wanted), feed_dict or feeds, options, run_metadata)
-        for item, place in zip(self._hooks, places, strict=True):
+        for each, place in zip(self._hooks, places, strict=True):
             values = None if place is None else found[place]
-            item.after_run(context, hook.SessionRunValues(values, options, run_metadata))
+            each.after_run(context, hook.SessionRunValues(values, options, run_metadata))
         self._should_stop = context.stop_requested
         return found[0]
 

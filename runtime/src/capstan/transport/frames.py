@@ -239,19 +239,19 @@ def _check_size(row: Row) -> None:
 
 
 def _pack_strings(array: Array) -> bytes:
-    items = array.ravel().tolist()
-    for item in items:
-        if not isinstance(item, bytes):
+    texts = array.ravel().tolist()
+    for text in texts:
+        if not isinstance(text, bytes):
             raise errors.InvalidArgumentError(
-                None, None, f"A string tensor holds {item!r}; its elements must be bytes"
+                None, None, f"A string tensor holds {text!r}; its elements must be bytes"
             )
-    return packed.join(items)
+    return packed.join(texts)
 
 
 def _unpack_strings(row: Row, data: bytes) -> Array:
-    items = packed.split(data, math.prod(row.shape))
-    array = np.empty(len(items), object)
-    array[:] = items
+    texts = packed.split(data, math.prod(row.shape))
+    array = np.empty(len(texts), object)
+    array[:] = texts
     return array.reshape(row.shape)
 
 

@@ -3,14 +3,12 @@
 TensorFlow: grpc_remote_master.cc, grpc_remote_worker.cc.
 """
 
-import functools
 import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import grpc
 import numpy as np
 
 from capstan import errors
@@ -18,7 +16,7 @@ from capstan.core import config, graph_def, node, tensor_proto
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
-from capstan.transport.grpc import channels, codec, status, tunnel, wire
+from capstan.transport.grpc import calls, channels, codec, wire
 
 Array = np.ndarray[Any, Any]
 
@@ -30,75 +28,6 @@ def _seconds_to(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.001, deadline - time.monotonic())
 
 
-class _Service:
-    """Calls to one service of one task. Thread-safe."""
-
-    def __init__(self, address: str, service: str) -> None:
-        self.address = address
-        self._channel = channels.open_channel(address)
-        self._method = functools.cache(functools.partial(channels.method, self._channel, service))
-
-    def call(
-        self,
-        name: str,
-        request: Any,
-        timeout_s: float | None = None,
-        *,
-        wait: bool = False,
-        cancellation: cancellations.Cancellation | None = None,
-    ) -> Any:
-        """Call a method. `wait`: until the task can be reached, else fail as soon as it cannot.
-
-        Raises:
-            OpError: what the task answered; UnavailableError if it did not.
-            CancelledError: `cancellation` came before the answer.
-        """
-        try:
-            method = self._method(name)
-            if cancellation is None:
-                return method(request, timeout=timeout_s, wait_for_ready=wait)
-            return _result(method.future(request, timeout_s, wait_for_ready=wait), cancellation)
-        except grpc.RpcError as error:
-            raise status.from_call(error, self.address) from None
-        except ValueError as error:  # grpc's word for a channel that was closed
-            raise self._closed(error) from None
-
-    def open_tunnel(self) -> socket.socket:
-        """Return a socket to the task's door; it ends at once where the task cannot be reached.
-
-        Raises:
-            UnavailableError: this process has no descriptor left, or has hung up.
-        """
-        try:
-            return tunnel.open_tunnel(self._channel)
-        except ValueError as error:
-            raise self._closed(error) from None
-        except OSError as error:
-            raise errors.UnavailableError(
-                None, None, f"There is no way to {self.address}: {error}"
-            ) from None
-
-    def close(self) -> None:
-        """Hang up; calls under way fail."""
-        self._channel.close()
-
-    def _closed(self, error: ValueError) -> errors.UnavailableError:
-        return errors.UnavailableError(
-            None, None, f"The connection to {self.address} was closed: {error}"
-        )
-
-
-def _result(call: Any, cancellation: cancellations.Cancellation) -> Any:
-    """Wait for the answer of a call that ends with `cancellation`."""
-    try:
-        with cancellation.watched(call.cancel):
-            return call.result()
-    except grpc.FutureCancelledError:
-        raise errors.CancelledError(None, None, "Session was closed before it existed") from None
-    finally:
-        call.cancel()  # for a caller that was interrupted; an answered call stays answered
-
-
 class GrpcMaster(interfaces.MasterApi):
     """The master at a target. Thread-safe. Every method raises what the master does, and
     UnavailableError when it cannot be reached.
@@ -106,7 +35,7 @@ class GrpcMaster(interfaces.MasterApi):
 
     def __init__(self, target: str) -> None:
         """`target` is `grpc://host:port`; nothing is contacted yet."""
-        self._service = _Service(target.removeprefix("grpc://"), channels.MASTER)
+        self._service = calls.Service(target.removeprefix("grpc://"), channels.MASTER)
 
     def create_session(
         self,
@@ -230,7 +159,7 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
 
     def __init__(self, address: str) -> None:
         """`address` is `host:port`; nothing is contacted yet."""
-        self._service = _Service(address, channels.WORKER)
+        self._service = calls.Service(address, channels.WORKER)
 
     def get_status(self) -> interfaces.WorkerStatus:
         """Say who answers.
