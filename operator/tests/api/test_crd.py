@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from capstan_operator.api import changes, crd, rules
+from capstan_operator.api import changes, crd, rules, status_json
 from capstan_operator.api import status as statuses
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import RunPolicy, Spec
@@ -119,7 +119,7 @@ def test_a_status_has_no_field_that_the_schema_would_drop() -> None:
         summary=Summary(),
         failure="f",
     )
-    documented(statuses.render(status), at(".status"), "status")
+    documented(status_json.render(status), at(".status"), "status")
 
 
 @pytest.mark.parametrize("column", crd.COLUMNS, ids=lambda column: column[0])

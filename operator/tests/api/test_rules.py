@@ -10,14 +10,14 @@ from capstan_operator.api import rules
 from capstan_operator.api.parse import parse
 from capstan_operator.errors import Fault, Invalid
 
-LONG = "is too long: the longest name of a task, <name>-<type>-<index>, has at most 63 characters"
-NOBODY = "a job needs a chief or at least one worker: nobody would train"
-TRAINER = "of several containers one must be named trainer: its end is the end of the task"
+LONG = "is too long: the longest task name, <name>-<type>-<index>, may have at most 63 characters"
+NOBODY = "a job needs a chief or at least one worker to train"
+TRAINER = "if there are several containers, one must be named trainer: the task ends when it ends"
 ALWAYS = {"name": "again", "restartPolicy": "Always"}
 ALL_AGAIN = {"name": "all", "restartPolicyRules": [{"action": "RestartAllContainers"}]}
 INIT_CONTAINERS = "spec.replicaSpecs.worker.template.spec.initContainers"
-WITH_ALL = "an init container has no restartPolicyRules"
-IN_PLACE = "a container has no restartPolicy of its own"
+WITH_ALL = "an init container may not set restartPolicyRules"
+IN_PLACE = "a container may not set restartPolicy"
 CONTAINERS = "spec.replicaSpecs.worker.template.spec.containers"
 
 

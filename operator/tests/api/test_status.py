@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan_operator.api import status as statuses
+from capstan_operator.api import status_json
 from capstan_operator.api.names import ReplicaType, TaskName, Uid
 from capstan_operator.api.status import (
     Condition,
@@ -90,17 +90,17 @@ any_status = made(
 
 @given(any_status)
 def test_what_is_written_is_read_back_without_loss(status: Status) -> None:
-    document = statuses.render(status)
-    assert statuses.load(json.loads(json.dumps(document, allow_nan=False))) == status
-    assert statuses.render(statuses.load(document)) == document
+    document = status_json.render(status)
+    assert status_json.load(json.loads(json.dumps(document, allow_nan=False))) == status
+    assert status_json.render(status_json.load(document)) == document
 
 
 def test_metrics_that_are_no_numbers_survive() -> None:
     metrics = {"loss": float("nan"), "max": float("inf"), "min": float("-inf")}
-    document = statuses.render(Status(progress=Progress(step=1, metrics=metrics)))
+    document = status_json.render(Status(progress=Progress(step=1, metrics=metrics)))
     assert document["progress"]["metrics"] == {"loss": "NaN", "max": "Infinity", "min": "-Infinity"}
-    again = statuses.load(document)
-    assert statuses.render(again) == document
+    again = status_json.load(document)
+    assert status_json.render(again) == document
     assert again.progress is not None
     assert list(again.progress.metrics) == ["loss", "max", "min"]
 
@@ -113,7 +113,7 @@ def test_the_document_has_the_names_of_the_api() -> None:
     status = Status(
         tasks=(row,), start_time=at, replica_statuses={ReplicaType.WORKER: ReplicaStatus(desired=1)}
     )
-    document = statuses.render(status)
+    document = status_json.render(status)
     assert document["startTime"] == "2026-11-02T10:00:00.500000Z"
     assert document["replicaStatuses"]["worker"]["desired"] == 1
     assert document["restarts"] == {"application": 0, "infrastructure": 0}
@@ -133,7 +133,7 @@ def test_the_document_has_the_names_of_the_api() -> None:
 
 
 def test_a_status_written_by_a_newer_controller_can_be_read() -> None:
-    assert statuses.load({"phase": "Running", "fromTheFuture": 1}) == Status(phase=Phase.RUNNING)
+    assert status_json.load({"phase": "Running", "fromTheFuture": 1}) == Status(phase=Phase.RUNNING)
 
 
 SINCE = "2026-11-02T10:00:00Z"
@@ -148,8 +148,8 @@ def test_conditions_that_are_not_ours_are_passed_over_and_not_written(
 ) -> None:
     ours = {"type": "PodsScheduled", "status": "True", "reason": "R", "lastTransitionTime": SINCE}
     theirs = {"type": kind, "status": holds, "reason": "R", "lastTransitionTime": SINCE}
-    status = statuses.load({"conditions": [theirs, ours]})
-    assert statuses.render(status)["conditions"] == [ours | {"message": ""}]
+    status = status_json.load({"conditions": [theirs, ours]})
+    assert status_json.render(status)["conditions"] == [ours | {"message": ""}]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_conditions_that_are_not_ours_are_passed_over_and_not_written(
 )
 def test_what_is_no_status_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(pydantic.ValidationError):
-        statuses.load(document)
+        status_json.load(document)
 
 
 def test_a_row_is_found_by_its_name() -> None:

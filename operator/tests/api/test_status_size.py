@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from capstan_operator.api import status as statuses
+from capstan_operator.api import status_json
 from capstan_operator.api.names import ReplicaType, TaskName, Uid
 from capstan_operator.api.status import Status, TaskState, TaskStatus
 
@@ -34,12 +34,12 @@ def row(index: int, state: TaskState = TaskState.RUNNING, *, message: str = "") 
 
 def size(status: Status) -> int:
     return len(
-        json.dumps(statuses.render(status), separators=(",", ":"), ensure_ascii=False).encode()
+        json.dumps(status_json.render(status), separators=(",", ":"), ensure_ascii=False).encode()
     )
 
 
 def again(status: Status) -> Status:
-    return statuses.load(statuses.render(status))
+    return status_json.load(status_json.render(status))
 
 
 def table(*rows: TaskStatus) -> Status:
@@ -48,14 +48,14 @@ def table(*rows: TaskStatus) -> Status:
 
 def test_a_table_that_fits_is_whole() -> None:
     status = table(*(row(index, message="é" * 250) for index in range(800)))
-    assert size(status) <= statuses.MAX_BYTES
+    assert size(status) <= status_json.MAX_BYTES
     assert again(status) == status
 
 
 def test_messages_are_shortened_first_and_to_their_end() -> None:
     status = table(*(row(index, message="x" * 999 + "end") for index in range(1100)))
     trimmed = again(status)
-    assert size(status) <= statuses.MAX_BYTES
+    assert size(status) <= status_json.MAX_BYTES
     assert {one.message for one in trimmed.tasks} == {"x" * 125 + "end"}
     assert [one.model_copy(update={"message": ""}) for one in trimmed.tasks] == [
         one.model_copy(update={"message": ""}) for one in status.tasks
@@ -66,7 +66,7 @@ def test_healthy_rows_lose_what_is_for_people_before_the_others_do() -> None:
     healthy = [row(index, message="m" * 300) for index in range(2700)]
     bad = [row(index, TaskState.BACK_OFF, message="m" * 300) for index in range(2700, 2800)]
     trimmed = again(table(*healthy, *bad))
-    assert size(trimmed) <= statuses.MAX_BYTES
+    assert size(trimmed) <= status_json.MAX_BYTES
     assert {one.message for one in trimmed.tasks[:2700]} == {""}
     assert {(one.message, one.node) for one in trimmed.tasks[2700:]} == {
         ("m" * 128, "a-node-with-quite-a-long-name.example.com")
@@ -80,7 +80,7 @@ def test_what_decides_stays_whatever_the_size(count: int, length: int) -> None:
     rows += [row(index, TaskState.BACK_OFF) for index in range(count - 9, count)]
     status = table(*rows)
     trimmed = again(status)
-    assert size(trimmed) <= statuses.MAX_BYTES
+    assert size(trimmed) <= status_json.MAX_BYTES
     kept = ("name", "attempt", "uid", "state", "failures_in_a_row", "retry_at", "finished_at")
     kept += ("started_at", "exit_code", "reason")
     for before, after in zip(status.tasks, trimmed.tasks, strict=True):
@@ -95,9 +95,9 @@ def test_a_status_that_was_trimmed_and_seen_anew_is_written_as_before(
     count: int, length: int
 ) -> None:
     status = table(*(row(index, message="m" * length) for index in range(count)))
-    written = statuses.render(status)
+    written = status_json.render(status)
     seen = [
         one.model_copy(update={"node": full.node, "step": full.step, "pod": full.pod})
         for one, full in zip(again(status).tasks, status.tasks, strict=True)
     ]
-    assert statuses.render(table(*seen)) == written
+    assert status_json.render(table(*seen)) == written

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from reconcile.world import START
 
-from capstan_operator.api import status as statuses
+from capstan_operator.api import status_json
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status
@@ -40,7 +40,7 @@ class Cluster:
         self.now = START
         self.pods: dict[TaskName, Pod] = {}
         self.events: list[Pod | Uid] = []
-        self.memory = json.dumps(statuses.render(Status()))
+        self.memory = json.dumps(status_json.render(Status()))
         self.version = 0
         self.written: list[Status] = [Status()]
         self.refusing: frozenset[TaskName] = frozenset()
@@ -53,7 +53,7 @@ class Cluster:
 
     @property
     def status(self) -> Status:
-        return statuses.load(json.loads(self.memory))
+        return status_json.load(json.loads(self.memory))
 
     def wait(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
@@ -62,7 +62,7 @@ class Cluster:
         """Write the status, if it is still the one that was read."""
         if version != self.version:
             return False
-        self.memory = json.dumps(statuses.render(status))
+        self.memory = json.dumps(status_json.render(status))
         self.version += 1
         self.written.append(status)
         return True

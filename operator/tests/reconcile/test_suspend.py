@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from reconcile.world import World, make_job
 
-from capstan_operator.api import status as statuses
+from capstan_operator.api import status_json
 from capstan_operator.api.status import Phase, Progress, Status, TaskState
 from capstan_operator.reconcile import suspend
 from capstan_operator.reconcile.observe import Observed, TaskPhase
@@ -35,12 +35,12 @@ def interrupt(world: World) -> Status:
     """Suspend the job of a world, and have it written."""
     status = suspend.suspended(world.job, world.status, ended(world), WHY, world.now)
     world.lives.clear()
-    world.memory = json.dumps(statuses.render(status))
+    world.memory = json.dumps(status_json.render(status))
     return status
 
 
 def resume(world: World) -> World:
-    world.memory = json.dumps(statuses.render(suspend.resumed(world.status)))
+    world.memory = json.dumps(status_json.render(suspend.resumed(world.status)))
     return world.settle()
 
 

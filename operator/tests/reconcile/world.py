@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Self
 
 from capstan_operator.api import status as statuses
+from capstan_operator.api import status_json
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.parse import parse
 from capstan_operator.api.spec import TrainingJob
@@ -87,7 +88,7 @@ class World:
         self.refused: dict[str, str] = {}
         self.now = START
         self.lives: dict[Uid, TaskView] = {}
-        self.memory = json.dumps(statuses.render(Status()))
+        self.memory = json.dumps(status_json.render(Status()))
         self.progress: Progress | None = None
         self.news: list[Announce] = []
         self.done: list[Action] = []
@@ -97,7 +98,7 @@ class World:
 
     @property
     def status(self) -> Status:
-        return statuses.load(json.loads(self.memory))
+        return status_json.load(json.loads(self.memory))
 
     def observed(self) -> Observed:
         return Observed(tuple(self.lives.values()), self.progress, self.obstacle)
@@ -194,7 +195,7 @@ class World:
         return self.status.task(task(name))
 
     def _write(self, status: Status) -> None:
-        self.memory = json.dumps(statuses.render(status))
+        self.memory = json.dumps(status_json.render(status))
         self.writes += 1
 
     def _act(self, action: Action) -> None:

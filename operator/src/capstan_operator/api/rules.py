@@ -1,8 +1,8 @@
-"""What a single field cannot know: one row per rule, in CEL for the CRD and in Python for here.
+"""Rules over several fields: one row each, in CEL for API servers and in Python for this package.
 
-Both columns of a row mean the same and share its message. CEL sees the whole object as `self`, with
-defaults filled in. Python sees the raw document, so that the rules speak although other fields are
-at fault; where it meets a value of a wrong type it lets the rule hold, for the schema has spoken.
+Both forms of a rule mean the same and share its message. CEL sees the whole object as `self`, with
+defaults filled in. Python sees the raw document, so that a rule is checked even if other fields are
+at fault. A rule holds for values of a wrong type, because the schema reports them.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan_operator.api.names import MAX_NAME, TRAINER, ReplicaType
+from capstan_operator.api.spec import ReplicaSpec, RestartBackoff
 
 Document = Mapping[str, Any]
+
+DEFAULTS = RestartBackoff()
+DEFAULT_REPLICAS: int = ReplicaSpec.model_fields["replicas"].default
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ def _at(document: object, *path: str) -> Any:
 
 
 def _replicas(document: Document, kind: ReplicaType) -> int | None:
-    """Return how many tasks of a type there are; None when the document does not rightly say."""
+    """Return how many tasks of a type the document asks for; None if it is not valid there."""
     specs = _at(document, "spec", "replicaSpecs")
     if not isinstance(specs, Mapping):
         return None
@@ -43,17 +47,17 @@ def _replicas(document: Document, kind: ReplicaType) -> int | None:
         return 0
     count = _at(spec, "replicas")
     if count is None and isinstance(spec, Mapping):
-        return 1
+        return DEFAULT_REPLICAS
     return count if isinstance(count, int) and not isinstance(count, bool) else None
 
 
 def _of_containers(
     document: Document, kind: ReplicaType, field: str, containers: str = "containers"
 ) -> list[Any]:
-    """Return what a field of a type's containers says, where it says anything."""
+    """Return the values of a field in those of a type's containers that set it."""
     found = _at(document, "spec", "replicaSpecs", kind, "template", "spec", containers)
-    said = [_at(one, field) for one in found] if isinstance(found, list) else []
-    return [value for value in said if value is not None]
+    values = [_at(container, field) for container in found] if isinstance(found, list) else []
+    return [value for value in values if value is not None]
 
 
 def _longest_name_fits(document: Document) -> bool:
@@ -76,7 +80,8 @@ def _somebody_trains(document: Document) -> bool:
 def _backoff_grows(document: Document) -> bool:
     backoff = _at(document, "spec", "runPolicy", "restartBackoff")
     first, longest = _at(backoff, "initialSeconds"), _at(backoff, "maxSeconds")
-    first, longest = 5 if first is None else first, 300 if longest is None else longest
+    first = DEFAULTS.initial_seconds if first is None else first
+    longest = DEFAULTS.max_seconds if longest is None else longest
     if not all(isinstance(value, int | float) for value in (first, longest)):
         return True
     return bool(first <= longest)
@@ -118,8 +123,8 @@ def _trainer_of(kind: ReplicaType) -> Rule:
         path=f"spec.replicaSpecs.{kind}.template.spec.containers",
         cel=f"!has({spec}) || size({containers}) <= 1"
         f" || {containers}.exists(c, c.name == '{TRAINER}')",
-        message=f"of several containers one must be named {TRAINER}: "
-        "its end is the end of the task",
+        message=f"if there are several containers, one must be named {TRAINER}: the task ends when"
+        " it ends",
         holds=_trainer_is_known(kind),
     )
 
@@ -129,8 +134,8 @@ def _no_restart_in_place(kind: ReplicaType) -> Rule:
     return Rule(
         path=path,
         cel=f"!has(self.spec.replicaSpecs.{kind}) || self.{path}.all(c, !has(c.restartPolicy))",
-        message="a container has no restartPolicy of its own: it would be started again in its"
-        f" pod, and nobody would count it; write spec.replicaSpecs.{kind}.restartPolicy",
+        message="a container may not set restartPolicy, because restarts inside a pod are not"
+        f" counted; set spec.replicaSpecs.{kind}.restartPolicy",
         holds=lambda document: (
             not any(isinstance(one, str) for one in _of_containers(document, kind, "restartPolicy"))
         ),
@@ -138,14 +143,14 @@ def _no_restart_in_place(kind: ReplicaType) -> Rule:
 
 
 def _no_restart_of_all(kind: ReplicaType) -> Rule:
-    """The rules of other containers need a restartPolicy beside them, an API server says."""
+    """For init containers. Other containers with such rules need a restartPolicy in Kubernetes."""
     path = f"spec.replicaSpecs.{kind}.template.spec.initContainers"
     return Rule(
         path=path,
         cel=f"!has(self.spec.replicaSpecs.{kind}) || !has(self.{path})"
         f" || self.{path}.all(c, !has(c.restartPolicyRules))",
-        message="an init container has no restartPolicyRules: they may start all containers again"
-        " in their pod, and nobody would count it",
+        message="an init container may not set restartPolicyRules, because restarts inside a pod"
+        " are not counted",
         holds=lambda document: (
             not any(
                 isinstance(one, list)
@@ -159,14 +164,14 @@ RULES: tuple[Rule, ...] = (
     Rule(
         path="metadata.name",
         cel=" && ".join(map(_cel_longest, ReplicaType)),
-        message=f"is too long: the longest name of a task, <name>-<type>-<index>, has at most"
+        message="is too long: the longest task name, <name>-<type>-<index>, may have at most"
         f" {MAX_NAME} characters",
         holds=_longest_name_fits,
     ),
     Rule(
         path="spec.replicaSpecs",
         cel=" || ".join(map(_cel_has_tasks, (ReplicaType.CHIEF, ReplicaType.WORKER))),
-        message="a job needs a chief or at least one worker: nobody would train",
+        message="a job needs a chief or at least one worker to train",
         holds=_somebody_trains,
     ),
     _single(ReplicaType.CHIEF),

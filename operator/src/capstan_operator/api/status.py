@@ -1,18 +1,17 @@
-"""What the controller remembers of a job: written before it acts, read back after a crash.
+"""The status of a TrainingJob: all that the controller remembers of it, as values.
 
-Rule 1: `render` then `load` loses nothing, so a controller that lost its memory goes on.
+Rule 1: the status is written before the controller acts, so that it can go on after a crash.
 Rule 2: a row of `tasks` exists for every task from the first pass on and is never removed.
 Rule 3: times are aware and come from the caller of `plan`.
 Rule 4: the phases `Succeeded` and `Failed` are final.
-Rule 5: what stands under a field is what `kubectl explain` and the reference say of it.
+Rule 5: `kubectl explain` and the reference show the text under each field.
 
 JSON names are the camelCase of the attributes'. Unset fields are left out.
 """
 
 import enum
-import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import (
     AwareDatetime,
@@ -78,17 +77,6 @@ class TaskState(enum.StrEnum):
     SUCCEEDED = "Succeeded"  # exit 0; final unless the whole job restarts
     FAILED = "Failed"  # failed for good; final unless the whole job restarts
     STOPPED = "Stopped"  # ended because the job did, or because it is suspended
-
-
-TROUBLE = frozenset(
-    {TaskState.STOPPING, TaskState.BACK_OFF, TaskState.CREATE_FAILED, TaskState.FAILED}
-)
-"""States of rows that a user looks for: a table that is too big keeps these in full."""
-
-MAX_BYTES = 1 << 20
-"""Of a status: etcd takes objects of 1.5 MiB, and spec and metadata need their part. First messages
-are shortened to SHORT_MESSAGE, then healthy rows lose theirs, then their pod, node and step."""
-SHORT_MESSAGE = 128
 
 
 class Model(BaseModel):
@@ -260,49 +248,3 @@ class Status(Model):
     def task(self, name: TaskName) -> TaskStatus:
         """Return the row of a task; KeyError if it has none."""
         return {row.name: row for row in self.tasks}[name]
-
-
-def render(status: Status) -> dict[str, Any]:
-    """Turn a status into what JSON and Kubernetes hold: camelCase, times as RFC 3339 text.
-
-    Metrics that are not finite become the texts "NaN", "Infinity" and "-Infinity", as JSON has no
-    such numbers; `load` reads them. A table that is too big for one object loses, as far as it
-    must, what is told for people only: see MAX_BYTES.
-    """
-    # Through text, because pydantic lets NaN stand in a dump to Python values.
-    text = _text(status)
-    for trim in _TRIMS:
-        if len(text.encode()) <= MAX_BYTES:
-            break
-        status = status.model_copy(update={"tasks": tuple(map(trim, status.tasks))})
-        text = _text(status)
-    return cast(dict[str, Any], json.loads(text))
-
-
-def _text(status: Status) -> str:
-    return status.model_dump_json(by_alias=True, exclude_none=True)
-
-
-def _with_short_message(row: TaskStatus) -> TaskStatus:
-    return row.model_copy(update={"message": row.message[-SHORT_MESSAGE:]})
-
-
-def _without_message(row: TaskStatus) -> TaskStatus:
-    return row if row.state in TROUBLE else row.model_copy(update={"message": ""})
-
-
-def _without_place(row: TaskStatus) -> TaskStatus:
-    if row.state in TROUBLE:
-        return row
-    return row.model_copy(update={"node": "", "step": None, "pod": "", "waiting": ""})
-
-
-# In this order, so that what is seen anew in each pass goes last: else a status that was trimmed
-# would come out otherwise the next time, and be written for ever.
-_TRIMS = (_with_short_message, _without_message, _without_place)
-
-
-def load(document: Mapping[str, Any]) -> Status:
-    """Read what `render` wrote. Raises pydantic.ValidationError for what it did not; but for the
-    conditions of others, which are passed over: the list is shared."""
-    return Status.model_validate(document, by_alias=True, by_name=False)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from capstan_operator.api import parse
-from capstan_operator.api import status as api_status
+from capstan_operator.api import parse, status_json
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.cli import summary
 from capstan_operator.cli.lines import Lines
@@ -43,7 +42,7 @@ def run(path: Path, port: int | None, *, as_json: bool) -> int:
         )
         return 128 + end
     if as_json:
-        print(json.dumps(api_status.render(end), indent=2))
+        print(json.dumps(status_json.render(end), indent=2))
     else:
         print(summary.last_line(name, end))
     return 0 if end.phase is Phase.SUCCEEDED else 1

@@ -18,7 +18,7 @@ from typing import Protocol
 
 import pydantic
 
-from capstan_operator.api import status as api_status
+from capstan_operator.api import status_json
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status
@@ -151,7 +151,7 @@ class LocalRun:
                 return decided.again_at
 
     def _write(self, status: Status) -> None:
-        self._folder.write_status(json.dumps(api_status.render(status), indent=1))
+        self._folder.write_status(json.dumps(status_json.render(status), indent=1))
         self._status = status
 
     def _write_last(self, why: str) -> None:
@@ -206,7 +206,7 @@ def _status_of(state: folder.Folder) -> Status | None:
     if text is None:
         return None
     try:
-        return api_status.load(json.loads(text))
+        return status_json.load(json.loads(text))
     except (ValueError, pydantic.ValidationError):
         return None
 

@@ -8,7 +8,7 @@ import enum
 from dataclasses import dataclass
 from datetime import datetime
 
-from capstan_operator.api import status as statuses
+from capstan_operator.api import status_json
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.status import Status
 
@@ -84,4 +84,4 @@ def changed(before: Status, after: Status) -> Status | None:
 
     Their rendered forms are compared, because a metric that is NaN differs from itself.
     """
-    return None if statuses.render(after) == statuses.render(before) else after
+    return None if status_json.render(after) == status_json.render(before) else after
