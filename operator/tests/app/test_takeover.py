@@ -29,7 +29,9 @@ class Cluster:
 
     def answer(self, asked: Asked) -> web.StreamResponse:
         if asked.path == paths.GROUP_VERSION:
-            return web.json_response({}) if self.has_crd else refusal(404, "NotFound")
+            return (
+                web.json_response({"resources": []}) if self.has_crd else refusal(404, "NotFound")
+            )
         if asked.method != "GET":
             self.lease = asked.body
             assert self.lease is not None

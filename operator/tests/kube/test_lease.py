@@ -210,3 +210,25 @@ def test_one_fault_after_taking_over_is_not_taken_for_a_loss(tmp_path: Path) -> 
             holding.cancel()
 
     asyncio.run(scenario())
+
+
+def test_a_page_of_a_proxy_does_not_end_the_wait_for_the_lease(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        lease, faults = OneLease(), list[str]()
+        pages = iter(['{"status": "ok"}', "<html>hello</html>", "[1]"])
+
+        def answer(asked: Asked) -> web.StreamResponse:
+            page = next(pages, None)
+            if page is None:
+                return lease(asked)
+            return web.Response(text=page, content_type="application/json")
+
+        async with servers.serving(answer) as server:
+            config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
+            async with await Rest.connect(config) as rest:
+                await Lease(rest, "here", "one", "me", **TIMES).acquire(faults.append)
+        assert ["is it a Kubernetes API server" in fault for fault in faults] == [
+            *(True, True, True, False)
+        ]
+
+    asyncio.run(scenario())

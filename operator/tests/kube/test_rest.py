@@ -225,7 +225,7 @@ def test_an_answer_without_an_object_is_none(tmp_path: Path, text: str) -> None:
 
 
 def test_a_big_answer_arrives_whole(tmp_path: Path) -> None:
-    big = {"data": "x" * 20_000_000}
+    big = {"metadata": {}, "data": "x" * 20_000_000}
     got, _ = run(tmp_path, lambda _: web.json_response(big), lambda api: api.get(POD))
     assert got == big
 
@@ -323,7 +323,7 @@ def test_requests_wait_their_turn(tmp_path: Path) -> None:
                 full.set()
             await go_on.wait()
             inside -= 1
-            return web.json_response({})
+            return web.json_response({"metadata": {}})
 
         async with connected(tmp_path, answer) as (api, server):
             async with asyncio.TaskGroup() as group:
@@ -381,3 +381,45 @@ def test_every_request_is_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("update", "leases", 409),
         ("get", "", 200),
     ]
+
+
+FOREIGN = {
+    "an object of nothing": "{}",
+    "an answer of a proxy": '{"status": "ok"}',
+    "a Status": '{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}',
+    "metadata that are none": '{"kind": "PodList", "apiVersion": "v1", "metadata": []}',
+    "items that are none": (
+        '{"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": 1}'
+    ),
+    "an item that is none": (
+        '{"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"},'
+        ' "items": ["a"]}'
+    ),
+    "an item without metadata": (
+        '{"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"},'
+        ' "items": [{}]}'
+    ),
+    "brackets without end": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("body", FOREIGN)
+def test_json_that_is_no_list_is_an_answer_of_something_else(body: str, tmp_path: Path) -> None:
+    async def use(api: Rest) -> None:
+        with pytest.raises(errors.Unavailable, match="is it a Kubernetes API server"):
+            await api.list(paths.pods())
+
+    run(tmp_path, lambda _: json_text(FOREIGN[body]), use)
+
+
+@pytest.mark.parametrize("body", ["{}", '{"status": "ok"}', '{"metadata": 1}', "[" * 100_000])
+def test_json_that_is_no_object_is_an_answer_of_something_else(body: str, tmp_path: Path) -> None:
+    async def use(api: Rest) -> None:
+        with pytest.raises(errors.Unavailable, match="is it a Kubernetes API server"):
+            await api.get(POD)
+
+    run(tmp_path, lambda _: json_text(body), use)
+
+
+def json_text(body: str) -> web.Response:
+    return web.Response(text=body, content_type="application/json")

@@ -1,12 +1,13 @@
 """Requests to the Kubernetes API, with objects as they are: dicts, no models.
 
-Models know the fields of one version of Kubernetes, and users write templates for that of their
-cluster. So this is HTTP and JSON, over the TLS and authentication of the Kubernetes client.
+Models know the fields of one version of Kubernetes, and users write templates for the version of
+their cluster. So this is HTTP and JSON, over the TLS and authentication of the Kubernetes client.
 
-Promises of every request: it ends within `TIMEOUT_SECONDS` of being sent; at most `MAX_IN_FLIGHT`
-are sent at once and the others wait their turn; what goes wrong is an `errors.ApiError`, translated
-here and nowhere else. Nothing is tried again, but for a request refused with 401 when the token
-turns out to have rotated. A request that is Unavailable may have been carried out.
+Every request ends within `TIMEOUT_SECONDS` of being sent. At most `MAX_IN_FLIGHT` requests are sent
+at once, and the others wait for their turn in order. Every failure is an `errors.ApiError`,
+translated here and nowhere else; that includes an answer of something else than a Kubernetes API
+server, such as the page of a proxy. A request is tried again only if it was refused with 401 and
+the token has rotated. A request that fails as Unavailable may have been carried out.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ import aiohttp
 from kubernetes.aio.client.rest import RESTClientObject
 
 from capstan_operator.errors import Fault, Invalid
-from capstan_operator.kube import errors, paths
+from capstan_operator.kube import errors, paths, shapes
 from capstan_operator.kube.credentials import Connection, Credentials
 
 Manifest = dict[str, Any]
@@ -34,6 +35,7 @@ Observer = Callable[[str, str, int], None]
 TIMEOUT_SECONDS = 30.0
 CONNECT_SECONDS = 10.0
 MAX_IN_FLIGHT = 32
+"""A guess: enough to keep an API server busy that answers within milliseconds."""
 PAGE_SIZE = 500
 """Objects per answer of a LIST, as the API server's own clients ask for."""
 
@@ -114,8 +116,12 @@ class Rest:
         return await self._credentials.connection()
 
     async def get(self, path: str, **query: Any) -> Manifest:
-        """Read one object as it is now."""
-        return await self._send(_Request("get", "GET", path, query))
+        """Read one object as it is now, or the resources of a group."""
+        request = _Request("get", "GET", path, query)
+        found = await self._send(request)
+        if path != paths.GROUP_VERSION and not shapes.is_object(found):
+            raise self._foreign(request, "an object")
+        return found
 
     async def list(
         self, path: str, keep: Callable[[Manifest], Manifest] = dict, /, **query: Any
@@ -187,11 +193,11 @@ class Rest:
         more: str | None = None
         while True:
             asked = {"limit": PAGE_SIZE, "continue": more, **query}
-            page = await self._send(_Request("list", "GET", path, asked))
-            kind = {
-                "apiVersion": page["apiVersion"],
-                "kind": page["kind"].removesuffix("List"),
-            }
+            request = _Request("list", "GET", path, asked)
+            page = await self._send(request)
+            if not shapes.is_list(page):
+                raise self._foreign(request, "a list")
+            kind = {"apiVersion": page["apiVersion"], "kind": page["kind"].removesuffix("List")}
             items += [keep(kind | item) for item in page.get("items") or []]
             more = page["metadata"].get("continue")
             if not more:
@@ -227,7 +233,7 @@ class Rest:
         if status >= 300:
             now = datetime.now(UTC)
             raise errors.of_answer(str(request), status, answer.headers, body, now)
-        return self._document(request, status, body)
+        return self._document(request, body)
 
     def _url(self, request: _Request) -> str:
         query = {name: value for name, value in request.query.items() if value is not None}
@@ -242,16 +248,19 @@ class Rest:
             headers["Authorization"] = authorization
         return headers
 
-    def _document(self, request: _Request, status: int, body: bytes) -> Manifest:
+    def _document(self, request: _Request, body: bytes) -> Manifest:
         try:
             document = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
-            server = self._credentials.configuration.host
-            message = f"{server} answered {status} without JSON; is it a Kubernetes API server?"
-            raise errors.Unavailable(message, request=str(request), status=status)
+            raise self._foreign(request, "JSON")
         return document
+
+    def _foreign(self, request: _Request, wanted: str) -> errors.Unavailable:
+        server = self._credentials.configuration.host
+        message = f"{server} answered without {wanted}; is it a Kubernetes API server?"
+        return errors.Unavailable(message, request=str(request), status=200)
 
     def _unanswered(self, request: _Request, error: Exception) -> errors.Unavailable:
         server = self._credentials.configuration.host
@@ -260,7 +269,7 @@ class Rest:
 
 
 def _why(error: Exception) -> str:
-    """Say what kept an answer away, and where to look."""
+    """Say why there was no answer, and where to look."""
     match error:
         case aiohttp.InvalidURL():
             return "is no address of an API server; write https://HOST:PORT in the kubeconfig"

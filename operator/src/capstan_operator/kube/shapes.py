@@ -1,0 +1,22 @@
+"""Whether JSON has the shape of what a Kubernetes API server answers. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def is_object(document: Mapping[str, Any]) -> bool:
+    """Say whether a document has metadata, as every object has."""
+    return isinstance(document.get("metadata"), dict)
+
+
+def is_list(document: Mapping[str, Any]) -> bool:
+    """Say whether a document is a page of a LIST, and holds objects only."""
+    texts = (document.get("apiVersion"), document.get("kind"))
+    if not is_object(document) or not all(isinstance(text, str) for text in texts):
+        return False
+    items = document.get("items") or []
+    return (
+        isinstance(document["metadata"].get("resourceVersion"), str)
+        and isinstance(items, list)
+        and all(isinstance(item, dict) and is_object(item) for item in items)
+    )
