@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from testbed import cgroups
+from testbed import cgroups, programs
 from testbed import nodes as real_nodes
 from testbed.nodes import Nodes
 from testbed.process import marked
@@ -195,7 +195,10 @@ class Machine:
     @classmethod
     def now(cls) -> "Machine":
         lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
-        mounts = sorted(" ".join(line.split()[2:5]) for line in lines)
+        # Another run may build images at the same time, and mount their layers in the cache.
+        mounts = sorted(
+            " ".join(line.split()[2:5]) for line in lines if str(programs.cache()) not in line
+        )
         return cls(sorted(psutil.net_if_addrs()), mounts, settings())
 
     def assert_unchanged(self) -> None:
