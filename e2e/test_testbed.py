@@ -1,5 +1,6 @@
 """The test bed itself, on which the tests of the operator rely."""
 
+import contextlib
 import pathlib
 import signal
 import sys
@@ -7,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from conftest import ROOT, Shell
+from conftest import ROOT, Shell, users_environment
 from testbed import programs, wait
 from testbed.api import ApiError
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
 from testbed.process import state_folder
+from testbed.shared import SharedOperator
+from testbed.story import Story, job
 
 Json = dict[str, Any]
 
@@ -160,6 +163,31 @@ def test_the_operator_comes_up_dies_and_comes_back(operator: Operator) -> None:
     assert operator.stop() == 0
     operator.start()
     operator.wait_ready()
+
+
+def test_stories_share_an_operator_until_it_ends_and_count_only_their_own(
+    cluster: Cluster, kubelet: Kubelet, tmp_path: pathlib.Path
+) -> None:
+    with contextlib.closing(SharedOperator(cluster, tmp_path, users_environment())) as shared:
+        operator, namespace = shared.take()
+        first = Story(cluster, kubelet, operator, namespace, operator.metrics())
+        first.started(job())
+        kubelet.exit(first.pod_key("worker-1"), 1)
+        first.until_running("worker-1", attempt=2)
+        assert first.counted()
+        shared.give_back(namespace)
+
+        again, namespace = shared.take()
+        second = Story(cluster, kubelet, again, namespace, again.metrics())
+        assert again is operator
+        assert second.namespace != first.namespace
+        second.started(job())
+        assert second.counted() == {}
+
+        operator.kill()
+        other, namespace = shared.take()
+        assert other is not operator
+        Story(cluster, kubelet, other, namespace).started(job())
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
