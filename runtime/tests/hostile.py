@@ -139,6 +139,8 @@ def _register(message: Any, chance: random.Random) -> None:
     message.task = "/job:worker/replica:0/task:0"
     message.graph_def.CopyFrom(graph_def.encode(model()[:2]))
     message.leg.extend([0, 0])
+    message.master = chance.choice(("", "nonsense", "/job:ps/replica:0/task:0"))
+    message.master_incarnation = chance.randrange(2**64)
     message.fetch.append("one:0")
 
 

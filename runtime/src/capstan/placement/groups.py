@@ -54,6 +54,7 @@ def class_names(item: node.Node) -> tuple[str, ...]:
     """
     spellings = item.attrs.get("_class", ())
     try:
+        # Strictly: a name that is no UTF-8 is refused, not carried along.
         texts = [text.decode() if isinstance(text, bytes) else text for text in spellings]
         return tuple(text[5:] for text in texts if text.startswith("loc:@"))
     except (AttributeError, TypeError, UnicodeDecodeError) as fault:

@@ -158,11 +158,7 @@ class Master:
 
     def reset(self, containers: Sequence[str]) -> None:
         """Close every session of this master; clear `containers`, or the default one."""
-        with self._lock:
-            sessions = list(self._sessions.values())
-            self._sessions.clear()
-        for session in sessions:
-            session.close()
+        self._close_sessions()
         for name in self._names:
             self._worker(name).cleanup_all(containers)
 
@@ -172,8 +168,11 @@ class Master:
 
     def close(self) -> None:
         """Close every session, those that wait for a task included; used when the task ends."""
+        self._is_closed = True
+        self._close_sessions()
+
+    def _close_sessions(self) -> None:
         with self._lock:
-            self._is_closed = True
             sessions = list(self._sessions.values())
             self._sessions.clear()
         for session in sessions:

@@ -53,17 +53,13 @@ class Worker:
     ) -> int:
         """Compile `part`; returns its handle. To compile takes as long as it takes.
 
-        What earlier incarnations of `master` registered is forgotten.
+        It stays until `deregister_graph`, or until `master` is forgotten.
 
         Raises:
             NotFoundError: the task has no kernel for one of the nodes.
             InvalidArgumentError: the part contradicts itself.
-            CancelledError: the session was closed, or its master replaced, meanwhile.
+            CancelledError: the session was closed, or its master forgotten, meanwhile.
         """
-        if master is not None:
-            for known in self.masters():
-                if known.task == master.task and known.number != master.number:
-                    self.forget(known)
         with self._lock:
             fresh = _Registered(master, self.resources.for_session())
             registered = self._sessions.setdefault(session, fresh)
