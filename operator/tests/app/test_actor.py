@@ -86,7 +86,7 @@ def starts(job: TrainingJob) -> list[StartTask]:
     return [StartTask(task, attempt=1, epoch=1) for task in job.tasks()]
 
 
-def test_what_was_created_is_known_before_any_watch_tells(tmp_path: Path) -> None:
+def test_a_created_pod_is_cached_before_any_watch_tells_of_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         job = make_job(workers=3)
         async with setting(created, tmp_path) as here:

@@ -57,7 +57,7 @@ def test_a_coroutine_is_cancelled_with_its_task_and_ends_before_it() -> None:
     asyncio.run(scenario())
 
 
-def test_one_that_is_cancelled_before_its_thread_has_begun_ends_too() -> None:
+def test_a_coroutine_that_is_cancelled_before_its_thread_begins_ends_too() -> None:
     async def scenario() -> None:
         running = asyncio.create_task(apart(asyncio.sleep(3600)))
         await asyncio.sleep(0)

@@ -110,7 +110,7 @@ def test_a_status_is_written_over_the_version_that_was_read_and_no_other(tmp_pat
 
 
 @pytest.mark.parametrize("status", [403, 422, 429, 500, 503])
-def test_what_cannot_be_written_is_not_done(status: int, tmp_path: Path) -> None:
+def test_nothing_is_done_if_the_status_cannot_be_written(status: int, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.refuse[f"PATCH {STATUS}"] = lambda _: refusal(status, "No")
@@ -289,7 +289,7 @@ def test_a_job_that_runs_is_looked_after_whatever_becomes_of_its_service(
     asyncio.run(scenario())
 
 
-def test_what_has_just_ended_is_not_deleted_at_the_end_of_the_job(tmp_path: Path) -> None:
+def test_a_pod_that_has_just_ended_is_not_deleted_at_the_end_of_the_job(tmp_path: Path) -> None:
     """Its pod is all that has its logs, and the cache has yet to see that it ended."""
 
     async def scenario() -> None:
@@ -317,7 +317,7 @@ def newer(here: Setting) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("probed", [403, 422])
-def test_who_may_not_create_a_pod_has_no_wrong_template(probed: int, tmp_path: Path) -> None:
+def test_a_template_is_not_wrong_because_its_pod_is_forbidden(probed: int, tmp_path: Path) -> None:
     """The server says so of the probe; only 422 is about what is in it."""
 
     async def scenario() -> None:

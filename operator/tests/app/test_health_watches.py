@@ -32,7 +32,7 @@ def watches(clock: Clock) -> Watches:
     return Watches((), clock)
 
 
-def test_a_watch_is_stuck_when_it_does_not_tell_what_a_list_found(
+def test_a_watch_is_stuck_if_it_does_not_tell_of_an_object_that_a_list_found(
     watches: Watches, clock: Clock
 ) -> None:
     watches.listed("pods", None, 7)
@@ -44,7 +44,7 @@ def test_a_watch_is_stuck_when_it_does_not_tell_what_a_list_found(
     assert watches.stuck() == ""
 
 
-def test_a_watch_of_what_does_not_change_is_not_stuck(watches: Watches, clock: Clock) -> None:
+def test_a_watch_is_not_stuck_if_nothing_changes(watches: Watches, clock: Clock) -> None:
     watches.told("pods", "team-a", 7)
     watches.listed("pods", None, 7)
     watches.listed("trainingjobs", None, 0)
@@ -69,7 +69,7 @@ def test_a_watch_that_is_behind_again_and_again_is_not_stuck(
     assert watches.stuck() == ""
 
 
-def test_what_was_gone_before_a_watch_could_tell_is_not_waited_for(
+def test_an_object_that_is_deleted_before_its_watch_tells_of_it_is_not_waited_for(
     watches: Watches, clock: Clock
 ) -> None:
     watches.listed("pods", None, 7)

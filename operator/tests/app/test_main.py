@@ -74,14 +74,14 @@ def taken() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def test_unknown_flags_are_told_with_those_that_there_are(folder: pathlib.Path) -> None:
+def test_an_unknown_flag_is_refused_with_a_list_of_the_known_flags(folder: pathlib.Path) -> None:
     status, said = run(folder, "--namspace=a")
     assert status == 2
     assert "unrecognized arguments: --namspace=a" in said
     assert "--namespace NAME" in said
 
 
-def test_all_that_is_wrong_is_one_line(folder: pathlib.Path) -> None:
+def test_a_wrong_value_is_reported_in_one_line(folder: pathlib.Path) -> None:
     status, said = run(folder, "--lease-duration=0")
     assert status == 2
     assert said == (
@@ -98,7 +98,7 @@ def test_all_that_is_wrong_is_one_line(folder: pathlib.Path) -> None:
         (("--kubeconfig", os.devnull), os.devnull),
     ],
 )
-def test_who_has_no_kubeconfig_is_told_so_in_a_line(
+def test_a_missing_kubeconfig_is_reported_in_one_line(
     words: tuple[str, ...], says: str, folder: pathlib.Path
 ) -> None:
     status, said = run(folder, *words)
@@ -108,14 +108,16 @@ def test_who_has_no_kubeconfig_is_told_so_in_a_line(
     assert len(said.splitlines()) == 1
 
 
-def test_an_unknown_context_is_told_in_a_line(folder: pathlib.Path, nobody: pathlib.Path) -> None:
+def test_an_unknown_context_is_reported_in_one_line(
+    folder: pathlib.Path, nobody: pathlib.Path
+) -> None:
     status, said = run(folder, "--kubeconfig", nobody, "--context=there")
     assert status == 2, said
     assert "there" in said
     assert len(said.splitlines()) == 1
 
 
-def test_a_port_that_is_taken_is_told_in_a_line(
+def test_a_port_in_use_is_reported_in_one_line(
     folder: pathlib.Path, nobody: pathlib.Path, taken: int
 ) -> None:
     status, said = run(folder, "--kubeconfig", nobody, "--listen", f"127.0.0.1:{taken}")

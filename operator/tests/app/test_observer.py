@@ -57,7 +57,7 @@ def silent_node() -> web.Response:
     return web.json_response({"metadata": {}, "status": {"conditions": [ready]}})
 
 
-def test_nobody_asks_for_the_node_of_a_pod_that_is_well(tmp_path: Path) -> None:
+def test_the_node_of_a_ready_pod_is_not_read(tmp_path: Path) -> None:
     seen, asked = look(tmp_path, make_pod(running(), "n1"))
     assert [view.ready for view in seen.observed.tasks] == [True]
     assert (asked, seen.again_seconds) == ([], None)
@@ -78,7 +78,7 @@ def test_a_node_that_is_not_ready_for_a_while_is_looked_at_when_its_time_is_up(
     assert seen.again_seconds == 300
 
 
-def test_who_may_not_read_nodes_takes_none_for_lost(tmp_path: Path) -> None:
+def test_without_the_right_to_read_nodes_no_pod_is_lost(tmp_path: Path) -> None:
     seen, _ = look(tmp_path, make_pod(unready(), "n1"), refusal(403, "Forbidden"))
     assert [view.reason for view in seen.observed.tasks] == [""]
 

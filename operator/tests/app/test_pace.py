@@ -41,7 +41,7 @@ def test_the_first_change_is_written_at_once() -> None:
     assert Pace().seconds(KEY, BEFORE, SEEN, NOW) == 0
 
 
-def test_what_is_only_seen_waits_for_what_else_will_be() -> None:
+def test_an_observation_waits_to_be_written_together_with_others() -> None:
     assert written().seconds(KEY, BEFORE, SEEN, SOON) == pytest.approx(0.15)
 
 
@@ -77,5 +77,5 @@ def test_a_clock_that_was_set_back_holds_nothing_up_for_long() -> None:
         row(finished_at=NOW),
     ],
 )
-def test_what_something_follows_from_never_waits(decided: Plan) -> None:
+def test_a_status_with_consequences_is_written_at_once(decided: Plan) -> None:
     assert written().seconds(KEY, BEFORE, decided, SOON) == 0

@@ -131,7 +131,7 @@ def test_a_server_that_does_not_say_ends_the_pass(status: int, tmp_path: Path) -
     asyncio.run(scenario())
 
 
-def test_what_was_found_sound_is_not_tried_again_for_a_job_of_another_name(tmp_path: Path) -> None:
+def test_a_sound_template_is_not_tried_again_for_a_job_of_another_name(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             await here.preparations.obstacle(make_job("one", "job-1"), started=False)

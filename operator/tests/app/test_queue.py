@@ -44,7 +44,7 @@ def test_a_key_that_is_added_while_it_is_worked_on_comes_again_afterwards() -> N
     in_a_loop(scenario)
 
 
-def test_who_waits_is_given_what_is_added_later() -> None:
+def test_a_waiting_worker_gets_a_key_that_is_added_later() -> None:
     async def scenario(queue: WorkQueue) -> None:
         waiting = [asyncio.create_task(queue.get()) for _ in range(2)]
         await asyncio.sleep(0)

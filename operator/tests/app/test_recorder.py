@@ -56,7 +56,7 @@ def test_news_is_posted_in_order_under_names_of_the_version_that_it_tells_of(
 
 
 @pytest.mark.parametrize("status, reason", [(409, "AlreadyExists"), (403, "No"), (500, "No")])
-def test_what_cannot_be_posted_is_lost_and_the_next_is_not(
+def test_an_event_that_cannot_be_posted_is_lost_and_the_next_one_is_posted(
     status: int, reason: str, tmp_path: Path
 ) -> None:
     async def told(recorder: Recorder, server: Server) -> None:
@@ -67,7 +67,7 @@ def test_what_cannot_be_posted_is_lost_and_the_next_is_not(
     telling(lambda _: refusal(status, reason), tmp_path, told)
 
 
-def test_who_runs_it_has_it_post_as_soon_as_there_is_news(tmp_path: Path) -> None:
+def test_events_are_posted_as_soon_as_there_is_news(tmp_path: Path) -> None:
     async def told(recorder: Recorder, server: Server) -> None:
         running = asyncio.create_task(recorder.run())
         recorder.record(make_job(resourceVersion="1"), news("One"))

@@ -87,7 +87,7 @@ def in_a_world(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, Non
     asyncio.run(run())
 
 
-def test_what_nobody_told_of_is_found_and_its_job_is_looked_at(tmp_path: Path) -> None:
+def test_a_comparison_finds_a_missed_change_and_wakes_its_job(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.items["trainingjobs"] = [job(5)]
         world.items["pods"] = [documents.pod(version=7)]
@@ -143,7 +143,7 @@ def test_a_job_with_work_left_is_woken_by_every_comparison(
     in_a_world(tmp_path, scenario)
 
 
-def test_the_watches_are_held_against_what_was_found(tmp_path: Path) -> None:
+def test_the_watches_are_checked_against_each_comparison(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.items["pods"] = [documents.pod(version=7)]
         await world.resync.compare()
@@ -155,7 +155,7 @@ def test_the_watches_are_held_against_what_was_found(tmp_path: Path) -> None:
     in_a_world(tmp_path, scenario)
 
 
-def test_a_comparison_holds_few_pages_of_whole_pods_in_memory(tmp_path: Path) -> None:
+def test_a_comparison_holds_a_few_pages_of_whole_pods_in_memory(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.items["pods"] = [
             documents.pod(version=10 + number, name=f"digits-worker-{number}", uid=str(number))
@@ -193,7 +193,7 @@ def test_relists_that_follow_each_other_do_not_put_a_comparison_off_for_ever(
     in_a_world(tmp_path, scenario)
 
 
-def test_a_comparison_that_nobody_asks_for_comes_in_its_time(tmp_path: Path) -> None:
+def test_a_comparison_comes_in_its_time_without_being_asked_for(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await asyncio.wait_for(world.resync.wait(0.01), 20)
 

@@ -92,7 +92,7 @@ def test_a_namespace_that_cannot_be_read_leaves_the_others_served(
     assert "/namespaces/closed/trainingjobs: 403 Forbidden" in caplog.text
 
 
-def test_what_watches_tell_of_a_namespace_is_not_acted_on_before_its_pods_are_known(
+def test_no_job_of_a_namespace_is_worked_on_before_its_pods_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services, "AGAIN_SECONDS", 0.01)
@@ -111,7 +111,7 @@ def test_what_watches_tell_of_a_namespace_is_not_acted_on_before_its_pods_are_kn
     asyncio.run(scenario())
 
 
-def test_one_that_can_read_nothing_tries_on_and_is_not_ready(
+def test_an_operator_that_can_read_nothing_keeps_trying_and_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services, "AGAIN_SECONDS", 0.01)
@@ -127,7 +127,9 @@ def test_one_that_can_read_nothing_tries_on_and_is_not_ready(
     asyncio.run(scenario())
 
 
-def test_one_whose_crd_is_gone_ends(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_operator_ends_when_the_crd_is_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def scenario() -> None:
         async with serving(tmp_path, lists) as here:
             await servers.until(lambda: here.health.waiting_for == "")

@@ -16,7 +16,7 @@ def outside_of_a_pod(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) ->
     return place
 
 
-def test_who_says_nothing_gets_an_operator_of_the_whole_cluster() -> None:
+def test_without_flags_the_operator_serves_the_whole_cluster() -> None:
     said = settings.read([])
     assert (said.kubeconfig, said.context, said.namespaces) == (None, None, ())
     assert (said.lease_namespace, said.lease_name, said.lease_seconds) == (

@@ -53,7 +53,7 @@ class Acting:
         await asyncio.Event().wait()
 
 
-def test_who_takes_over_waits_for_the_crd_again(
+def test_a_new_leader_waits_for_the_crd_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The CRD may be gone since it began to wait for the Lease: that is why the other has ended."""

@@ -54,7 +54,7 @@ def test_the_answer_to_a_post_may_come_before_or_after_the_watch() -> None:
     assert versions(seen) == {"a": "6"}
 
 
-def test_the_first_request_for_a_deletion_is_what_counts() -> None:
+def test_the_first_request_for_a_deletion_counts() -> None:
     seen = Cache()
     asked = {"deletionTimestamp": "2026-11-02T10:07:30Z", "deletionGracePeriodSeconds": 30}
     again = {"deletionTimestamp": "2026-11-02T10:07:09Z", "deletionGracePeriodSeconds": 0}
@@ -109,7 +109,7 @@ def test_the_former_pod_of_a_name_does_not_come_back_when_the_next_one_goes() ->
     assert seen.pod_event("MODIFIED", pod(7, "a")) == set()
 
 
-def test_a_list_drops_what_was_missed_and_names_the_job() -> None:
+def test_a_list_drops_pods_whose_deletion_was_missed_and_names_their_job() -> None:
     seen = Cache()
     seen.pod_event("ADDED", pod(5, "a", "digits-worker-0"))
     seen.pod_event("ADDED", pod(6, "b", "digits-worker-1"))
@@ -118,21 +118,21 @@ def test_a_list_drops_what_was_missed_and_names_the_job() -> None:
     assert seen.replace_pods([pod(6, "b", "digits-worker-1")], "21", None) == set()
 
 
-def test_a_list_leaves_what_is_newer_than_it() -> None:
+def test_a_list_leaves_objects_that_are_newer_than_the_list() -> None:
     seen = Cache()
     seen.pod_event("ADDED", pod(25))
     assert seen.replace_pods([], "20", None) == set()
     assert versions(seen) == {"a": "25"}
 
 
-def test_what_a_list_no_longer_had_is_not_revived() -> None:
+def test_an_object_that_a_list_no_longer_has_is_not_revived() -> None:
     seen = Cache()
     seen.replace_pods([], "20", None)
     assert seen.pod_event("MODIFIED", pod(19)) == set()
     assert seen.pod_event("ADDED", pod(21, "b")) == {DIGITS}
 
 
-def test_what_a_list_has_is_there_although_it_was_taken_for_deleted() -> None:
+def test_an_object_of_a_list_is_there_even_if_it_was_taken_for_deleted() -> None:
     """An API server that has not heard of the kind yet says of every job that there is none."""
     seen = Cache()
     seen.replace_jobs([job(5)], "20", None)
@@ -204,7 +204,7 @@ def test_a_pod_whose_label_changes_moves_to_the_other_job() -> None:
     assert versions(seen, Key("team-a", "other")) == {"a": "6"}
 
 
-def test_pods_of_nobody_are_nobodys_news() -> None:
+def test_a_pod_of_no_job_wakes_no_job() -> None:
     seen = Cache()
     assert seen.pod_event("ADDED", pod(5, metadata={"labels": None})) == set()
     assert seen.pod_event("DELETED", pod(6, metadata={"labels": None})) == set()
@@ -348,7 +348,7 @@ def test_of_a_pod_that_is_gone_the_last_words_are_kept_until_its_name_is_taken()
     assert seen.remains(DIGITS) == []
 
 
-def test_what_was_last_seen_is_kept_however_the_deletion_was_found() -> None:
+def test_the_last_sight_of_a_pod_is_kept_however_its_deletion_was_found() -> None:
     seen = Cache()
     seen.job_event("ADDED", job(1))
     seen.pod_event("ADDED", pod(5, "a"))

@@ -132,7 +132,7 @@ def test_a_kubeconfig_that_cannot_be_used_says_why(home: Path, text: str | None,
         ({"client-certificate": "/gone"}, {"server": "https://x"}, "/gone"),
     ],
 )
-def test_what_would_never_work_is_found_at_once(
+def test_a_kubeconfig_that_can_never_work_is_refused_at_once(
     home: Path, user: dict[str, Any], cluster: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(Invalid, match=said):
@@ -150,7 +150,7 @@ def test_no_message_quotes_a_secret(home: Path) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_nothing_at_all_says_what_to_do() -> None:
+def test_without_any_configuration_the_error_says_what_to_do() -> None:
     with pytest.raises(Invalid, match="name a kubeconfig, or run in a pod"):
         load()
 
@@ -160,7 +160,7 @@ def test_a_context_needs_a_kubeconfig(service_account: Path) -> None:
         load(context="prod")
 
 
-def test_a_pod_without_a_token_says_what_to_do(service_account: Path) -> None:
+def test_without_a_token_in_the_pod_the_error_says_what_to_do(service_account: Path) -> None:
     (service_account / "token").unlink()
     with pytest.raises(Invalid, match="automountServiceAccountToken"):
         load()
@@ -285,7 +285,7 @@ PROXY = "http://proxy:3128"
         ("10.112.0.1", {"HTTPS_PROXY": PROXY, "NO_PROXY": "localhost, 10.96.0.0/12"}, PROXY),
     ],
 )
-def test_the_proxy_of_the_environment_is_used_by_all_who_speak_to_the_server(
+def test_all_clients_use_the_proxy_of_the_environment(
     host: str,
     environment: dict[str, str],
     proxy: str | None,

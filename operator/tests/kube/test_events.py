@@ -11,7 +11,7 @@ JOB = {
 NOW = datetime(2026, 11, 2, 12, 0, tzinfo=timezone(timedelta(hours=2)))
 
 
-def test_an_event_is_about_the_job_and_says_who_tells_it() -> None:
+def test_an_event_is_about_the_job_and_names_the_operator() -> None:
     news = Announce(NewsType.WARNING, "TaskFailed", "worker-1: exit code 1")
     told = events.event(JOB, news, name="digits.1", now=NOW, instance="capstan-0")
     assert told["metadata"] == {"name": "digits.1", "namespace": "team-a"}

@@ -105,7 +105,7 @@ def test_the_second_takes_over_when_the_first_falls_silent(tmp_path: Path) -> No
     asyncio.run(scenario())
 
 
-def test_what_is_released_is_free_at_once(tmp_path: Path) -> None:
+def test_a_released_lease_is_free_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
         async with electing(tmp_path, api) as (one, two, server):
@@ -171,7 +171,7 @@ def test_times_at_which_two_could_hold_it_are_refused(times: tuple[float, ...]) 
         Lease(rest, "ops", "capstan", "me", duration=duration, renew=renew, retry=retry)
 
 
-def test_who_waits_sleeps_no_longer_than_the_lease_is_anothers(
+def test_a_waiting_process_sleeps_no_longer_than_the_lease_of_another_lasts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []

@@ -575,7 +575,7 @@ def test_an_end_counts_as_its_own_only_before_the_deletion_was_asked_for(
     [(terminated(143), True), (terminated(137), True), (terminated(1), False),
      (terminated(0), False), (terminated(137, reason="OOMKilled"), False)],
 )  # fmt: skip
-def test_an_end_by_a_kubelets_signal_counts_as_asked_for_when_nobody_saw_who_asked(
+def test_an_end_by_a_kubelets_signal_counts_as_a_deletion_that_nobody_saw(
     state: Any, deleting: bool
 ) -> None:
     metadata = {"deletionTimestamp": "2026-11-02T10:07:40Z", "deletionGracePeriodSeconds": 0}
@@ -610,7 +610,7 @@ def test_a_pod_that_is_to_be_preempted_runs_until_it_ends() -> None:
     assert (seen.phase, seen.state) == (TaskPhase.RUNNING, InstanceState.STOPPING)
 
 
-def test_what_runs_on_a_lost_node_has_failed() -> None:
+def test_a_task_on_a_lost_node_has_failed() -> None:
     document = pod(
         phase="Running", conditions=documents.ready("False"), containerStatuses=[running()]
     )
@@ -620,7 +620,7 @@ def test_what_runs_on_a_lost_node_has_failed() -> None:
     assert kind(seen) is failure.FailureClass.INFRASTRUCTURE
 
 
-def test_what_ended_before_its_node_was_lost_keeps_its_end() -> None:
+def test_a_task_that_ended_before_its_node_was_lost_keeps_its_end() -> None:
     seen = view(ended(terminated(0), phase="Succeeded"), node_lost=True)
     assert seen.phase is TaskPhase.SUCCEEDED
 
@@ -670,7 +670,7 @@ def test_only_pods_that_may_be_on_a_lost_node_are_doubtful(
     assert pods.doubtful(cache.thin(document), trainer="trainer") is expected
 
 
-def test_labels_that_name_no_task_are_no_view() -> None:
+def test_a_pod_whose_labels_name_no_task_has_no_view() -> None:
     with pytest.raises(ValueError, match="pod digits-worker-1 name no task"):
         view(pod(metadata={"labels": {}}))
 

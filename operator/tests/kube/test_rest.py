@@ -108,7 +108,7 @@ def test_a_list_is_read_in_pages_and_says_of_which_moment_it_is(tmp_path: Path) 
     assert [one.query for one in asked] == [selected, selected | {"continue": "next page/+="}]
 
 
-def test_of_a_page_only_what_is_wanted_is_kept_before_the_next_is_asked_for(tmp_path: Path) -> None:
+def test_only_the_wanted_part_of_a_page_is_kept_when_the_next_is_requested(tmp_path: Path) -> None:
     kept: list[str] = []
 
     def name_of(pod: rest.Manifest) -> rest.Manifest:
@@ -158,7 +158,7 @@ def test_a_deletion_leaves_the_grace_period_to_the_pod_unless_told(tmp_path: Pat
     assert "gracePeriodSeconds" not in asked.body
 
 
-def test_a_deletion_of_what_is_gone_is_done(tmp_path: Path) -> None:
+def test_deleting_an_object_that_is_gone_succeeds(tmp_path: Path) -> None:
     run(tmp_path, lambda _: refusal(404, "NotFound"), lambda api: api.delete(POD, uid="u"))
 
 
@@ -199,7 +199,7 @@ def test_a_deletion_that_conflicts_otherwise_is_not_done(tmp_path: Path) -> None
         (410, "Expired", errors.ApiError),
     ],
 )
-def test_refusals_are_sorted_by_what_can_be_done(
+def test_errors_are_sorted_by_what_the_caller_can_do(
     tmp_path: Path, status: int, reason: str, kind: type[errors.ApiError]
 ) -> None:
     error = fault(tmp_path, lambda _: refusal(status, reason, "why not", name="digits-ps-0"))
