@@ -73,6 +73,8 @@ class ImageStore:
         """End the machine; the images stay."""
         if self._machine.running():
             self._machine.kill()
+        for daemon in (self._containerd, self._import):
+            daemon.kill()
 
     def link(self, machine: Machine) -> None:
         """Give a machine all images, before its containerd starts."""
