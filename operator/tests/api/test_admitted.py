@@ -136,7 +136,7 @@ def test_a_job_is_refused_by_the_first_task_whose_address_does_not_fit() -> None
     assert 100 < fits < 1000
     parse.admitted(many(fits, **called))
     (fault,) = faults(many(fits + 1, **called))
-    assert fault.startswith("spec.replicaSpecs: TF_CONFIG, which tells every task the addresses")
+    assert fault.startswith("spec.replicaSpecs: TF_CONFIG, which has the addresses of all tasks")
     parse.admitted(many(fits + 1, name="x", namespace="y"))
 
 

@@ -33,5 +33,5 @@ def test_a_task_name_is_read_as_it_was_written(kind: ReplicaType, index: int) ->
     ],
 )
 def test_what_is_no_task_name_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no task name: write <type>-<index> with the type one of"):
+    with pytest.raises(ValueError, match="not a task name: write <type>-<index>, where <type> is one of"):
         TaskName.parse(text)

@@ -4,6 +4,7 @@ has counted by then is what happened."""
 import dataclasses
 
 import hypothesis
+import pytest
 from hypothesis import stateful
 from hypothesis import strategies as st
 from reconcile.world import START, World, make_job
@@ -240,7 +241,7 @@ def assert_no_counting_life_is_stopped(decided: Plan, after: Status, seen: Obser
             assert not (life.attempt == row.attempt and row.uid in (None, life.uid))
 
 
-TestHistories = Histories.TestCase
+TestHistories = pytest.mark.timeout(240)(Histories.TestCase)  # many examples on a busy machine
 TestHistories.settings = hypothesis.settings(stateful_step_count=40, phases=PHASES)
 
 

@@ -1,7 +1,7 @@
-"""Whether the addresses of a job fit the one variable, TF_CONFIG, that tells every task of all.
+"""Whether the addresses of all tasks of a job fit into one environment variable, TF_CONFIG.
 
-No rule of the CustomResourceDefinition can say so: the namespace is part of each address, and rules
-are not told of it. So an API server takes a job that has too many, and the operator refuses it.
+CEL rules cannot check this, because they cannot see the namespace, which is part of each address.
+An API server therefore accepts a job with too many tasks, and the operator refuses it.
 """
 
 import json
@@ -13,16 +13,16 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.errors import Fault
 
 MAX_BYTES = (128 << 10) - len("TF_CONFIG=") - 1
-"""Of the value. Linux starts no program with a longer `NAME=value`, whose end is a zero byte."""
+"""The longest value. Linux starts no program with a longer `NAME=value` and its zero byte."""
 
 
 def faults(job: TrainingJob) -> Iterator[Fault]:
-    """Yield what is wrong with a job whose tasks could not be started for it."""
+    """Yield a fault if the tasks of a job could not be started because of their TF_CONFIG."""
     if (size := longest(job)) > MAX_BYTES:
         yield Fault(
             "spec.replicaSpecs",
-            f"TF_CONFIG, which tells every task the addresses of all, would have {size} bytes, and"
-            f" Linux takes {MAX_BYTES}: have fewer tasks, or a shorter name, namespace or"
+            f"TF_CONFIG, which has the addresses of all tasks, would have {size} bytes, and Linux"
+            f" allows {MAX_BYTES}: use fewer tasks, or a shorter name, namespace or"
             " spec.cluster.domain",
         )
 
@@ -33,7 +33,7 @@ def longest(job: TrainingJob) -> int:
     port = job.spec.cluster.port or names.DEFAULT_PORT
     where = f".{job.metadata.name}.{job.metadata.namespace}.svc.{job.spec.cluster.domain}:{port}"
     members = {kind: count for kind, count in counts.items() if kind is not ReplicaType.EVALUATOR}
-    # Without what differs: the indices, and the task that is told.
+    # First without the parts that differ: the indices, and the task itself.
     told = {"cluster": {kind: [f"{kind}-{where}"] for kind in members}}
     rest = {"task": {"type": "", "index": 0}, "environment": "cloud"}
     size = len(json.dumps(told | rest)) - len("0")
@@ -43,5 +43,5 @@ def longest(job: TrainingJob) -> int:
 
 
 def _digits(count: int) -> int:
-    """Return how many digits the indices of so many tasks have together."""
+    """Return the number of digits in the indices 0 to count - 1 together."""
     return sum(len(str(index)) for index in range(count))

@@ -1,6 +1,6 @@
-"""What may change of a TrainingJob once it exists: as rules, in CEL, of an old and a new object.
+"""Which fields of a TrainingJob may change once it exists, as CEL rules over its old and new form.
 
-Rule: a field may not be changed unless `MUTABLE` has it, so that a new one is safe from the start.
+Rule: a field is immutable unless it is in `MUTABLE`, so that a new field is immutable by default.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ MESSAGE = "cannot be changed once the job exists; delete the job and create it a
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`cel` is false exactly if `self` has something else at `path` than `oldSelf`."""
+    """`cel` is false exactly if `self` and `oldSelf` differ at `path`."""
 
     path: str
     cel: str
@@ -25,8 +25,9 @@ class Change:
 
 
 def _immutable(model: type[BaseModel], path: str) -> Iterator[Change]:
-    """Yield a rule for each field, and go into those of which a part is mutable: they have
-    defaults, and so are always there.
+    """Yield a rule for each immutable field, also inside fields that are partly mutable.
+
+    Partly mutable fields have defaults, so they are always there.
     """
     for field in model.model_fields.values():
         here = f"{path}.{field.alias}"

@@ -1,7 +1,7 @@
-"""The CustomResourceDefinition of TrainingJobs: all that an API server can check and show of them.
+"""The CustomResourceDefinition of TrainingJobs, with which an API server checks and shows them.
 
-It follows from the models of `spec` and `status`, from the rules of `rules` and from `changes`.
-Rules stand at the root, where they see the job's name too; each names the field that is at fault.
+It follows from the models in `spec` and `status` and from the rules in `rules` and `changes`. All
+rules are at the root of the schema, where they can see the job's name; each names its field.
 """
 
 from typing import Any
@@ -24,15 +24,13 @@ COLUMNS = (
     ("Steps/s", "number", ".status.progress.stepsPerSecond", 1),
     ("Reason", "string", ".status.summary.reason", 1),
 )
-"""Name, type, field, and 1 for those that only `kubectl get -o wide` shows."""
+"""Name, type, field, and priority: columns of 1 are shown only by `kubectl get -o wide`."""
 
-SPEC = (
-    f"What is asked for. Of a job that exists, only {' and '.join(sorted(MUTABLE))} can be changed."
-)
+SPEC = f"The desired job. Once the job exists, only {' and '.join(sorted(MUTABLE))} can be changed."
 
 
 def definition() -> dict[str, Any]:
-    """Return the manifest. `kubectl apply` takes it as it is: it is smaller than an annotation."""
+    """Return the manifest. It is small enough for the annotation that `kubectl apply` writes."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -71,12 +69,15 @@ def _column(name: str, kind: str, path: str, priority: int) -> dict[str, Any]:
 
 def _job() -> Schema:
     spec = {"description": SPEC, **schema.of_what_is_read(Spec)}
-    status = {"description": "What has become of it.", **schema.of_what_is_written(Status)}
+    status = {
+        "description": "The state of the job, which only the operator writes.",
+        **schema.of_what_is_written(Status),
+    }
     rules = [_rule(one.cel, one.message, one.path) for one in RULES]
     rules += [_rule(one.cel, one.message, one.path) for one in CHANGES]
     return {
-        "description": "A distributed training: parameter servers, workers, and what becomes of"
-        " them.",
+        "description": "A distributed training job: its parameter servers and workers, and their"
+        " state.",
         "type": "object",
         "x-kubernetes-validations": rules,
         "required": ["spec"],
@@ -95,6 +96,6 @@ def _rule(cel: str, message: str, path: str) -> dict[str, str]:
 
 
 def _name() -> Schema:
-    """The job's name; of metadata, no more can be said in a CustomResourceDefinition."""
+    """Return the schema of the job's name. API servers allow rules on little other metadata."""
     name: Schema = schema.of_what_is_read(Metadata)["properties"]["name"]
     return {key: name[key] for key in ("type", "maxLength", "pattern")}

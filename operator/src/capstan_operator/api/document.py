@@ -1,7 +1,7 @@
-"""YAML or JSON text to one mapping, with what YAML itself would silently let pass as faults.
+"""Read YAML or JSON text as one mapping, and report faults that YAML itself lets pass.
 
-A key written twice (two chiefs) would lose its first value, and an anchor inside itself would make
-a document without end: both are found on YAML's nodes, before there are values.
+If a key is written twice (two chiefs), YAML drops its first value. If an anchor contains itself,
+the document has no end. Both are found in YAML's nodes, before they become values.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,9 +13,9 @@ from capstan_operator.errors import Fault, Invalid
 
 
 def read(text: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
-    """Return the document, and faults that do not keep it from being read further.
+    """Return the document, and its faults so far.
 
-    Raises errors.Invalid when it cannot be: no YAML, more than one document, no mapping.
+    Raises errors.Invalid if it is not YAML, not one document, or not a mapping.
     """
     try:
         loader = yaml.SafeLoader(text)
@@ -33,20 +33,20 @@ def read(text: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
     except RecursionError as error:
         raise Invalid((Fault("", "is nested too deeply"),)) from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # PyYAML converts dates, numbers and tagged values without minding that they may be none.
+        # PyYAML raises these for malformed dates, numbers and tagged values.
         message = f"has a value that YAML cannot convert ({error}); put it in quotes"
         raise Invalid((Fault("", message),)) from error
 
 
 class _Walk:
-    """One walk over the nodes, each once: aliases make few lines stand for very many values."""
+    """A walk over the nodes, each once: with aliases, few lines may stand for very many values."""
 
     def __init__(self) -> None:
         self._inside: list[yaml.Node] = []
         self._seen: set[int] = set()
 
     def faults(self, node: yaml.Node, path: str) -> Iterator[Fault]:
-        """Yield the keys that are given twice. Raises errors.Invalid for an endless document."""
+        """Yield a fault for each key that is given twice. Raises Invalid for an endless anchor."""
         if any(node is outer for outer in self._inside):
             raise Invalid((Fault(path, f"contains itself (line {_line(node)})"),))
         if id(node) in self._seen:
@@ -54,8 +54,8 @@ class _Walk:
         self._seen.add(id(node))
         self._inside.append(node)
         if isinstance(node, yaml.SequenceNode):
-            for index, item in enumerate(node.value):
-                yield from self.faults(item, f"{path}[{index}]")
+            for index, member in enumerate(node.value):
+                yield from self.faults(member, f"{path}[{index}]")
         if isinstance(node, yaml.MappingNode):
             yield from self._of_mapping(node, path)
         self._inside.pop()
@@ -83,7 +83,7 @@ def _no_mapping(node: yaml.Node | None) -> Invalid:
 
 
 def _several(error: yaml.composer.ComposerError) -> str:
-    """Say that there is another document, if that is what is wrong."""
+    """Return the message for a second document; empty if the error is another."""
     if error.problem != "but found another document" or error.problem_mark is None:
         return ""
     line = error.problem_mark.line + 1

@@ -1,4 +1,4 @@
-"""What the models of a TrainingJob share: the kinds of values that fields have, and their base."""
+"""The types of fields that the models of a TrainingJob share, and the base of these models."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ INT32_MAX = 2_147_483_647
 
 Count = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX)]
 Replicas = Annotated[int, Field(strict=True, ge=0, le=1000)]
-"""Whether all addresses fit the variable that tells them, `addresses` says of the whole job."""
+"""`addresses` checks that the addresses of all tasks of a job fit into TF_CONFIG."""
 WholeSeconds = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX)]
 PositiveSeconds = Annotated[int, Field(strict=True, ge=1, le=INT32_MAX)]
 Seconds = Annotated[float, Field(strict=True, ge=0, le=INT32_MAX, allow_inf_nan=False)]
@@ -24,7 +24,7 @@ AbsolutePath = Annotated[StrictStr, Field(pattern=names.ABSOLUTE_PATH, max_lengt
 
 
 class Model(BaseModel):
-    """Frozen, camelCase outside; an unset field may also be written as null, as in Kubernetes."""
+    """Frozen; camelCase in documents. An unset field may be written as null, as in Kubernetes."""
 
     model_config = ConfigDict(
         frozen=True,

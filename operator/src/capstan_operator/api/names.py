@@ -1,4 +1,4 @@
-"""Every string the operator shares with tasks, users and clusters, written once and typed."""
+"""The names that the operator shares with tasks, users and clusters, each written once."""
 
 import enum
 import re
@@ -10,7 +10,7 @@ VERSION = "v1alpha1"
 PLURAL = "trainingjobs"
 KIND = "TrainingJob"
 FIELD_MANAGER = "capstan-operator"
-"""Whose fields the operator's are, in server-side apply."""
+"""The operator's name in server-side apply."""
 
 LABEL_JOB_NAME = f"{GROUP}/job-name"
 LABEL_JOB_UID = f"{GROUP}/job-uid"
@@ -20,14 +20,13 @@ LABEL_ATTEMPT = f"{GROUP}/attempt"
 LABEL_EPOCH = f"{GROUP}/epoch"
 
 Uid = NewType("Uid", str)
-"""Identity of one life of a task: a pod's UID or, on one machine, of one process start. Opaque."""
+"""Identity of one instance of a task: the UID of a pod, or of the start of a process. Opaque."""
 
 DEFAULT_PORT = 2222
-"""Of every task on a cluster, where each has an IP address of its own; TensorFlow's examples use
-it."""
+"""The port of every task on a cluster, as in TensorFlow's examples."""
 
 TRAINER = "trainer"
-"""The container whose end is the end of the task, when there is more than one."""
+"""The container with which the task ends, if the pod has several."""
 
 DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 MAX_NAME = 63
@@ -37,11 +36,11 @@ MAX_SUBDOMAIN = 253
 
 ABSOLUTE_PATH = r"^/[^:]*$"
 MAX_PATH = 1024
-"""Of where something is mounted: Kubernetes has no colon there."""
+"""The length of a mount path. Kubernetes allows no colon in one."""
 
 
 class ReplicaType(enum.StrEnum):
-    """TensorFlow's job names, which the API calls replica types. In table order."""
+    """The replica types, which are TensorFlow's job names. In table order."""
 
     CHIEF = "chief"
     PS = "ps"
@@ -51,7 +50,7 @@ class ReplicaType(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskName:
-    """One task of the cluster. Unique within its job, the same over all restarts.
+    """One task of a job, named the same over all restarts.
 
     >>> str(TaskName(ReplicaType.WORKER, 1))
     'worker-1'
@@ -75,7 +74,7 @@ class TaskName:
         found = re.fullmatch(r"([a-z]+)-(0|[1-9][0-9]*)", text, re.ASCII)
         if found is None or found[1] not in {str(kind) for kind in ReplicaType}:
             raise ValueError(
-                f"{text!r} is no task name: write <type>-<index> with the type one of "
+                f"{text!r} is not a task name: write <type>-<index>, where <type> is one of "
                 + ", ".join(ReplicaType)
             )
         return cls(ReplicaType(found[1]), int(found[2]))

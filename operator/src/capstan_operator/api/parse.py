@@ -1,4 +1,4 @@
-"""The text of a TrainingJob to values: defaults filled in, every fault reported at once."""
+"""Read the text of a TrainingJob: defaults are filled in, and all faults are reported at once."""
 
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,10 +43,11 @@ def parse(text: str) -> TrainingJob:
 
 
 def admitted(raw: Mapping[str, Any]) -> TrainingJob:
-    """Read an object of the API server, leniently: what a newer CRD has beyond this version is
-    ignored, as is what metadata holds beyond what is read here. Pod templates are kept whole.
+    """Read an object of the API server.
 
-    Raises errors.Invalid with all faults, and nothing else, for what this version cannot run.
+    Lenient: fields of a newer CustomResourceDefinition and other metadata are ignored. Pod
+    templates are kept unchanged. Raises errors.Invalid with all faults, and nothing else, if this
+    version cannot run the job.
     """
     known = _known(TrainingJob, raw)
     faults = [Fault(rule.path, rule.message) for rule in rules.RULES if not rule.holds(raw)]
@@ -61,7 +62,7 @@ def admitted(raw: Mapping[str, Any]) -> TrainingJob:
 
 
 def _known(kind: type[pydantic.BaseModel], value: object) -> object:
-    """Leave out the fields that a model does not have, unless it keeps them."""
+    """Return a value without the fields that its model neither has nor keeps."""
     if not isinstance(value, Mapping) or issubclass(kind, PodModel):
         return value
     fields = {field.alias: field.annotation for field in kind.model_fields.values()}
@@ -74,7 +75,7 @@ def _known(kind: type[pydantic.BaseModel], value: object) -> object:
 
 
 def draft(text: str) -> Draft:
-    """Read a document as far as it can be. Raises nothing, whatever the text is."""
+    """Read as much of a document as possible. Raises nothing, whatever the text is."""
     try:
         raw, faults = document.read(text)
     except Invalid as invalid:
@@ -93,7 +94,7 @@ def draft(text: str) -> Draft:
 
 
 def _undeclared(raw: Mapping[str, Any]) -> list[Fault]:
-    """Find what a document must say of itself; the models, once read, need not."""
+    """Return a fault for each of apiVersion and kind that is missing; the models have defaults."""
     return [
         Fault(field, f"is required; write `{field}: {value}`")
         for field, value in IDENTITY.items()
@@ -138,7 +139,7 @@ EXPECTED = {
     "string_type": "text",
     "tuple_type": "a list",
 }
-"""pydantic's types of type errors, in words of YAML."""
+"""pydantic's error types, in words for YAML."""
 
 PATTERNS = {
     names.ABSOLUTE_PATH: "an absolute path without colons, such as /checkpoints",
@@ -147,7 +148,7 @@ PATTERNS = {
     names.DNS_SUBDOMAIN: "a DNS name: lowercase letters, digits, '-' and '.', beginning and ending"
     " with a letter or digit",
 }
-"""The patterns of the fields, in words."""
+"""The patterns of fields, in words."""
 
 
 def _bound(context: Mapping[str, Any]) -> str:
@@ -173,12 +174,12 @@ def _hint(kind: str, given: object) -> str:
 
 
 def _alternatives(expected: str) -> str:
-    """Say pydantic's "'a', 'b' or 'c'" as one would write it in YAML."""
+    """Return pydantic's "'a', 'b' or 'c'" without quotes, as in YAML."""
     return expected.replace("'", "")
 
 
 def _shown(value: object) -> str:
-    """Show what was given, short; containers by their kind."""
+    """Return a short form of a value; for a container, its kind."""
     match value:
         case None:
             return "null"
@@ -210,7 +211,7 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str:
 
 
 def _fields_beside(where: tuple[int | str, ...]) -> list[str]:
-    """Return the names of the fields at the place where an unknown one was found."""
+    """Return the names of the known fields beside an unknown one."""
     model: type[pydantic.BaseModel] = TrainingJob
     for part in where[:-1]:
         if isinstance(part, str):
@@ -220,7 +221,7 @@ def _fields_beside(where: tuple[int | str, ...]) -> list[str]:
 
 
 def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:
-    """Find the model in `Model | None`, `tuple[Model, ...]` and the like."""
+    """Return the model in `Model | None`, `tuple[Model, ...]` and the like; None without one."""
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         return annotation
     return next(filter(None, map(_model_in, typing.get_args(annotation))), None)

@@ -1,9 +1,9 @@
-"""From a pydantic model to a structural schema, which is what an API server takes.
+"""Turn a pydantic model into a structural schema, the only kind that an API server accepts.
 
-Structural: every node has its type, nothing refers to elsewhere, and no field is of two types.
-A model that says what cannot be expressed so is an error here and not in a cluster.
+Structural: every node has a type, there are no references, and no field has two types. If a model
+cannot be expressed so, the error is raised here and not in a cluster.
 
-Descriptions are those of the fields, not those of models, which speak to who reads the code.
+The schema has the descriptions of fields. Those of models are left out: they are for developers.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from capstan_operator.api.fields import INT32_MAX
 Schema = dict[str, Any]
 
 INNER = frozenset({"items", "additionalProperties"})
-"""Of which a node has one, and which are nodes themselves."""
+"""Keywords whose value is one node."""
 
 MEANINGLESS = frozenset({"title", "propertyNames"})
-"""Said by pydantic, and either noise or more than an API server can check."""
+"""Keywords of pydantic that are noise, or that an API server cannot check."""
 
 KEPT = frozenset(
     (
@@ -32,22 +32,22 @@ KEPT = frozenset(
         *("x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"),
     )
 )
-"""What is known to be structural, and used."""
+"""Keywords that are structural and used here."""
 
 
 def of_what_is_read(model: type[BaseModel]) -> Schema:
-    """Return the schema of documents that a model is built from, with its limits and defaults.
+    """Return the schema of a model's input, with limits and defaults.
 
-    Raises ValueError, with the place in the model, for what no structural schema can say.
+    Raises ValueError that names the place, if a structural schema cannot express the model.
     """
     return _of(model, "validation")
 
 
 def of_what_is_written(model: type[BaseModel]) -> Schema:
-    """Return the schema of what a model is rendered to: its fields and their types, no more.
+    """Return the schema of a model's output: its fields and their types, no more.
 
-    Without lists of words, for a schema older than its writer must not refuse a new one; without
-    defaults, for what was not written is not so. Raises as `of_what_is_read` does.
+    It has no enums, because an older schema must not refuse a newer operator's words. It has no
+    defaults, because an unset field is not its default. Raises like `of_what_is_read`.
     """
     return _without(_of(model, "serialization"), "enum", "default")
 
@@ -58,7 +58,7 @@ def _of(model: type[BaseModel], mode: JsonSchemaMode) -> Schema:
 
 
 def _without(node: Schema, *words: str) -> Schema:
-    """Leave words out everywhere; `properties` has names there, which stay whatever they are."""
+    """Return a node without these keywords, at any depth. Names of properties stay."""
     rest = {key: value for key, value in node.items() if key not in words}
     if "properties" in rest:
         inside = rest["properties"].items()
@@ -70,17 +70,17 @@ def _without(node: Schema, *words: str) -> Schema:
 
 class _Generator(GenerateJsonSchema):
     def nullable_schema(self, schema: core_schema.NullableSchema) -> Schema:
-        """An unset field is absent. The API server drops null: no second way to say it."""
+        """Leave out null: an unset field is absent, and the API server drops null."""
         return self.generate_inner(schema["schema"])
 
     def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
-        """The docstring of a model describes none of the fields that hold one."""
+        """Leave out the docstring of the model, which does not describe the field that has it."""
         return {**super().model_schema(schema), "description": ""}
 
 
 def _node(given: Mapping[str, Any], models: Mapping[str, Schema], where: str) -> Schema:
     node = _resolved(given, models)
-    # A model's `extra`, true or false. The API server drops what is unknown unless told otherwise.
+    # From a model's `extra`. The API server drops unknown fields anyway, unless told otherwise.
     if isinstance(node.get("additionalProperties"), bool):
         del node["additionalProperties"]
     if node.get("default") in (None, []) or isinstance(node["default"], dict):
@@ -93,7 +93,7 @@ def _node(given: Mapping[str, Any], models: Mapping[str, Schema], where: str) ->
         inside = node["properties"].items()
         node["properties"] = {name: _node(one, models, f"{where}.{name}") for name, one in inside}
         if node.get("x-kubernetes-preserve-unknown-fields"):
-            # It belongs to its user, who finds nothing in it but what he wrote.
+            # The part belongs to its user: the API server must add nothing to it.
             for one in node["properties"].values():
                 one.pop("default", None)
     for inner in INNER & node.keys():
@@ -103,7 +103,7 @@ def _node(given: Mapping[str, Any], models: Mapping[str, Schema], where: str) ->
 
 
 def _resolved(given: Mapping[str, Any], models: Mapping[str, Schema]) -> Schema:
-    """Put models where they are referred to; what is said at the reference goes before."""
+    """Replace a reference by its model; keywords at the reference override the model's."""
     node = dict(given)
     while "$ref" in node:
         name = node.pop("$ref").rpartition("/")[2]
@@ -112,13 +112,13 @@ def _resolved(given: Mapping[str, Any], models: Mapping[str, Schema]) -> Schema:
 
 
 def _default(node: Schema) -> None:
-    """Keep `{}` for a model, whose fields have defaults of their own, and no other emptiness."""
+    """Replace a model's default by `{}`, because its fields have defaults; drop empty defaults."""
     if node.pop("default", None) and "properties" in node:
         node["default"] = {}
 
 
 def _typed(node: Schema, where: str) -> None:
-    """Complete what is said of a type."""
+    """Add the format of integers and the kind of lists; raise ValueError if there is no type."""
     kind = node.get("type")
     if kind == "integer":
         node["format"] = "int32" if node.get("maximum", INT32_MAX + 1) <= INT32_MAX else "int64"
@@ -129,7 +129,7 @@ def _typed(node: Schema, where: str) -> None:
 
 
 def _in_order(node: Schema) -> Schema:
-    """What `kubectl explain` shows first comes first; what it is made of comes last."""
+    """Return a node with its description and type first, and its parts last."""
     last = ("required", "properties", "additionalProperties", "items")
     rest = [key for key in node if key not in ("description", "type", *last)]
     ordered = ("description", "type", *rest, *last)

@@ -1,7 +1,7 @@
-"""What is left of a document without its faulty values, so that more faults of it can be found.
+"""Leave the faulty values out of a document, so that more faults can be found in the rest.
 
-Rule 1: what is left is looked at and never run.
-Rule 2: nothing moves: an item that stays in a list stays where it was, and paths stay true.
+Rule 1: the rest is only checked, and never run.
+Rule 2: members of a list keep their positions, so that the paths of faults are right.
 """
 
 import copy
@@ -14,17 +14,17 @@ from pydantic_core import ErrorDetails
 from capstan_operator.api.spec import TrainingJob
 
 _STAND_INS: Mapping[str, Any] = {"metadata": {}, "name": "unnamed"}
-"""Required fields that say nothing of how a task is started: a missing one must not end the look at
-all that stands beside it."""
+"""Values for missing required fields that do not matter for how a task is started. Without them,
+the fields beside a missing one could not be checked."""
 
 _ATTEMPTS = 16
-"""More than a TrainingJob is deep: each leaves out at least one level of what cannot be read."""
+"""More than the depth of a TrainingJob: each attempt leaves out at least one level."""
 
 Place = tuple[int | str, ...]
 
 
 def part(raw: Mapping[str, Any]) -> TrainingJob | None:
-    """Return the job that is left of a document; None when too little is."""
+    """Return the valid part of a document as a job; None if too little is left."""
     rest = copy.deepcopy(dict(raw))
     for _ in range(_ATTEMPTS):
         try:
@@ -38,20 +38,21 @@ def part(raw: Mapping[str, Any]) -> TrainingJob | None:
 
 
 def causes(error: pydantic.ValidationError) -> list[ErrorDetails]:
-    """Return the errors that are no consequence of others: a list of nothing but faulty items is
-    also called empty.
+    """Return the errors that do not follow from others.
+
+    pydantic also reports a list as empty if all its members are faulty.
     """
     every = error.errors(include_url=False)
     return [one for one in every if one["type"] != "too_short" or not one["input"]]
 
 
 def _without(rest: dict[str, Any], places: Iterable[Place]) -> bool:
-    """Leave out what stands at the places. Return whether that was possible."""
+    """Remove the values at these places; return whether that was possible."""
     return all(_leave_out(rest, place) for place in places)
 
 
 def _completed(rest: dict[str, Any], missing: Iterable[Place]) -> bool:
-    """Put something where something is missing, or leave out what lacks it."""
+    """Fill in missing fields, or remove the mappings that lack them; return whether it worked."""
     for place in missing:
         inside = _at(rest, place[:-1])
         if place[-1] in _STAND_INS and isinstance(inside, dict):
@@ -62,11 +63,11 @@ def _completed(rest: dict[str, Any], missing: Iterable[Place]) -> bool:
 
 
 def _leave_out(rest: dict[str, Any], place: Place) -> bool:
-    """Leave out a field; for an item of a list, the field that has the list."""
+    """Remove a field; for a member of a list, the field that has the list."""
     while place:
         inside = _at(rest, place[:-1])
         if isinstance(inside, dict):
-            # A key that is no text stands in the place as text.
+            # pydantic names a key that is not text as text.
             for key in [key for key in inside if key == place[-1] or str(key) == str(place[-1])]:
                 del inside[key]
             return True
@@ -75,7 +76,7 @@ def _leave_out(rest: dict[str, Any], place: Place) -> bool:
 
 
 def _at(rest: Any, place: Place) -> Any:
-    """Return what stands at a place; None where there is nothing any more."""
+    """Return the value at a place; None if there is none any more."""
     for name in place:
         if isinstance(rest, Mapping):
             rest = rest.get(name)

@@ -1,11 +1,11 @@
-"""What the user asked for, as values: the fields of a TrainingJob that have an effect.
+"""The spec of a TrainingJob as values: all fields that have an effect.
 
-Rule 1: a field that does nothing is absent, so that it is refused and not silently ignored.
-Rule 2: what stands under a field is what `kubectl explain` and the reference say of it: `crd` makes
-the CustomResourceDefinition of these models, so their limits are the API server's too.
+Rule 1: a field without an effect is absent, so that it is refused and not silently ignored.
+Rule 2: `crd` makes the CustomResourceDefinition from these models, so that an API server has the
+same limits, and `kubectl explain` and the reference show the text under each field.
 
-Build one with `parse.parse`, which also checks what a single field cannot know. All models are
-frozen; YAML's names are the camelCase of the attributes'. Vocabulary and defaults: trainingjob API.
+Build a job with `parse.parse`, which also checks the rules over several fields. All models are
+frozen. The names in YAML are the camelCase of the attributes.
 """
 
 import enum
@@ -35,7 +35,7 @@ JobName = Annotated[StrictStr, Field(pattern=names.DNS_LABEL, max_length=names.M
 
 
 class RestartPolicy(enum.StrEnum):
-    """Which ends of a task may be followed by another attempt (`policies.restart`)."""
+    """After which ends of a task another attempt may be made (`policies.restart`)."""
 
     ALWAYS = "Always"
     ON_FAILURE = "OnFailure"
@@ -53,7 +53,7 @@ class OnFailure(enum.StrEnum):
 
 
 class SuccessPolicy(enum.StrEnum):
-    """Whose exit 0 ends the job (`policies.success`)."""
+    """Which tasks must succeed (`policies.success`)."""
 
     DEFAULT = "Default"
     ALL_WORKERS = "AllWorkers"
@@ -73,14 +73,15 @@ class ReplicaSpec(Model):
     """What a failure means for the job: `RestartTask`, `RestartJob` (all tasks start again),
     `FailJob`, `Ignore`."""
     template: PodTemplate
-    """A pod template. The task is its container called `trainer`, or its only one."""
+    """A pod template. The task is its container named `trainer`, or its only container."""
 
 
 class ReplicaSpecs(Model):
     """At most one entry per replica type."""
 
     chief: ReplicaSpec | None = None
-    """The worker that also initialises and saves the model; at most one. Without it worker 0 is."""
+    """The worker that also initialises and saves the model; at most one. Without a chief, worker 0
+    does that."""
     ps: ReplicaSpec | None = None
     """Parameter servers: they hold the variables."""
     worker: ReplicaSpec | None = None
@@ -89,14 +90,14 @@ class ReplicaSpecs(Model):
     """Evaluates checkpoints beside the training, outside the cluster; at most one."""
 
     def items(self) -> Iterator[tuple[ReplicaType, ReplicaSpec]]:
-        """Yield what the job has, in the order of `ReplicaType`."""
+        """Yield the types that the job has, in the order of `ReplicaType`."""
         for kind in ReplicaType:
             replica = self.get(kind)
             if replica is not None:
                 yield kind, replica
 
     def get(self, kind: ReplicaType) -> ReplicaSpec | None:
-        """Return what the job has of a type; None if it has none."""
+        """Return the replica spec of a type; None if the job has none."""
         replica: ReplicaSpec | None = getattr(self, kind)
         return replica
 
@@ -105,17 +106,17 @@ class RestartBackoff(Model):
     """How long a task waits before its next attempt (`policies.backoff`)."""
 
     initial_seconds: Seconds = 5
-    """Wait before the first restart of a task."""
+    """The wait before the first restart of a task."""
     factor: Factor = 2
-    """Each further wait is so many times longer."""
+    """Each further wait is longer by this factor."""
     max_seconds: Seconds = 300
-    """And never longer than this."""
+    """The longest wait."""
     reset_after_seconds: Seconds = 600
-    """A task that has lived so long starts again from the first wait."""
+    """After a task has run for so long, its next wait is the first one again."""
 
 
 class RunPolicy(Model):
-    """How often and how long to try."""
+    """How often to restart tasks, and for how long."""
 
     backoff_limit: Count = 6
     """How many restarts after failures of the program the whole job may have. The next failure
@@ -126,29 +127,29 @@ class RunPolicy(Model):
     restart_backoff: RestartBackoff = RestartBackoff()
     """How long a task waits before its next attempt."""
     active_deadline_seconds: PositiveSeconds | None = None
-    """The job fails when it has taken longer. May be changed at any time."""
+    """The job fails if it takes longer. May be changed at any time."""
     ps_grace_period_seconds: WholeSeconds = 30
-    """When the job is over, the time that parameter servers have to end."""
+    """The time between SIGTERM and SIGKILL for parameter servers when the job is over."""
 
 
 class Cluster(Model):
     """How tasks reach each other."""
 
     port: Port | None = None
-    """The port of every task; 2222 if unset. On one machine, where tasks cannot share a port: the
-    first of as many consecutive ports as there are addresses; free ones are chosen if unset."""
+    """The port of every task; 2222 if unset. On one machine, where tasks cannot share a port, it is
+    the first of consecutive ports, one for each task; if unset, free ports are chosen."""
     domain: Subdomain = "cluster.local"
-    """What the names of services end in, in this Kubernetes cluster."""
+    """The DNS domain of this Kubernetes cluster."""
 
 
 class Checkpoint(Model):
-    """Where tasks keep checkpoints: a volume that all of them share."""
+    """The volume for checkpoints, which all tasks share."""
 
     path: AbsolutePath
-    """Where it is mounted in every container of every task: an absolute path. The tasks find it in
-    CAPSTAN_CHECKPOINT_DIR."""
+    """Where the volume is mounted in every container of every task: an absolute path. Tasks read it
+    from CAPSTAN_CHECKPOINT_DIR."""
     existing_claim: Subdomain
-    """The PersistentVolumeClaim to mount, of the job's namespace."""
+    """The PersistentVolumeClaim to mount, in the job's namespace."""
 
 
 class Spec(Model):
@@ -157,31 +158,32 @@ class Spec(Model):
     cluster: Cluster = Cluster()
     """How tasks reach each other."""
     checkpoint: Checkpoint | None = None
-    """Where tasks keep checkpoints. On one machine it is a folder of the job."""
+    """Where tasks keep checkpoints. On one machine this is a folder of the job."""
     success_policy: SuccessPolicy = SuccessPolicy.DEFAULT
-    """Whose exit 0 ends the job. `Default`: the chief's, or worker 0's where there is no chief.
-    `AllWorkers`: every worker's."""
+    """Which tasks must exit with code 0 for the job to succeed. `Default`: the chief, or worker 0
+    without a chief. `AllWorkers`: every worker, and the chief if there is one."""
     run_policy: RunPolicy = RunPolicy()
-    """How often and how long to try."""
+    """How often to restart tasks, and for how long."""
 
 
 class Metadata(Model):
-    """Kubernetes' own, as far as a TrainingJob on its own has it."""
+    """Kubernetes' metadata, as far as Capstan reads it."""
 
     name: JobName
-    """Starts with a letter; lowercase letters, digits and dashes; the longest task's name with it
-    has at most 63 characters."""
+    """Lowercase letters, digits and dashes, beginning with a letter. The longest task name,
+    <name>-<type>-<index>, may have at most 63 characters."""
     namespace: Text = "default"
     uid: Uid = Uid("")
-    """Identity of the job over its whole life. Empty until whoever runs the job gives it one."""
+    """The identity of the job, which never changes. Empty until the API server or `capstanctl` sets
+    it."""
     generation: int | None = None
-    """Of the spec: the API server counts its changes. None where there is no API server."""
+    """Counts the changes of the spec. None if there is no API server."""
     labels: dict[StrictStr, StrictStr] = Field(default_factory=dict)
     annotations: dict[StrictStr, StrictStr] = Field(default_factory=dict)
 
 
 class TrainingJob(Model):
-    """A valid TrainingJob: what `parse.parse` returned, or a `with_uid` of it."""
+    """A valid TrainingJob, as `parse.parse` returns it."""
 
     api_version: Literal["capstan.dev/v1alpha1"] = "capstan.dev/v1alpha1"
     kind: Literal["TrainingJob"] = "TrainingJob"
@@ -189,7 +191,7 @@ class TrainingJob(Model):
     spec: Spec
 
     def with_uid(self, uid: Uid) -> Self:
-        """Return the same job under an identity: the API server's or, locally, a chosen one."""
+        """Return the same job with this uid: the API server's or, locally, a chosen one."""
         return self.model_copy(update={"metadata": self.metadata.model_copy(update={"uid": uid})})
 
     def replica(self, kind: ReplicaType) -> ReplicaSpec:
@@ -197,7 +199,7 @@ class TrainingJob(Model):
         return dict(self.spec.replica_specs.items())[kind]
 
     def tasks(self) -> tuple[TaskName, ...]:
-        """All tasks in table order: chief, ps, worker, evaluator, each by index."""
+        """Return all tasks in table order: chief, ps, worker, evaluator, each by index."""
         return tuple(
             TaskName(kind, index)
             for kind, replica in self.spec.replica_specs.items()

@@ -1,16 +1,16 @@
-"""What somebody probably meant by a name that is not known."""
+"""Suggest a known name for an unknown one."""
 
 import difflib
 from collections.abc import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean NAME?` for the name that comes closest; nothing if none is close.
+    """Return `; did you mean NAME?` with the closest known name; an empty text if none is close.
 
     >>> did_you_mean("agrs", ["args", "command"])
     '; did you mean args?'
     """
-    # Sorted, so that of two that are equally close it is always the same.
+    # Sorted, so that the choice between two equally close names is always the same.
     folded = {one.casefold(): one for one in sorted(known)}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[close[0]]}?" if close else ""

@@ -32,15 +32,15 @@ def _task_name(value: object) -> object:
 
 
 Name = Annotated[TaskName, BeforeValidator(_task_name), PlainSerializer(str, return_type=str)]
-# A metric that is no number is written as a text.
+# A metric that is not finite is written as a text.
 Metric = Annotated[float, WithJsonSchema({"x-kubernetes-preserve-unknown-fields": True})]
 Word = Annotated[str, Field(exclude_if=lambda text: not text)]
-"""Text that is left out where it is empty: a table of thousands of rows is to stay small."""
+"""A text that is left out if it is empty, to keep a table of a thousand rows small."""
 
 Refusals = Annotated[int, Field(exclude_if=lambda count: not count)]
 
 BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
-"""A list with one item of each type: who applies one of them leaves the others alone."""
+"""Members have different types. Server-side apply of one leaves the others alone."""
 
 ConditionType = Literal[
     "Invalid", "NameConflict", "Suspended", "PodsScheduled", "ClusterReady", "Succeeded", "Failed"
@@ -48,7 +48,7 @@ ConditionType = Literal[
 
 
 class Phase(enum.StrEnum):
-    """Of the job. `policies.phase` says when each holds; `reconcile.suspend` has the pause."""
+    """The phase of a job (`policies.phase`; `reconcile.suspend` for Suspended)."""
 
     INVALID = "Invalid"
     PENDING = "Pending"
@@ -66,21 +66,21 @@ class Phase(enum.StrEnum):
 
 
 class TaskState(enum.StrEnum):
-    """Of one task, as its row shows it."""
+    """The state of one task."""
 
-    PENDING = "Pending"  # to be started now, or started and not yet running
+    PENDING = "Pending"  # to be started now, or started and not running yet
     STARTING = "Starting"  # runs, not ready yet
     RUNNING = "Running"  # runs and is ready
-    STOPPING = "Stopping"  # runs, has been told to stop
-    BACK_OFF = "BackOff"  # failed; its next attempt waits for `retry_at`, or for the old one to go
-    CREATE_FAILED = "CreateFailed"  # could not be started; tried again like BackOff
-    SUCCEEDED = "Succeeded"  # exit 0; final unless the whole job restarts
+    STOPPING = "Stopping"  # runs, and was asked to stop
+    BACK_OFF = "BackOff"  # failed; the next attempt waits for `retry_at`, or until this one is gone
+    CREATE_FAILED = "CreateFailed"  # its start was refused; tried again at `retry_at`
+    SUCCEEDED = "Succeeded"  # exit code 0; final unless the whole job restarts
     FAILED = "Failed"  # failed for good; final unless the whole job restarts
-    STOPPED = "Stopped"  # ended because the job did, or because it is suspended
+    STOPPED = "Stopped"  # ended because the job is over or suspended
 
 
 class Model(BaseModel):
-    """Frozen; lenient about unknown fields, which a newer controller may have written."""
+    """Frozen. Unknown fields, which a newer operator may have written, are ignored."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -93,56 +93,57 @@ class Model(BaseModel):
 
 
 class TaskStatus(Model):
-    """One row of the task table. `failures_in_a_row` counts for the backoff only."""
+    """One row of the task table."""
 
     name: Name
     """The task, <type>-<index>: worker-1."""
     attempt: int = 1
-    """Counts from 1 and names the attempt that runs or comes next."""
+    """The attempt that runs or comes next, counted from 1."""
     uid: Uid | None = None
-    """The identity of the current attempt; unset until it has been seen."""
+    """The identity of the current attempt; unset until the attempt is observed."""
     state: TaskState = TaskState.PENDING
-    """`Pending`, `Starting` (not ready yet), `Running`, `Stopping`; `BackOff` and `CreateFailed`
-    (tried again at retryAt); `Succeeded`, `Failed` or `Stopped`."""
+    """`Pending`, `Starting` (not ready yet), `Running`, `Stopping`, `BackOff` and `CreateFailed`
+    (both are tried again at retryAt), `Succeeded`, `Failed` or `Stopped`."""
     failures_in_a_row: int = 0
-    """How often it has failed since it last ran for a while; each makes the next wait longer."""
+    """How often the task has failed since it last ran for `resetAfterSeconds`. Each failure makes
+    the next wait longer."""
     refused: Refusals = 0
-    """How many of its attempts were never made, for the start of each was refused."""
+    """How many of its attempts never ran, because their start was refused."""
     retry_at: AwareDatetime | None = None
     """When the next attempt starts."""
     started_at: AwareDatetime | None = None
     """When the current attempt began to run."""
     finished_at: AwareDatetime | None = None
-    """When the last attempt that ended did."""
+    """When the last finished attempt ended."""
     exit_code: int | None = None
-    """What the last attempt that ended ended with; 128 + n for signal n."""
+    """The exit code of the last finished attempt; 128 + n for signal n."""
     reason: str = ""
-    """Why the last attempt that ended did, in one word."""
+    """Why the last finished attempt ended, in one word."""
     message: str = ""
-    """The last words of the last attempt that ended."""
+    """The end of the log of the last finished attempt."""
     step: int | None = None
-    """The training step that the task last reported."""
+    """The last training step that the task reported."""
     pod: Word = ""
-    """The name of its pod; unset where there are no pods."""
+    """The name of the task's pod; unset on one machine."""
     node: Word = ""
-    """Where the pod runs."""
+    """The node of the pod."""
     waiting: Word = ""
-    """Why a task that is to run by now does not: ImagePullBackOff: Back-off pulling image "x"."""
+    """Why the task does not run yet: ImagePullBackOff: Back-off pulling image "x"."""
 
 
 class ReplicaStatus(Model):
-    """Counts over the rows of one replica type; derived in every pass."""
+    """Counts of the tasks of one replica type."""
 
     desired: int = 0
-    """Tasks that there are to be."""
+    """Tasks that the spec asks for."""
     pending: int = 0
-    """Tasks that have yet to start, for the first time or again."""
+    """Tasks that wait for their first or next start."""
     running: int = 0
-    """Tasks that run, ready or not."""
+    """Tasks that run, whether ready or not."""
     ready: int = 0
     """Tasks that run and are ready."""
     succeeded: int = 0
-    """Tasks that are done."""
+    """Tasks that have succeeded."""
     failed: int = 0
     """Tasks that failed for good."""
     restarts: int = 0
@@ -160,36 +161,36 @@ class Restarts(Model):
 
 
 class Progress(Model):
-    """Of the training as a whole. `metrics` keeps the order in which the task reported them."""
+    """The progress of the training. `metrics` has the order in which the task reported them."""
 
     step: int
     """The training step."""
     steps_per_second: float | None = None
-    """How fast the step grows."""
+    """Training steps per second."""
     metrics: Mapping[str, Metric] = {}
-    """What the evaluator measured, else the chief, else a worker: loss: 0.25."""
+    """The metrics of the evaluator, else of the chief, else of a worker: loss: 0.25."""
     updated_at: AwareDatetime | None = None
-    """When this was reported."""
+    """When the step was reported."""
 
 
 class Condition(Model):
-    """A metav1.Condition. `last_transition_time` moves when `status` does, and only then."""
+    """A metav1.Condition. `last_transition_time` changes only when `status` changes."""
 
     type: ConditionType
     """`Invalid`, `NameConflict`, `Suspended`, `PodsScheduled`, `ClusterReady`, `Succeeded`,
     `Failed`."""
     status: Literal["True", "False"]
-    """Whether it holds."""
+    """Whether the condition holds."""
     reason: str
     """Why, in one word."""
     message: str = ""
     """Why, in a sentence."""
     last_transition_time: AwareDatetime
-    """Since when."""
+    """Since when the status of the condition is what it is."""
 
 
 def _ours(conditions: object) -> object:
-    """Leave out conditions that others keep beside ours, and those of a newer operator."""
+    """Return our conditions, without those of other writers and of newer operators."""
     if not isinstance(conditions, list):  # made here, not read
         return conditions
     kinds, words = get_args(ConditionType), ("True", "False")
@@ -198,52 +199,52 @@ def _ours(conditions: object) -> object:
 
 
 class Summary(Model):
-    """Texts for a table of jobs, which shows fields as they are and counts nothing."""
+    """Texts for the columns of `kubectl get`, which cannot count."""
 
     ps: str = ""
-    """Parameter servers, ready of desired: 1/2. When the job has succeeded: those that did not
-    fail. When it has failed: those that were done."""
+    """Ready and desired parameter servers: 1/2. After success: those that did not fail. After
+    failure: those that had succeeded."""
     workers: str = ""
-    """The same of workers; a chief counts as one."""
+    """The same for workers; the chief counts as a worker."""
     restarts: int = 0
     """How many restarts were charged to a limit, whichever."""
     reason: str = ""
-    """Why the job failed, else what it waits for."""
+    """Why the job failed, or what it waits for."""
 
 
 class Status(Model):
-    """Everything that outlives the controller. `Status()` is a job that was never looked at."""
+    """All that the operator remembers of a job. `Status()` is that of a new job."""
 
     observed_generation: int | None = None
-    """The newest generation of the spec that this status takes into account."""
+    """The generation of the spec that this status is based on."""
     phase: Phase = Phase.PENDING
     """`Invalid` (nothing is started; a condition says why), `Pending`, `Starting`, `Running`,
     `Degraded`, `Restarting`, `Suspended`; `Succeeded` and `Failed` are final."""
     conditions: Annotated[
         tuple[Condition, ...], BeforeValidator(_ours), Field(json_schema_extra=BY_TYPE)
     ] = ()
-    """What holds of the job, why, and since when."""
+    """The conditions of the job."""
     epoch: int = 1
     """Grows by one when a parameter server is started again, when the whole job is, when a node is
     lost, and when a suspended job continues."""
     start_time: AwareDatetime | None = None
-    """When the job was first looked at."""
+    """When the operator first saw the job."""
     completion_time: AwareDatetime | None = None
     """When the job succeeded or failed."""
     last_transition_time: AwareDatetime | None = None
     """When the phase last changed."""
     replica_statuses: Mapping[ReplicaType, ReplicaStatus] = {}
-    """How many tasks of each type do what."""
+    """Counts of the tasks of each replica type."""
     restarts: Restarts = Restarts()
     """How many restarts were charged to each limit. Never decreases within a run."""
     tasks: tuple[TaskStatus, ...] = ()
-    """A row for each task, from the first moment to the end."""
+    """One row for each task."""
     progress: Progress | None = None
-    """How far the training has come."""
+    """The progress of the training."""
     failure: str | None = None
-    """One line that says why the job failed: worker-1 attempt 7: exit code 1: ValueError: ..."""
+    """Why the job failed, in one line: worker-1 attempt 7: exit code 1: ValueError: ..."""
     summary: Summary | None = None
-    """What a table of jobs shows."""
+    """Texts for the columns of `kubectl get`."""
 
     def task(self, name: TaskName) -> TaskStatus:
         """Return the row of a task; KeyError if it has none."""

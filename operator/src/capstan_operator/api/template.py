@@ -1,7 +1,7 @@
-"""Pod templates, as far as Capstan reads them or an API server checks them.
+"""Pod templates: the fields that Capstan reads, or that an API server checks for it.
 
-Rule: a template belongs to its user. What its fields hold is kept as it came, unless they are named
-here; that Kubernetes has fields of these names is checked in `pod`.
+Rule: a template belongs to its user. All other fields are kept unchanged. `pod` finds fields that
+Kubernetes does not have.
 """
 
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ from capstan_operator.api.names import MAX_NAME, TRAINER
 DEFAULT_TERMINATION_GRACE_SECONDS = 30
 """Kubernetes' own default of a pod's `terminationGracePeriodSeconds`."""
 MAX_CONTAINERS = 32
-"""Rules that compare containers cost the API server time, so their number has a limit."""
+"""CEL rules over containers cost the API server time, so that their number needs a limit."""
 ContainerName = Annotated[StrictStr, Field(min_length=1, max_length=MAX_NAME)]
 
 
@@ -28,14 +28,14 @@ def _quantity(value: object) -> object:
 Quantity = Annotated[
     Any, AfterValidator(_quantity), WithJsonSchema({"x-kubernetes-int-or-string": True})
 ]
-"""Of a resource, as Kubernetes writes it."""
+"""An amount of a resource, as in Kubernetes."""
 
 BY_NAME = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
-"""A list whose items have different names: who applies one of them leaves the others alone."""
+"""Members have different names. Server-side apply of one leaves the others alone."""
 
 
 class PodModel(Model):
-    """Part of a pod template: fields that Capstan does not read are kept in `model_extra`."""
+    """A part of a pod template. Fields that Capstan does not read are kept in `model_extra`."""
 
     model_config = ConfigDict(
         extra="allow", json_schema_extra={"x-kubernetes-preserve-unknown-fields": True}
@@ -43,53 +43,53 @@ class PodModel(Model):
 
 
 class EnvVar(PodModel):
-    """One variable. `value` is None when the template says `valueFrom` (kept in `model_extra`)."""
+    """One variable. `value` is None if the template sets `valueFrom` (kept in `model_extra`)."""
 
     name: Text
     """The name of the variable."""
     value: StrictStr | None = None
-    """Its value; $(NAME) stands for another variable of the container."""
+    """Its value. $(NAME) is replaced by the value of another variable of the container."""
 
 
 class ContainerPort(PodModel):
     container_port: Port
-    """The port that the container listens at."""
+    """The port on which the container listens."""
 
 
 class Resources(PodModel):
-    """What a container needs and may use."""
+    """The resources that a container requests, and their limits."""
 
     limits: dict[StrictStr, Quantity] = Field(default_factory=dict)
-    """The most that it may use, by the name of the resource."""
+    """The most that the container may use, by the name of the resource."""
     requests: dict[StrictStr, Quantity] = Field(default_factory=dict)
-    """What it is sure to get, by the name of the resource."""
+    """The least that the container gets, by the name of the resource."""
 
 
 class Container(PodModel):
-    """One container of a task's pod; all fields that Kubernetes' containers have are taken."""
+    """One container of a task's pod, with all fields of a container in Kubernetes."""
 
     name: ContainerName
-    """The name of the container; where there are several, the task is the one called trainer."""
+    """The name of the container. If there are several, the one named trainer is the task."""
     image: StrictStr | None = None
-    """What it runs in. On one machine no image is used."""
+    """The container's image. On one machine no image is used."""
     command: tuple[StrictStr, ...] = ()
-    """What it runs, word by word; the image's own entry point if unset."""
+    """The command, word by word. If unset, the entry point of the image."""
     args: tuple[StrictStr, ...] = ()
-    """Further words of the command."""
+    """More words for the end of the command."""
     restart_policy: StrictStr | None = None
-    """Of an init container only: Always makes it a sidecar, which runs beside the task."""
+    """For init containers only: Always makes it a sidecar, which runs beside the task."""
     restart_policy_rules: tuple[PodModel, ...] = ()
-    """What Kubernetes has for restarts within a pod; a job may not use it."""
+    """Kubernetes' rules for restarts inside a pod. A job may not set them."""
     env: tuple[EnvVar, ...] = ()
-    """Variables of its environment, besides those that tell the task of its cluster."""
+    """Environment variables, besides those that the operator adds."""
     resources: Resources | None = None
-    """What it needs and may use. A GPU is never asked for unless this does."""
+    """The container's resources. The operator never requests a GPU by itself."""
     ports: tuple[ContainerPort, ...] = ()
-    """Ports of its own; that of the cluster need not be here."""
+    """Ports of the container. The port of the cluster need not be listed."""
 
 
 class PodMetadata(PodModel):
-    """What the pods of the tasks are labelled with, besides what says whose they are."""
+    """Metadata of the tasks' pods, besides what the operator adds."""
 
     labels: dict[StrictStr, StrictStr] = Field(default_factory=dict)
     """Labels of the pods."""
@@ -98,17 +98,17 @@ class PodMetadata(PodModel):
 
 
 class PodSpec(PodModel):
-    """The pod of a task; all fields that Kubernetes' pods have are taken."""
+    """The pod of a task, with all fields of a pod in Kubernetes."""
 
     containers: Annotated[
         tuple[Container, ...],
         Field(min_length=1, max_length=MAX_CONTAINERS, json_schema_extra=BY_NAME),
     ]
-    """The task is the container called trainer, or the only one; the others end with it."""
+    """The task is the container named trainer, or the only container. The others end with it."""
     init_containers: Annotated[
         tuple[Container, ...], Field(max_length=MAX_CONTAINERS, json_schema_extra=BY_NAME)
     ] = ()
-    """What runs, one after the other, before the task."""
+    """Containers that run before the task, one after the other."""
     termination_grace_period_seconds: WholeSeconds = DEFAULT_TERMINATION_GRACE_SECONDS
     """The time between SIGTERM and SIGKILL. 30 if unset."""
 
@@ -119,19 +119,19 @@ class PodTemplate(PodModel):
     metadata: PodMetadata | None = None
     """Labels and annotations of the pods."""
     spec: PodSpec
-    """What a pod of a task is."""
+    """The pod of a task."""
 
     @property
     def trainer(self) -> Container:
-        """The container whose end is the end of the task: named `trainer`, or the only one."""
-        named = [one for one in self.spec.containers if one.name == TRAINER]
+        """The container that is the task: the one named `trainer`, or the only one."""
+        named = [container for container in self.spec.containers if container.name == TRAINER]
         return named[0] if named else self.spec.containers[0]
 
     @property
     def trainer_index(self) -> int:
-        """Where `trainer` stands in `spec.containers`; for messages that name the field."""
+        """The index of `trainer` in `spec.containers`, for messages that name the field."""
         return self.spec.containers.index(self.trainer)
 
     def manifest(self) -> dict[str, Any]:
-        """Return what the user wrote, as JSON has it: fields unknown here included, no defaults."""
+        """Return what the user wrote, as JSON values: with unknown fields and without defaults."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)

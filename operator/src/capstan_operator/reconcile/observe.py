@@ -1,8 +1,7 @@
 """What a pass observes of one job: the few facts that a decision may depend on.
 
-A view says nothing of pods or processes as such. Whoever watches them makes the views. Each pass
-takes one `Observed`, which describes one moment completely and is not a difference to an earlier
-one.
+A view is the same for a pod and for a process; `kube.pods` and `local.tasks` make them. Each pass
+takes one `Observed`, which describes one moment completely, not the changes since an earlier one.
 """
 
 import enum

@@ -1,4 +1,4 @@
-"""Texts fit to be shown: plain, where a program wrote for a terminal, and not too long."""
+"""Make the output of programs fit for a status line: no control sequences, and not too long."""
 
 import re
 
@@ -10,19 +10,19 @@ _CONTROL = re.compile(
     """,
     re.VERBOSE,
 )
-"""Control sequences as ECMA-48 has them. One that is cut off at the end of the text counts."""
+"""Control sequences of ECMA-48, also one that is cut off at the end of the text."""
 
 
 def plain(line: str) -> str:
-    """Return a line without control sequences; what else cannot be printed becomes a blank."""
+    """Return a line without control sequences; other unprintable characters become blanks."""
     text = _CONTROL.sub("", line)
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def last_said(text: str) -> str:
-    """Return the last line of a log that says something, on one line; empty if none does.
+    """Return the last line of a log that is neither blank nor indented; "" if all are blank.
 
-    What is indented belongs to a line above it, as the node does to the error of a step.
+    An indented line continues a line above it, so it is only returned if all lines are indented.
     """
     lines = [line for line in map(plain, text.splitlines()) if line.strip()]
     lines = [line for line in lines if not line[0].isspace()] or lines
@@ -30,5 +30,5 @@ def last_said(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return at most so many characters; an ellipsis stands for what is left out."""
+    """Return at most `most` characters of a text; a text that was cut ends with an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,8 +1,8 @@
-"""How long a failed task waits: exponentially longer with each failure in a row, never more than
-`maxSeconds`, and spread so that tasks which failed together do not return together.
+"""How long a failed task waits before its next attempt.
 
-The spread is derived from the job's identity, the task and the count, not from chance: the same
-question has the same answer after a crash.
+The wait grows exponentially with each failure in a row, up to `maxSeconds`. It is spread, so that
+tasks which failed together do not return together. The spread follows from the job's uid, the task
+and the count, and not from chance, so that it is the same after a crash.
 """
 
 import hashlib
@@ -14,10 +14,10 @@ from capstan_operator.api.spec import RestartBackoff
 from capstan_operator.api.status import TaskStatus
 
 SPREAD = 0.2
-"""The part of the delay that the spread may take off. A guess."""
+"""The largest part of the delay that the spread takes off. A guess."""
 
 REFUSED_SECONDS = 1.0
-"""The least wait after a start that was refused, before the spread. A guess."""
+"""The shortest wait after a refused start, before the spread. A guess."""
 
 
 def delay(policy: RestartBackoff, *, failures: int, job: Uid, task: TaskName) -> timedelta:
@@ -27,8 +27,11 @@ def delay(policy: RestartBackoff, *, failures: int, job: Uid, task: TaskName) ->
 
 
 def patient(policy: RestartBackoff) -> RestartBackoff:
-    """Return how to wait for a start that was refused: nothing but time makes it succeed, so that
-    who wants restarts at once does not want it tried all the time."""
+    """Return the policy for refused starts: as given, but with waits of at least REFUSED_SECONDS.
+
+    A refused start can only succeed later. A policy without waits is meant for restarts after
+    failures, and must not make the operator try refused starts all the time.
+    """
     least = REFUSED_SECONDS
     return policy.model_copy(
         update={
@@ -39,7 +42,7 @@ def patient(policy: RestartBackoff) -> RestartBackoff:
 
 
 def failures_in_a_row(policy: RestartBackoff, row: TaskStatus, ended: datetime) -> int:
-    """Count the failure of the attempt that `row` shows: anew, if it was healthy long enough."""
+    """Return the count with this attempt's failure; 1 if the attempt had run for long enough."""
     if row.started_at is not None:
         healthy = (ended - row.started_at).total_seconds()
         if healthy >= policy.reset_after_seconds:
@@ -50,11 +53,11 @@ def failures_in_a_row(policy: RestartBackoff, row: TaskStatus, ended: datetime) 
 def _exponential(policy: RestartBackoff, exponent: int) -> float:
     if policy.initial_seconds == 0 or policy.max_seconds == 0:
         return 0.0
-    # In logarithms: the power itself overflows after long trouble.
+    # In logarithms, because the power overflows after many failures.
     grown = math.log(policy.initial_seconds) + exponent * math.log(policy.factor)
     return math.exp(min(grown, math.log(policy.max_seconds)))
 
 
 def _fraction(seed: str) -> float:
-    """Map a text to [0, 1), evenly."""
+    """Map a text to [0, 1), uniformly."""
     return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8]) / 2**64

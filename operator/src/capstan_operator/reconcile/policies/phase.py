@@ -1,4 +1,4 @@
-"""One word for a job that is not over, from its rows alone.
+"""The phase of an unfinished job, which follows from its rows alone.
 
 Running      every task that has not ended runs and is ready
 Degraded     a task is coming back, while a chief or a worker is at work
@@ -18,7 +18,7 @@ NOT_MADE = frozenset({TaskState.PENDING, TaskState.CREATE_FAILED})
 
 
 def phase(rows: Collection[TaskStatus]) -> Phase:
-    """Say the phase of a job that is not over; `Succeeded` and `Failed` are not said here."""
+    """Return the phase of an unfinished job; never `Succeeded` or `Failed`."""
     waiting = [row for row in rows if row.state not in SETTLED]
     if not waiting:
         return Phase.RUNNING
@@ -35,5 +35,5 @@ def phase(rows: Collection[TaskStatus]) -> Phase:
 
 
 def _comes_back(row: TaskStatus) -> bool:
-    """Whether a task was there before; attempts that were refused were never made."""
+    """Whether a task has run before. Attempts whose start was refused never ran."""
     return row.attempt - row.refused > 1 or row.state in RETURNING

@@ -1,8 +1,8 @@
-"""What a failure leads to: `restartPolicy` says whether there may be another attempt, `onFailure`
-what is attempted again.
+"""What follows a failure: `restartPolicy` says whether another attempt may be made, and
+`onFailure` says what is started again.
 
     restartPolicy   another attempt after
-    Always          every end; also exit 0 of a task that the success policy does not wait for
+    Always          every end; exit code 0 too, unless the success policy waits for the task
     OnFailure       every failure
     ExitCode        every failure but a permanent one
     Never           no failure
@@ -11,7 +11,7 @@ what is attempted again.
     RestartTask     of the task                          the job fails
     RestartJob      of all tasks                         the job fails
     FailJob         the job fails                        the job fails
-    Ignore          none; the job goes on without the task, or fails if it could not succeed so
+    Ignore          none; the job goes on without the task, or fails if it needs the task
 
 Two outcomes are not failures of the task and always lead to another attempt of it, whatever
 `onFailure` says: exit code 0 under Always, and a start that was refused (CREATE_FAILED).
@@ -34,13 +34,13 @@ class Scope(enum.Enum):
 
 
 def may_end(job: TrainingJob, task: TaskName) -> bool:
-    """Whether exit 0 of the task means that it is done."""
+    """Whether exit code 0 means that the task is done."""
     always = job.replica(task.type).restart_policy is RestartPolicy.ALWAYS
     return not always or task in success.needed(job)
 
 
 def decide(job: TrainingJob, failure: Failure) -> Scope | Fatal:
-    """Answer a failure, budgets aside (`budget.charge`)."""
+    """Return what a failure restarts, or why it fails the job. `budget` checks the limits."""
     if failure.kind in (FailureClass.CREATE_FAILED, FailureClass.COMPLETED):
         return Scope.TASK
     kind, replica = failure.task.type, job.replica(failure.task.type)

@@ -1,4 +1,4 @@
-"""Whose exit 0 ends the job.
+"""Which tasks must exit with code 0 for the job to succeed.
 
 Default      the chief; worker 0 where there is no chief
 AllWorkers   every worker, and the chief where there is one: it saves the last checkpoint
@@ -12,7 +12,7 @@ from capstan_operator.api.status import TaskState, TaskStatus
 
 
 def needed(job: TrainingJob) -> frozenset[TaskName]:
-    """The tasks that must all succeed. Never empty for a valid job."""
+    """Return the tasks that must all succeed. Never empty for a valid job."""
     trainers = [
         task for task in job.tasks() if task.type in (ReplicaType.CHIEF, ReplicaType.WORKER)
     ]
