@@ -1,4 +1,4 @@
-"""The reference pages say what the code has: every field and variable, and none that it has not."""
+"""The reference pages list every field and variable that the code has, and no others."""
 
 import pathlib
 import re
@@ -14,7 +14,7 @@ REFERENCE = pathlib.Path(__file__).resolve().parent.parent / "docs/reference"
 
 
 def section(page: str, heading: str) -> str:
-    """Return what stands under a heading, up to the next one of any level."""
+    """Return the text under a heading, up to the next heading of any level."""
     text = (REFERENCE / page).read_text(encoding="utf-8")
     _, _, rest = f"\n{text}".partition(f"\n{heading}\n")
     assert rest, f"{page} has no {heading!r}"

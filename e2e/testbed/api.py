@@ -16,7 +16,7 @@ STAMP = "%Y-%m-%dT%H:%M:%SZ"
 """How Kubernetes writes a time: in whole seconds, of UTC."""
 
 _PATIENCE = 30.0
-"""Seconds that a server is given to answer which has much else to do."""
+"""How many seconds a busy server has to answer."""
 
 Json = dict[str, Any]
 
@@ -27,7 +27,7 @@ def now() -> str:
 
 
 class ApiError(Exception):
-    """The server refused: its `Status` object, and what stands out of it."""
+    """The server refused a request. Holds its `Status` object, and the main fields of that."""
 
     def __init__(self, method: str, path: str, status: Json) -> None:
         """Keep the whole answer."""
@@ -55,7 +55,7 @@ class Api:
         return self._json("GET", path, query)
 
     def text(self, path: str) -> str:
-        """What the server says where it does not speak JSON: /readyz, a pod's log."""
+        """Return an answer that is not JSON: of /readyz, or a pod's log."""
         return self._answer("GET", path, {}).decode()
 
     def list(self, path: str, **query: object) -> list[Json]:
@@ -135,7 +135,7 @@ class Api:
 
 
 def _refusal(method: str, path: str, code: int, said: bytes) -> ApiError:
-    """Read an error; a server that has too much to do may say so in plain words."""
+    """Read a refusal; a server that is overloaded may answer in plain text."""
     try:
         return ApiError(method, path, json.loads(said))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the programs of a control plane are told, and who may speak to it. JSON is YAML."""
+"""The configuration files of a control plane's programs and of its clients. JSON is YAML."""
 
 import base64
 import pathlib
@@ -21,11 +21,11 @@ AUDIT_POLICY = {
         {"level": "None"},
     ],
 }
-"""Of service accounts, but for Kubernetes' own, every request to write is noted."""
+"""Note every request to write of service accounts, without those of Kubernetes itself."""
 
 
 def scheduler(kubeconfig: pathlib.Path) -> Json:
-    """A scheduler that is alone, and asks as often as it likes."""
+    """Return the configuration of the only scheduler, with no limit to its requests."""
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -35,7 +35,7 @@ def scheduler(kubeconfig: pathlib.Path) -> Json:
 
 
 def kubeconfig(server: str, ca: pathlib.Path, who: str, token: str, namespace: str) -> Json:
-    """How somebody reaches an API server."""
+    """Return the file with which a client reaches an API server."""
     cluster = {"server": server, "certificate-authority": str(ca)}
     context = {"cluster": "testbed", "user": who, "namespace": namespace}
     return {

@@ -1,8 +1,8 @@
-"""A kubelet that runs nothing: it writes what a real one would say of pods that start and end.
+"""A kubelet that runs nothing: it writes the status that a real one writes when pods start and end.
 
 It is the kubelet of several nodes at once, sees pods through the API alone, and lets the real
 scheduler bind them. A pod that is bound runs and is ready at once; one that is deleted obeys
-SIGTERM at once. Tests make anything else happen with its verbs.
+SIGTERM at once. Tests call its methods for anything else.
 """
 
 import calendar
@@ -62,7 +62,7 @@ class Kubelet:
         self._watcher.join()
         self._writers.shutdown(cancel_futures=True)
 
-    # What happens to pods.
+    # Events in the life of a pod.
 
     def exit(
         self,
@@ -119,7 +119,7 @@ class Kubelet:
         with self._changed:
             self._stubborn.add(pod)
 
-    # What happens to nodes, and to the kubelet.
+    # Events in the life of a node, and of the kubelet.
 
     def join(self, node: str) -> None:
         """Be the kubelet of one more node; returns when pods can be scheduled there."""
@@ -129,7 +129,7 @@ class Kubelet:
         registry.wait_untainted(self._api)
 
     def leave(self, node: str) -> None:
-        """The node is deleted, if it was not before; what was there is not ended by its kubelet."""
+        """Delete the node, unless it is deleted already. Its kubelet does not end its pods."""
         with self._changed:
             self.nodes.remove(node)
             self._silent.discard(node)
@@ -137,15 +137,16 @@ class Kubelet:
             self._api.delete(f"/api/v1/nodes/{node}")
 
     def not_ready(self, node: str) -> None:
-        """The node is silent: pods there neither start nor end, and nobody knows of them. Returns
-        when no pod is scheduled there any more.
+        """The node falls silent: its pods neither start nor end, and it writes no status.
+
+        Returns when the scheduler places no more pods there.
         """
         with self._changed:
             self._silent.add(node)
         registry.silence(self._api, node)
 
     def back(self, node: str) -> None:
-        """The node is ready again, with its pods as they were; others are scheduled there, too."""
+        """The node is ready again, with its pods as they were, and the scheduler uses it again."""
         registry.revive(self._api, node)
         with self._changed:
             self._silent.discard(node)
@@ -157,15 +158,15 @@ class Kubelet:
             self._paused = True
 
     def resume(self) -> None:
-        """Do what was left undone meanwhile."""
+        """Start and end the pods that were to start or end meanwhile."""
         with self._changed:
             self._paused = False
         self._sync_all()
 
     def reset(self) -> None:
-        """Forget what tests arranged, and have all nodes back.
+        """Forget the arrangements of tests, and have all nodes back.
 
-        Raises AssertionError when the server refused what this kubelet did by itself.
+        Raises AssertionError if the server has refused a request that this kubelet made by itself.
         """
         with self._changed:
             self._at_start.clear()
@@ -234,9 +235,9 @@ class Kubelet:
                 self._writers.submit(self._unless_gone, act, pod)
 
     def _unless_gone(self, act: Act, pod: Json) -> None:
-        """Act; a pod that is gone, or replaced by another of its name, is no fault.
+        """Act. It is no fault if the pod is gone, or another has its name.
 
-        What a server did not hear that is away, or has too much to do, it is told again.
+        If the server was away or overloaded, act again later.
         """
         try:
             act(pod)
@@ -256,7 +257,7 @@ class Kubelet:
         self._later(0.5, pod)
 
     def _later(self, seconds: float, pod: Json) -> None:
-        # What it was told may have been done, though the answer was lost.
+        # The server may have done it, though its answer was lost.
         later = threading.Timer(seconds, lambda: self._sync(self._newest(pod)))
         later.daemon = True
         later.start()
@@ -288,7 +289,7 @@ class Kubelet:
                     self._pods[pods.key(written)] = written
 
     def _newest(self, pod: Json) -> Json:
-        """What was last seen of the pod, by the caller or by the watch: either may be behind."""
+        """Return the newer version of the pod: the caller's, or that of the watch."""
         with self._changed:
             known = self._pods.get(pods.key(pod))
         return pod if known is None or pods.is_newer(pod, known) else known

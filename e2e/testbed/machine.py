@@ -1,7 +1,7 @@
-"""A machine that is not there: processes in namespaces of their own, with a first one that reaps.
+"""An imitation of a machine: processes in namespaces of their own, with a first one that reaps.
 
-Its end is the end of all of them, of their mounts and their network: as when a machine loses its
-power.
+When the first one ends, all of them end, with their mounts and their network, as when a machine
+loses its power.
 """
 
 import pathlib
@@ -13,7 +13,7 @@ from testbed import cgroups, wait
 from testbed.process import Daemon, HasEnded
 
 _NAMESPACES = ("--mount", "--net", "--pid", "--uts", "--ipc", "--cgroup")
-# The kubelet sets them, and they are the whole machine's: it gets files of its own instead.
+# The kubelet sets these for the whole real machine, so it gets files of its own in their place.
 _SYSCTLS = {
     "vm/overcommit_memory": 1,
     "vm/panic_on_oom": 0,
@@ -22,12 +22,12 @@ _SYSCTLS = {
     "kernel/keys/root_maxkeys": 1000000,
     "kernel/keys/root_maxbytes": 25000000,
 }
-# Nothing of these folders may be shared with the real machine.
+# The imitation must not share these folders with the real machine.
 _OWN_FOLDERS = ("/var/lib", "/var/log")
 
 
 class Machine:
-    """A host name, a file system that is this machine's but for some folders, and processes."""
+    """A host name, processes, and the real machine's file system with some folders replaced."""
 
     def __init__(self, name: str, folder: pathlib.Path, group: cgroups.Group) -> None:
         """Start it. Its files are kept in `folder`, its processes in `group`."""

@@ -1,4 +1,4 @@
-"""Pods as the API has them: what they are called, and which one is meant. Pure."""
+"""Pods of the API: their names, their paths, and which of two versions is newer. Pure."""
 
 from typing import Any
 
@@ -27,5 +27,5 @@ def is_newer(pod: Json, known: Json | None) -> bool:
 
 
 def is_replaced(error: ApiError) -> bool:
-    """Say whether a status was refused because it is of an earlier pod of this name."""
+    """Say whether the server refused a status because an earlier pod of this name had it."""
     return error.status == 422 and "metadata.uid" in error.message

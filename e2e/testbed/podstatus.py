@@ -1,7 +1,7 @@
 """The status of a pod as a kubelet writes it, at each turn of the pod's life. Pure.
 
-Each function takes the pod, the time, and what happens, and returns what the status becomes: for a
-strategic merge patch, in which conditions are merged by type and everything else is replaced.
+Each function takes the pod and the time of one event, and returns the new status: a strategic merge
+patch, which merges conditions by type and replaces everything else.
 """
 
 import hashlib
@@ -136,7 +136,7 @@ def image_missing(pod: Json, now: str) -> Json:
 
 
 def node_conditions(state: str, now: str, reason: str, message: str) -> list[Json]:
-    """What a node says of itself, or the control plane of a node that is silent."""
+    """Return the condition that a node reports, or the control plane for a silent node."""
     return [
         {
             "type": "Ready",
@@ -155,7 +155,7 @@ def _specs(pod: Json, kind: str) -> Sequence[Mapping[str, Any]]:
 
 
 def _placed(pod: Json, now: str) -> Json:
-    """What a kubelet knows as soon as it has the pod."""
+    """Return the fields that a kubelet knows as soon as it has the pod."""
     digest = hashlib.sha256(pod["metadata"]["uid"].encode()).digest()
     address = f"10.{128 + digest[0] % 64}.{digest[1]}.{1 + digest[2] % 254}"
     return {

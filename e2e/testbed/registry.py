@@ -6,8 +6,8 @@ from testbed.api import STRATEGIC, Api, now
 NODES = "/api/v1/nodes"
 
 _SILENT = ("node.kubernetes.io/unreachable", "NoSchedule")
-"""Key and effect of the taint that the controller manager gives to a node a while after it was said
-to be silent, and takes away a while after it is ready: only that counts for the scheduler."""
+"""Key and effect of the taint of a silent node. The controller manager adds it a while after the
+node fell silent, and removes it a while after the node is ready. The scheduler looks only at it."""
 
 _CAPACITY = {"cpu": "10000", "memory": "100Ti", "pods": "20000", "ephemeral-storage": "1Pi"}
 
@@ -27,15 +27,15 @@ def ready(api: Api, node: str) -> None:
 
 
 def silence(api: Api, node: str) -> None:
-    """What the control plane says of a node that it has not heard of for long; returns when no pod
-    is scheduled there any more.
+    """Write what the control plane writes about a node that has been silent for long; returns when
+    the scheduler places no more pods there.
     """
     _tell(api, node, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
     wait.until(lambda: _is_silent(api, node), else_show=lambda: f"{node} has no taint")
 
 
 def revive(api: Api, node: str) -> None:
-    """The node is heard of again; returns when pods are scheduled there."""
+    """The node reports again; returns when the scheduler places pods there."""
     ready(api, node)
     wait.until(lambda: not _is_silent(api, node), else_show=lambda: f"{node} has its taint")
 
