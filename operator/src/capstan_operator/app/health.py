@@ -1,8 +1,8 @@
 """/healthz, /readyz and /metrics.
 
-healthz  red when a process must be replaced: its passes hang, or its watches miss what happens. A
-         dead event loop does not answer at all.
-readyz   red until this process leads or could take over at once.
+healthz  503 when the process must be replaced: its passes hang, or its watches miss changes. A dead
+         event loop does not answer at all.
+readyz   503 until this process leads or could take over at once.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,14 +19,14 @@ STUCK_SECONDS = 600.0
 
 @dataclass(slots=True)
 class Health:
-    """What the process knows of itself; set by those who know."""
+    """The state of the process, as its parts set it."""
 
     waiting_for: str = "the API server"
     """Why the process is not ready yet; empty when it is."""
     unread: str = ""
-    """What it serves, but cannot read, and why: no reason not to be ready for the rest."""
+    """The served namespaces that cannot be read, and why. The process is ready for the others."""
     stuck: Callable[[], str] = str
-    """Names a watch that no longer tells of changes; empty while all do."""
+    """Returns the name of a watch that misses changes; empty if none does."""
 
     def ill(self, queue: WorkQueue) -> str:
         """Say why the process should be replaced; empty if it should not."""
@@ -38,9 +38,9 @@ class Health:
 async def serve(
     host: str, port: int, health: Health, queue: WorkQueue, metrics: Metrics
 ) -> Callable[[], Awaitable[None]]:
-    """Serve until what is returned is called.
+    """Serve; return the function that stops it.
 
-    Raises errors.Invalid when nobody can listen there.
+    Raises errors.Invalid if the address cannot be listened on.
     """
 
     async def healthz(_: web.Request) -> web.Response:

@@ -59,7 +59,7 @@ async def _serve(settings: Settings) -> int:
         keep = open_until_the_end.enter_async_context
         connect = partial(Rest.connect, settings.kubeconfig, settings.context, metrics.asked)
         rest = await keep(await connect())
-        # A renewal must not wait its turn behind a thousand pods.
+        # A renewal must not wait behind the creation of a thousand pods.
         lease = _lease(settings, await keep(await connect()))
         host, port = settings.listen_host, settings.listen_port
         close = await probes.serve(host, port, health, queue, metrics)
@@ -75,7 +75,7 @@ async def _lead(
     await _crd(rest, health)
 
     def waiting(fault: str) -> None:
-        # Who waits for another to go is as ready as can be: it takes over when its time comes.
+        # A standby is ready: it takes over as soon as the Lease is free.
         health.waiting_for = f"the Lease: {fault}" if fault else ""
 
     await lease.acquire(waiting)
@@ -83,7 +83,8 @@ async def _lead(
     metrics.leader.set(1)
 
     async def act() -> None:
-        # The Lease may have been another's for days. kopf is deaf to a CRD that it has not found.
+        # Days may have passed since the CRD was last seen, and kopf does not see one that comes
+        # after its start.
         await _crd(rest, health)
         health.waiting_for = "the first comparison with the cluster"
         await operator.lead()
@@ -95,7 +96,7 @@ async def _lead(
 
 
 def _lease(settings: Settings, rest: Rest) -> Lease:
-    """Of the time after which another may lead, two thirds are for renewing, five tries each."""
+    """Return the Lease of these settings: two thirds of its duration are for five renewals."""
     return Lease(
         rest,
         settings.lease_namespace,
@@ -108,7 +109,7 @@ def _lease(settings: Settings, rest: Rest) -> Lease:
 
 
 async def _hold(lease: Lease) -> None:
-    """End the process when the Lease is lost: at once, for another may be acting already."""
+    """End the process at once when the Lease is lost, because another may be acting already."""
     await lease.hold()
     log.critical("the Lease is lost: this process ends, and another leads")
     logging.shutdown()

@@ -1,5 +1,7 @@
-"""What Prometheus is told. Counters of jobs and tasks move when a status was written, only then:
-a pass that is repeated after a crash counts nothing twice.
+"""Metrics for Prometheus.
+
+Counters of jobs and tasks move only when a status has been written, so a pass that is repeated
+after a crash counts nothing twice.
 """
 
 from collections import Counter as Tally
@@ -62,7 +64,7 @@ class Metrics(Collector):
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what is read off when somebody asks."""
+        """Yield the metrics that are computed at each scrape."""
         jobs = GaugeMetricFamily("capstan_jobs", "TrainingJobs by phase", labels=["phase"])
         tally = Tally(self._phases.values())
         for phase in Phase:
@@ -77,7 +79,7 @@ class Metrics(Collector):
         )  # fmt: skip
 
     def text(self) -> bytes:
-        """Return all in the text format of Prometheus."""
+        """Return all metrics in the text format of Prometheus."""
         return prometheus.generate_latest(self._registry)
 
     def asked(self, verb: str, resource: str, status: int) -> None:
@@ -86,15 +88,15 @@ class Metrics(Collector):
             self._api_errors.labels(verb, resource, str(status)).inc()
 
     def seen(self, key: Key, phase: Phase) -> None:
-        """Take the phase that a job has."""
+        """Note the phase of a job."""
         self._phases[key] = phase
 
     def forget(self, key: Key) -> None:
-        """Forget a job that is no more."""
+        """Forget a deleted job."""
         self._phases.pop(key, None)
 
     def written(self, key: Key, before: Status, after: Status) -> None:
-        """Count what one written status says that the one before did not."""
+        """Count the changes between two written statuses of a job."""
         self.seen(key, after.phase)
         if after.phase.is_final and not before.phase.is_final:
             self._finished.labels(after.phase.value).inc()
@@ -111,7 +113,7 @@ class Metrics(Collector):
 
     def _row(self, before: TaskStatus, after: TaskStatus) -> None:
         kind = after.name.type.value
-        # A start that was refused ran nothing, and is no restart.
+        # A refused start ran nothing, so it is no restart.
         if after.attempt > before.attempt and after.state is not TaskState.CREATE_FAILED:
             self._restarts.labels(kind, after.reason or "Error").inc()
         began = before.started_at is None and after.started_at is not None

@@ -1,7 +1,7 @@
-"""How often a status is written that only tells what is seen: pods that are scheduled, and run.
+"""Limit how often a status is written that only reports progress: pods are scheduled, pods run.
 
-Rule 1: what follows from a status never waits: a failure, an action, news, another phase.
-Rule 2: the first change after a pause is written at once; those that come soon after it together.
+Rule 1: a status with consequences never waits: a failure, an action, news, another phase.
+Rule 2: the first change after a pause is written at once, and changes soon after it together.
 """
 
 from datetime import datetime, timedelta
@@ -11,18 +11,18 @@ from capstan_operator.kube.cache import Key
 from capstan_operator.reconcile.actions import Plan
 
 APART = timedelta(seconds=0.25)
-"""Ten pods that start within a second are some four writes instead of twenty, and each is a version
-of the whole object for the API server and everybody who watches."""
+"""With this, ten pods that start within a second cause about four writes instead of twenty. Each
+write is a version of the whole object for the API server and for every watch."""
 
 
 class Pace:
-    """When each job was last written. Forgetting that costs a write."""
+    """Remembers when each status was last written. Forgetting that costs a write."""
 
     def __init__(self) -> None:
         self._last: dict[Key, datetime] = {}
 
     def seconds(self, key: Key, before: Status, decided: Plan, now: datetime) -> float:
-        """Return for how long what was decided should wait; 0 if it should not."""
+        """Return the seconds for which a plan should wait; 0 if it should not."""
         if decided.status is None or decided.actions or decided.news:
             return 0.0
         if _weight(decided.status) != _weight(before):
@@ -34,7 +34,7 @@ class Pace:
         return min(max(left, 0.0), APART.total_seconds())
 
     def written(self, key: Key, now: datetime) -> None:
-        """Take that a status of this job was written."""
+        """Note that a status of this job was written."""
         self._last[key] = now
 
     def forget(self, key: Key) -> None:
@@ -43,6 +43,6 @@ class Pace:
 
 
 def _weight(status: Status) -> object:
-    """Return what of a status others may act on."""
+    """Return the part of a status that has consequences."""
     attempts = [(row.name, row.attempt, row.finished_at) for row in status.tasks]
     return status.phase, status.epoch, status.restarts, attempts

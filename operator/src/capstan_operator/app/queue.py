@@ -1,8 +1,9 @@
-"""Which jobs are to be looked at: each once, however often it was asked for.
+"""The jobs to work on, each at most once.
 
-The semantics are those of client-go's rate limited work queue, which all controllers rely on: a key
-that is added again while it waits is one entry; one that is added while it is worked on is worked
-on once more, afterwards and never at the same time; one that fails comes back later and later.
+The queue behaves as client-go's rate limited work queue, on which all controllers rely. A key that
+is added again while it waits is still one entry. A key that is added while it is worked on comes
+back once, and is never worked on twice at the same time. A key that fails comes back after pauses
+that grow.
 """
 
 import asyncio
@@ -31,12 +32,12 @@ class WorkQueue:
 
     @property
     def depth(self) -> int:
-        """How many keys are to be worked on now."""
+        """The number of keys that wait for a worker."""
         return len(self._added)
 
     @property
     def oldest_seconds(self) -> float:
-        """For how long the oldest key has been waiting or worked on; 0 without any."""
+        """For how long the oldest key has waited or been worked on; 0 if there is none."""
         since = [*self._added.values(), *self._busy.values()]
         return self._clock() - min(since) if since else 0.0
 
@@ -49,13 +50,13 @@ class WorkQueue:
             self._offer(key)
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Have a key worked on then, instead of at the time that was last named for it."""
+        """Have a key worked on after this time; replaces the time that was set before."""
         self._forget_timer(key)
         loop = asyncio.get_running_loop()
         self._timers[key] = loop.call_later(max(seconds, 0.0), self._ring, key)
 
     async def get(self) -> Key:
-        """Take the next key; it must be given back by `done` or `failed`. Any number may wait."""
+        """Wait for the next key and take it; give it back with `done` or `failed`."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
@@ -64,7 +65,7 @@ class WorkQueue:
         return key
 
     def done(self, key: Key, again_seconds: float | None) -> None:
-        """Give back a key that was worked on, with the time after which it is to come again."""
+        """Give back a key that was worked on, and set when it comes again; None: not at all."""
         self._failures.pop(key, None)
         self._give_back(key)
         if again_seconds is None:
@@ -73,7 +74,7 @@ class WorkQueue:
             self.add_after(key, again_seconds)
 
     def failed(self, key: Key, at_least_seconds: float = 0.0) -> float:
-        """Give back a key that could not be worked on; return the seconds until it comes again."""
+        """Give back a key that failed; return the seconds until it comes again."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         # Exponents are bounded, for powers overflow after long trouble.
         backoff = min(FIRST_SECONDS * 2.0 ** min(failures - 1, 16), LONGEST_SECONDS)

@@ -1,8 +1,8 @@
-"""News becomes Events, beside the passes: who tells of something keeps nobody waiting.
+"""Post news as Events, beside the passes: no pass waits for it.
 
-Rule 1: at most once. An Event's name follows from the version of the status that it tells of; one
-that cannot be posted is lost, and the status says what it would have said.
-Rule 2: the memory is bounded: where more happens than can be told, the oldest news is lost.
+Rule 1: an Event is posted at most once. Its name follows from the version of the status that it
+tells of. An Event that cannot be posted is lost; the status says the same.
+Rule 2: the memory is bounded. If more happens than can be posted, the oldest news is lost.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """As client-go's EventRecorder. For one event loop; `instance` names this process in Events."""
+    """Posts Events, for one event loop; `instance` names this process in them."""
 
     def __init__(self, rest: Rest, clock: Callable[[], datetime], instance: str) -> None:
         self._rest = rest
@@ -47,14 +47,14 @@ class Recorder:
             self._arrived.set()
 
     async def run(self) -> None:
-        """Post what is told until cancelled."""
+        """Post recorded news until cancelled."""
         while True:
             await self._arrived.wait()
             self._arrived.clear()
             await self.post()
 
     async def post(self) -> None:
-        """Post what was told and is not posted yet, in that order."""
+        """Post the recorded news that is not posted yet, in its order."""
         while self._waiting:
             event = self._waiting.popleft()
             try:

@@ -14,7 +14,7 @@ DEFAULT_NAMESPACE = "default"
 NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 """A label of RFC 1123, as Kubernetes wants it."""
 LONGEST_SECONDS = 366 * 86400
-"""Of any flag: a year is for ever, and can be added to any date."""
+"""The longest time of any flag: a year is for ever, and can be added to any date."""
 IN_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -47,7 +47,7 @@ def read(arguments: Sequence[str]) -> Settings:
         message = f"must be HOST:PORT, such as 0.0.0.0:8080, not {said.listen!r}"
         raise Invalid((Fault("--listen", message),))
     for name in said.namespace:
-        # Of one that cannot be, an API server says only that nothing is in it.
+        # For an impossible name, an API server only says that nothing is in the namespace.
         if re.fullmatch(NAMESPACE, name) is None:
             message = f"must be a namespace's name, not {name!r}; for more, give it several times"
             raise Invalid((Fault("--namespace", message),))
@@ -74,7 +74,7 @@ def read(arguments: Sequence[str]) -> Settings:
 
 
 def _own_namespace(served: Sequence[str]) -> str:
-    """Return where the Lease is when nobody says: with us, else with the jobs."""
+    """Return the default namespace of the Lease: the pod's own, else the first one served."""
     if IN_POD_NAMESPACE.is_file():
         return IN_POD_NAMESPACE.read_text(encoding="utf-8").strip()
     return served[0] if served else DEFAULT_NAMESPACE

@@ -1,16 +1,18 @@
-"""What was last seen of jobs and pods, by whatever way it was seen.
+"""The newest known version of each job and pod, from watches, LISTs and answers to requests.
 
-A watch is late and may lose a deletion; an answer to a POST overtakes it; a LIST is true of one
+A watch is late and may lose a deletion. The answer to a POST overtakes it. A LIST is true of one
 moment. Kubernetes orders all of these by resource version, an integer that grows with every change
-of any object (KEP-5504), and that alone decides here:
+of any object (KEP-5504). Here only the resource version decides:
 
-Rule 1: what is known of a name gives way to what is newer, and to nothing else.
-Rule 2: a deletion leaves the version it happened at. What is not newer cannot revive that UID.
-Rule 3: a LIST is complete. What is not in it and not newer than it is gone, and what comes later
-    but is not newer than it tells of objects that are gone. What is in it is there, whatever was
-    said before: an API server that does not know the kind yet also says that there is no such job.
+Rule 1: a newer version of an object replaces the known one. Nothing else does.
+Rule 2: a deletion is remembered with its version. An older version cannot revive that UID.
+Rule 3: a LIST is complete. A known object that is not in the LIST, and not newer than it, is gone;
+    so is an object that is told of later in a version that is not newer than the LIST. An object in
+    the LIST exists, whatever was said before: an API server that does not know the kind yet also
+    says that there is no such job.
 
-So in any order of delivery, twice or late, a LIST leaves the cache as the server was, or newer.
+So after a LIST the cache is as the server was or newer, in whatever order news are delivered, and
+even if they come twice or late.
 """
 
 import math
@@ -24,8 +26,8 @@ from capstan_operator.kube import pod_fields
 Manifest = dict[str, Any]
 
 MAX_TOMBSTONES = 10_000
-"""Deletions remembered, of pods and of jobs. A guess: more than can be late. If one is forgotten
-too early, the next LIST repairs it."""
+"""Deletions that are remembered, of pods and of jobs. A guess: more than can be late. If one is
+forgotten too early, the next LIST corrects the cache."""
 
 _POD_METADATA = (
     "name",
@@ -42,16 +44,16 @@ _POD_SPEC = ("nodeName", "hostname")
 
 
 class Key(NamedTuple):
-    """A job, or the job that a pod says it is of."""
+    """The namespace and name of a job, or of the job that a pod's label names."""
 
     namespace: str
     name: str
 
 
 class Cache:
-    """Jobs, and the pods that carry a job's label, thinned out. Not thread-safe.
+    """Jobs, and the needed fields of the pods that carry a job's label. Not thread-safe.
 
-    What is handed out is shared: do not change it.
+    The manifests that it returns are shared: do not change them.
     """
 
     def __init__(self) -> None:
@@ -72,14 +74,14 @@ class Cache:
         return list(self._by_job.get(key, {}).values())
 
     def remains(self, key: Key) -> list[Manifest]:
-        """Return what was last seen of pods of a job that are gone, and whose name is free.
+        """Return the last versions of a job's deleted pods whose names are free.
 
-        A deletion is often told together with how the pod had ended, and instead of it.
+        Watches often tell of a deletion and of the end before it in one event.
         """
         return list(self._remains.get(key, {}).values())
 
     def job_event(self, kind: str | None, job: Manifest) -> Key:
-        """Take a job as a watch or an answer tells of it; `kind` is DELETED, or anything else."""
+        """Take a job from a watch or an answer; only the `kind` DELETED has a meaning."""
         key = _key(job)
         self._jobs.tell(kind, unmanaged(job))
         if self.job(key) is None:
@@ -87,10 +89,10 @@ class Cache:
         return key
 
     def pod_event(self, kind: str | None, pod: Manifest) -> set[Key]:
-        """Take a pod as a watch or an answer tells of it; `kind` is DELETED, or anything else.
+        """Take a pod from a watch or an answer; only the `kind` DELETED has a meaning.
 
-        Returns the jobs to look at: none when that is no news, or the pod is of no job; two when
-        its label has changed.
+        Returns the jobs to look at: none if the version is known or the pod has no job, two if the
+        pod's label has changed.
         """
         told = self._thinned(pod)
         change = self._pods.tell(kind, told)
@@ -114,7 +116,7 @@ class Cache:
     def replace_pods(
         self, items: Iterable[Manifest], resource_version: str, namespace: str | None
     ) -> set[Key]:
-        """Take a consistent LIST of a namespace, None for all; return the jobs it has news of."""
+        """Take a consistent LIST of a namespace, None for all; return the jobs with news."""
         thinned = [self._thinned(pod) for pod in items]
         changes = self._pods.replace(thinned, int(resource_version), namespace)
         for change in changes:
@@ -122,17 +124,18 @@ class Cache:
         return set().union(*map(_job_keys, changes))
 
     def forget(self, key: Key, uid: str) -> None:
-        """Drop a pod of a job that the API, asked for it, no longer has. It never comes back."""
+        """Drop a pod of a job that the API server no longer has. The UID never comes back."""
         for pod in self.pods(key):
             if pod["metadata"]["uid"] == uid:
                 self._pods.forget(_key(pod), uid)
                 self._index(_Change(pod, None))
 
     def _thinned(self, pod: Manifest) -> Manifest:
-        """Thin a pod out; its grace period counts from when its deletion was first asked for.
+        """Thin a pod out, and let its grace period count from the first request for its deletion.
 
-        Who asks again, for less, moves the deletion to as early as now. A kubelet that has ended
-        a pod asks for no grace at all: from that alone the pod would have ended before it was told.
+        A later request with a shorter grace period moves the deletion forward. A kubelet that has
+        ended a pod requests no grace period at all. Read from that alone, the pod would seem to
+        have ended before its deletion was requested.
         """
         thinned = thin(pod)
         known = self._pods.rows.get(_key(pod))
@@ -157,20 +160,20 @@ class Cache:
             self._remains.get(now, {}).pop(_name(change.now), None)
 
     def _keep(self, gone: Manifest) -> None:
-        """Of a deleted job nothing is kept: nobody would ever drop it."""
+        """Keep a deleted pod of a job that is still there; nothing else would ever drop it."""
         key = _job_key(gone)
         if key is not None and self.job(key) is not None:
             self._remains.setdefault(key, {})[_name(gone)] = gone
 
 
 def thin(pod: Mapping[str, Any]) -> Manifest:
-    """Keep of a pod what `pods.view` reads: thousands of them are held in memory.
+    """Return the fields of a pod that `pods.view` reads: thousands of pods are held in memory.
 
-    What is thin already stays as it is.
+    A pod that is thin already stays as it is.
     """
     spec = pod.get("spec") or {}
     kept: Manifest = {name: spec[name] for name in _POD_SPEC if name in spec}
-    # Their restart policy tells sidecars, which may end as they like, from what must end well.
+    # The restart policy tells sidecars from init containers that must succeed.
     kept["initContainers"] = [
         {field: one[field] for field in ("name", "restartPolicy") if field in one}
         for one in spec.get("initContainers") or []
@@ -186,7 +189,7 @@ def _first_asked(pod: Manifest) -> datetime | None:
 
 
 def unmanaged(job: Manifest) -> Manifest:
-    """Keep all of a job but the list of who manages which field, which may be as long again."""
+    """Return a job without `managedFields`, which may be as long as the rest of it."""
     metadata = {name: kept for name, kept in job["metadata"].items() if name != "managedFields"}
     return job | {"metadata": metadata}
 
@@ -205,7 +208,7 @@ class _Table:
         self._listed: dict[str | None, int] = {}
 
     def tell(self, kind: str | None, found: Manifest) -> _Change | None:
-        """Take what is told of one object; None when that is nothing new."""
+        """Take a version of one object; return None if it is no news."""
         key, uid, version = _key(found), found["metadata"]["uid"], _version(found)
         known = self.rows.get(key)
         if kind == "DELETED":
@@ -219,7 +222,7 @@ class _Table:
         return self._take(found)
 
     def _take(self, found: Manifest) -> _Change | None:
-        """Take an object if it is newer than what is known of it, and not of a deleted UID."""
+        """Take an object if it is newer than the known version, and its UID is not deleted."""
         key, uid, version = _key(found), found["metadata"]["uid"], _version(found)
         known = self.rows.get(key)
         if version <= self._deleted.get(uid, -1):

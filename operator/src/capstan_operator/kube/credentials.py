@@ -1,4 +1,10 @@
-"""Where the API server is, and who we are to it: from a kubeconfig or the pod's service account."""
+"""The address of the API server and the credentials for it: from a kubeconfig or the pod's service
+account.
+
+The Kubernetes client reads both. Added here: a token is read again when it rotates or is refused,
+the proxy of the environment is found once, and a configuration that can never work is refused at
+the start, in words that name no secret.
+"""
 
 import asyncio
 import contextlib
@@ -21,21 +27,21 @@ from kubernetes.aio.client import Configuration
 from capstan_operator.errors import Fault, Invalid
 
 REREAD_SECONDS = 60.0
-"""How old a token may be before it is read again. Kubelets replace one long before it expires."""
+"""How old a token may be before it is read again. Kubelets replace it long before it expires."""
 CONNECTION_SECONDS = 600.0
-"""How long a `Connection` may be used: what it holds does not renew itself."""
+"""How long a `Connection` may be used: its token does not renew itself."""
 
 _TOKEN = "BearerToken"  # the configuration's name for the whole Authorization header
 _BROKEN = (config.ConfigException, yaml.YAMLError, OSError, ValueError)
 _MISSHAPEN = (AttributeError, LookupError, TypeError)
-"""What the loader raises for a kubeconfig whose YAML is something else than a kubeconfig."""
+"""The loader's errors for YAML that is no kubeconfig."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """All that another client needs to speak to the same server as the same user.
+    """What another client needs to speak to the same server as the same user.
 
     `scheme` and `token` make the Authorization header. After `expiration`, ask for a new one.
     """
@@ -52,13 +58,13 @@ class Connection:
 
 
 class Credentials:
-    """The resolved configuration; its token is read again as it rotates.
+    """The resolved configuration; its token is read again when it rotates.
 
-    Certificates are read once: when they were renewed, the process must start anew.
+    Certificates are read once: after they are renewed, the process must be restarted.
     """
 
     def __init__(self, configuration: Any, read: Callable[[bool], Awaitable[None]]) -> None:
-        """Wrap a configuration; `read` fills it in again, with True even what seems valid."""
+        """Wrap a configuration; `read` reads it again, with True even if it seems valid."""
         self.configuration = configuration
         self._read = read
         self._read_at = time.monotonic()
@@ -79,24 +85,24 @@ class Credentials:
             paths = paths or str(Path.home() / ".kube" / "config")
             read = await _of_kubeconfig(configuration, paths, context)
         configuration.proxy = configuration.proxy or _proxy_of_environment(configuration.host)
-        # Else it looks for a proxy, and into ~/.netrc, anew for every request and in a thread.
+        # Otherwise it looks for a proxy and a ~/.netrc again for every request, in a thread.
         configuration.client_session_kwargs = {"trust_env": False}
         return cls(configuration, read)
 
     async def authorization(self) -> str | None:
-        """Return the Authorization header; None when a certificate or nothing says who we are."""
+        """Return the Authorization header; None without a token or a password."""
         if time.monotonic() >= self._read_at + REREAD_SECONDS:
             await self._reread(insist=False)
         return self._token()
 
     async def renew(self) -> bool:
-        """Read the token again because the API refused it; say whether it is another one now."""
+        """Read the token again after the API server refused it; say whether it has changed."""
         before = self._token()
         await self._reread(insist=True)
         return self._token() != before
 
     async def connection(self) -> Connection:
-        """Return what is valid now, for `CONNECTION_SECONDS`."""
+        """Return a connection that is valid for `CONNECTION_SECONDS`."""
         scheme, _, token = (await self.authorization() or "").partition(" ")
         resolved = self.configuration
         return Connection(
@@ -116,8 +122,8 @@ class Credentials:
         return None if token is None else token.strip()
 
     async def _reread(self, *, insist: bool) -> None:
-        """Many requests may ask at once: the first reads. A source that is broken for now leaves
-        the old token, and it is up to the API to refuse that.
+        """Read the configuration again; of several requests at once, only the first does so. If it
+        cannot be read, the old token is kept: the API server decides whether it is still valid.
         """
         before = self._read_at
         async with self._reading:
@@ -176,7 +182,7 @@ async def _of_kubeconfig(
 
     async def read(insist: bool) -> None:
         if has_plugin and insist:
-            # Else the loader keeps what the plugin said until that says it has expired.
+            # Otherwise the loader keeps the plugin's token until the time that the plugin named.
             vars(loader).pop("exec_plugin_expiry", None)
         if not has_plugin or insist or hasattr(loader, "exec_plugin_expiry"):
             await loader.load_and_set(configuration)
@@ -185,7 +191,7 @@ async def _of_kubeconfig(
 
 
 def _proxy_of_environment(server: str) -> str | None:
-    """Return what HTTPS_PROXY and NO_PROXY, in either case, say of this server, as for kubectl."""
+    """Return the proxy for this server by HTTPS_PROXY and NO_PROXY, in either case, as kubectl."""
     url, said = urllib.parse.urlsplit(server), urllib.request.getproxies()
     if url.hostname is None or urllib.request.proxy_bypass(url.hostname):
         return None
@@ -195,8 +201,9 @@ def _proxy_of_environment(server: str) -> str | None:
 
 
 def _is_in(host: str, networks: str) -> bool:
-    """Say whether a host is an address in one of these networks, as 10.96.0.0/12: in a pod the API
-    server is an address.
+    """Say whether a host is an address in one of these networks, such as 10.96.0.0/12.
+
+    In a pod the API server is named by its address.
     """
     with contextlib.suppress(ValueError):
         address = ipaddress.ip_address(host)
@@ -213,7 +220,7 @@ def _exist(paths: str) -> bool:
 
 
 def _check(configuration: Any, loader: Any, paths: str, *, has_plugin: bool) -> None:
-    """Find what the loader lets pass although nothing would work."""
+    """Refuse a configuration that the loader accepts although no request could succeed."""
     if "host" not in vars(loader):
         raise Invalid((_unusable(paths, "its cluster has no `server`"),))
     if configuration.tls_server_name:

@@ -1,15 +1,17 @@
-"""What the Kubernetes API refused, sorted by what the caller can do about it.
+"""Errors of requests to the Kubernetes API, sorted by what the caller can do about them.
 
 ApiError
-├── NotFound          404: it is gone, or the API does not serve such a thing
-├── AlreadyExists     409: somebody has this name; look at whose it is
-├── Conflict          409: it changed since it was read; read it again
-├── Refused           400, 413, 422: what was sent is wrong, and will be as often as it is sent
-├── Forbidden         401, 403, and what admission denies with another status: not allowed, by
+├── NotFound          404: the object is gone, or the API server does not serve its kind
+├── AlreadyExists     409: the name is taken; find out by whom
+├── Conflict          409: the object has changed since it was read: read it again. Or, for a
+│                     creation, another request was charged to the same quota: try again later
+├── Refused           400, 413, 422: the request is wrong, as often as it is sent
+├── Forbidden         401, 403, and denials of admission with another status: not allowed by
 │                     RBAC, an admission policy, a quota or a webhook, or a webhook could not be
-│                     asked; and perhaps allowed later
-├── TooManyRequests   429: later, after `retry_after`
-└── Unavailable       5xx, or no answer at all: later; whether it was done is not known
+│                     reached; perhaps allowed later
+├── TooManyRequests   429: try again after `retry_after`
+└── Unavailable       5xx, or no answer of an API server: try again later. Nobody knows whether
+                      the request was carried out
 """
 
 import email.utils
@@ -29,9 +31,9 @@ MAX_WORDS = 300
 
 
 class ApiError(OperatorError):
-    """The API's answer to one request was no.
+    """A request has failed.
 
-    `message` is what the API said; `str` adds which request it was. `status` is the HTTP status, 0
+    `message` is the API server's; `str` adds the request. `status` is the HTTP status, 0
     without an answer. `reason` is the API's CamelCase word, `details` its `Status.details`.
     `retry_after` is in seconds, at most `LONGEST_RETRY_AFTER_SECONDS`; 0 if the API named no time.
     """
@@ -98,9 +100,9 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 def of_answer(
     request: str, status: int, headers: Mapping[str, str], body: bytes, now: datetime
 ) -> ApiError:
-    """Build the error for an answer with a status of 300 or more; `request` names what was asked.
+    """Build the error for an answer with a status of 300 or more; `request` names the request.
 
-    The body is a `metav1.Status` from an API server, and anything from what stands before it.
+    The body is a `metav1.Status` from an API server, and may be anything from a proxy before it.
     """
     told = _status_document(body)
     reason = str(told.get("reason") or "")
@@ -126,9 +128,11 @@ def of_answer(
 
 
 def _is_denial(message: str, details: Mapping[str, Any]) -> bool:
-    """Whether admission has refused, and not the API: an admission policy answers 422 unless it
-    says otherwise, as for a wrong value, but names no field; a webhook answers what it likes.
-    A webhook that cannot be reached is a 500, though nothing is wrong with the API server.
+    """Say whether admission has denied the request.
+
+    An admission policy answers 422 by default, as for a wrong value, but names no field. A webhook
+    answers with any status. A webhook that cannot be reached is a 500, although nothing is wrong
+    with the API server.
     """
     if "failed calling webhook" in message:
         return True

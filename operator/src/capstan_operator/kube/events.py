@@ -9,7 +9,7 @@ from capstan_operator.reconcile.actions import Announce
 
 CONTROLLER = f"{names.GROUP}/operator"
 ACTION = "Reconcile"
-"""What was done when it became true; the API wants a word, and there is but one."""
+"""What the operator did; the API requires a word, and the operator has only one."""
 
 MAX_NOTE_BYTES = 1024
 MAX_WORD = 128
@@ -19,10 +19,10 @@ MAX_WORD = 128
 def event(
     job: Mapping[str, Any], news: Announce, *, name: str, now: datetime, instance: str
 ) -> dict[str, Any]:
-    """Build the Event that tells of `news`; `instance` names the process that tells it.
+    """Build the Event that tells of `news`; `instance` names this process.
 
-    The same `name` for the same news makes a second telling an AlreadyExists. A note that is too
-    long is cut.
+    Give the same news the same `name`, so that posting it twice is an AlreadyExists. A note that is
+    too long is cut.
     """
     metadata = job["metadata"]
     return {

@@ -1,10 +1,10 @@
 """One operator acts at a time: a Lease that is taken, held, and given back.
 
 Rule 1: no clock of another machine is trusted. A Lease is free when *this* process has seen it
-    unchanged for as long as its holder asked for; the times in it are for people to read.
-Rule 2: a renewal counts from when it was sent. Who could not renew for `renew` seconds has lost,
-    also when the API merely hangs; others wait for `duration`, which is longer. So two never hold
-    it at once, as long as their clocks run at about the same speed.
+    unchanged for as long as its holder asked for. The times in it are for people to read.
+Rule 2: a renewal counts from when it was sent. A process that could not renew for `renew` seconds
+    has lost the Lease, also if the API server merely hangs. Others wait for `duration`, which is
+    longer. So two processes never hold it at once while their clocks run at about the same speed.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ _log = logging.getLogger(__name__)
 class Lease:
     """A named Lease (coordination.k8s.io/v1) for one identity; acquire, hold, release, in order.
 
-    Give it a `Rest` of its own: a renewal must not wait its turn behind other requests.
-    `identity` must be another one in every process, a pod's name for instance. All times are in
-    seconds; `duration` is written as a whole number.
+    Give it a `Rest` of its own: a renewal must not wait behind other requests. `identity` must
+    differ between processes; a pod's name will do. All times are in seconds, and `duration` is
+    written as a whole number.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Lease:
         renew: float = 10,
         retry: float = 2,
     ) -> None:
-        """Raises ValueError for times at which two could hold it, or nobody could."""
+        """Raises ValueError for times with which two processes could hold it, or none could."""
         if not duration > renew > retry > 0:
             raise ValueError(
                 f"a Lease needs duration > renew > retry > 0, got {duration}, {renew}, {retry}"
@@ -62,9 +62,9 @@ class Lease:
         self._said = ""
 
     async def acquire(self, told: Callable[[str], None]) -> None:
-        """Return when this process holds the Lease. Goes on through every fault of the API.
+        """Wait until this process holds the Lease, through every fault of the API server.
 
-        After each try `told` is given the fault; nothing when there was none, and it is another's.
+        After each attempt `told` is called with the fault, or with "" if there was none.
         """
         while True:
             taken = await self._try(self._renew)
@@ -74,8 +74,8 @@ class Lease:
             await asyncio.sleep(self._pause())
 
     async def hold(self) -> None:
-        """Renew, and return when the Lease is lost: at the latest `renew` seconds after the last
-        renewal was sent. The caller must then stop acting at once, best by ending the process.
+        """Renew the Lease until it is lost, at the latest `renew` seconds after the last renewal
+        was sent. The caller must then stop acting at once, best by ending the process.
         """
         while True:
             await asyncio.sleep(min(self._retry, max(0.0, self._left())))
@@ -88,11 +88,11 @@ class Lease:
                 return
 
     async def release(self) -> None:
-        """Let go of it if it is ours, so that another need not wait; gives up after `retry`."""
+        """Give the Lease back if this process holds it; gives up after `retry` seconds."""
         try:
             async with asyncio.timeout(self._retry):
                 lease = await self._rest.get(self._path)
-                if lease["spec"].get("holderIdentity") == self._identity:
+                if (lease.get("spec") or {}).get("holderIdentity") == self._identity:
                     lease["spec"] |= {
                         "holderIdentity": "",
                         "renewTime": micro_time(datetime.now(UTC)),
@@ -102,7 +102,7 @@ class Lease:
             _log.info("the lease %s was not released, it will run out: %s", self._path, error)
 
     def _pause(self) -> float:
-        """Return the seconds until the next try: not longer than the Lease is another's."""
+        """Return the seconds until the next attempt, at the latest when the Lease runs out."""
         pause = self._retry * random.uniform(1, 1.2)
         theirs = self._theirs_until - time.monotonic()
         return min(pause, theirs) if theirs > 0 else pause
@@ -111,7 +111,7 @@ class Lease:
         return self._renewed_at + self._renew - time.monotonic()
 
     async def _try(self, limit: float) -> bool:
-        """Take or renew it within `limit` seconds; say whether that worked."""
+        """Take or renew the Lease within `limit` seconds; say whether that succeeded."""
         sent_at = time.monotonic()
         try:
             async with asyncio.timeout(limit):
@@ -144,12 +144,12 @@ class Lease:
             self._theirs_until = self._seen_at + term
             if time.monotonic() < self._theirs_until:
                 return False
-        # The resourceVersion in it makes this a Conflict for all who read the same but one.
+        # With its resourceVersion, only one of several processes that read it can replace it.
         await self._rest.replace(self._path, self._signed(lease))
         return True
 
     def _signed(self, lease: Manifest) -> Manifest:
-        """Return the Lease, as it was read, as ours from now on."""
+        """Return the Lease that was read, with this process as its holder."""
         now = micro_time(datetime.now(UTC))
         spec = dict(lease.get("spec") or {})
         if spec.get("holderIdentity") != self._identity:

@@ -1,4 +1,4 @@
-"""Where the API keeps what the operator reads and writes. Every segment is quoted."""
+"""The paths of the API that the operator reads and writes. Every segment is quoted."""
 
 from urllib.parse import quote
 
@@ -59,7 +59,8 @@ def node(name: str) -> str:
 
 
 def resource(path: str) -> str:
-    """Name what a path leads to as RBAC does: `pods`, `trainingjobs/status`, `` for a group."""
+    """Return the resource of a path in the words of RBAC: `pods`, `trainingjobs/status`; "" for a
+    group."""
     segments = path.strip("/").split("/")
     segments = segments[2:] if segments[0] == "api" else segments[3:]
     if segments[:1] == ["namespaces"] and len(segments) > 2:
