@@ -20,6 +20,15 @@ class Opaque:
     content: bytes
 
 
+def text(value: bytes | str) -> str:
+    """Return a string attribute, or a string element, as `str`; bytes that are no UTF-8 survive.
+
+    >>> text(b"loc:@x"), text("x"), text(b"\\xff").encode(errors="surrogateescape")
+    ('loc:@x', 'x', b'\\xff')
+    """
+    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else value
+
+
 def encode(value: Any) -> Any:
     """Return the AttrValue of a Python value.
 

@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from capstan.core import node
+from capstan.core import attr_value, node
 from capstan.graph import infer, schedule
 
 Key = tuple[str, str]
@@ -84,7 +84,7 @@ class _Course:
         """The variable that `item` is about; None when only the step will tell."""
         if item.op == "VarHandleOp":
             box, shared = item.attrs.get("container"), item.attrs.get("shared_name")
-            return _text(box or b""), _text(shared or item.name)
+            return attr_value.text(box or b""), attr_value.text(shared or item.name)
         return self._variables.get(item.inputs[0]) if item.inputs else None
 
     def _pass_on(self, item: node.Node, key: Key | None) -> None:
@@ -93,7 +93,3 @@ class _Course:
             output = node.Edge(item.name, index)
             self._variables[output] = key
             self._views[output] |= views
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else value

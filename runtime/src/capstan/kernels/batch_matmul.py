@@ -3,8 +3,9 @@
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid
 
 
 def _batch_matmul(node: NodeContext) -> Function:

@@ -8,9 +8,10 @@ import numpy as np
 
 from capstan.core import dtypes
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid
 
 _CPP_NAMES = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from capstan.core import dtypes
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show, vector
+from capstan.kernels.rejection import invalid, vector
 
 
 def _constant(node: NodeContext) -> Function:

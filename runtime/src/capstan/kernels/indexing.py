@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, number, show
+from capstan.kernels.rejection import invalid, number
 
 
 def _gather(params: Array, indices: Array, out: Array | None = None) -> Any:

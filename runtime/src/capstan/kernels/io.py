@@ -4,13 +4,12 @@ The files are those of the task on which the node stands. With a parameter serve
 server's file system: a checkpoint of several tasks needs one that they share.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from capstan import errors
-from capstan.core import bundle_entry, dtypes
+from capstan.core import attr_value, bundle_entry, dtypes, shapes
 from capstan.core.arrays import Array
+from capstan.kernels import rejection
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.resources import bundle
 
@@ -25,7 +24,7 @@ def _save(node: NodeContext) -> Function:
                 f"SaveV2 takes one name and one slice per tensor, but got {len(texts)} names and "
                 f"{len(slices)} slices for {len(tensors)} tensors",
             )
-        bundle.write(_text(prefix), map(_piece, texts, slices, tensors))
+        bundle.write(_file_name(prefix), map(_piece, texts, slices, tensors))
 
     return save
 
@@ -50,7 +49,7 @@ def _restore(node: NodeContext) -> Function:
     expected = list(node.attrs["dtypes"])
 
     def restore(prefix: Array, names: Array, specs: Array) -> Array | tuple[Array, ...]:
-        reader = bundle.Bundle(_text(prefix))
+        reader = bundle.Bundle(_file_name(prefix))
         wanted = zip(_texts(names), _texts(specs), expected, strict=True)
         found = tuple(_read(reader, name, spec, dtype) for name, spec, dtype in wanted)
         return found[0] if len(found) == 1 else found
@@ -75,8 +74,8 @@ def _read(reader: bundle.Bundle, name: str, spec: str, dtype: dtypes.DType) -> A
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"tensor_name = {name}; shape in shape_and_slice spec {_show(whole)} does not match "
-            f"the shape stored in checkpoint: {_show(value.shape)}",
+            f"tensor_name = {name}; shape in shape_and_slice spec {shapes.show(whole)} does not "
+            f"match the shape stored in checkpoint: {shapes.show(value.shape)}",
         )
     return value[bundle_entry.index_of(extents)].copy()
 
@@ -118,14 +117,14 @@ def _merge(node: NodeContext) -> Function:
     delete_folders = bool(node.attrs["delete_old_dirs"])
 
     def merge(prefixes: Array, destination: Array) -> None:
-        bundle.merge(_texts(prefixes), _text(destination), delete_folders=delete_folders)
+        bundle.merge(_texts(prefixes), _file_name(destination), delete_folders=delete_folders)
 
     return merge
 
 
 def _sharded_filename(node: NodeContext) -> Function:
     def sharded_filename(basename: Array, shard: Array, shards: Array) -> Array:
-        return _string(f"{_text(basename)}-{int(shard):05d}-of-{int(shards):05d}".encode())
+        return _string(f"{_file_name(basename)}-{int(shard):05d}-of-{int(shards):05d}".encode())
 
     return sharded_filename
 
@@ -144,32 +143,19 @@ def _string_join(node: NodeContext) -> Function:
     return string_join
 
 
-def _text(value: Array) -> str:
-    """Return a scalar string as `str`: a file name, as the operating system spells it."""
-    item = np.asarray(value, object)
-    if item.size != 1:
-        raise errors.InvalidArgumentError(
-            None, None, f"a file name must be a scalar, but it has shape {_show(item.shape)}"
-        )
-    return _decoded(item.item())
+def _file_name(value: Array) -> str:
+    """Return a scalar string as the operating system spells a file name."""
+    return attr_value.text(rejection.string(value, "a file name"))
 
 
 def _texts(value: Array) -> list[str]:
-    return [_decoded(item) for item in np.asarray(value, object).ravel()]
+    return [attr_value.text(text) for text in np.asarray(value, object).ravel()]
 
 
-def _decoded(item: bytes | str) -> str:
-    return item if isinstance(item, str) else item.decode("utf-8", "surrogateescape")
-
-
-def _string(item: bytes) -> Array:
+def _string(text: bytes) -> Array:
     value = np.empty((), object)
-    value[()] = item
+    value[()] = text
     return value
-
-
-def _show(shape: Sequence[int]) -> str:
-    return "[" + ",".join(map(str, shape)) + "]"
 
 
 for _op, _make in (

@@ -3,9 +3,10 @@
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Kernel, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid
 
 
 def _select(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, number, show
+from capstan.kernels.rejection import invalid, number
 
 # The stubs of NumPy know these by keyword only, which costs time in every call.
 _SUM: Function = np.add.reduce

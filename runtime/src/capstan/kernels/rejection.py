@@ -1,9 +1,11 @@
 """What kernels say of values that they cannot use: InvalidArgumentError, in TensorFlow's words."""
 
-from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from capstan import errors
+from capstan.core import shapes
 
 
 def invalid(message: str) -> errors.InvalidArgumentError:
@@ -18,7 +20,7 @@ def number(value: Any, what: str) -> int:
         InvalidArgumentError: it is no scalar.
     """
     if value.ndim:
-        raise invalid(f"{what} must be a scalar, but has shape {show(value.shape)}")
+        raise invalid(f"{what} must be a scalar, but has shape {shapes.show(value.shape)}")
     return int(value)
 
 
@@ -29,15 +31,19 @@ def vector(value: Any, what: str) -> list[int]:
         InvalidArgumentError: it is no vector.
     """
     if value.ndim > 1:
-        raise invalid(f"{what} must be a vector, but has shape {show(value.shape)}")
+        raise invalid(f"{what} must be a vector, but has shape {shapes.show(value.shape)}")
     items: list[int] = value.reshape(-1).tolist()
     return items
 
 
-def show(shape: Sequence[int]) -> str:
-    """Write a shape as TensorFlow's C++ does.
+def string(value: Any, what: str) -> bytes:
+    """The string that a scalar argument holds.
 
-    >>> show((2, 3)), show(())
-    ('[2,3]', '[]')
+    Raises:
+        InvalidArgumentError: it is no scalar.
     """
-    return "[" + ",".join(map(str, shape)) + "]"
+    array = np.asarray(value, object)
+    if array.size != 1:
+        raise invalid(f"{what} must be a scalar, but it has shape {shapes.show(array.shape)}")
+    text: bytes = array.item()
+    return text

@@ -10,10 +10,11 @@ import numpy as np
 
 from capstan.core import shapes
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels import indexing, state, training
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
 Cell = variable.Variable

@@ -1,14 +1,14 @@
 """Kernels about shapes themselves, and of ops that give the same elements another shape."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show, vector
+from capstan.kernels.rejection import invalid, vector
 
 
 def _shape(node: NodeContext) -> Function:
@@ -50,7 +50,7 @@ def _reshape(node: NodeContext) -> Function:
     return reshape
 
 
-def _not_reshaped(x: Array, sizes: Sequence[int]) -> Exception:
+def _not_reshaped(x: Array, sizes: tuple[int, ...]) -> Exception:
     count = int(np.prod([size for size in sizes if size >= 0], dtype=np.int64))
     if sizes.count(-1) > 1:
         return invalid(f"Only one input size may be -1, not both {show(sizes)}")

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.framework.ops import strides
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid
 
 
 def _slice(x: Array, begin: Array, size: Array) -> Array:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, shapes
+from capstan.core import attr_value, dtypes, shapes
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
 
@@ -24,12 +25,9 @@ def _variable(node: NodeContext) -> Function:
 
 def cell_of(node: NodeContext, dtype: dtypes.DType) -> variable.Variable:
     """The variable that a node stands for; by its name when it has no `shared_name`."""
-    container, shared = _text(node.attrs["container"]), _text(node.attrs["shared_name"])
+    container = attr_value.text(node.attrs["container"])
+    shared = attr_value.text(node.attrs["shared_name"])
     return node.resources.variable(container, shared or node.name, dtype)
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def is_initialized(cell: variable.Variable) -> Any:

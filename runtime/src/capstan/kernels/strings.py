@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes
+from capstan.core import attr_value, dtypes
 from capstan.core.arrays import Array
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
@@ -39,7 +39,7 @@ def _as_string(node: NodeContext) -> Function:
 
 def _written(attrs: Any, *, is_floating: bool) -> Callable[[Any], bytes]:
     """Write one item as C's printf does with the flags that the attributes stand for."""
-    fill = attrs["fill"] if isinstance(attrs["fill"], str) else attrs["fill"].decode()
+    fill = attr_value.text(attrs["fill"])
     if fill not in ("", " ", "+", "-", "0", "#"):
         raise invalid(f'Fill argument not supported: "{fill}"')
     width, precision = attrs["width"], attrs["precision"]

@@ -13,15 +13,17 @@ import numpy as np
 
 from capstan.core import tensor_proto
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels import rejection
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Kernel, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid
 
 
 def _scalar(tags: Array, values: Array) -> Array:
     tags, values = np.asarray(tags), np.asarray(values)
     if tags.shape != values.shape:
-        tag = f" (tag '{_text(tags)}')" if tags.size == 1 else ""
+        tag = f" (tag '{_tag(tags)}')" if tags.size == 1 else ""
         raise invalid(
             f"tags and values are not the same shape: {show(tags.shape)} != {show(values.shape)}"
             f"{tag}"
@@ -33,7 +35,7 @@ def _scalar(tags: Array, values: Array) -> Array:
 
 
 def _histogram(tag: Array, values: Array) -> Array:
-    name = _text(tag)
+    name = _tag(tag)
     flat = np.asarray(values).ravel().astype(np.float64)
     finite = np.isfinite(flat)
     if not finite.all():
@@ -75,7 +77,7 @@ def _limits() -> Array:
 
 def _tensor(tag: Array, tensor: Array, metadata: Array) -> Array:
     summary = _summary()
-    value = summary.value.add(tag=_text(tag), tensor=tensor_proto.make(tensor))
+    value = summary.value.add(tag=_tag(tag), tensor=tensor_proto.make(tensor))
     value.metadata.ParseFromString(np.asarray(metadata, object).item())
     return _serialized(summary)
 
@@ -102,12 +104,8 @@ def _summary() -> Any:
     return summary_pb2.Summary()
 
 
-def _text(value: Array) -> str:
-    item = np.asarray(value, object)
-    if item.size != 1:
-        raise invalid(f"tag must be a scalar, but it has shape {show(item.shape)}")
-    text: bytes = item.item()
-    return text.decode(errors="replace")
+def _tag(value: Array) -> str:
+    return rejection.string(value, "tag").decode(errors="replace")
 
 
 def _serialized(summary: Any) -> Array:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels import rows
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
 Cell = variable.Variable

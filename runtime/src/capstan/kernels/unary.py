@@ -6,9 +6,10 @@ import numpy as np
 
 from capstan.core import dtypes
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, show
+from capstan.kernels.rejection import invalid
 
 _INTEGER = {"T": frozenset({dtypes.int32, dtypes.int64})}
 

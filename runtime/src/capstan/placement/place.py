@@ -1,17 +1,17 @@
 """Choose a device for each node, as TensorFlow 1.4's placer does (core/common_runtime/placer.cc).
 
 Rules, in order:
-1. A node that has a device keeps it: placement is incremental, over the whole graph, at Create and
-Extend. 2. Nodes that must be together (`groups`) are placed together, on a device that suits every
-member. 3. Of the devices that suit, the best type wins (GPU before CPU), then the first name. So
-what nobody
-   places goes to the first task of the cluster, whichever task's session asks.
-4. A lone source (no inputs, one output) goes with its consumers when they agree; Shape, Size and
-Rank go
-   with their input.
+
+1. A node that has a device keeps it. Placement is incremental: each Create and Extend places only
+   the nodes that are new.
+2. Nodes that must be together (`groups`) are placed together, on a device that suits every one.
+3. Of the devices that suit, the best type wins (GPU before CPU), then the first name. A node that
+   asks for no device therefore goes to the first task of the cluster, whichever session adds it.
+4. A source of one tensor (no inputs, one output) goes with its consumers when they agree. Shape,
+   Size and Rank go with their input.
 
 One deviation: a node that cannot be placed, or whose op is unknown, is a fault of that node and
-fails only steps that need it. A client sends its whole graph, with savers and summaries that it
+fails only the steps that need it. A client sends its whole graph, with savers and summaries that it
 may never run.
 """
 

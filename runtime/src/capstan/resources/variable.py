@@ -18,7 +18,7 @@ import threading
 import numpy as np
 
 from capstan import errors
-from capstan.core import dtypes
+from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
 
 
@@ -115,7 +115,7 @@ class Variable:
                     None,
                     None,
                     "Assign requires shapes of both tensors to match. "
-                    f"lhs shape= {_show(array.shape)} rhs shape= {_show(value.shape)}",
+                    f"lhs shape= {shapes.show(array.shape)} rhs shape= {shapes.show(value.shape)}",
                 )
             self.array = np.array(value, order="C")
 
@@ -139,7 +139,3 @@ def in_lock_order(*cells: Variable) -> list[Variable]:
     # Any order serves that is the same for all threads. Who locks them keeps them alive, so no
     # other variable has their `id`.
     return sorted(cells, key=id)
-
-
-def _show(shape: tuple[int, ...]) -> str:
-    return "[" + ",".join(map(str, shape)) + "]"
