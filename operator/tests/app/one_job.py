@@ -1,4 +1,4 @@
-"""An API server that has one job and what was posted, and a controller beside it."""
+"""A fake API server with one job and its pods, and a controller that works on it."""
 
 import asyncio
 import contextlib

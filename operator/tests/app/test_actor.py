@@ -1,4 +1,4 @@
-"""Pods are created a few at a time, and no more once one is refused; errors are not lost."""
+"""Pods are created in batches, until one is refused, and no error is lost."""
 
 import asyncio
 import contextlib
@@ -75,7 +75,7 @@ async def setting(answer: Answer, folder: Path) -> AsyncIterator[Setting]:
 
 
 def created(asked: Asked) -> web.StreamResponse:
-    """Create what was posted, as an API server does."""
+    """Create the posted object, as an API server does."""
     body = asked.body or {}
     given = {"uid": f"uid-{body['metadata']['name']}", "resourceVersion": "7"}
     body["metadata"] |= given | {"namespace": KEY.namespace}
@@ -99,7 +99,7 @@ def test_a_created_pod_is_cached_before_any_watch_tells_of_it(tmp_path: Path) ->
 
 
 def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -> None:
-    """A batch is answered when all of it has come; if it never comes as a whole, time is up."""
+    """The server answers a batch when the whole batch has arrived, and otherwise never."""
 
     async def scenario() -> None:
         sizes, waiting = [1, 2, 4, 8, 16, MOST_AT_ONCE, MOST_AT_ONCE, 17], asyncio.Condition()
@@ -256,7 +256,7 @@ def test_a_foreign_pod_in_the_way_of_one_task_says_nothing_of_the_others(tmp_pat
 
 
 def test_an_api_server_that_is_in_trouble_is_no_refusal(tmp_path: Path) -> None:
-    """What was begun is waited for, and the error ends the pass."""
+    """The pass waits for the calls that were begun, and then ends with the error."""
 
     def answer(asked: Asked) -> web.StreamResponse:
         if asked.body and asked.body["metadata"]["name"] == "digits-worker-1":

@@ -1,4 +1,4 @@
-"""One pass: what is done when the API server says no, and when there is a next one."""
+"""One pass over a job: its requests, its answers to refusals, and when the next pass comes."""
 
 import asyncio
 import json
@@ -56,7 +56,7 @@ def test_a_failure_is_written_down_before_it_is_cleared_away_and_begun_anew(
 
 
 def test_a_pod_that_is_not_seen_is_read_before_it_is_counted_as_lost(tmp_path: Path) -> None:
-    """The cache of another process may have yet to see what this one started."""
+    """The cache of a new process may not have the pods yet that the old one created."""
 
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -318,7 +318,7 @@ def newer(here: Setting) -> dict[str, str]:
 
 @pytest.mark.parametrize("probed", [403, 422])
 def test_a_template_is_not_wrong_because_its_pod_is_forbidden(probed: int, tmp_path: Path) -> None:
-    """The server says so of the probe; only 422 is about what is in it."""
+    """Only 422 is about the content of the pod that was tried."""
 
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -335,7 +335,7 @@ def test_a_template_is_not_wrong_because_its_pod_is_forbidden(probed: int, tmp_p
 
 
 def test_a_deleted_pod_that_should_be_gone_is_looked_for_later_and_later(tmp_path: Path) -> None:
-    """Its deletion may have been missed, and nobody tells of it again."""
+    """Its deletion may have been missed, and no watch tells of it twice."""
 
     async def scenario() -> None:
         async with setting(tmp_path) as here:

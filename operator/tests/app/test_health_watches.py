@@ -1,4 +1,4 @@
-"""When a watch counts as stuck, and what the probes say of it and of what the process waits for."""
+"""When a watch counts as stuck, and what the probes answer."""
 
 import asyncio
 import socket

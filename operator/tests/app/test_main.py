@@ -1,4 +1,4 @@
-"""`python -m capstan_operator` as a process: how it ends, and what it says then."""
+"""`python -m capstan_operator` as a process: its exit status and its messages."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What is seen of a job: its pods, those of a former job of its name, and nodes in doubt."""
+"""The views of a job: of its pods, of pods of a deleted job of its name, on nodes in doubt."""
 
 import asyncio
 from pathlib import Path
@@ -37,7 +37,7 @@ def unready() -> Json:
 
 
 def look(folder: Path, pod: Json, node: web.Response | None = None) -> tuple[Seen, list[str]]:
-    """Look at a job with this one pod; return what is seen, and what the server was asked."""
+    """Look at a job with this one pod; return what was seen, and the paths that were requested."""
 
     async def scenario() -> tuple[Seen, list[str]]:
         async with servers.serving(lambda _: node or refusal(404, "NotFound")) as server:
@@ -92,7 +92,7 @@ def test_a_pod_of_a_former_job_of_the_name_is_of_no_attempt_and_on_its_way_out(
 
 
 def test_a_pod_with_the_labels_of_another_task_is_none(tmp_path: Path) -> None:
-    """It is called worker-0, whoever it says it is: nobody must be stopped or started for it."""
+    """It has the name of worker-0 and the labels of worker-1, so it is neither."""
     pod = make_pod(running(), "n1")
     pod["metadata"]["labels"]["capstan.dev/replica-index"] = "1"
     seen, _ = look(tmp_path, pod)

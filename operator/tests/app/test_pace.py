@@ -1,4 +1,4 @@
-"""How often a status that only tells what is seen is written."""
+"""How often a status is written that only reports progress."""
 
 import dataclasses
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The work queue: each key once, never in two hands, later and later while it fails."""
+"""The work queue: each key once, one worker for a key, longer pauses after each failure."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

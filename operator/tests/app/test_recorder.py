@@ -1,4 +1,4 @@
-"""News is told beside the passes: at most once, in order, and without holding anybody up."""
+"""Events are posted beside the passes: at most once, and in order."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

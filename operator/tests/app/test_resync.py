@@ -1,4 +1,4 @@
-"""When a comparison is made, and what follows from what it finds."""
+"""When the cache is compared with the cluster, and which jobs that wakes."""
 
 import asyncio
 import tracemalloc

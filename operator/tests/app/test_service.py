@@ -1,4 +1,4 @@
-"""Whom the operator serves while it cannot read everything, and when it gives up."""
+"""Which namespaces the operator serves when it cannot read all, and when it ends."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The command line of the operator: what may be said, and what is taken for what is not."""
+"""The command line of the operator: accepted values, defaults, and errors."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""What one does who becomes the leader."""
+"""A process that becomes the leader looks for the CRD again."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The cache against a server whose news come late, twice, out of order, or not at all."""
+"""The cache with events that come late, twice, out of order, or not at all."""
 
 import copy
 from typing import Any

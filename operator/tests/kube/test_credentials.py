@@ -1,4 +1,4 @@
-"""Where the API server is found, as whom, and what becomes of tokens that rotate."""
+"""Which configuration is used, which errors it has, and how tokens rotate."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""When to come back, as far as an answer says so."""
+"""How answers become errors, and when they ask to come back."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""News as `kubectl describe` will show them."""
+"""News as `kubectl describe` shows it."""
 
 from datetime import datetime, timedelta, timezone
 

@@ -19,11 +19,11 @@ TIMES = {"duration": 2.0, "renew": 1.8, "retry": 0.05}
 
 
 def unheard(fault: str) -> None:
-    """Nobody wants to know why it is not acquired yet."""
+    """Ignore why the Lease is not acquired yet."""
 
 
 class OneLease:
-    """The API of one Lease: created once, replaced by who has read the newest version."""
+    """The API of one Lease, which only a request with its newest version can replace."""
 
     def __init__(self) -> None:
         self.held: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""What becomes of a task, read from pods in every state that clusters leave them in."""
+"""The view of a task, from pods in every state that clusters leave them in."""
 
 import copy
 from collections.abc import Iterator, Mapping
