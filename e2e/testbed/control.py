@@ -52,6 +52,7 @@ class Cluster:
         self._node_grace = node_grace
         self._etcd_port, self._peer_port, self._port = free_ports(3)
         self._daemons: dict[str, Daemon] = {}
+        self._flags: dict[str, Sequence[str]] = {}
         self._audit = folder / "audit.log"
         self._token = secrets.token_hex(16)
         groups = {ADMIN: "system:masters", **(users or {})}
@@ -206,9 +207,13 @@ class Cluster:
         self._daemons["kube-controller-manager"].signal(signal.SIGSTOP)
 
     def recover(self) -> None:
-        """Have the API server back, whatever a test did to it."""
-        if not self._daemons["kube-apiserver"].running():
-            self.start_api_server()
+        """Start every program again that has ended, and thaw the API server.
+
+        A program ends with the thread that started it.
+        """
+        for name, daemon in list(self._daemons.items()):
+            if not daemon.running():
+                self._start(name, *self._flags[name])
         self.thaw_api_server()
 
     def compact(self) -> None:
@@ -225,6 +230,7 @@ class Cluster:
 
     def _start(self, name: str, *flags: str) -> None:
         log = self.folder / f"{name}.log"
+        self._flags[name] = flags
         self._daemons[name] = Daemon([self._binaries / name, *flags], log, mark=self.folder)
 
     def _until(self, condition: Callable[[], bool], promise: str) -> None:

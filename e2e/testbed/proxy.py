@@ -25,6 +25,8 @@ _OF_ONE_HOP = frozenset(
     {"connection", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 )
 
+_LAST_TURNS = 50
+
 Told = TypeVar("Told")
 
 
@@ -116,8 +118,12 @@ class Proxy:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        # Transports end a few turns of the loop after their connections.
-        await asyncio.sleep(0.1)
+        # A transport that was closed lives until its peer has answered; the loop alone knows it.
+        for transport in list(self._loop._transports.values()):
+            transport.abort()
+        # It ends some turns of the loop later, however long a turn takes.
+        for _ in range(_LAST_TURNS):
+            await asyncio.sleep(0)
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         asked = Asked.of(request)

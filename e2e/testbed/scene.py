@@ -76,7 +76,7 @@ class Scenes:
         """
         namespace = self.cluster.namespace()
         with contextlib.ExitStack() as ending:
-            ending.callback(self._delete, namespace)
+            ending.callback(self.cluster.api.delete, f"/api/v1/namespaces/{namespace}")
             scene = Scene(self.cluster, self.kubelet, namespace, self.folder, self.seed, ending)
             try:
                 yield scene
@@ -84,10 +84,6 @@ class Scenes:
                 for operator in scene.operators:
                     error.add_note(operator.tail())
                 raise
-
-    def _delete(self, namespace: str) -> None:
-        self.cluster.recover()
-        self.cluster.api.delete(f"/api/v1/namespaces/{namespace}")
 
 
 def side_by_side(parts: Mapping[str, Callable[[], object]], at_once: int) -> None:
