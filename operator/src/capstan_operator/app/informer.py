@@ -24,6 +24,7 @@ from capstan_operator.app.unremembered import NoDiffs, NoProgress
 from capstan_operator.app.watches import Watches
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.credentials import Connection
+from capstan_operator.reconcile import words
 
 RETRY_SECONDS = (1, 1, 2, 3, 5, 8, 13, 21)
 """kopf's own pauses between the attempts of one request."""
@@ -33,6 +34,9 @@ LONGEST_SECONDS = 60.0
 """The pauses before kopf is started again: they double. Guesses."""
 WELL_SECONDS = 60.0
 """kopf that has run for this long counts as recovered, and the pauses begin anew."""
+
+MAX_FAULT = 300
+"""Characters of a fault that are logged: an ERROR event holds a whole object."""
 
 WATCHER = "watcher for "
 """How the names of kopf's tasks begin that hold a watch."""
@@ -76,7 +80,7 @@ class Informer:
             try:
                 await apart(self._run(connection, namespaces, asyncio.get_running_loop()))
             except Exception as error:  # noqa: BLE001 - the watches go on, whatever ends kopf
-                fault = f"{type(error).__name__}: {error}"
+                fault = words.shortened(f"{type(error).__name__}: {error}", MAX_FAULT)
             if clock() - began >= WELL_SECONDS:
                 faults, last = 0, ""
             if fault != last:
