@@ -111,14 +111,23 @@ class Proof:
         """The lines of the operator's log in which the server refuses something in the namespace,
         or in no namespace at all.
         """
-        here = f'in the namespace "{self.story.namespace}"'
+        space = self.story.namespace
+        here = (f'in the namespace "{space}"', f"/namespaces/{space}/")
         lines = [line.replace("\\", "") for line in self.story.operator.refused()]
-        return [line for line in lines if here in line or "in the namespace" not in line]
+        anywhere = ("in the namespace", "/namespaces/")
+        return [
+            line
+            for line in lines
+            if any(word in line for word in here) or not any(word in line for word in anywhere)
+        ]
 
     def is_refused(self, right: Right) -> bool:
         """Say whether the server has refused what needs the right."""
         words = f'cannot {right.verb} resource "{right.resource}"'
-        return any(words in line for line in self.refusals())
+        watch = f"/{right.resource} is tried again: 403"
+        return any(
+            words in line or (right.verb == "watch" and watch in line) for line in self.refusals()
+        )
 
 
 @dataclass

@@ -12,7 +12,7 @@ import urllib3
 from testbed import wait
 from testbed.process import Daemon, HasEnded, free_ports
 
-_REFUSED = re.compile(r"cannot \w+ resource")
+_REFUSED = re.compile(r"cannot \w+ resource|403 Forbidden")
 """How the API server refuses a request for which the operator has no right."""
 
 
