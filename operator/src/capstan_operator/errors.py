@@ -1,8 +1,8 @@
 """Errors of the operator, sorted by who must act.
 
 OperatorError
-└── Invalid        the user's document or command line is wrong, or asks of this machine what it
-                   does not have; nothing was started
+└── Invalid        the user's document or command line is wrong, or this machine lacks something
+                   that it needs; nothing was started
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,10 @@ class OperatorError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong: `path` names the field (`spec.replicaSpecs.ps.replicas`) or the flag
-    (`--port`), empty for the document as a whole; `message` says what is wrong and what to do.
+    """One fault of the user's input.
+
+    `path` names the field (`spec.replicaSpecs.ps.replicas`) or the flag (`--port`); it is empty for
+    the whole document. `message` says what is wrong and what to do.
     """
 
     path: str
@@ -26,7 +28,7 @@ class Fault:
 
 
 class Invalid(OperatorError):
-    """What the user asks for cannot be run as it is. Carries every fault found, not the first."""
+    """The user's input cannot be run. Carries all faults that were found, not only the first."""
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         super().__init__("; ".join(map(str, faults)))

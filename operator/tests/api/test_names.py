@@ -32,6 +32,8 @@ def test_a_task_name_is_read_as_it_was_written(kind: ReplicaType, index: int) ->
         "ps-٣",
     ],
 )
-def test_what_is_no_task_name_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="not a task name: write <type>-<index>, where <type> is one of"):
+def test_a_text_that_is_not_a_task_name_is_refused(text: str) -> None:
+    with pytest.raises(
+        ValueError, match="not a task name: write <type>-<index>, where <type> is one of"
+    ):
         TaskName.parse(text)

@@ -197,7 +197,7 @@ def test_a_run_goes_on_where_the_last_was_interrupted(run: Run, number: signal.S
     (run.folder / "job" / "worker.py").write_text(TRAIN)
     code, output, _ = run.start().end()
     assert code == 0
-    assert "did not come to its end" in output
+    assert "the last run did not finish" in output
     assert output.splitlines()[-1].endswith("steps 700  restarts 0")
     assert [row["attempt"] for row in run.status()["tasks"]] == [2, 2]
     assert run.log("worker-0", 1) == "serving\n"

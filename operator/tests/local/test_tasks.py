@@ -102,13 +102,13 @@ def test_a_success_and_a_failure_stay_in_view(stage: Stage) -> None:
     assert stage.tasks.pids() == {}
 
 
-def test_a_second_start_does_nothing_while_there_is_a_life(stage: Stage) -> None:
+def test_a_second_start_does_nothing_while_there_is_an_instance(stage: Stage) -> None:
     first = stage.start(WORKER)
     assert not stage.tasks.start(StartTask(WORKER, 2, 1))
     assert stage.view(WORKER) == first
 
 
-def test_a_stop_is_seen_and_then_the_life_is_gone(stage: Stage) -> None:
+def test_a_stop_is_observed_and_then_the_instance_is_gone(stage: Stage) -> None:
     view = stage.start(WORKER)
     assert stage.stop(view)
     assert not stage.stop(view)
@@ -117,21 +117,21 @@ def test_a_stop_is_seen_and_then_the_life_is_gone(stage: Stage) -> None:
         stage.tasks.wait((), DEADLINE_SECONDS)
 
 
-def test_a_stop_clears_away_what_has_ended(stage: Stage) -> None:
+def test_a_stop_removes_an_instance_that_has_ended(stage: Stage) -> None:
     stage.start(WORKER, script="")
     assert stage.stop(stage.ended(WORKER))
     assert stage.tasks.observe().tasks == ()
     assert stage.stop(stage.start(WORKER, 2))
 
 
-def test_a_stop_of_another_life_does_nothing(stage: Stage) -> None:
+def test_a_stop_of_another_instance_does_nothing(stage: Stage) -> None:
     view = stage.start(WORKER)
     assert not stage.tasks.stop(StopTask(WORKER, Uid("1.99"), 0, "stale"))
     assert not stage.tasks.stop(StopTask(PS, view.uid, 0, "stale"))
     assert is_running(stage.tasks.pids()[WORKER])
 
 
-def test_every_life_has_a_uid_of_its_own(stage: Stage) -> None:
+def test_every_instance_has_its_own_uid(stage: Stage) -> None:
     uids = set()
     for attempt in range(1, 4):
         stage.start(WORKER, attempt, script="")
@@ -157,7 +157,7 @@ def test_a_command_that_cannot_be_started_is_no_failure_of_the_task(stage: Stage
     assert view.message == "No such file or directory: /no/trainer"
 
 
-def test_steps_are_of_the_current_life_and_progress_of_the_job(stage: Stage) -> None:
+def test_steps_are_of_the_current_instance_and_progress_is_of_the_job(stage: Stage) -> None:
     stage.start(WORKER, script="")
     stage.report(WORKER, 120, NOON + timedelta(hours=1))
     assert stage.ended(WORKER).step == 120
@@ -179,7 +179,7 @@ def test_the_metrics_of_the_first_worker_come_before_those_of_a_ps(stage: Stage)
     assert progress.metrics == {"loss": 2}
 
 
-def test_waiting_ends_when_the_time_is_up_or_another_file_speaks(stage: Stage) -> None:
+def test_waiting_ends_at_its_time_or_when_another_file_is_readable(stage: Stage) -> None:
     stage.start(WORKER)
     stage.tasks.wait((), 0)
     reader, writer = os.pipe()

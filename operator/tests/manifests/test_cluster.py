@@ -15,7 +15,7 @@ def address(name: TaskName) -> str:
     return f"{name}.digits.ns.svc.cluster.local:2222"
 
 
-def test_the_cluster_has_everybody_in_order_but_the_evaluator() -> None:
+def test_the_cluster_has_all_tasks_in_order_except_the_evaluator() -> None:
     job = make_job(chief=1, ps=2, workers=11, evaluator=1)
     spec = cluster.cluster_spec(job, address)
     assert list(spec) == ["chief", "ps", "worker"]
@@ -37,7 +37,7 @@ domains = st.from_regex(r"[a-z]{1,9}(\.[a-z]{1,9}){0,3}", fullmatch=True)
     port=st.sampled_from([None, 1, 65535]),
     domain=domains,
 )
-def test_how_long_it_gets_is_known_without_making_it(
+def test_the_length_of_tf_config_is_computed_without_making_it(
     chief: int, ps: int, workers: int, evaluator: int, port: int | None, domain: str
 ) -> None:
     hypothesis.assume(chief or workers)
@@ -73,7 +73,7 @@ def test_tf_config_is_what_tensorflow_reads() -> None:
     }
 
 
-def test_the_evaluator_is_told_of_a_cluster_that_it_is_not_part_of() -> None:
+def test_the_evaluator_gets_a_cluster_without_itself() -> None:
     job = make_job(workers=1, evaluator=1)
     told = json.loads(cluster.environment(job, address).tf_config(task("evaluator-0")))
     assert told["task"] == {"type": "evaluator", "index": 0}
@@ -94,7 +94,7 @@ def test_each_address_is_looked_up_once_for_all_tasks() -> None:
     assert looked_up == list(cluster.members(job))
 
 
-def test_every_task_is_told_even_the_only_one() -> None:
+def test_a_job_of_one_task_gets_the_environment_too() -> None:
     job = make_job(ps=0, workers=1)
     environment = cluster.environment(job, address)
     told = environment.of(task("worker-0"), attempt=3, epoch=2)
@@ -103,7 +103,7 @@ def test_every_task_is_told_even_the_only_one() -> None:
     assert told["TF_CONFIG"] == environment.tf_config(task("worker-0"))
 
 
-def test_a_folder_for_checkpoints_is_told_when_there_is_one() -> None:
+def test_the_folder_of_checkpoints_is_in_the_environment() -> None:
     environment = cluster.environment(make_job(), address, "/c")
     told = environment.of(task("ps-0"), attempt=1, epoch=1)
     assert told["CAPSTAN_CHECKPOINT_DIR"] == "/c"

@@ -107,16 +107,18 @@ def test_a_task_is_reached_under_the_name_that_its_pod_and_the_service_give_it()
         ("subdomain", "mine", "digits"),
     ],
 )
-def test_what_the_controller_relies_on_is_ours(field: str, given: str, becomes: str) -> None:
+def test_a_template_cannot_override_what_the_controller_relies_on(
+    field: str, given: str, becomes: str
+) -> None:
     assert worker(job_of(template(**{field: given})))["spec"][field] == becomes
 
 
-def test_no_pod_is_told_to_call_itself_by_its_whole_name() -> None:
+def test_set_hostname_as_fqdn_is_dropped() -> None:
     job = job_of(template(setHostnameAsFQDN=True))
     assert "setHostnameAsFQDN" not in worker(job)["spec"]
 
 
-def test_labels_of_the_user_stay_but_not_under_our_names() -> None:
+def test_a_template_may_set_all_labels_but_ours() -> None:
     given = {
         "team": "vision",
         "app.kubernetes.io/name": "mnist",
@@ -147,7 +149,7 @@ def test_a_template_that_was_copied_from_a_pod_makes_another_pod() -> None:
     assert made["finalizers"] == ["example.com/keep"]
 
 
-def test_every_container_is_told_and_has_the_checkpoints() -> None:
+def test_every_container_has_the_environment_and_the_checkpoints() -> None:
     job = job_of(
         template(
             initContainers=[{"name": "fetch", "volumeMounts": [{"name": "d", "mountPath": "/d"}]}],
@@ -200,14 +202,14 @@ def test_variables_of_the_contract_are_ours_and_come_before_those_that_may_refer
     assert len(told["env"]) == 6
 
 
-def test_kubernetes_expands_nothing_in_what_we_tell() -> None:
+def test_kubernetes_expands_nothing_in_our_variables() -> None:
     job = job_of(template(), checkpoint=CHECKPOINT | {"path": "/c/$(HOME)$$"})
     spec = worker(job)["spec"]
     assert env(spec["containers"][0])["CAPSTAN_CHECKPOINT_DIR"] == "/c/$$(HOME)$$$$"
     assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/c/$(HOME)$$"
 
 
-def test_how_last_words_are_kept_may_be_said_by_the_template() -> None:
+def test_a_template_may_set_the_termination_message_policy() -> None:
     given = [{"name": "trainer", "terminationMessagePolicy": "File"}]
     made = worker(job_of(template(containers=given)))["spec"]["containers"][0]
     assert made["terminationMessagePolicy"] == "File"
@@ -224,7 +226,7 @@ def test_no_accelerator_is_requested_that_the_template_does_not_request(kind: st
     assert worker(asked)["spec"]["containers"][0]["resources"] == resources
 
 
-def test_a_probe_is_a_pod_under_no_name_of_a_task() -> None:
+def test_a_probe_is_a_pod_without_the_name_of_a_task() -> None:
     job = job_of(template(), checkpoint=CHECKPOINT)
     probe = pod.probe(job, ReplicaType.WORKER)
     real = pod.pod(job, task("worker-0"), pod.environment(job), attempt=1, epoch=1)
@@ -284,7 +286,7 @@ templates = st.builds(
 
 
 @hypothesis.given(given=templates, checkpoint=st.sampled_from([None, CHECKPOINT]))
-def test_nothing_of_a_template_is_lost_and_no_container_goes_untold(
+def test_no_field_of_a_template_is_lost_and_every_container_has_the_environment(
     given: dict[str, Any], checkpoint: dict[str, str] | None
 ) -> None:
     job = job_of(copy.deepcopy(given), **({"checkpoint": checkpoint} if checkpoint else {}))

@@ -81,14 +81,17 @@ class Tally:
         self.failed: set[Uid] = set()
 
     def see(self, observed: Observed) -> None:
-        there = {life.uid for life in observed.tasks}
+        there = {instance.uid for instance in observed.tasks}
         self.failed |= self.known - there - self.done
         self.known |= there
-        for life in observed.tasks:
-            if life.phase is TaskPhase.SUCCEEDED and life.deletion is not Deletion.BEFORE_END:
-                self.done |= {life.uid} - self.failed
-            elif life.has_ended:
-                self.failed.add(life.uid)
+        for instance in observed.tasks:
+            if (
+                instance.phase is TaskPhase.SUCCEEDED
+                and instance.deletion is not Deletion.BEFORE_END
+            ):
+                self.done |= {instance.uid} - self.failed
+            elif instance.has_ended:
+                self.failed.add(instance.uid)
 
 
 class Histories(stateful.RuleBasedStateMachine):
@@ -101,19 +104,19 @@ class Histories(stateful.RuleBasedStateMachine):
         self.last = Status()
 
     def living(self) -> list[TaskView]:
-        return [life for life in self.world.lives.values() if not life.has_ended]
+        return [instance for instance in self.world.instances.values() if not instance.has_ended]
 
-    def a_life(self, data: st.DataObject, lives: list[TaskView]) -> TaskView | None:
-        return data.draw(st.sampled_from(lives)) if lives else None
+    def an_instance(self, data: st.DataObject, instances: list[TaskView]) -> TaskView | None:
+        return data.draw(st.sampled_from(instances)) if instances else None
 
-    def put(self, life: TaskView, **fields: object) -> None:
-        self.world.lives[life.uid] = dataclasses.replace(life, **fields)
+    def put(self, instance: TaskView, **fields: object) -> None:
+        self.world.instances[instance.uid] = dataclasses.replace(instance, **fields)
 
     @stateful.rule(data=st.data(), code=CODES, reason=REASONS, words=WORDS)
     def a_task_fails(self, data: st.DataObject, code: int | None, reason: str, words: str) -> None:
-        if life := self.a_life(data, self.living()):
+        if instance := self.an_instance(data, self.living()):
             self.put(
-                life,
+                instance,
                 phase=TaskPhase.FAILED,
                 ready=False,
                 exit_code=code,
@@ -124,23 +127,23 @@ class Histories(stateful.RuleBasedStateMachine):
 
     @stateful.rule(data=st.data())
     def a_task_ends_well(self, data: st.DataObject) -> None:
-        if life := self.a_life(data, self.living()):
-            self.put(life, phase=TaskPhase.SUCCEEDED, ready=False, exit_code=0)
+        if instance := self.an_instance(data, self.living()):
+            self.put(instance, phase=TaskPhase.SUCCEEDED, ready=False, exit_code=0)
 
     @stateful.rule(data=st.data())
     def somebody_deletes_a_task(self, data: st.DataObject) -> None:
-        if life := self.a_life(data, self.living()):
-            self.put(life, deletion=Deletion.BEFORE_END, ready=False)
+        if instance := self.an_instance(data, self.living()):
+            self.put(instance, deletion=Deletion.BEFORE_END, ready=False)
 
     @stateful.rule(data=st.data())
     def a_life_leaves_the_view(self, data: st.DataObject) -> None:
-        if life := self.a_life(data, list(self.world.lives.values())):
-            del self.world.lives[life.uid]
+        if instance := self.an_instance(data, list(self.world.instances.values())):
+            del self.world.instances[instance.uid]
 
     @stateful.rule(data=st.data(), phase=st.sampled_from([TaskPhase.PENDING, TaskPhase.RUNNING]))
     def a_task_is_not_ready_yet(self, data: st.DataObject, phase: TaskPhase) -> None:
-        if life := self.a_life(data, self.living()):
-            self.put(life, phase=phase, ready=False)
+        if instance := self.an_instance(data, self.living()):
+            self.put(instance, phase=phase, ready=False)
 
     @stateful.rule(seconds=SECONDS)
     def time_passes(self, seconds: float) -> None:
@@ -234,11 +237,11 @@ class Histories(stateful.RuleBasedStateMachine):
 
 
 def assert_no_counting_life_is_stopped(decided: Plan, after: Status, seen: Observed) -> None:
-    lives = {life.uid: life for life in seen.tasks}
+    instances = {instance.uid: instance for instance in seen.tasks}
     for action in decided.actions:
         if isinstance(action, StopTask):
-            row, life = after.task(action.task), lives[action.uid]
-            assert not (life.attempt == row.attempt and row.uid in (None, life.uid))
+            row, instance = after.task(action.task), instances[action.uid]
+            assert not (instance.attempt == row.attempt and row.uid in (None, instance.uid))
 
 
 TestHistories = pytest.mark.timeout(240)(Histories.TestCase)  # many examples on a busy machine
@@ -261,9 +264,11 @@ views = st.builds(
 
 
 @hypothesis.given(job=any_job, seen=st.lists(views, max_size=8, unique_by=lambda one: one.uid))
-def test_from_any_sight_the_loop_comes_to_rest(job: TrainingJob, seen: list[TaskView]) -> None:
+def test_the_loop_comes_to_rest_from_any_observation(
+    job: TrainingJob, seen: list[TaskView]
+) -> None:
     world = World(job)
-    world.lives = {life.uid: life for life in seen}
+    world.instances = {instance.uid: instance for instance in seen}
     world.settle()
     while world.again_at is not None and not world.status.phase.is_final:
         world.wait_for_retry()
@@ -282,7 +287,7 @@ def test_from_any_sight_the_loop_comes_to_rest(job: TrainingJob, seen: list[Task
 def test_the_order_and_number_of_views_do_not_matter(
     job: TrainingJob, seen: list[TaskView], data: st.DataObject
 ) -> None:
-    once = list({life.uid: life for life in seen}.values())
+    once = list({instance.uid: instance for instance in seen}.values())
     shuffled = data.draw(st.permutations(once)) + data.draw(
         st.lists(st.sampled_from(once), max_size=3) if once else st.just([])
     )

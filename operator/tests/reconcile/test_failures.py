@@ -1,6 +1,6 @@
 """Every row of the table of failures, as a whole job answers it: what is charged, and what follows.
 
-The world shows lives as pods: with a name, a node, and whatever Kubernetes says of their end.
+The world shows instances as pods: with a name, a node, and whatever Kubernetes says of their end.
 """
 
 from datetime import timedelta
@@ -46,7 +46,7 @@ PERMANENT = {"exit code 1", "exit code 128", "exit code 255", "init container"}
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_an_end_is_charged_to_whose_fault_it_is_and_the_task_comes_back(end: str) -> None:
+def test_a_failure_is_charged_to_the_limit_of_its_class_and_the_task_restarts(end: str) -> None:
     seen, charged, reason = ENDS[end]
     world = running()
     world.fail("worker-1", **seen).settle()
@@ -58,12 +58,12 @@ def test_an_end_is_charged_to_whose_fault_it_is_and_the_task_comes_back(end: str
     assert row.reason == (seen["reason"] if reason is None else reason)
     world.wait_for_retry()
     assert world.states()["worker-1"] == "Running"
-    assert world.life("worker-1").attempt == 2
+    assert world.instance("worker-1").attempt == 2
     assert world.status.restarts == restarts
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_exit_code_policy_retries_all_but_what_will_never_do(end: str) -> None:
+def test_the_policy_exit_code_retries_all_but_permanent_failures(end: str) -> None:
     world = running(each={"worker": {"restartPolicy": "ExitCode"}})
     world.fail("worker-1", **ENDS[end][0]).settle()
     failed = world.status.phase is Phase.FAILED
@@ -71,7 +71,7 @@ def test_exit_code_policy_retries_all_but_what_will_never_do(end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_never_means_never(end: str) -> None:
+def test_the_policy_never_fails_the_job_at_any_failure(end: str) -> None:
     world = running(each={"worker": {"restartPolicy": "Never"}})
     world.fail("worker-1", **ENDS[end][0]).settle()
     assert world.status.phase is Phase.FAILED
@@ -80,14 +80,14 @@ def test_never_means_never(end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_whatever_ends_a_job_that_may_not_fail_ends_it(end: str) -> None:
+def test_fail_job_fails_the_job_at_any_failure(end: str) -> None:
     world = running(each={"worker": {"onFailure": "FailJob"}})
     world.fail("worker-1", **ENDS[end][0]).settle()
     assert world.status.phase is Phase.FAILED
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_job_that_restarts_as_a_whole_pays_once_for_any_end(end: str) -> None:
+def test_a_restart_of_the_whole_job_is_charged_once(end: str) -> None:
     world = running(each={"worker": {"onFailure": "RestartJob"}})
     seen, charged, _ = ENDS[end]
     world.fail("worker-1", **seen).settle().wait_for_retry()
@@ -99,7 +99,7 @@ def test_a_job_that_restarts_as_a_whole_pays_once_for_any_end(end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_an_ignored_end_costs_nothing(end: str) -> None:
+def test_an_ignored_failure_costs_nothing(end: str) -> None:
     world = running(chief=1, each={"worker": {"onFailure": "Ignore"}})
     world.fail("worker-1", **ENDS[end][0]).settle()
     assert world.states()["worker-1"] == "Failed"
@@ -108,7 +108,7 @@ def test_an_ignored_end_costs_nothing(end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_the_budget_of_each_kind_ends_the_job(end: str) -> None:
+def test_each_limit_fails_the_job_when_it_is_used_up(end: str) -> None:
     seen, charged, _ = ENDS[end]
     field = {"application": "backoffLimit", "infrastructure": "infrastructureBackoffLimit"}[charged]
     world = World(make_job(run=QUICK | {field: 1}), pods=True).settle()
@@ -121,7 +121,7 @@ def test_the_budget_of_each_kind_ends_the_job(end: str) -> None:
     assert failed.message.endswith(f"(spec.runPolicy.{field} is 1)")
 
 
-def test_a_failed_pod_on_a_node_is_told_of_in_one_line() -> None:
+def test_a_failed_pod_is_one_line_of_news() -> None:
     world = World(make_job(run={"backoffLimit": 0}), pods=True).settle()
     world.fail("worker-1", 1, words="Traceback\nValueError: boom\n").settle()
     line = "worker-1 attempt 1 on node-2: exit code 1: ValueError: boom"
@@ -131,7 +131,7 @@ def test_a_failed_pod_on_a_node_is_told_of_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("code", [0, 143])
-def test_a_pod_that_somebody_deletes_counts_once_however_it_ends(code: int) -> None:
+def test_a_deleted_pod_is_counted_once_however_it_ends(code: int) -> None:
     world = running()
     world.delete("worker-0").tick()
     assert world.states()["worker-0"] == "Stopping"
@@ -151,7 +151,7 @@ def test_a_pod_that_somebody_deletes_counts_once_however_it_ends(code: int) -> N
     assert world.status.restarts.infrastructure == 1
 
 
-def test_a_pod_that_was_deleted_and_is_gone_was_deleted_by_somebody() -> None:
+def test_a_deleted_pod_that_is_gone_has_the_reason_deleted() -> None:
     world = running()
     world.delete("worker-1").tick()
     world.vanish("worker-1").settle()
@@ -162,13 +162,13 @@ def test_a_pod_that_was_deleted_and_is_gone_was_deleted_by_somebody() -> None:
     assert world.status.restarts.infrastructure == 1
 
 
-def test_a_pod_that_is_gone_unseen_is_lost_once() -> None:
+def test_a_pod_that_vanishes_is_counted_as_lost_once() -> None:
     world = running().vanish("worker-1").settle()
     assert (world.row("worker-1").reason, world.row("worker-1").node) == ("Lost", "node-2")
     assert world.status.restarts.infrastructure == 1
 
 
-def test_what_was_done_is_done_even_when_its_pod_is_deleted() -> None:
+def test_a_task_that_succeeded_stays_so_when_its_pod_is_deleted() -> None:
     world = running(chief=1).succeed("worker-1").settle()
     world.delete("worker-1").settle()
     assert world.states()["worker-1"] == "Succeeded"
@@ -177,7 +177,7 @@ def test_what_was_done_is_done_even_when_its_pod_is_deleted() -> None:
 
 
 @pytest.mark.parametrize("reason", ["CreateFailed", "NameConflict"])
-def test_a_pod_that_the_api_refuses_is_tried_again_ever_later_and_costs_nothing(
+def test_a_refused_pod_is_tried_again_with_growing_pauses_and_costs_nothing(
     reason: str,
 ) -> None:
     world = World(make_job(run=QUICK), pods=True)
@@ -210,7 +210,7 @@ def test_a_pod_that_the_api_refuses_is_tried_again_ever_later_and_costs_nothing(
     assert not [one for one in world.status.conditions if one.type == "NameConflict"]
 
 
-def test_a_type_that_is_refused_is_tried_together_and_told_of_by_one_event() -> None:
+def test_refused_pods_of_one_type_wait_together_and_are_one_event() -> None:
     world = World(make_job(ps=0, workers=50, run={}), pods=True).settle()
     for index in (*range(7, 12), 31):
         # At different times, so that the pauses of all are different ones.
@@ -239,7 +239,7 @@ def test_a_type_that_is_refused_is_tried_together_and_told_of_by_one_event() -> 
 
 
 @pytest.mark.parametrize("reason", ["Evicted", "CreateFailed"])
-def test_of_many_tasks_that_fail_at_once_each_is_as_much_work_as_of_few(
+def test_the_work_for_a_failure_does_not_grow_with_the_number_of_failures(
     reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pass decides in one go, and whoever renews the Lease waits."""
@@ -269,14 +269,14 @@ def test_of_many_tasks_that_fail_at_once_each_is_as_much_work_as_of_few(
     assert work[1] < 6 * work[0]
 
 
-def test_two_names_that_are_taken_are_told_of_both() -> None:
+def test_two_taken_names_are_both_reported() -> None:
     world = World(make_job(ps=0, workers=2), pods=True)
     world.refused = {"worker-0": "NameConflict", "worker-1": "NameConflict"}
     world.settle()
     assert [news.reason for news in world.news] == ["NameConflict", "NameConflict"]
 
 
-def test_an_attempt_that_was_never_made_is_no_restart() -> None:
+def test_a_refused_start_is_not_a_restart() -> None:
     world = World(make_job(run=QUICK), pods=True)
     world.refused["worker-1"] = "CreateFailed"
     world.settle().wait_for_retry().wait_for_retry()
@@ -303,7 +303,7 @@ def test_two_tasks_that_are_refused_are_two_tasks() -> None:
     }
 
 
-def test_whoever_can_end_by_itself_is_waited_for_however_little_time_it_has() -> None:
+def test_a_grace_period_of_0_in_a_template_does_not_force_the_deletion() -> None:
     template = {"spec": {"containers": [{"name": "trainer"}], "terminationGracePeriodSeconds": 0}}
     each = {"ps": {"template": template}, "worker": {"template": template}}
     world = World(make_job(run={"psGracePeriodSeconds": 0}, each=each), pods=True).settle()
@@ -386,13 +386,13 @@ class TestASidecarOfATaskThatEnded:
 
 
 class TestALostNode:
-    def test_its_pods_are_given_up_at_once_and_come_back_elsewhere(self) -> None:
+    def test_its_pods_are_force_deleted_and_start_elsewhere(self) -> None:
         world = running()
-        uid = world.life("worker-1").uid
+        uid = world.instance("worker-1").uid
         world.lose_node("worker-1")
         decided = world.tick()
         assert decided.actions == (StopTask(task("worker-1"), uid, 0, StopReason.NODE_LOST),)
-        assert uid not in world.lives
+        assert uid not in world.instances
         world.settle()
         assert (world.row("worker-1").reason, world.row("worker-1").attempt) == ("NodeLost", 2)
         assert world.status.restarts.infrastructure == 1
@@ -401,12 +401,12 @@ class TestALostNode:
         assert world.done[-1] == StartTask(task("worker-1"), 2, 2)
         assert world.status.epoch == 2
 
-    def test_what_was_told_to_stop_there_is_told_again_without_grace(self) -> None:
+    def test_a_stopping_pod_there_is_force_deleted(self) -> None:
         world = running(each={"ps": {"onFailure": "RestartJob"}})
         world.fail("ps-0")
         world.tick()
-        assert world.life("worker-1").deletion is Deletion.BEFORE_END
-        uid = world.life("worker-1").uid
+        assert world.instance("worker-1").deletion is Deletion.BEFORE_END
+        uid = world.instance("worker-1").uid
         world.lose_node("worker-1")
         stops = [one for one in world.tick().actions if isinstance(one, StopTask)]
         assert StopTask(task("worker-1"), uid, 0, StopReason.NODE_LOST) in stops
@@ -414,7 +414,7 @@ class TestALostNode:
         assert {row.attempt for row in world.status.tasks} == {2}
         assert world.status.restarts.infrastructure == 0
 
-    def test_what_somebody_deleted_there_is_one_failure(self) -> None:
+    def test_a_deleted_pod_there_is_one_failure(self) -> None:
         world = running().delete("worker-1")
         world.tick()
         world.lose_node("worker-1").settle().wait_for_retry()
@@ -424,7 +424,7 @@ class TestALostNode:
     def test_no_task_outlives_its_job_there(self) -> None:
         world = running()
         world.lose_node("ps-0").succeed("worker-0")
-        uid = world.life("ps-0").uid
+        uid = world.instance("ps-0").uid
         decided = world.tick()
         assert StopTask(task("ps-0"), uid, 0, StopReason.NODE_LOST) in decided.actions
         world.settle()
@@ -435,11 +435,11 @@ class TestALostNode:
         assert world.status.epoch == 2
         assert world.status.restarts.infrastructure == 2
 
-    def test_a_task_that_is_ignored_is_given_up_too(self) -> None:
+    def test_the_pod_of_an_ignored_task_there_is_force_deleted_too(self) -> None:
         world = running(chief=1, each={"worker": {"onFailure": "Ignore"}})
-        uid = world.life("worker-1").uid
+        uid = world.instance("worker-1").uid
         world.lose_node("worker-1").settle()
-        assert uid not in world.lives
+        assert uid not in world.instances
         assert world.states()["worker-1"] == "Failed"
         assert world.status.epoch == 2
 
@@ -455,7 +455,7 @@ def test_all_workers_is_done_when_the_last_one_is() -> None:
 @pytest.mark.parametrize(
     "chief, done", [(1, "chief-0"), (0, "worker-0")], ids=["chief", "no chief"]
 )
-def test_the_job_is_done_when_whoever_leads_it_is(chief: int, done: str) -> None:
+def test_the_job_succeeds_with_its_chief_or_with_worker_0(chief: int, done: str) -> None:
     world = running(chief=chief).succeed("worker-1").settle()
     assert world.status.phase is Phase.RUNNING
     world.succeed(done).settle()

@@ -65,9 +65,9 @@ class TestAnInvalidTemplate:
     def test_touches_nothing_of_a_job_that_runs(self) -> None:
         world = new().settle()
         world.obstacle = Obstacle("TemplateInvalid", "no")
-        before = dict(world.lives)
+        before = dict(world.instances)
         world.fail("worker-1").settle()
-        assert set(world.lives) == set(before)
+        assert set(world.instances) == set(before)
         assert world.status.restarts.application == 0
         world.obstacle = None
         world.settle()
@@ -141,7 +141,7 @@ class TestANameConflict:
         assert world.states() == {"ps-0": "Running", "worker-0": "Running", "worker-1": "BackOff"}
         world.wait(100).settle()
         assert world.states()["worker-1"] == "BackOff"
-        assert world.life("worker-1").has_ended
+        assert world.instance("worker-1").has_ended
         world.obstacle = None
         world.settle()
         assert world.states()["worker-1"] == "Running"
@@ -157,11 +157,11 @@ class TestPodsOfADeletedJob:
         }
         return view(name, **(known | fields))
 
-    def test_are_waited_for_never_told_and_never_counted(self) -> None:
+    def test_are_waited_for_and_neither_stopped_nor_counted(self) -> None:
         world = new()
         for name in ("worker-1", "worker-7"):
-            life = self.old(name)
-            world.lives[life.uid] = life
+            instance = self.old(name)
+            world.instances[instance.uid] = instance
         for _ in range(3):
             decided = world.tick()
             assert decided.actions == ()
@@ -192,14 +192,14 @@ class TestPodsOfADeletedJob:
             {"attempt": 2},
         ],
     )
-    def test_are_so_however_they_are(self, end: dict[str, Any]) -> None:
+    def test_are_neither_stopped_nor_counted_in_any_state(self, end: dict[str, Any]) -> None:
         world = new()
-        life = self.old("worker-0", **end)
-        world.lives[life.uid] = life
+        instance = self.old("worker-0", **end)
+        world.instances[instance.uid] = instance
         assert world.tick().actions == ()
         assert world.status.restarts.infrastructure == 0
 
-    def test_of_which_the_lead_alone_knows_are_waited_for_too(self) -> None:
+    def test_are_waited_for_if_only_their_service_is_seen(self) -> None:
         seen = Observed((), obstacle=Obstacle("WaitingForOldPods", "Service digits"))
         decided = plan(make_job(), Status(), seen, START)
         assert decided.actions == ()
@@ -305,14 +305,14 @@ class TestWhatAPodWaitsFor:
         world.wait(100).tick()
         assert world.writes == written
         world.vanish("worker-1").tick()
-        assert (world.life("worker-1").attempt, world.row("worker-1").waiting) == (2, "")
+        assert (world.instance("worker-1").attempt, world.row("worker-1").waiting) == (2, "")
 
     def test_may_be_the_pod_that_was_to_make_room_in_the_same_pass(self) -> None:
         world = new().settle().fail("worker-1").settle()
         world.wait(5)
-        old = world.life("worker-1")
+        old = world.instance("worker-1")
         world.tick(effects=2)  # it was told to stop, and its successor could not be created
-        world.lives[old.uid] = dataclasses.replace(old, deletion=Deletion.BEFORE_END)
+        world.instances[old.uid] = dataclasses.replace(old, deletion=Deletion.BEFORE_END)
         world.tick()
         row = world.row("worker-1")
         assert (row.state.value, row.attempt) == ("Pending", 2)
@@ -326,7 +326,7 @@ class TestWhatAPodWaitsFor:
         assert world.row("worker-1").waiting == "attempt 1 is still stopping"
 
 
-def test_tasks_that_are_no_pods_are_not_scheduled() -> None:
+def test_processes_have_no_condition_pods_scheduled() -> None:
     world = World(make_job()).settle()
     assert [one.type for one in world.status.conditions] == ["ClusterReady"]
 
@@ -345,7 +345,7 @@ def test_a_row_says_which_pod_it_is_and_where() -> None:
     assert (world.row("worker-1").pod, world.row("worker-1").node) == ("", "")
 
 
-def test_the_generation_that_was_looked_at_is_told() -> None:
+def test_the_observed_generation_is_in_the_status() -> None:
     world = new()
     metadata = world.job.metadata.model_copy(update={"generation": 3})
     world.job = world.job.model_copy(update={"metadata": metadata})

@@ -39,7 +39,7 @@ def test_a_new_job_starts_every_task_once() -> None:
     ]
 
 
-def test_a_start_that_was_not_seen_is_asked_for_again() -> None:
+def test_a_start_is_repeated_until_the_task_is_observed() -> None:
     world = World(make_job(ps=0, workers=1))
     first = world.tick(effects=1)
     assert world.tick(effects=0) == dataclasses.replace(first, status=None)
@@ -92,15 +92,15 @@ def test_a_worker_that_failed_comes_back_alone_after_its_wait() -> None:
     assert world.again_at is None
 
 
-def test_what_has_ended_stays_to_be_read_until_its_next_attempt_is_due() -> None:
+def test_a_failed_instance_is_kept_until_its_next_attempt_is_due() -> None:
     world = running().fail("worker-1").settle()
-    assert world.life("worker-1").has_ended
+    assert world.instance("worker-1").has_ended
     assert world.again_at is not None
     world.now = world.again_at - timedelta(microseconds=1)
     world.settle()
-    assert world.life("worker-1").has_ended
+    assert world.instance("worker-1").has_ended
     world.wait_for_retry()
-    assert world.life("worker-1").attempt == 2
+    assert world.instance("worker-1").attempt == 2
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_an_attempt_waits_until_the_pod_of_the_last_is_gone(fields: dict[str, ob
 
 def test_a_lost_ps_advances_the_epoch_and_the_workers_stay() -> None:
     world = running()
-    workers = [world.life("worker-0"), world.life("worker-1")]
+    workers = [world.instance("worker-0"), world.instance("worker-1")]
     world.fail("ps-0", code=137).settle()
     assert world.status.epoch == 2
     assert world.status.phase is Phase.DEGRADED
     world.wait_for_retry()
     assert world.done[-1] == StartTask(task("ps-0"), 2, 2)
-    assert [world.life("worker-0"), world.life("worker-1")] == workers
+    assert [world.instance("worker-0"), world.instance("worker-1")] == workers
     assert world.status.epoch == 2
     world.vanish("ps-0").settle()
     assert world.status.epoch == 3
@@ -143,7 +143,7 @@ def test_several_ps_lost_at_once_are_one_epoch() -> None:
     assert world.status.restarts.application == 2
 
 
-def test_a_ps_that_never_ran_lost_nothing() -> None:
+def test_a_ps_that_never_ran_does_not_advance_the_epoch() -> None:
     world = World(make_job(run=QUICK))
     world.tick()
     world.fail("ps-0", None, reason="CreateFailed", words="exec: no such file").settle()
@@ -159,7 +159,7 @@ def test_a_ps_that_never_ran_lost_nothing() -> None:
 
 
 @pytest.mark.parametrize("disturb", ["delete", "vanish"])
-def test_whoever_goes_unasked_is_the_machines_fault_once(disturb: str) -> None:
+def test_a_task_that_vanishes_is_one_infrastructure_failure(disturb: str) -> None:
     world = running()
     getattr(world, disturb)("worker-1").settle()
     restarts = world.status.restarts
@@ -170,7 +170,7 @@ def test_whoever_goes_unasked_is_the_machines_fault_once(disturb: str) -> None:
     assert world.status.restarts == restarts
 
 
-def test_exit_0_after_somebody_asked_for_it_does_not_end_the_job() -> None:
+def test_exit_0_of_a_deleted_task_does_not_end_the_job() -> None:
     world = running()
     world.delete("worker-0").tick()
     assert world.states()["worker-0"] == "Stopping"
@@ -180,7 +180,7 @@ def test_exit_0_after_somebody_asked_for_it_does_not_end_the_job() -> None:
     assert world.status.restarts.infrastructure == 1
 
 
-def test_a_task_that_is_done_is_remembered_when_it_is_gone() -> None:
+def test_a_task_that_succeeded_is_remembered_when_its_instance_is_gone() -> None:
     world = running().succeed("worker-1").settle()
     world.vanish("worker-1").settle()
     assert world.states()["worker-1"] == "Succeeded"
@@ -188,11 +188,11 @@ def test_a_task_that_is_done_is_remembered_when_it_is_gone() -> None:
     assert world.started == 3
 
 
-def test_a_stale_life_is_stopped_and_counts_for_nothing() -> None:
+def test_a_stale_instance_is_stopped_and_does_not_count() -> None:
     world = running()
     old = view("worker-1", attempt=7, uid=Uid("old"))
     other = view("worker-1", uid=Uid("other"))
-    world.lives |= {"old": old, "other": other}
+    world.instances |= {"old": old, "other": other}
     decided = world.tick()
     assert {one.uid for one in decided.actions if isinstance(one, StopTask)} == {"old", "other"}
     world.change("worker-1", phase=TaskPhase.FAILED, exit_code=1)
@@ -203,8 +203,8 @@ def test_a_stale_life_is_stopped_and_counts_for_nothing() -> None:
 
 def test_a_task_that_the_job_does_not_have_is_stopped() -> None:
     world = running()
-    world.lives[Uid("w7")] = view("worker-7", uid=Uid("w7"))
-    world.lives[Uid("e0")] = view("evaluator-0", uid=Uid("e0"))
+    world.instances[Uid("w7")] = view("worker-7", uid=Uid("w7"))
+    world.instances[Uid("e0")] = view("evaluator-0", uid=Uid("e0"))
     assert world.tick().actions == (
         StopTask(task("evaluator-0"), Uid("e0"), 30, "the job has no such task"),
         StopTask(task("worker-7"), Uid("w7"), 30, "the job has no such task"),
@@ -212,7 +212,7 @@ def test_a_task_that_the_job_does_not_have_is_stopped() -> None:
     assert world.tick().actions == ()
 
 
-def test_the_waits_of_a_task_grow_and_start_anew_after_health() -> None:
+def test_the_waits_of_a_task_grow_until_it_has_run_for_long() -> None:
     world = running()
     waits = []
     for healthy in (0, 0, 0, 600):
@@ -224,14 +224,14 @@ def test_the_waits_of_a_task_grow_and_start_anew_after_health() -> None:
     assert world.row("worker-1").failures_in_a_row == 1
 
 
-def test_an_attempt_that_never_ran_was_never_healthy() -> None:
+def test_an_attempt_that_never_ran_does_not_reset_the_waits() -> None:
     world = running().fail("worker-1").settle().wait_for_retry()
     world.change("worker-1", phase=TaskPhase.PENDING, ready=False, started_at=None).settle()
     world.wait(10_000).fail("worker-1").settle()
     assert world.row("worker-1").failures_in_a_row == 2
 
 
-def test_the_time_until_an_end_was_seen_is_not_health() -> None:
+def test_the_time_until_an_end_is_observed_does_not_count_as_running() -> None:
     world = running().fail("worker-1").settle().wait_for_retry()
     world.wait(5).fail("worker-1").wait(10_000).settle()
     assert world.row("worker-1").failures_in_a_row == 2
@@ -246,7 +246,7 @@ def test_a_task_that_starts_again_waits_no_longer() -> None:
     assert (row.state.value, row.retry_at) == ("Pending", None)
 
 
-def test_an_end_is_dated_when_it_was_and_not_when_it_was_seen() -> None:
+def test_an_end_has_the_time_at_which_the_task_ended() -> None:
     world = running().wait(5).fail("worker-1").succeed("ps-0").wait(30).settle()
     at = START + timedelta(seconds=5)
     assert (world.row("worker-1").finished_at, world.row("ps-0").finished_at) == (at, at)
@@ -255,7 +255,7 @@ def test_an_end_is_dated_when_it_was_and_not_when_it_was_seen() -> None:
     assert retry_at > world.now
 
 
-def test_the_budget_is_the_number_of_restarts_and_the_job_says_what_broke_it() -> None:
+def test_the_job_fails_when_its_limit_is_used_up_and_says_why() -> None:
     world = World(make_job(run=QUICK | {"backoffLimit": 1})).settle()
     world.fail("worker-1", words="first\n").settle().wait_for_retry()
     world.fail("ps-0", 3, words="a\nOSError: disk is full\n").settle()
@@ -299,7 +299,7 @@ def test_the_whole_job_restarts_together_for_one_charge() -> None:
     )
     assert world.row("ps-0").message == "no room"
     assert {row.retry_at for row in world.status.tasks} == {world.again_at}
-    assert not [life for life in world.lives.values() if not life.has_ended]
+    assert not [instance for instance in world.instances.values() if not instance.has_ended]
     assert world.news[-1].reason == "RestartingJob"
     world.wait_for_retry()
     assert world.states() == dict.fromkeys(["ps-0", "worker-0", "worker-1"], "Running")
@@ -308,7 +308,7 @@ def test_the_whole_job_restarts_together_for_one_charge() -> None:
     assert [row.failures_in_a_row for row in world.status.tasks] == [1, 0, 0]
 
 
-def test_failures_beside_a_restart_of_the_job_are_its_consequences() -> None:
+def test_failures_seen_with_a_restart_of_the_job_cost_nothing() -> None:
     world = running(each={"ps": {"onFailure": "RestartJob"}})
     world.wait(2).fail("ps-0", 1).fail("worker-0", 2).fail("worker-1", 3).settle()
     assert world.status.restarts.application == 1
@@ -322,7 +322,7 @@ def test_the_first_of_several_failures_restarts_the_job() -> None:
     assert world.news[-1].message.startswith("ps-1 attempt 1: exit code 4; the whole job restarts")
 
 
-def test_a_task_that_was_waiting_anyway_keeps_its_attempt_when_the_job_restarts() -> None:
+def test_a_waiting_task_keeps_its_attempt_when_the_job_restarts() -> None:
     world = running(each={"ps": {"onFailure": "RestartJob"}})
     for _ in range(3):
         world.fail("worker-1").settle().wait_for_retry()
@@ -334,7 +334,7 @@ def test_a_task_that_was_waiting_anyway_keeps_its_attempt_when_the_job_restarts(
     assert world.row("worker-0").attempt == 2
 
 
-def test_what_ends_the_job_is_not_masked_by_what_restarts_a_task() -> None:
+def test_a_fatal_failure_comes_before_a_restart() -> None:
     world = running(each={"ps": {"onFailure": "RestartJob"}, "worker": {"restartPolicy": "Never"}})
     world.fail("ps-0", 1).wait(1).fail("worker-1", 2).settle()
     assert world.status.failure == "worker-1 attempt 1: exit code 2"
@@ -366,7 +366,7 @@ def test_an_ignored_task_stays_failed_and_the_job_goes_on() -> None:
     assert world.states()["worker-1"] == "Failed"
 
 
-def test_an_ignored_ps_is_no_new_epoch() -> None:
+def test_an_ignored_ps_does_not_advance_the_epoch() -> None:
     world = running(each={"ps": {"onFailure": "Ignore"}}).fail("ps-0").settle()
     assert world.status.epoch == 1
 
@@ -398,13 +398,13 @@ def test_exit_0_under_always_is_restarted_for_ever_with_growing_pauses() -> None
     assert pauses[-1] > 4 * pauses[0]
 
 
-def test_what_lingers_beside_a_task_that_ended_is_stopped_when_the_job_is_over() -> None:
+def test_sidecars_of_an_ended_task_are_stopped_when_the_job_is_over() -> None:
     world = running(workers=1).succeed("worker-0").change("worker-0", sidecars_run=True)
     told = [action for action in world.tick().actions if isinstance(action, StopTask)]
     assert {str(action.task) for action in told} == {"ps-0", "worker-0"}
 
 
-def test_success_stops_everybody_and_gives_the_ps_its_own_time() -> None:
+def test_success_stops_all_tasks_and_gives_the_ps_its_own_grace_period() -> None:
     slow = {
         "template": {"spec": {"containers": [{"name": "t"}], "terminationGracePeriodSeconds": 7}}
     }
@@ -435,10 +435,10 @@ def test_success_stops_everybody_and_gives_the_ps_its_own_time() -> None:
     (_, done) = world.status.conditions
     assert (done.type, done.status, done.message) == ("Succeeded", "True", "worker-0 succeeded")
     assert reasons(world) == ["Running", "Succeeded"]
-    assert world.life("worker-0").has_ended
+    assert world.instance("worker-0").has_ended
 
 
-def test_outside_the_end_a_ps_is_stopped_like_any_task() -> None:
+def test_a_restart_of_the_job_gives_a_ps_the_grace_period_of_its_template() -> None:
     job = make_job(
         run=QUICK | {"psGracePeriodSeconds": 99}, each={"worker": {"onFailure": "RestartJob"}}
     )
@@ -459,7 +459,7 @@ def test_success_wins_over_a_failure_seen_with_it() -> None:
     assert world.status.restarts.application == 0
 
 
-def test_a_job_that_is_over_stays_so_whatever_happens() -> None:
+def test_a_finished_job_stays_finished() -> None:
     world = running().succeed("worker-0")
     world.tick()
     world.fail("ps-0", 1)
@@ -467,7 +467,7 @@ def test_a_job_that_is_over_stays_so_whatever_happens() -> None:
     assert world.status.phase is Phase.SUCCEEDED
     assert world.states()["ps-0"] == "Stopped"
     assert world.row("ps-0").exit_code == 1
-    world.lives[Uid("late")] = view("worker-1", uid=Uid("late"))
+    world.instances[Uid("late")] = view("worker-1", uid=Uid("late"))
     assert world.tick().actions == (
         StopTask(task("worker-1"), Uid("late"), 30, StopReason.JOB_OVER),
     )
@@ -476,7 +476,7 @@ def test_a_job_that_is_over_stays_so_whatever_happens() -> None:
     assert world.status.restarts.application == 0
 
 
-def test_who_ends_well_by_itself_after_the_end_has_succeeded() -> None:
+def test_a_task_that_exits_0_by_itself_after_the_end_has_succeeded() -> None:
     world = running().succeed("worker-0")
     world.tick(effects=1)
     world.wait(1).succeed("worker-1").settle()
@@ -484,7 +484,7 @@ def test_who_ends_well_by_itself_after_the_end_has_succeeded() -> None:
     assert world.row("worker-1").finished_at == START + timedelta(seconds=1)
 
 
-def test_who_ends_with_the_job_keeps_how_it_ended() -> None:
+def test_a_task_that_ends_with_the_job_keeps_its_exit_code() -> None:
     world = running().succeed("worker-0")
     world.tick()
     world.wait(2).change("ps-0", phase=TaskPhase.FAILED, exit_code=143, message="bye")
@@ -496,7 +496,7 @@ def test_who_ends_with_the_job_keeps_how_it_ended() -> None:
     assert world.decide().status is None
 
 
-def test_who_exits_0_because_the_job_is_over_was_stopped() -> None:
+def test_a_task_that_exits_0_because_the_job_is_over_was_stopped() -> None:
     world = running().succeed("worker-0")
     world.tick()
     world.change("ps-0", phase=TaskPhase.SUCCEEDED, exit_code=0)
@@ -512,7 +512,7 @@ def test_a_waiting_task_is_stopped_when_the_job_ends() -> None:
     assert world.wait(1000).decide() == Plan()
 
 
-def test_a_deadline_ends_the_job_and_is_waited_for() -> None:
+def test_a_deadline_fails_the_job_at_its_time() -> None:
     world = World(make_job(run=QUICK | {"activeDeadlineSeconds": 60})).settle()
     assert world.again_at == START + timedelta(seconds=60)
     world.wait(10).fail("worker-1").settle()
@@ -526,7 +526,7 @@ def test_a_deadline_ends_the_job_and_is_waited_for() -> None:
     assert world.status.conditions[1].message == (
         "not done after 60 s (spec.runPolicy.activeDeadlineSeconds)"
     )
-    assert not world.lives
+    assert not world.instances
 
 
 def test_success_at_the_deadline_is_success() -> None:
@@ -535,7 +535,7 @@ def test_success_at_the_deadline_is_success() -> None:
     assert world.status.phase is Phase.SUCCEEDED
 
 
-def test_the_deadline_counts_from_the_first_pass_over_all_crashes() -> None:
+def test_the_deadline_counts_from_the_first_pass_also_after_crashes() -> None:
     job = make_job(run={"activeDeadlineSeconds": 60})
     first = plan(job, Status(), Observed(), START)
     assert first.status is not None
@@ -544,7 +544,7 @@ def test_the_deadline_counts_from_the_first_pass_over_all_crashes() -> None:
     assert later.status.phase is Phase.FAILED
 
 
-def test_progress_and_steps_are_passed_on_and_kept() -> None:
+def test_progress_and_steps_are_in_the_status_and_are_kept() -> None:
     world = running()
     world.progress = Progress(step=40, steps_per_second=8.5, metrics={"loss": float("nan"), "a": 1})
     world.change("worker-1", step=39).settle()
@@ -564,7 +564,7 @@ def test_the_last_progress_may_arrive_after_the_end() -> None:
     assert world.status.progress == Progress(step=100)
 
 
-def test_a_status_that_is_as_it_was_is_not_written() -> None:
+def test_an_unchanged_status_is_not_written() -> None:
     world = running()
     written = world.writes
     world.wait(1000).settle().settle()
@@ -613,7 +613,7 @@ def test_a_large_job_names_the_first_it_waits_for() -> None:
 def test_a_replacement_waits_until_the_name_is_free() -> None:
     world = running(each={"ps": {"onFailure": "RestartJob"}}).fail("ps-0")
     world.tick()
-    assert world.life("worker-0").deletion is Deletion.BEFORE_END
+    assert world.instance("worker-0").deletion is Deletion.BEFORE_END
     assert world.again_at is not None
     world.now = world.again_at
     for _ in range(3):
@@ -621,6 +621,6 @@ def test_a_replacement_waits_until_the_name_is_free() -> None:
         assert task("worker-0") not in started
         assert world.again_at is None or world.again_at > world.now
     assert world.row("worker-0").retry_at == world.now
-    assert world.life("ps-0").attempt == 2
+    assert world.instance("ps-0").attempt == 2
     world.vanish("worker-0").settle()
-    assert world.life("worker-0").attempt == 2
+    assert world.instance("worker-0").attempt == 2

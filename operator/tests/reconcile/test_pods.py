@@ -1,5 +1,5 @@
 """Whatever happens to pods, in whatever order, seen late, by a controller that crashes: no failure
-is lost or counted twice, no success is lost, and no two lives of a task count."""
+is lost or counted twice, no success is lost, and no two instances of a task count."""
 
 import dataclasses
 
@@ -224,8 +224,8 @@ class Pods(stateful.RuleBasedStateMachine):
                 if old is not None and row.attempt > old.attempt:
                     assert row.attempt == old.attempt + 1
                     self.was_no_success(after.phase, old.uid, row.name)
-            lives = list(self.recorded.values())
-            assert len(lives) == len(set(lives)), "two lives of one attempt counted"
+            instances = list(self.recorded.values())
+            assert len(instances) == len(set(instances)), "two instances of one attempt counted"
             assert after.restarts.application >= before.restarts.application
             assert after.restarts.infrastructure >= before.restarts.infrastructure
 
@@ -253,7 +253,7 @@ class Pods(stateful.RuleBasedStateMachine):
         counted = status.restarts.application + status.restarts.infrastructure
         there = {pod.view.uid for pod in self.cluster.pods.values()}
         current = {row.uid for row in status.tasks}
-        over = {life.uid for life in self.cluster.made} - current - self.done
+        over = {instance.uid for instance in self.cluster.made} - current - self.done
         assert counted <= len(over), "a failure was counted twice"
         known = {uid for uid in self.recorded if uid not in current and uid not in self.done}
         assert counted >= len(known), "a failure was lost"

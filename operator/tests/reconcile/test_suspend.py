@@ -20,12 +20,12 @@ def ended(world: World) -> Observed:
     """What is seen when every task that lived was told to stop, and did."""
     return Observed(
         tuple(
-            life
-            if life.has_ended
+            instance
+            if instance.has_ended
             else dataclasses.replace(
-                life, phase=TaskPhase.FAILED, ready=False, exit_code=143, finished_at=world.now
+                instance, phase=TaskPhase.FAILED, ready=False, exit_code=143, finished_at=world.now
             )
-            for life in world.lives.values()
+            for instance in world.instances.values()
         ),
         world.progress,
     )
@@ -34,7 +34,7 @@ def ended(world: World) -> Observed:
 def interrupt(world: World) -> Status:
     """Suspend the job of a world, and have it written."""
     status = suspend.suspended(world.job, world.status, ended(world), WHY, world.now)
-    world.lives.clear()
+    world.instances.clear()
     world.memory = json.dumps(status_json.render(status))
     return status
 
@@ -44,7 +44,7 @@ def resume(world: World) -> World:
     return world.settle()
 
 
-def test_nothing_of_an_interrupted_job_is_said_to_run() -> None:
+def test_no_task_of_an_interrupted_job_is_shown_as_running() -> None:
     status = interrupt(World(make_job()).settle().wait(9))
     assert status.phase is Phase.SUSPENDED
     assert not status.phase.is_final
@@ -58,7 +58,7 @@ def test_nothing_of_an_interrupted_job_is_said_to_run() -> None:
     assert {one.running for one in status.replica_statuses.values()} == {0}
 
 
-def test_a_job_that_was_never_looked_at_can_be_interrupted() -> None:
+def test_a_job_can_be_interrupted_before_its_first_pass() -> None:
     status = interrupt(World(make_job()))
     assert [row.state for row in status.tasks] == [TaskState.STOPPED] * 3
 
@@ -77,7 +77,7 @@ def test_it_goes_on_with_the_next_attempts_and_another_epoch() -> None:
     assert {one.type for one in world.status.conditions} == {"ClusterReady"}
 
 
-def test_an_attempt_that_never_began_is_not_passed_over() -> None:
+def test_an_attempt_that_never_began_keeps_its_number() -> None:
     world = World(make_job()).settle()
     world.fail("worker-1").settle()
     assert world.row("worker-1").attempt == 2
@@ -138,11 +138,14 @@ def test_from_any_pause_it_comes_to_rest_and_attempts_never_go_back(
     world = World(make_job(run={"backoffLimit": 99})).settle()
     attempts = [row.attempt for row in world.status.tasks]
     for event, name in history:
-        alive = any(str(life.name) == name and not life.has_ended for life in world.lives.values())
+        alive = any(
+            str(instance.name) == name and not instance.has_ended
+            for instance in world.instances.values()
+        )
         if event in ("interrupt", "kill"):
             if event == "interrupt":
                 interrupt(world)
-            world.lives.clear()
+            world.instances.clear()
             resume(world)
         elif event in ("settle", "tick"):
             getattr(world, event)()

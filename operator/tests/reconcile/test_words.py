@@ -25,12 +25,12 @@ from capstan_operator.reconcile.policies import failure
         ("a\tb\x00c", "a b c"),
     ],
 )
-def test_control_sequences_go_whole(text: str, plain: str) -> None:
+def test_control_sequences_are_removed(text: str, plain: str) -> None:
     assert words.plain(text) == plain
 
 
 @given(st.text(alphabet=st.sampled_from("\x1b\x9b\x07[]P;:?0123m ABab\\\x00é")))
-def test_what_is_left_can_be_printed(text: str) -> None:
+def test_the_rest_can_be_printed(text: str) -> None:
     assert words.plain(text).isprintable()
 
 
@@ -41,11 +41,11 @@ def test_last_words_are_plain() -> None:
 
 
 @pytest.mark.parametrize("text, shown", [("", ""), ("four", "four"), ("fives", "fiv…")])
-def test_what_is_too_long_ends_with_an_ellipsis(text: str, shown: str) -> None:
+def test_a_text_that_is_too_long_ends_with_an_ellipsis(text: str, shown: str) -> None:
     assert words.shortened(text, 4) == shown
 
 
-def test_what_is_indented_belongs_to_the_line_above_it() -> None:
+def test_an_indented_line_is_not_the_last_line() -> None:
     assert words.last_said("a\nerror: denied\n\t [[{{node save}}]]\n\n") == "error: denied"
     assert words.last_said("  only\n  this") == "this"
     assert words.last_said("\n \n") == ""

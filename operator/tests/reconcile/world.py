@@ -1,10 +1,10 @@
-"""A machine small enough to be a dict, and a controller that runs `plan` on it.
+"""A dict of instances in place of a cluster, and a controller that runs `plan` on it.
 
     world = World(make_job(workers=2)).settle()
     world.fail("worker-1", code=1).settle()
     assert world.states() == {...}
 
-The controller keeps nothing but the status, and that as text: every pass is one after a crash.
+The controller keeps only the status, as text: every pass is like the first after a crash.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from capstan_operator.reconcile.plan import plan
 
 START = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
 MANY = 60
-"""Passes after which a world that still acts will always act."""
+"""After so many passes, a world that still acts would never come to rest."""
 
 TEMPLATE = {"spec": {"containers": [{"name": "trainer", "command": ["python", "train.py"]}]}}
 
@@ -69,7 +69,7 @@ def task(name: str) -> TaskName:
 
 
 def view(name: str, phase: TaskPhase = TaskPhase.RUNNING, **fields: Any) -> TaskView:
-    """A life of a task; unless said otherwise of its first attempt."""
+    """An instance of a task; unless said otherwise of its first attempt."""
     known = {"attempt": 1, "uid": Uid(f"{name}#1"), "ready": phase is TaskPhase.RUNNING}
     return TaskView(name=task(name), phase=phase, **(known | fields))
 
@@ -77,8 +77,8 @@ def view(name: str, phase: TaskPhase = TaskPhase.RUNNING, **fields: Any) -> Task
 class World:
     """Tasks that run until somebody says otherwise. All methods that change it return it.
 
-    With `pods` its lives have names and nodes, and `refused` says which tasks are not let start,
-    and with what word.
+    With `pods` its instances are pods with names and nodes. `refused` has the tasks whose start is
+    refused, each with the reason.
     """
 
     def __init__(self, job: TrainingJob, *, pods: bool = False) -> None:
@@ -87,7 +87,7 @@ class World:
         self.obstacle: Obstacle | None = None
         self.refused: dict[str, str] = {}
         self.now = START
-        self.lives: dict[Uid, TaskView] = {}
+        self.instances: dict[Uid, TaskView] = {}
         self.memory = json.dumps(status_json.render(Status()))
         self.progress: Progress | None = None
         self.news: list[Announce] = []
@@ -101,7 +101,7 @@ class World:
         return status_json.load(json.loads(self.memory))
 
     def observed(self) -> Observed:
-        return Observed(tuple(self.lives.values()), self.progress, self.obstacle)
+        return Observed(tuple(self.instances.values()), self.progress, self.obstacle)
 
     def decide(self) -> Plan:
         """What the controller would do now."""
@@ -132,13 +132,13 @@ class World:
         raise AssertionError(f"no fixed point: {decided}")
 
     def what_was_told_to_stop_stops(self) -> bool:
-        """Let every life end that was told to. Return whether there was any."""
+        """Let every instance end that was told to. Return whether there was any."""
         staying = {
-            uid: life
-            for uid, life in self.lives.items()
-            if life.deletion is not Deletion.BEFORE_END
+            uid: instance
+            for uid, instance in self.instances.items()
+            if instance.deletion is not Deletion.BEFORE_END
         }
-        left, self.lives = len(self.lives) - len(staying), staying
+        left, self.instances = len(self.instances) - len(staying), staying
         return left > 0
 
     def wait(self, seconds: float) -> Self:
@@ -151,13 +151,13 @@ class World:
         self.now = max(self.now, self.again_at)
         return self.settle()
 
-    def life(self, name: str) -> TaskView:
-        """The life of a task that started last."""
-        return [one for one in self.lives.values() if one.name == task(name)][-1]
+    def instance(self, name: str) -> TaskView:
+        """The instance of a task that started last."""
+        return [one for one in self.instances.values() if one.name == task(name)][-1]
 
     def change(self, name: str, **fields: Any) -> Self:
-        life = self.life(name)
-        self.lives[life.uid] = dataclasses.replace(life, **fields)
+        instance = self.instance(name)
+        self.instances[instance.uid] = dataclasses.replace(instance, **fields)
         return self
 
     def fail(self, name: str, code: int | None = 1, *, reason: str = "", words: str = "") -> Self:
@@ -181,7 +181,7 @@ class World:
         return self.change(name, deletion=Deletion.BEFORE_END, ready=False)
 
     def vanish(self, name: str) -> Self:
-        del self.lives[self.life(name).uid]
+        del self.instances[self.instance(name).uid]
         return self
 
     def lose_node(self, name: str) -> Self:
@@ -204,17 +204,17 @@ class World:
             case StartTask(name, attempt, _):
                 self._start(name, attempt)
             case StopTask(_, uid, grace_seconds):
-                life = self.lives[uid]
-                if life.has_ended or not grace_seconds:
-                    del self.lives[uid]
+                instance = self.instances[uid]
+                if instance.has_ended or not grace_seconds:
+                    del self.instances[uid]
                 else:
-                    self.lives[uid] = dataclasses.replace(
-                        life, deletion=Deletion.BEFORE_END, ready=False
+                    self.instances[uid] = dataclasses.replace(
+                        instance, deletion=Deletion.BEFORE_END, ready=False
                     )
 
     def _start(self, name: TaskName, attempt: int) -> None:
-        there = [life for life in self.lives.values() if life.name == name]
-        if any(life.attempt == attempt for life in there):
+        there = [instance for instance in self.instances.values() if instance.name == name]
+        if any(instance.attempt == attempt for instance in there):
             return
         assert not there, f"{name} is started while {there} is there"
         if str(name) in self.refused:
@@ -222,7 +222,7 @@ class World:
             return
         self.started += 1
         uid = Uid(f"{name}#{self.started}")
-        self.lives[uid] = TaskView(
+        self.instances[uid] = TaskView(
             name=name,
             attempt=attempt,
             uid=uid,
@@ -235,7 +235,7 @@ class World:
 
     def _refuse(self, name: TaskName, attempt: int) -> None:
         uid = Uid(f"{name}-refused-{attempt}")
-        self.lives[uid] = TaskView(
+        self.instances[uid] = TaskView(
             name=name,
             attempt=attempt,
             uid=uid,

@@ -1,4 +1,4 @@
-"""Show a run as plain lines, for a pipe or a file: transitions, and progress now and then."""
+"""Show a run as plain lines, for a pipe or a file: transitions, and progress every few seconds."""
 
 import time
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ _TOLD_AS_NEWS = frozenset(
 
 
 class Lines:
-    """A `local.run.Listener` that prints. Every line is flushed; BrokenPipeError comes through."""
+    """A `local.run.Listener` that prints and flushes every line. Raises BrokenPipeError."""
 
     def __init__(self, job: str, stream: TextIO) -> None:
         self._job = job

@@ -1,4 +1,4 @@
-"""`capstanctl`: its arguments, its exit status, and what it says when it cannot begin.
+"""`capstanctl`: its arguments, its exit status, and its messages when it cannot start a job.
 
 Exit status: 0 the job succeeded; 1 it failed; 2 the command line or the job is wrong and nothing
 was started; 128 + n ended by signal n (130: Ctrl-C).
@@ -19,7 +19,7 @@ USAGE_ERROR = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; return the exit status."""
+    """Run the command line; return the exit status."""
     options = _parser().parse_args(arguments)
     try:
         status = run.run(options.job, options.port, as_json=options.output == "json")
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"  {fault}" if fault.path else f"  it {fault}", file=sys.stderr)
         return USAGE_ERROR
     except BrokenPipeError:
-        # Nobody reads any more; Python would complain about it once more when it ends.
+        # The reader of stdout is gone. Without this, Python would report that at its end, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as fault:

@@ -1,4 +1,4 @@
-"""Sentences about a status, the same in the table, in plain lines and at the end."""
+"""Sentences about a status, for the table, for plain lines and for the end of a run."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from capstan_operator.reconcile.policies import failure
 
 
 def last_line(name: str, status: Status) -> str:
-    """Return the line with which a run ends: what came out, or why it failed."""
+    """Return the last line of a run: its results, or why it failed."""
     if status.phase is not Phase.SUCCEEDED:
         return f"{name}: {status.phase}  {status.failure or 'for a reason that was not recorded'}"
     progress = status.progress or Progress(step=0)
@@ -17,7 +17,7 @@ def last_line(name: str, status: Status) -> str:
 
 
 def news_line(name: str, news: Announce) -> str:
-    """Return a line of news; of what is tried without end, also how to end it."""
+    """Return a line of news. If it is about endless retries, it also says how to end them."""
     way_out = "; Ctrl-C ends the job" if news.reason == failure.CREATE_FAILED else ""
     return f"{name}: {news.message}{way_out}"
 
@@ -28,7 +28,7 @@ def restarts(status: Status) -> int:
 
 
 def progress_line(status: Status) -> str:
-    """Return how far the training is: step, rate and metrics; empty before the first report."""
+    """Return the progress: step, rate and metrics; empty before the first report."""
     progress = status.progress
     if progress is None:
         return ""
@@ -39,7 +39,7 @@ def progress_line(status: Status) -> str:
 
 
 def reason(row: TaskStatus, now: datetime) -> str:
-    """Say what is amiss with a task, or was with its last attempt; else nothing."""
+    """Return why a task, or its last attempt, failed; empty if it did not."""
     ended = row.reason if row.exit_code is None else f"exit code {row.exit_code}"
     match row.state:
         case TaskState.BACK_OFF | TaskState.CREATE_FAILED:

@@ -1,4 +1,4 @@
-"""Show a run as a live table, for a terminal: a row per task, and the news above it."""
+"""Show a run as a live table in a terminal: a row for each task, and the news above it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -37,19 +37,19 @@ _COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
 )
 
 _LEAST_FIRST = ("PID", "STEPS/S", _REASON, "ATTEMPT", "STEP")
-"""What goes where it is narrow, in this order."""
+"""The columns that a narrow terminal does not show, in the order in which they go."""
 
 _SHORTEST_REASON = 10
-"""Columns below which a reason says nothing. A guess."""
+"""The least characters of a useful reason. A guess."""
 
 _GAP = 3
-"""Columns between two columns of the table."""
+"""Characters between two columns of the table."""
 
 _WIDE = 10_000
 
 
 class Table:
-    """A `local.run.Listener` that draws from `__enter__` to `__exit__`, in the caller's thread."""
+    """A `local.run.Listener` that draws in the caller's thread, from `__enter__` to `__exit__`."""
 
     def __init__(self, job: str, console: Console) -> None:
         self._job = job
@@ -80,13 +80,13 @@ class Table:
 
 
 def draw(job: str, snapshot: Snapshot, now: datetime) -> Group:
-    """Return the whole picture: a line for the job, a row for each task."""
+    """Return the table: a line for the job, and a row for each task."""
     lines = [_cells(row, snapshot.rows[row.name], now) for row in snapshot.status.tasks]
     return Group(_headline(job, snapshot.status), _Fitted(lines))
 
 
 class _Fitted:
-    """The rows, with as many columns as the width has room for at the moment of drawing."""
+    """The rows, with as many columns as fit into the width when they are drawn."""
 
     def __init__(self, lines: list[list[Text]]) -> None:
         self._lines = lines
@@ -103,7 +103,7 @@ class _Fitted:
         yield self._grid(gone)
 
     def _needs(self, gone: Sequence[str], console: Console, options: ConsoleOptions) -> int:
-        """Return the width without the columns that are gone, when the reason is cut short."""
+        """Return the least width without the columns in `gone`; the reason may be cut."""
         wide = options.update(max_width=_WIDE)
         fixed = Measurement.get(console, wide, self._grid([*gone, _REASON])).maximum
         return fixed if _REASON in gone else fixed + _GAP + _SHORTEST_REASON
@@ -112,7 +112,7 @@ class _Fitted:
         grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
         shown = [index for index, (name, _) in enumerate(_COLUMNS) if name not in gone]
         for name, justify in (_COLUMNS[index] for index in shown):
-            # The reason is what is cut: it is in the news, too, and in the log.
+            # Only the reason is cut, because it is also in the news and in the log.
             grid.add_column(name, justify=justify, no_wrap=name != _REASON)
         for line in self._lines:
             grid.add_row(*(line[index] for index in shown))

@@ -1,8 +1,8 @@
-"""From a pod template to a command of this machine.
+"""Turn a pod template into a command of this machine.
 
-Of a template the trainer's `command`, `args` and `env` count, and its grace period. The rest
-belongs to a cluster: `ignored` names it. `python` is the interpreter that runs `capstanctl`, and
-the working directory is the folder of the job file.
+The command follows from the trainer's `command`, `args` and `env` and from the template's grace
+period. The other fields only have an effect on a cluster; `ignored` names them. `python` is the
+interpreter that runs `capstanctl`, and the working directory is the folder of the job file.
 """
 
 import os
@@ -22,11 +22,11 @@ _REFERENCE = re.compile(r"\$(?:(\$)|\(([^()$]+)\))")
 
 
 def render(container: Container, given: Mapping[str, str], directory: Path) -> Command:
-    """Return what the trainer executes, run in `directory`.
+    """Return the command of a trainer, to be run in `directory`.
 
-    The environment is this process's own, under that of the template, under `given`. `$(NAME)` in
-    command, args and values stands for a variable of the last two, as in Kubernetes. Never fails:
-    what cannot be found is left as it is written, for `complaint` or the start to find.
+    `given` overrides the template's variables, and these override this process' environment.
+    `$(NAME)` in command, args and values stands for one of the first two, as in Kubernetes. Never
+    fails: names that cannot be found stay unchanged, and `complaint` or the start reports them.
     """
     variables = dict(given)
     for variable in container.env:
@@ -36,15 +36,16 @@ def render(container: Container, given: Mapping[str, str], directory: Path) -> C
     argv = tuple(_expand(word, variables) for word in words)
     environment = _base() | variables
     if argv and argv[0] in _PYTHON:
-        # By its whole path: it looks up its own name to tell where its packages are.
+        # The whole path, because Python finds its packages by the path of its executable.
         argv = (sys.executable, *argv[1:])
     name = argv[0] if argv else ""
     return Command(_find(name, environment, directory) or name, argv, environment, directory)
 
 
 def grace_seconds(template: PodTemplate) -> float:
-    """Return how long a task may take to end when `capstanctl` does: what its template says, else
-    less than a cluster would give it, for somebody waits at the terminal.
+    """Return how long a task may take to end when `capstanctl` ends.
+
+    Without a value in the template it is less than on a cluster, because the user waits for it.
     """
     pod = template.spec
     said = "termination_grace_period_seconds" in pod.model_fields_set
@@ -52,10 +53,10 @@ def grace_seconds(template: PodTemplate) -> float:
 
 
 def complaint(command: Command) -> str | None:
-    """Say what would keep this command from starting, in words for the user; None if nothing."""
+    """Return why this command could not start, in words for the user; None if it can."""
     if not command.argv:
         return (
-            "is missing: no image is used on this machine, so no entry point either; "
+            "is missing: images and their entry points are not used on this machine; "
             "write the command that starts the task, such as [python, train.py]"
         )
     name, *arguments = command.argv
@@ -78,7 +79,7 @@ def complaint(command: Command) -> str | None:
 
 
 def ignored(job: TrainingJob) -> tuple[str, ...]:
-    """Name what the job says that has no effect on this machine, each once."""
+    """Return the names of the fields that the job sets without effect on this machine."""
     names: dict[str, None] = {}
     if job.spec.checkpoint is not None:
         names["checkpoint"] = None
@@ -99,7 +100,7 @@ def _ignored(template: PodTemplate) -> Iterator[str]:
 
 
 def _said(part: PodModel, *read: str) -> Iterator[str]:
-    """Yield the fields that a part of a template has and that are not read here."""
+    """Yield the fields that a part of a template sets, except those in `read`."""
     known = (
         field.alias or ""
         for name, field in type(part).model_fields.items()
@@ -109,11 +110,11 @@ def _said(part: PodModel, *read: str) -> Iterator[str]:
 
 
 def _base() -> dict[str, str]:
-    """Our own environment, with two additions."""
-    # A task is killed now and then: its last words must be in the log by then, not in a buffer.
+    """Return this process' environment with two additions."""
+    # When a task is killed, the end of its output must be in the log, not in a buffer.
     base = {"PYTHONUNBUFFERED": "1", **os.environ}
     if sys.prefix != sys.base_prefix:
-        # `sh -c "python ..."` finds the same interpreter, as it would with its environment active.
+        # So that `sh -c "python ..."` finds the same interpreter, as in an active environment.
         base["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), base.get("PATH", "")))
     return base
 
@@ -125,7 +126,7 @@ def _find(name: str, environment: Mapping[str, str], directory: Path) -> str | N
 
 
 def _expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)`, and `$$` by one dollar sign; an unknown name stays as it is written."""
+    """Replace `$(NAME)` by its value and `$$` by `$`; unknown names stay unchanged."""
 
     def replaced(found: re.Match[str]) -> str:
         return "$" if found[1] else variables.get(found[2], found[0])

@@ -2,14 +2,14 @@
 
     lock                    held by the `capstanctl` that runs the job, and by its tasks' guards
     status.json             the job's status, replaced atomically at every change
-    <task>.<attempt>.log    what an attempt of a task printed
-    <task>.progress.json    what the task reports of its progress (CAPSTAN_PROGRESS_FILE)
+    <task>.<attempt>.log    the output of one attempt of a task
+    <task>.progress.json    the progress that the task reports (CAPSTAN_PROGRESS_FILE)
     checkpoints/            CAPSTAN_CHECKPOINT_DIR
-    checkpoints.<time>/     those of a run that succeeded, set aside by the next
+    checkpoints.<time>/     the checkpoints of a run that succeeded, set aside by the next run
 
-Status, logs and progress of a run that came to its end go when the next begins; one that did not is
-gone on with. Checkpoints are what training is for: a run goes on from those of a run that did not
-succeed, and nothing here ever deletes one.
+The next run removes the status, the logs and the progress of a finished run, and continues an
+unfinished one. Checkpoints are never deleted: a run continues from them unless the last run had
+succeeded.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from capstan_operator import errors
 from capstan_operator.reconcile import words
 
 _LAST_WORDS_WITHIN = 4096
-"""How many bytes at the end of a log are searched for its last words."""
+"""How many bytes at the end of a log are searched for its last line."""
 
 
 class Folder:
@@ -33,61 +33,61 @@ class Folder:
         self.lock = lock
 
     def close(self) -> None:
-        """Give up the lock; guards that still run keep it."""
+        """Release the lock. Guards that still run hold it until they end."""
         os.close(self.lock)
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of checkpoints, which exists from `begin` on."""
+        """The folder of checkpoints; `begin` creates it."""
         return self.path / "checkpoints"
 
     @property
     def status(self) -> Path:
-        """The file of the status, which exists from the first write on."""
+        """The file of the status; the first write creates it."""
         return self.path / "status.json"
 
     def log(self, task: str, attempt: int) -> Path:
-        """The log of one attempt of a task."""
+        """Return the log of one attempt of a task."""
         return self.path / f"{task}.{attempt}.log"
 
     def progress(self, task: str) -> Path:
-        """The progress file of a task."""
+        """Return the progress file of a task."""
         return self.path / f"{task}.progress.json"
 
     def clear(self) -> None:
-        """Remove status, logs and progress of the run before."""
+        """Remove the status, the logs and the progress of the last run."""
         for pattern in ("status.json", "*.log", "*.progress.json"):
             for path in self.path.glob(pattern):
                 path.unlink()
 
     def begin(self) -> None:
-        """Make what a run needs."""
+        """Create the folders that a run needs."""
         self.checkpoints.mkdir(exist_ok=True)
 
     def set_checkpoints_aside(self, stamp: str) -> Path | None:
-        """Rename the folder of checkpoints, so that a run starts from none.
+        """Rename the folder of checkpoints, so that a run starts without any.
 
-        Return its new name; None when there was none to keep. Raises OSError if that name is taken.
+        Return its new path; None if there were no checkpoints. Raises OSError if the path exists.
         """
         if not self.checkpoints.is_dir() or not any(self.checkpoints.iterdir()):
             return None
         return self.checkpoints.rename(self.path / f"checkpoints.{stamp}")
 
     def write_status(self, text: str) -> None:
-        """Replace the status: a reader sees the old text or the new one, and nothing between."""
+        """Replace the status atomically: a reader sees the old text or the new one."""
         draft = self.status.with_suffix(".json.new")
         draft.write_text(text, encoding="utf-8")
         draft.replace(self.status)
 
     def read_status(self) -> str | None:
-        """Return what was written last, by whatever run; None when there is nothing."""
+        """Return the status that any run wrote last; None if there is none."""
         try:
             return self.status.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return None
 
     def last_words(self, task: str, attempt: int) -> str:
-        """Return the last line of a log that says something, fit to be printed, or nothing."""
+        """Return the last line of a log that is not blank, printable; empty without one."""
         try:
             with self.log(task, attempt).open("rb") as log:
                 log.seek(max(log.seek(0, os.SEEK_END) - _LAST_WORDS_WITHIN, 0))
@@ -97,10 +97,10 @@ class Folder:
 
 
 def claim(path: Path) -> Folder:
-    """Create the folder if need be, and lock it.
+    """Create the folder if it does not exist, and lock it.
 
-    Raises `errors.Invalid` when it cannot be written, or another `capstanctl` holds the lock, or
-    tasks of one that was killed have not ended yet.
+    Raises `errors.Invalid` if it cannot be written, if another `capstanctl` holds the lock, or if
+    tasks of a killed `capstanctl` have not ended yet.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -116,8 +116,8 @@ def claim(path: Path) -> Folder:
         holder = os.read(lock, 20).decode(errors="replace").strip()
         os.close(lock)
         raise _refusal(
-            f"is run by another capstanctl (process {holder}), or tasks of that are still ending, "
-            f"as the lock in {path} says; wait, or stop it, or run this one in another directory"
+            f"is run by another capstanctl (process {holder}), or tasks of it are still ending: "
+            f"{path} is locked; wait, stop it, or run this job in another directory"
         ) from None
     with contextlib.suppress(OSError):
         os.ftruncate(lock, 0)

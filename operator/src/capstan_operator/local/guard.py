@@ -1,4 +1,4 @@
-"""The guard of one task: a process that outlives nobody.
+"""The guard of one task: a process that ends the task when `capstanctl` is gone.
 
     python -I -S guard.py GRACE HELD -- EXECUTABLE NAME [ARGUMENT ...]
 
@@ -9,18 +9,19 @@ its own and then only waits. The other end of the line belongs to `capstanctl`:
     guard says   `pid N`          the task runs; N leads its process group
                  `refused TEXT`   the operating system would not start it; the guard ends
                  `exit CODE`      the task is over (128 + n if signal n ended it), its group killed
-    it hears     `stop SECONDS`   SIGTERM to the group, SIGKILL after that time (the earliest wins)
+    it reads     `stop SECONDS`   SIGTERM to the group, SIGKILL after that time (the earliest wins)
                  end of file      `capstanctl` is gone, however it went: `stop GRACE`
                  SIGTERM          the same: somebody stops the guard
 
-The task's end is the end of the whole group: what it left behind in the group is killed with
-SIGKILL, as when process 1 of a container ends. Nothing here needs more than POSIX, so it holds on
-macOS as on Linux; a process that leaves its group on purpose (a daemon) is out of reach.
+When the task ends, the guard kills the rest of its process group with SIGKILL, as when process 1
+of a container ends. This needs only POSIX, so it works on macOS as on Linux. A process that leaves
+its group on purpose (a daemon) is not killed.
 
-HELD is a file descriptor that the guard keeps open, and the task does not get: the job's lock,
-which is so held until the last task of a killed `capstanctl` has ended.
+HELD is the file descriptor of the job's lock. The guard keeps it open and the task does not inherit
+it, so that the lock is held until the last task of a killed `capstanctl` has ended.
 
-It imports nothing but built-in modules and starts without `site`: one runs beside every task.
+The guard imports only built-in modules and starts without `site`, because one runs beside every
+task.
 """
 
 import contextlib
@@ -34,14 +35,14 @@ LINE = 0
 """The file descriptor of the line in the guard."""
 
 COMMAND_NOT_STARTED = 127
-"""The exit code, as a shell's, of a task that the operating system would not start."""
+"""The exit code of a task that the operating system would not start, as in a shell."""
 
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _MAYBE_IGNORED_BY_PARENTS = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT)
 
 
 def main(arguments: list[str]) -> int:
-    """Run the task to its end, or to ours; see the module's first lines."""
+    """Run the task until it ends or is stopped; see the docstring of the module."""
     grace, held, _, executable, *argv = arguments
     os.set_inheritable(int(held), False)
     signals = _signals_as_bytes()
@@ -55,7 +56,7 @@ def main(arguments: list[str]) -> int:
             setsigdef=[*_IGNORED_BY_PYTHON, *_MAYBE_IGNORED_BY_PARENTS],
         )
     except OSError as fault:
-        # Of a file that exists, it is the interpreter or the loader that does not.
+        # If the file exists, its interpreter or its loader is missing.
         lacks = isinstance(fault, FileNotFoundError) and os.path.exists(executable)
         what = "the interpreter of " if lacks else ""
         _say(f"refused {fault.strerror}: {what}{executable}")
@@ -69,7 +70,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _signals_as_bytes() -> int:
-    """Turn SIGCHLD and SIGTERM into bytes on a pipe, whose reading end is returned."""
+    """Turn SIGCHLD and SIGTERM into bytes on a pipe; return its reading end."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
@@ -82,7 +83,7 @@ def _signals_as_bytes() -> int:
 
 
 def _wait(pid: int, signals: int, grace: float) -> int:
-    """Return the wait status of `pid`; stop it when told so, kill it when its time is up."""
+    """Wait for `pid` and return its wait status; stop it on request, kill it after the grace."""
     heard = b""
     sources = [LINE, signals]
     kill_at: float | None = None
@@ -113,7 +114,7 @@ def _wait(pid: int, signals: int, grace: float) -> int:
 
 
 def _hear() -> bytes:
-    """Read from the line; no bytes mean that the other end is gone."""
+    """Read from the line; return no bytes if the other end is gone."""
     try:
         return os.read(LINE, 4096)
     except ConnectionError:
@@ -121,7 +122,7 @@ def _hear() -> bytes:
 
 
 def _say(sentence: str) -> None:
-    """Tell `capstanctl`, if it still listens."""
+    """Send a sentence to `capstanctl`, if it is still there."""
     with contextlib.suppress(OSError):
         os.write(LINE, sentence.encode(errors="replace") + b"\n")
 

@@ -1,7 +1,7 @@
-"""Scripts and the interpreters that their first lines name, as the system will look for them.
+"""Check that the interpreter in a script's first line exists, before the script is started.
 
-Without this, a script whose interpreter is missing is refused by the system with the name of the
-script, which exists (execve(2)), and is tried again for hours.
+If it is missing, the system refuses to start the script and names the script, which exists
+(execve(2)). The start would then be tried again for hours.
 """
 
 import os
@@ -9,20 +9,20 @@ import shutil
 from pathlib import Path
 
 _LONGEST = 256
-"""Bytes of a first line that Linux reads (BINPRM_BUF_SIZE)."""
+"""How many bytes of a first line Linux reads (BINPRM_BUF_SIZE)."""
 
 _DEEPEST = 4
-"""Interpreters that may themselves be scripts, one in the other, on Linux."""
+"""How many interpreters may be scripts themselves, on Linux."""
 
 _CANNOT = "cannot start for want of an interpreter"
 _CORRECT = "install it, or correct the first line of the script"
 
 
 def complaint(executable: Path, directory: Path, path: str) -> str | None:
-    """Say why the system would not start a file that exists and is executable; None if it may.
+    """Return why the system would not start an executable file; None if it probably would.
 
-    The task would run in `directory`, with `path` as its PATH. Only scripts are judged: a file that
-    is no text, or cannot be read, is left to the system.
+    The task would run in `directory`, with `path` as its PATH. Only scripts are checked: a file
+    that is not text, or cannot be read, is left to the system.
     """
     at = executable
     for _ in range(_DEEPEST + 1):
@@ -43,9 +43,7 @@ def complaint(executable: Path, directory: Path, path: str) -> str | None:
 
 
 def _first_line(file: Path) -> str | None:
-    """Return what stands behind `#!`, blanks squeezed; no text if there is no such line, and None
-    for what is no script.
-    """
+    """Return the text after `#!`; "" for a text file without such a line, None for other files."""
     try:
         with file.open("rb") as opened:
             head = opened.read(_LONGEST)
@@ -54,13 +52,13 @@ def _first_line(file: Path) -> str | None:
     if head.startswith(b"#!"):
         line = head[2:].split(b"\n")[0].decode(errors="replace").strip(" \t")
         return line.replace("\t", " ")
-    # Text may be cut in the middle of a character.
+    # The last character may be cut.
     is_text = b"\0" not in head and "\ufffd" not in head.decode(errors="replace")[:-3]
     return "" if is_text else None
 
 
 def _missing_by_env(interpreter: Path, argument: str, path: str) -> str | None:
-    """Return the name that `env` would look up in vain, where it is plain which that is."""
+    """Return the name that `env` would not find; None if it would, or if the name is not clear."""
     name = argument.strip(" \t")
     if interpreter.name != "env" or not name or name[0] == "-" or set(name) & set("= \t"):
         return None

@@ -1,4 +1,4 @@
-"""Signals as something to wait for, so that no code is torn up in the middle of an action."""
+"""Turn signals into something to wait for, so that none interrupts the code in an action."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """The signals that ask this process to end. `fileno` is readable when there was one."""
+    """The signals that ask this process to end. `fileno` is readable after one came."""
 
     def __init__(self, reader: int) -> None:
         self._reader = reader
@@ -20,7 +20,7 @@ class Interrupts:
         return self._reader
 
     def take(self) -> int | None:
-        """Return the signal that came since the last call, the last if there were several."""
+        """Return the last signal since the last call; None if there was none."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self._reader, 4096):
                 pass
@@ -33,10 +33,10 @@ class Interrupts:
 
 @contextlib.contextmanager
 def catch() -> Iterator[Interrupts]:
-    """Catch SIGINT, SIGTERM and SIGHUP meanwhile. Only in the main thread.
+    """Catch SIGINT, SIGTERM and SIGHUP in the body. Only in the main thread.
 
-    SIGHUP stays ignored where `nohup` made it so. SIGINT never does: a shell ignores it for what it
-    runs in the background, and there, too, nothing may be left behind.
+    SIGHUP stays ignored if it was (`nohup`). SIGINT is caught even if it was ignored: shells ignore
+    it for background commands, and these must not leave processes behind, either.
     """
     reader, writer = os.pipe()
     os.set_blocking(reader, False)

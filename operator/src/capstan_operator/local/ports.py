@@ -1,8 +1,8 @@
 """Choose the ports of a job's tasks on 127.0.0.1, once per run.
 
-The kernel hands out ports of its ephemeral range to every outgoing connection, so a task that is
-down for a second could find its port taken. Ports are therefore chosen outside that range, and
-each is tried with a bind before it is chosen.
+The kernel gives ports of its ephemeral range to outgoing connections. A task that restarts could
+find its port taken by one. Ports are therefore chosen outside that range, and each is bound on
+trial before it is chosen.
 """
 
 import itertools
@@ -19,17 +19,17 @@ HOST = "127.0.0.1"
 
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _EPHEMERAL_ELSEWHERE = range(32768, 65536)
-"""Covers what macOS (49152-65535) and Linux (32768-60999) use when not configured."""
+"""Covers the defaults of macOS (49152-65535) and Linux (32768-60999)."""
 
 _LAST = 65535
 _QUIET = range(10000, _LAST + 1)
 _CROWDED = range(1024, 10000)
-"""Where the servers live that people start by hand: taken only when nothing else is left."""
+"""The ports of servers that people start by hand. They are used only if no others are free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A wish for consecutive ports from `number` on; `source` is the flag or field that has it."""
+    """The first of consecutive ports; `source` is the flag or the field that asks for it."""
 
     number: int
     source: str
@@ -38,10 +38,11 @@ class Base:
 def choose(
     seed: str, tasks: Sequence[TaskName], base: Base | None = None
 ) -> Mapping[TaskName, int]:
-    """Give each task a port of 127.0.0.1 of its own that can be bound now.
+    """Return a free port of 127.0.0.1 for each task.
 
-    Without a base, the search starts where `seed` says, so that jobs which start together do not
-    try the same ports. Raises `errors.Invalid`, naming the base's source and every port in use.
+    Without a base, the search starts at a port that follows from `seed`, so that jobs which start
+    together try different ports. Raises `errors.Invalid` that names the base's source and every
+    port in use.
     """
     if base is not None:
         return _consecutive(base, tasks)
@@ -50,8 +51,8 @@ def choose(
     if len(chosen) < len(tasks):
         raise _refusal(
             "",
-            f"needs {len(tasks)} ports of {HOST}, of which only {len(chosen)} are free; "
-            "end what listens there",
+            f"needs {len(tasks)} ports of {HOST}, and only {len(chosen)} are free; "
+            "end the servers that listen there",
         )
     return chosen
 
@@ -77,9 +78,9 @@ def _consecutive(base: Base, tasks: Sequence[TaskName]) -> Mapping[TaskName, int
 
 
 def is_free(port: int) -> bool:
-    """Say whether a server could listen on `port` of 127.0.0.1 now."""
+    """Return whether a server could listen on `port` of 127.0.0.1 now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
-        # As gRPC binds: connections in TIME_WAIT do not matter, a listener does.
+        # As gRPC does, so that connections in TIME_WAIT do not count as in use.
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((HOST, port))
@@ -98,7 +99,7 @@ def _ephemeral() -> range:
 
 
 def _candidates(seed: str, ephemeral: range) -> Iterator[int]:
-    """Yield every port that may be tried, once, in the order of preference."""
+    """Yield every port once, in the order in which they are tried."""
     quiet = [port for port in _QUIET if port not in ephemeral]
     start = zlib.crc32(seed.encode()) % max(len(quiet), 1)
     yield from quiet[start:]

@@ -1,7 +1,7 @@
-"""Check all that can be checked before anything is started, and tell all of it at once.
+"""Check a job before any of its tasks is started, and report all faults at once.
 
-The file, the commands, the flags and the ports are looked at each for itself, as far as the others'
-faults allow. Only then is the job's folder taken.
+The file, the commands, the flags and the ports are checked independently, as far as faults of the
+others allow. The job's folder is locked only if there are no faults.
 """
 
 import contextlib
@@ -22,10 +22,10 @@ from capstan_operator.manifests import cluster
 def prepare(
     draft: parse.Draft, directory: Path, states: Path, port: ports.Base | None
 ) -> Iterator[LocalRun]:
-    """Make a job ready to run in `directory`, and lock its folder of that name in `states`.
+    """Make a job ready to run in `directory`, and lock its folder in `states`.
 
-    Without a `port` that of the job counts; without that free ones are chosen. Raises
-    `errors.Invalid`, with all faults at once, and has then changed nothing.
+    Without `port`, the job's own port is used; without that, free ports are chosen. Raises
+    `errors.Invalid` with all faults, before anything has changed.
     """
     now = datetime.now(UTC)
     job = draft.sound
@@ -48,7 +48,7 @@ def prepare(
 def _addresses(
     job: TrainingJob | None, port: ports.Base | None, seed: str
 ) -> Mapping[TaskName, str]:
-    """Choose the address of every task that needs one; raises `errors.Invalid`."""
+    """Return the address of every task that needs one; raises `errors.Invalid`."""
     if port is None and job is not None and job.spec.cluster.port is not None:
         port = ports.Base(job.spec.cluster.port, "spec.cluster.port")
     members = () if job is None else cluster.members(job)
@@ -59,8 +59,10 @@ def _addresses(
 def _command_faults(
     job: TrainingJob | None, directory: Path, known: tuple[Fault, ...]
 ) -> Iterator[Fault]:
-    """Find the commands that cannot start. Of one that is at fault as it is written, that is
-    enough; and as long as it is not known which container is the trainer, there is none to look at.
+    """Yield a fault for each command that could not start.
+
+    A command that is already at fault in the document is not checked again. Neither is the command
+    of a type whose containers are at fault, because it is unknown which of them is the trainer.
     """
     at_fault = [fault.path for fault in known]
     for kind, replica in () if job is None else job.spec.replica_specs.items():

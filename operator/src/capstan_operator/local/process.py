@@ -1,8 +1,7 @@
-"""Start a process under its guard, and follow it to its end.
+"""Start a process under its guard, and watch it until it ends.
 
-`guard.py` says what passes over the line between the two. What is promised here: a started
-process ends when it wants to, when `stop` is called, or when this process ends, in whatever way;
-never later.
+`guard.py` describes the protocol between both. Guarantee: a started process ends by itself, after
+`stop` was called, or when this process ends, for whatever reason.
 """
 
 import contextlib
@@ -18,16 +17,16 @@ from pathlib import Path
 from capstan_operator.local import guard
 
 GRACE_SECONDS = 5.0
-"""How long a process may take to end when nobody has said how long."""
+"""How long a process may take to end by default."""
 
 _GUARD = (sys.executable, "-I", "-S", guard.__file__)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to execute, resolved: nothing is left to look up when it starts.
+    """A command with all names resolved.
 
-    `grace_seconds` is how long it may take to end when `capstanctl` does, before it is killed.
+    If `capstanctl` ends, the process is killed after `grace_seconds`.
     """
 
     executable: str
@@ -39,7 +38,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a process ended: its exit code as a shell counts, and words if it could say none."""
+    """How a process ended: its exit code as in a shell, and a message if it could not print one."""
 
     code: int
     message: str = ""
@@ -53,10 +52,10 @@ class Process:
     """
 
     def __init__(self, command: Command, log: Path, held: int) -> None:
-        """Start `command`; it appends what it prints to `log`, and its guard keeps `held` open.
+        """Start `command`, which appends its output to `log`; its guard keeps `held` open.
 
-        Blocks until the process runs or was refused (some 20 ms). Raises nothing that a later
-        attempt could do without: a full disk and a folder that is gone are an `exit`, too.
+        Blocks until the process runs or was refused (about 20 ms). A full disk or a missing folder
+        does not raise, because a later attempt may succeed: it sets `exit`.
         """
         self._heard = b""
         self.pid = 0
@@ -83,11 +82,11 @@ class Process:
             self.hear()
 
     def fileno(self) -> int:
-        """Return the file descriptor that becomes readable when there is something to `hear`."""
+        """Return the file descriptor that is readable when the guard has sent something."""
         return self._line.fileno()
 
     def hear(self) -> None:
-        """Take in what the guard says. Call it when `fileno` is readable, else it blocks."""
+        """Receive what the guard sent. Blocks if `fileno` is not readable."""
         try:
             chunk = self._line.recv(4096)
         except ConnectionError:
@@ -103,14 +102,16 @@ class Process:
                 case "exit":
                     self._end(Exit(int(rest)))
                 case _:
-                    raise ValueError(f"a guard says {sentence!r}, which is not in its language")
+                    raise ValueError(
+                        f"the guard sent {sentence!r}, which is not part of its protocol"
+                    )
         if not chunk and self.exit is None:
             self._bury()
 
     def stop(self, grace_seconds: float) -> None:
-        """Ask the process group to end (SIGTERM) and kill it after `grace_seconds`. Does not block.
+        """Send SIGTERM to the process group, and SIGKILL after `grace_seconds`. Does not block.
 
-        Harmless when it has ended; a second call can only shorten the time.
+        Does nothing if the process has ended. A second call can only shorten the time.
         """
         if self.exit is None:
             # A guard that is gone is noticed by `hear`.
@@ -118,7 +119,7 @@ class Process:
                 self._line.sendall(f"stop {grace_seconds}\n".encode())
 
     def _bury(self) -> None:
-        """End what is left of a process whose guard was killed."""
+        """Kill the process group of a task whose guard was killed."""
         if self.pid:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)

@@ -1,9 +1,9 @@
-"""Read what tasks report of their progress: the files named by CAPSTAN_PROGRESS_FILE.
+"""Read the progress that tasks report in the files named by CAPSTAN_PROGRESS_FILE.
 
     {"step": 1200, "stepsPerSecond": 310.5, "metrics": {"loss": 0.2}, "updatedAt": "2026-11-02T..."}
 
-A task replaces its file atomically. The job's own code writes it, so anything may stand there: what
-is not as above is left out, and never an error.
+A task replaces its file atomically. The job's own code writes it, so it may contain anything:
+invalid parts are left out and are never an error.
 """
 
 import json
@@ -25,13 +25,13 @@ _MOST_TELLING = (
 )
 
 _STEP = frozenset({"step", "global_step"})
-"""Metrics that would say the step a second time, and another one: scripts log it beside what they
-measure."""
+"""Metrics that are left out because they repeat the step, and may differ from it: scripts log the
+step beside their metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one task said last. `updated_at` is the file's time when the task gave none."""
+    """The last report of a task. `updated_at` is the time of the file if the task gave none."""
 
     step: int
     steps_per_second: float | None
@@ -40,7 +40,7 @@ class Report:
 
 
 def read(path: Path) -> Report | None:
-    """Return the report in a file; None when there is none, or none with a step."""
+    """Return the report in a file; None without a file or without a valid step."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         written_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
@@ -61,11 +61,11 @@ def read(path: Path) -> Report | None:
 
 
 def of_job(reports: Mapping[TaskName, Report]) -> Progress | None:
-    """Put the reports of a job's tasks together.
+    """Combine the reports of a job's tasks; None without any.
 
-    The step and its rate are of the report that was made last, for all tasks count the same global
-    step. The metrics are of the first task that has some, and each task has its own: the evaluator
-    before all, for that is what it is there for, then the chief, then the workers.
+    The step and its rate come from the latest report, because all tasks count the same global step.
+    The metrics come from the first task that reports any, in this order: the evaluator, the chief,
+    the workers, the ps.
     """
     if not reports:
         return None

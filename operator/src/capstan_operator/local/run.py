@@ -1,7 +1,7 @@
-"""Run one job to its end: observe, plan, write the status, act, tell; and wait for the next reason.
+"""Run one job to its end: observe, plan, write the status, act, tell the news, wait; and again.
 
-The loop is level-triggered: whatever woke it, it looks at everything anew. Nothing is decided here;
-`reconcile.plan` does, as it does for pods.
+The loop is level-triggered: whatever woke it, it observes everything anew. `reconcile.plan` makes
+all decisions, as it does for pods.
 """
 
 import contextlib
@@ -31,12 +31,12 @@ from capstan_operator.reconcile import plan, suspend
 from capstan_operator.reconcile.actions import Action, Announce, StartTask, StopTask
 
 PROGRESS_SECONDS = 1.0
-"""How often the progress files are looked at. Ends of processes are noticed at once."""
+"""How often the progress files are read. The end of a process is noticed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is known of a task besides its row in the status: nothing that plan needs."""
+    """What is shown of a task besides its row in the status."""
 
     pid: int | None = None
     steps_per_second: float | None = None
@@ -44,29 +44,29 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What there is to show of a job after a pass. `rows` has an entry for every task."""
+    """What is shown of a job after a pass. `rows` has an entry for every task."""
 
     status: Status
     rows: Mapping[TaskName, Row]
 
 
 class Listener(Protocol):
-    """Whoever shows the user what happens. Called from the loop: it must not block for long."""
+    """Shows the user what happens. It is called from the loop, so it must not block for long."""
 
     def note(self, line: str) -> None:
-        """Show a line that is about the run and not about a task."""
+        """Show a line about the run as a whole."""
 
     def tell(self, news: Announce) -> None:
         """Show one line of news."""
 
     def show(self, snapshot: Snapshot) -> None:
-        """Show the job as it is now."""
+        """Show the current state of the job."""
 
 
 class LocalRun:
-    """A job ready to be run here: all that could be refused before a start has been checked.
+    """A job that is ready to run on this machine.
 
-    Made by `prepare.prepare`; `to_the_end` may be called once.
+    `prepare.prepare` checks a job and makes one. Call `to_the_end` once.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LocalRun:
         state: folder.Folder,
         addresses: Mapping[TaskName, str],
     ) -> None:
-        """Take what `prepare` has checked; it is the way to get one."""
+        """Take over a job that `prepare.prepare` has checked, and its locked folder."""
         self._job = job
         self._directory = directory
         self._folder = state
@@ -90,11 +90,11 @@ class LocalRun:
         return self._job.metadata.name
 
     def to_the_end(self, listener: Listener, interrupts: Interrupts) -> Status | int:
-        """Run the job until its end is reached or a signal comes: return its status, or the signal.
+        """Run the job until it is finished or a signal comes; return its status, or the signal.
 
-        Blocks meanwhile. When it returns or raises, no process of the job is left, and the status
-        that is written says so. A second signal cuts short the time that tasks have to end after
-        the first; one that comes when the job is over cuts short only what is left to be stopped.
+        Blocks. When it returns or raises, no process of the job is left, and the written status
+        says so. A second signal ends the grace period of the tasks. A signal after the job has
+        finished only shortens the clean-up.
         """
         self._begin(listener)
         why = "capstanctl could not go on"
@@ -108,7 +108,7 @@ class LocalRun:
         return self._status if came is None or self._status.phase.is_final else came
 
     def _until_a_signal(self, listener: Listener, interrupts: Interrupts) -> int | None:
-        """Run the job until nothing of it is left, or a signal comes, which is returned."""
+        """Run the job until it is finished and no task is left; if a signal comes, return it."""
         while True:
             again_at = self._settle(listener)
             if self._status.phase.is_final and not any(self._tasks.living()):
@@ -119,7 +119,7 @@ class LocalRun:
 
     def _begin(self, listener: Listener) -> None:
         if ignored := command.ignored(self._job):
-            listener.note(f"ignored, for tasks are processes of this machine: {', '.join(ignored)}")
+            listener.note(f"ignored, because tasks are local processes: {', '.join(ignored)}")
         before = _status_of(self._folder)
         if before is not None and before.phase is Phase.SUCCEEDED:
             stamp = f"{before.completion_time or _now():%Y%m%dT%H%M%S.%fZ}"
@@ -130,14 +130,14 @@ class LocalRun:
         else:
             self._status = suspend.resumed(before)
             listener.note(
-                "the last run did not come to its end: this one goes on from there"
+                "the last run did not finish: this run continues it"
                 f" (remove {os.path.relpath(self._folder.path)} to begin anew)"
             )
         self._folder.begin()
         listener.note(f"logs, status and checkpoints: {os.path.relpath(self._folder.path)}")
 
     def _settle(self, listener: Listener) -> datetime | None:
-        """Plan and act until there is nothing to do; return when there may be, come what may."""
+        """Plan and act until there is nothing to do; return when to look again at the latest."""
         while True:
             seen = self._tasks.observe()
             decided = plan.plan(self._job, self._status, seen, _now())
@@ -155,10 +155,10 @@ class LocalRun:
         self._status = status
 
     def _write_last(self, why: str) -> None:
-        """Leave a status that is true when nothing runs any more."""
+        """Write the status of a job whose processes have all ended."""
         last = suspend.suspended(self._job, self._status, self._tasks.observe(), why, _now())
         if last != self._status:
-            # Whoever is interrupted by a full disk has that to tell.
+            # If the disk is full, the first error says so.
             with contextlib.suppress(OSError):
                 self._write(last)
 
@@ -201,7 +201,7 @@ class LocalRun:
 
 
 def _status_of(state: folder.Folder) -> Status | None:
-    """Return the status that the last run left, if it can still be read."""
+    """Return the status that the last run wrote; None if there is none, or it cannot be read."""
     text = state.read_status()
     if text is None:
         return None

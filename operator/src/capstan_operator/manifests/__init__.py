@@ -1,1 +1,1 @@
-"""What a job becomes on a cluster: its pods, its Service, and what its tasks are told. Pure."""
+"""The objects of a job on a cluster: its pods, its Service and its tasks' environment. Pure."""

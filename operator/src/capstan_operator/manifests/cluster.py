@@ -1,7 +1,7 @@
-"""What a task is told about its cluster: the environment contract with the runtime.
+"""The environment of a task, which tells it about its cluster: the contract with the runtime.
 
-Source: `TF_CONFIG` as tf.estimator.RunConfig of TensorFlow 1.x reads it; genuine TensorFlow
-understands it too. Always given, also in a job of one task.
+Source: `TF_CONFIG` as tf.estimator.RunConfig of TensorFlow 1.x reads it, so that genuine TensorFlow
+understands it, too. It is always set, also in a job of one task.
 """
 
 import json

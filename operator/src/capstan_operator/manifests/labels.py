@@ -1,8 +1,8 @@
-"""Who owns a child of a job, and the labels by which it is found.
+"""The owner and the labels of a job's objects.
 
-`capstan.dev/*` is ours: the controller reads these back. `app.kubernetes.io/*` is for people and
-their tools, so a pod template may say it differently. Values are valid for every valid job: its
-longest pod name fits a label value, and what is told here is shorter.
+The controller reads the labels `capstan.dev/*` back. The labels `app.kubernetes.io/*` are for
+people and their tools, so that a pod template may override them. All values are valid for every
+valid job: they are shorter than its longest pod name, which fits into a label value.
 """
 
 from capstan_operator.api import names
@@ -11,7 +11,7 @@ from capstan_operator.api.spec import TrainingJob
 
 
 def of_job(job: TrainingJob) -> dict[str, str]:
-    """Return the labels of every child of a job."""
+    """Return the labels of every object of a job."""
     return {
         **selector(job.metadata.name),
         names.LABEL_JOB_UID: job.metadata.uid,
@@ -34,19 +34,19 @@ def of_task(job: TrainingJob, task: TaskName, attempt: int, epoch: int) -> dict[
 
 
 def is_ours(label: str) -> bool:
-    """Whether the controller reads the label back, so that nobody else may say what it is."""
+    """Whether the controller reads the label back, so that a template may not override it."""
     return label.startswith(f"{names.GROUP}/")
 
 
 def selector(job_name: str) -> dict[str, str]:
-    """Return what selects the pods of all jobs that have or had this name."""
+    """Return the selector of the pods of all jobs that have or had this name."""
     return {names.LABEL_JOB_NAME: job_name}
 
 
 def owner(job: TrainingJob) -> dict[str, object]:
-    """Return the ownerReference by which a child goes when its job does.
+    """Return the ownerReference by which Kubernetes deletes an object together with its job.
 
-    Without `blockOwnerDeletion`: that would take the right to update finalizers of jobs.
+    It does not set `blockOwnerDeletion`, which requires the right to update finalizers of jobs.
     """
     return {
         "apiVersion": job.api_version,

@@ -1,10 +1,10 @@
-"""The pod of one attempt of a task: the user's template, and what Capstan promises every task.
+"""The pod of one attempt of a task: the user's template, and what Capstan adds to it.
 
-Rule 1: a template belongs to its user. Whatever it holds is passed on, also what nobody here knows;
-the API server says what it thinks of it.
-Rule 2: Capstan's word counts where tasks and controller rely on it: name, hostname, subdomain,
-owner, `restartPolicy`, the `capstan.dev` labels and the variables of the environment contract.
-Rule 3: nothing is requested for a task that its template does not request.
+Rule 1: a template belongs to its user. All its fields are passed on, also unknown ones; the API
+server checks them.
+Rule 2: Capstan overrides what tasks and the controller rely on: name, hostname, subdomain, owner,
+`restartPolicy`, the `capstan.dev` labels and the variables of the environment contract.
+Rule 3: a pod requests no resources that its template does not request.
 """
 
 from collections.abc import Mapping
@@ -33,20 +33,20 @@ NOT_OF_A_TEMPLATE = frozenset(
         "uid",
     }
 )
-"""Metadata of one object. A template that was copied from a pod has them; as in Kubernetes' own
-controllers they mean nothing there."""
+"""Metadata that only an object can have. A template that was copied from a pod has it, too; it is
+dropped, as by Kubernetes' own controllers."""
 
 
 def pod_name(job: TrainingJob, task: TaskName) -> str:
-    """Return `<job>-<type>-<index>`: at most 63 characters for a valid job, whatever the attempt.
+    """Return `<job>-<type>-<index>`: at most 63 characters for a valid job.
 
-    One name for all attempts: a start that is tried twice cannot make two pods.
+    All attempts have the same name, so that a start that is tried twice cannot make two pods.
     """
     return f"{job.metadata.name}-{task}"
 
 
 def address(job: TrainingJob) -> Address:
-    """Return how the tasks of a job are reached: by the names that its Service gives them."""
+    """Return the addresses of a job's tasks: the DNS names that its Service gives them."""
     service = f"{job.metadata.name}.{job.metadata.namespace}.svc.{job.spec.cluster.domain}"
     port = cluster.port(job)
 
@@ -57,7 +57,7 @@ def address(job: TrainingJob) -> Address:
 
 
 def environment(job: TrainingJob) -> Environment:
-    """Return what the pods of a job tell their tasks: make it once for all pods of a pass."""
+    """Return the environment of a job's tasks. Make it once for all pods of a pass."""
     checkpoint = job.spec.checkpoint
     return cluster.environment(job, address(job), None if checkpoint is None else checkpoint.path)
 
@@ -78,7 +78,7 @@ def pod(
 
 
 def probe(job: TrainingJob, kind: ReplicaType) -> dict[str, Any]:
-    """Return a pod for a dry run: as the tasks of this type get it, but under no task's name."""
+    """Return a pod of this type for a dry run; it does not have the name of a task."""
     manifest = pod(job, TaskName(kind, 0), environment(job), attempt=1, epoch=1)
     del manifest["metadata"]["name"]
     manifest["metadata"]["generateName"] = f"{job.metadata.name}-{kind}-"
@@ -109,7 +109,7 @@ def _spec(
         "hostname": str(task),
         "subdomain": job.metadata.name,
     }
-    # A host name of more than 64 bytes, which a task's whole name may well be, starts no container.
+    # No container starts with a host name of more than 64 bytes, and a task's FQDN may be longer.
     spec.pop("setHostnameAsFQDN", None)
     for kind in ("initContainers", "containers"):
         if given.get(kind):
@@ -126,7 +126,7 @@ def _container(
 ) -> dict[str, Any]:
     names = {variable["name"] for variable in variables}
     own = [variable for variable in given.get("env") or [] if variable.get("name") not in names]
-    # The contract comes first: Kubernetes lets a variable refer to those before it.
+    # The contract comes first, because a variable may refer only to variables before it.
     container = {
         "terminationMessagePolicy": "FallbackToLogsOnError",
         **given,

@@ -1,7 +1,7 @@
-"""The Service under which the tasks of a job find each other: names in DNS, no address of its own.
+"""The headless Service of a job, which gives its tasks their DNS names.
 
-It is created before any pod and stays as long as its job, so that a task is called the same from
-before it is ready until after its last restart.
+It is created before any pod and stays as long as its job, so that a task has the same name before
+it is ready and after every restart.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from capstan_operator.manifests import cluster, labels
 
 
 def service(job: TrainingJob) -> dict[str, Any]:
-    """Return the headless Service of a job, named as the job is."""
+    """Return the headless Service of a job, which has the job's name."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -23,7 +23,7 @@ def service(job: TrainingJob) -> dict[str, Any]:
         },
         "spec": {
             "clusterIP": "None",
-            # Tasks wait for each other before they are ready: without it nobody ever would be.
+            # Tasks wait for each other before they are ready, so unready ones need names, too.
             "publishNotReadyAddresses": True,
             "selector": labels.selector(job.metadata.name),
             "ports": [{"name": "grpc", "port": cluster.port(job)}],

@@ -45,7 +45,7 @@ def test_the_wait_grows_to_its_limit_less_at_most_a_fifth(
     assert 0.8 * full < seconds(policy, failures) <= full
 
 
-def test_no_wait_stays_no_wait() -> None:
+def test_a_policy_without_waits_has_none() -> None:
     assert seconds(RestartBackoff(initial_seconds=0), 1000) == 0
 
 
@@ -53,7 +53,7 @@ def test_no_wait_stays_no_wait() -> None:
     "initial, longest, first, tenth",
     [(0, 300, 1, 300), (0, 0, 1, 1), (0.1, 0.2, 1, 1), (5, 300, 5, 300)],
 )
-def test_what_is_refused_is_not_tried_all_the_time(
+def test_a_refused_start_waits_at_least_a_second(
     initial: float, longest: float, first: float, tenth: float
 ) -> None:
     policy = backoff.patient(RestartBackoff(initial_seconds=initial, max_seconds=longest))
@@ -109,6 +109,6 @@ def test_failures_in_a_row_are_forgotten_after_long_health(
     assert backoff.failures_in_a_row(RestartBackoff(), row, ended) == counted
 
 
-def test_who_never_ran_was_never_healthy() -> None:
+def test_an_attempt_that_never_ran_does_not_reset_the_count() -> None:
     row = TaskStatus(name=WORKER, failures_in_a_row=2)
     assert backoff.failures_in_a_row(RestartBackoff(reset_after_seconds=0), row, START) == 3

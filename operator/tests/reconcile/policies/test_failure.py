@@ -46,7 +46,7 @@ RETRYABLE, PERMANENT = FailureClass.RETRYABLE, FailureClass.PERMANENT
         (FAILED, None, "CreateFailed", FailureClass.CREATE_FAILED),
     ],
 )
-def test_a_phase_an_exit_code_and_a_reason_make_a_class(
+def test_the_class_follows_from_phase_exit_code_and_reason(
     phase: TaskPhase, code: int | None, reason: str, kind: FailureClass | None
 ) -> None:
     judged = failure.judge(view("worker-1", phase, exit_code=code, reason=reason), may_end=True)
@@ -63,7 +63,7 @@ def test_a_phase_an_exit_code_and_a_reason_make_a_class(
         (143, "NodeLost", "NodeLost"),
     ],
 )
-def test_whoever_was_told_to_stop_has_neither_succeeded_nor_failed_by_itself(
+def test_a_task_that_was_asked_to_stop_has_neither_succeeded_nor_failed_by_itself(
     code: int, said: str, reason: str
 ) -> None:
     phase = FAILED if code else SUCCEEDED
@@ -73,11 +73,20 @@ def test_whoever_was_told_to_stop_has_neither_succeeded_nor_failed_by_itself(
     assert (judged.kind, judged.reason) == (INFRASTRUCTURE, reason)
 
 
-def test_a_task_that_is_told_to_stop_has_not_ended_yet() -> None:
+@pytest.mark.parametrize("deletion", [Deletion.NOT_REQUESTED, Deletion.AFTER_END])
+def test_a_deletion_after_the_end_does_not_change_how_the_task_ended(deletion: Deletion) -> None:
+    done = view("worker-0", SUCCEEDED, exit_code=0, deletion=deletion)
+    assert failure.judge(done, may_end=True) is None
+    judged = failure.judge(view("worker-0", FAILED, exit_code=1, deletion=deletion), may_end=True)
+    assert judged is not None
+    assert judged.kind is FailureClass.PERMANENT
+
+
+def test_a_task_that_is_stopping_has_not_ended() -> None:
     assert failure.judge(view("worker-0", deletion=Deletion.BEFORE_END), may_end=True) is None
 
 
-def test_exit_0_of_a_task_that_may_not_end_is_no_end() -> None:
+def test_exit_0_of_a_task_that_may_not_end_is_completed() -> None:
     judged = failure.judge(view("ps-0", SUCCEEDED, exit_code=0), may_end=False)
     assert judged is not None
     assert (judged.kind, judged.reason) == (FailureClass.COMPLETED, "Completed")
@@ -122,12 +131,12 @@ def test_a_failure_is_one_line_that_says_why(
     assert str(failure.judge(ended, may_end=True)) == line
 
 
-def test_long_last_words_are_cut_to_fit_a_line() -> None:
+def test_a_long_last_line_is_cut() -> None:
     assert failure.last_words("x" * 200) == "x" * 200
     assert failure.last_words("x" * 201) == "x" * 199 + "…"
 
 
-def test_a_task_nobody_saw_end_is_the_machines_fault() -> None:
+def test_a_task_whose_end_was_not_seen_is_an_infrastructure_failure() -> None:
     gone = failure.lost(TaskStatus(name=view("ps-0").name, attempt=3, state=TaskState.RUNNING))
     assert gone == Failure(
         task=view("ps-0").name,
@@ -156,7 +165,7 @@ def test_a_failure_says_where_it_was() -> None:
 
 
 @pytest.mark.parametrize("reason", ["CreateFailed", "NameConflict"])
-def test_what_was_refused_has_never_run_whatever_else_is_said(reason: str) -> None:
+def test_a_refused_start_is_create_failed_whatever_else_is_known(reason: str) -> None:
     judged = failure.judge(
         view("ps-0", FAILED, reason=reason, deletion=Deletion.BEFORE_END), may_end=True
     )
@@ -164,7 +173,7 @@ def test_what_was_refused_has_never_run_whatever_else_is_said(reason: str) -> No
     assert (judged.kind, judged.reason) == (FailureClass.CREATE_FAILED, reason)
 
 
-def test_all_that_pod_security_says_of_a_refused_pod_is_told() -> None:
+def test_the_whole_message_of_pod_security_is_shown() -> None:
     said = 'violates PodSecurity "restricted:latest": ' + ", ".join(
         f'field{number} != false (container "trainer" must set it)' for number in range(9)
     )

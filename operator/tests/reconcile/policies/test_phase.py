@@ -56,7 +56,7 @@ def test_the_phase_follows_from_the_rows(first: int, states: str, said: Phase) -
     assert phase.phase(rows) is said
 
 
-def test_only_a_task_that_is_coming_back_makes_the_job_come_back() -> None:
+def test_the_job_is_restarting_only_if_a_task_restarts() -> None:
     rows = [
         TaskStatus(name=task("worker-0"), state=TaskState.RUNNING, attempt=3),
         TaskStatus(name=task("worker-1"), state=TaskState.PENDING, attempt=1),
@@ -64,7 +64,7 @@ def test_only_a_task_that_is_coming_back_makes_the_job_come_back() -> None:
     assert phase.phase(rows) is Phase.STARTING
 
 
-def test_a_task_whose_attempts_were_all_refused_does_not_come_back() -> None:
+def test_a_task_whose_starts_were_all_refused_is_not_restarting() -> None:
     row = TaskStatus(name=task("ps-0"), state=TaskState.CREATE_FAILED, attempt=4, refused=3)
     assert phase.phase([row]) is Phase.PENDING
     again = row.model_copy(update={"refused": 2})

@@ -56,7 +56,7 @@ def test_the_restart_policy_says_whether_there_is_another_attempt(
         ("worker-1", "AllWorkers", "NeededTaskFailed"),
     ],
 )
-def test_ignored_is_only_who_is_not_needed(
+def test_only_a_task_that_is_not_needed_is_ignored(
     restart_policy: str, kind: FailureClass, name: str, success: str, answer: str
 ) -> None:
     job = job_with(restart_policy, "Ignore", successPolicy=success)
@@ -66,7 +66,7 @@ def test_ignored_is_only_who_is_not_needed(
 @pytest.mark.parametrize("kind", [CREATE_FAILED, COMPLETED])
 @pytest.mark.parametrize("restart_policy", ["Always", "OnFailure", "Never", "ExitCode"])
 @pytest.mark.parametrize("on_failure", ["RestartTask", "RestartJob", "FailJob", "Ignore"])
-def test_what_is_no_failure_of_the_task_only_starts_it_again(
+def test_exit_0_and_a_refused_start_only_start_the_task_again(
     kind: FailureClass, restart_policy: str, on_failure: str
 ) -> None:
     assert decide(job_with(restart_policy, on_failure), "ps-0", kind) == "TASK"
@@ -85,7 +85,7 @@ def test_what_is_no_failure_of_the_task_only_starts_it_again(
         ("Always", "worker-1", "AllWorkers", True),
     ],
 )
-def test_under_always_only_those_may_end_that_the_job_waits_for(
+def test_under_always_only_needed_tasks_may_end(
     restart_policy: str, name: str, success: str, may_end: bool
 ) -> None:
     job = job_with(restart_policy, "RestartTask", successPolicy=success)

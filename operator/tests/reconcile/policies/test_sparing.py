@@ -35,7 +35,7 @@ def finished(phase: Phase) -> Status:
         (Phase.FAILED, [PS, WORKER, BESIDE_FAILURE], [BESIDE_FAILURE]),
     ],
 )
-def test_it_depends_on_the_job_and_on_who_still_runs(
+def test_it_depends_on_the_job_and_on_the_tasks_that_still_run(
     phase: Phase, remaining: list[TaskView], spared: list[TaskView]
 ) -> None:
     found = sparing.spared(finished(phase), remaining, START)
