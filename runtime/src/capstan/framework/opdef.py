@@ -9,7 +9,7 @@ builder, the gradient, shape inference and the placer alike.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from capstan import errors
 from capstan.core import dtypes, shapes
@@ -69,7 +69,57 @@ class ShapeContext:
 
 
 ShapeRule = Callable[[ShapeContext], Sequence[shapes.Shape]]
-GradientRule = Callable[..., Sequence[Any]]
+
+
+class Tensor(Protocol):
+    """What a gradient rule may ask of a tensor of the graph (`framework.graph.Tensor`)."""
+
+    @property
+    def op(self) -> "Op": ...
+
+    @property
+    def dtype(self) -> dtypes.DType: ...
+
+    @property
+    def shape(self) -> shapes.TensorShape: ...
+
+
+class Op(Protocol):
+    """What a gradient rule may ask of an operation (`framework.graph.Operation`)."""
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def graph(self) -> Any: ...
+
+    @property
+    def branch(self) -> Any:
+        """The side of a conditional that the operation is on (`framework.branch`), or None."""
+
+    @property
+    def inputs(self) -> Sequence[Tensor]: ...
+
+    @property
+    def outputs(self) -> Sequence[Tensor]: ...
+
+    def get_attr(self, name: str) -> Any: ...
+
+    def constant_value(self) -> Array | None: ...
+
+
+class Raw(Protocol):
+    """Makes any op by its name (`framework.raw`)."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+
+Gradients = Sequence[Tensor | None]
+"""A tensor, an IndexedSlices, or None where nothing flows, for each input or output of an op."""
+GradientRule = Callable[[Op, Gradients, Raw], Gradients]
 
 
 @dataclass(frozen=True, slots=True)

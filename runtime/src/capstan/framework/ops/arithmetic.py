@@ -1,10 +1,7 @@
 """Rows of elementwise arithmetic on two operands, with broadcasting; and AddN."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from capstan.core import dtypes
-from capstan.framework.opdef import GradientRule, OpDef, define
+from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, define
 from capstan.framework.ops import rules, typesets
 from capstan.framework.ops.unbroadcast import summed
 
@@ -30,17 +27,17 @@ def _binary(
     )
 
 
-def _add(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _add(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,) = grads
     return summed(op, (grad, grad), raw)
 
 
-def _sub(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _sub(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,) = grads
     return summed(op, (grad, raw.Neg(grad)), raw)
 
 
-def _mul(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _mul(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (x, y) = grads, op.inputs
     return summed(op, (raw.Mul(grad, y), raw.Mul(x, grad)), raw)
 
@@ -48,7 +45,7 @@ def _mul(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
 def _division(name: str) -> GradientRule:
     """d(x/y) = dx/y - dy (x/y)/y, with the division that the op itself is."""
 
-    def gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    def gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
         (grad,), (x, y) = grads, op.inputs
         divide = getattr(raw, name)
         by_y = raw.Mul(grad, divide(divide(raw.Neg(x), y), y))
@@ -57,7 +54,7 @@ def _division(name: str) -> GradientRule:
     return gradient
 
 
-def _floor_mod(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _floor_mod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (x, y) = grads, op.inputs
     return summed(op, (grad, raw.Mul(grad, raw.Neg(raw.FloorDiv(x, y)))), raw)
 
@@ -65,7 +62,7 @@ def _floor_mod(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
 def _chosen_by(comparison: str) -> GradientRule:
     """The whole gradient goes to the operand that was chosen, to x when they are equal."""
 
-    def gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    def gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
         (grad,), (x, y) = grads, op.inputs
         is_x = getattr(raw, comparison)(x, y)
         zero = raw.ZerosLike(grad)
@@ -74,7 +71,7 @@ def _chosen_by(comparison: str) -> GradientRule:
     return gradient
 
 
-def _pow(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _pow(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (x, y), z = grads, op.inputs, op.outputs[0]
     by_x = raw.Mul(grad, raw.Mul(y, raw.Pow(x, raw.Sub(y, 1))))
     # Where x <= 0 the power is not differentiable by y: TensorFlow calls the slope 0 there.
@@ -84,13 +81,13 @@ def _pow(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     return summed(op, (by_x, raw.Mul(grad, raw.Mul(z, log_x))), raw)
 
 
-def _squared_difference(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _squared_difference(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (x, y) = grads, op.inputs
     by_x = raw.Mul(raw.Mul(grad, 2), raw.Sub(x, y))
     return summed(op, (by_x, raw.Neg(by_x)), raw)
 
 
-def _add_n(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _add_n(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return list(grads) * len(op.inputs)
 
 

@@ -3,11 +3,10 @@
 `BatchMatMul` wants equal batches, `BatchMatMulV2` broadcasts them.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from capstan.core import shapes
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets, unbroadcast
 
 
@@ -29,7 +28,7 @@ def _product(ctx: ShapeContext, join: Any) -> rules.Shapes:
     return ((*join(a[:-2], b[:-2]), rows, columns),)
 
 
-def _gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (x, y) = grads, op.inputs
     multiply = getattr(raw, op.type)
     match op.get_attr("adj_x"), op.get_attr("adj_y"):
@@ -46,7 +45,7 @@ def _gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
             )
 
 
-def _broadcast_gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _broadcast_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     found = _gradient(op, grads, raw)
     x, y = (tensor.shape.internal for tensor in op.inputs)
     batches = (None, None) if x is None or y is None else (x[:-2], y[:-2])

@@ -10,7 +10,7 @@ import numpy as np
 
 from capstan.core import dtypes, shapes
 from capstan.framework import indexed_slices
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules
 
 
@@ -33,7 +33,7 @@ def _common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
     return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
 
 
-def _switch_gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """The gradient of the side that was taken; where there is none, zeros."""
     found = list(grads)
     for side, other in ((0, 1), (1, 0)):
@@ -50,20 +50,20 @@ def _switch_gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     ), None
 
 
-def _side(op: Any, side: int, raw: Any) -> Any:
+def _side(op: Op, side: int, raw: Raw) -> Any:
     """The data of a switch, and a context in which operations run on one side of it only."""
     data = raw.Switch(*op.inputs)[side]
     return data, data.graph.control_dependencies([raw.Identity(data)])
 
 
-def _zeros(op: Any, side: int, raw: Any) -> Any:
+def _zeros(op: Op, side: int, raw: Raw) -> Any:
     data, there = _side(op, side, raw)
     sizes = raw.Shape(data)
     with there:
         return raw.Fill(sizes, np.zeros((), data.dtype.base_dtype.as_numpy_dtype), name="zeros")
 
 
-def _no_rows(op: Any, side: int, raw: Any) -> Any:
+def _no_rows(op: Op, side: int, raw: Raw) -> Any:
     data, there = _side(op, side, raw)
     sizes = raw.Shape(data)
     with there:
@@ -73,7 +73,7 @@ def _no_rows(op: Any, side: int, raw: Any) -> Any:
     return indexed_slices.IndexedSlices(values, indices, sizes)
 
 
-def _as_slices(grad: Any, raw: Any) -> Any:
+def _as_slices(grad: Any, raw: Raw) -> Any:
     """A gradient of a whole tensor as one of all its rows."""
     if isinstance(grad, indexed_slices.IndexedSlices):
         indices = raw.Cast(grad.indices, DstT=dtypes.int64)
@@ -84,7 +84,7 @@ def _as_slices(grad: Any, raw: Any) -> Any:
     return indexed_slices.IndexedSlices(grad, rows, sizes)
 
 
-def _merge_gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _merge_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     branch = op.inputs[0].op.branch
     if branch is not None:
         return _sides(grads[0], branch.pred, raw, "cond_grad")
@@ -94,7 +94,7 @@ def _merge_gradient(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     ]
 
 
-def _sides(grad: Any, pred: Any, raw: Any, name: str | None) -> Sequence[Any]:
+def _sides(grad: Any, pred: Any, raw: Raw, name: str | None) -> Sequence[Any]:
     """Both sides of a switch on a gradient, made where the gradient is."""
     with grad.op.graph.colocate_with(grad.op, ignore_existing=True):
         if not isinstance(grad, indexed_slices.IndexedSlices):

@@ -1,14 +1,11 @@
 """Rows of ops that hold a graph together: placeholders, identities, barriers, assertions."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from capstan.core import dtypes, shapes
-from capstan.framework.opdef import OpDef, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, define
 from capstan.framework.ops import rules
 
 
-def _passed_on(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return grads
 
 
@@ -48,7 +45,7 @@ define(
 )
 
 
-def _printed(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _printed(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return [grads[0]] + [None] * (len(op.inputs) - 1)
 
 

@@ -1,15 +1,13 @@
 """Rows of ops that make tensors from shapes and bounds."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 from capstan.core import dtypes
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 
-def _fill(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _fill(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,) = grads
     return None, raw.Sum(grad, raw.Range(0, raw.Rank(grad), 1))
 

@@ -1,13 +1,12 @@
 """Rows that pick rows of tensors by index, and put them back."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from capstan.core import dtypes, shapes
 from capstan.framework import indexed_slices
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 
@@ -30,11 +29,11 @@ def _gather_v2_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((*params[:at], *indices, *params[at + 1 :]),)
 
 
-def _gather(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _gather(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return _rows(op, grads[0], raw), None
 
 
-def _rows(op: Any, grad: Any, raw: Any) -> Any:
+def _rows(op: Op, grad: Any, raw: Raw) -> Any:
     """The gradient of a lookup along axis 0: as many rows as were looked up."""
     params, indices = op.inputs[:2]
     sizes = raw.Shape(params)
@@ -43,7 +42,7 @@ def _rows(op: Any, grad: Any, raw: Any) -> Any:
     return indexed_slices.IndexedSlices(values, raw.Reshape(indices, [-1]), sizes)
 
 
-def _gather_v2(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _gather_v2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (params, indices, axis) = grads, op.inputs
     known = rules.known_value(axis)
     rank = params.shape.ndims
@@ -82,7 +81,7 @@ def _segment_sum_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((None if count is None else int(count), *data[len(ids) :]),)
 
 
-def _segment_sum(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _segment_sum(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     # Rows with a negative id were dropped.
     ids = op.inputs[1]
     zero = raw.ZerosLike(ids)
@@ -111,7 +110,7 @@ def _stitch_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((largest + 1, *rest),)
 
 
-def _stitch(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _stitch(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     count = op.get_attr("N")
     parts = [raw.GatherV2(grads[0], ids, 0) for ids in op.inputs[:count]]
     return [None] * count + parts

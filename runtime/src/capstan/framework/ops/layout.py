@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, shapes
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 
@@ -22,7 +22,7 @@ def _transpose_shape(ctx: ShapeContext) -> rules.Shapes:
     return (tuple(shape[axis] for axis in axes),)
 
 
-def _transpose(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _transpose(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return raw.Transpose(grads[0], raw.InvertPermutation(op.inputs[1])), None
 
 
@@ -46,7 +46,7 @@ def _concat_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((*sizes[:at], total, *sizes[at + 1 :]),)
 
 
-def _concat(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _concat(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (*parts, axis) = grads, op.inputs
     sizes = [raw.Shape(part) for part in parts]
     axis = raw.FloorMod(raw.Cast(axis, DstT=dtypes.int32), raw.Rank(parts[0]))
@@ -69,7 +69,7 @@ def _pack_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((*known[:at], len(ctx.inputs), *known[at:]),)
 
 
-def _pack(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _pack(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     count, axis = op.get_attr("N"), op.get_attr("axis")
     parts: list[Any] = raw.Unpack(grads[0], num=count, axis=axis)
     return parts
@@ -86,14 +86,14 @@ def _unpack_shape(ctx: ShapeContext) -> rules.Shapes:
     return (shape[:at] + shape[at + 1 :],) * count
 
 
-def _all_given(op: Any, grads: Sequence[Any], raw: Any) -> list[Any]:
+def _all_given(op: Op, grads: Gradients, raw: Raw) -> list[Any]:
     return [
         raw.ZerosLike(output) if grad is None else grad
         for output, grad in zip(op.outputs, grads, strict=True)
     ]
 
 
-def _unpack(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _unpack(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Pack(_all_given(op, grads, raw), axis=op.get_attr("axis")),)
 
 
@@ -113,7 +113,7 @@ def _split_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((*shape[:at], part, *shape[at + 1 :]),) * count
 
 
-def _split(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _split(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return None, _joined(_all_given(op, grads, raw), op.inputs[0], raw)
 
 
@@ -132,11 +132,11 @@ def _split_v_shape(ctx: ShapeContext) -> rules.Shapes:
     return tuple((*shape[:at], None if part < 0 else part, *shape[at + 1 :]) for part in parts)
 
 
-def _split_v(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _split_v(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return _joined(_all_given(op, grads, raw), op.inputs[2], raw), None, None
 
 
-def _joined(parts: Sequence[Any], axis: Any, raw: Any) -> Any:
+def _joined(parts: Sequence[Any], axis: Any, raw: Raw) -> Any:
     return raw.ConcatV2(parts, axis) if len(parts) > 1 else parts[0]
 
 
@@ -156,7 +156,7 @@ def _tile_shape(ctx: ShapeContext) -> rules.Shapes:
     )
 
 
-def _tile(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _tile(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     # Every axis becomes (repeats, size); the sum over all repeats is left.
     (grad,), (x, repeats) = grads, op.inputs
     sizes = raw.Shape(x, out_type=repeats.dtype.base_dtype)
@@ -182,7 +182,7 @@ def _pad_shape(ctx: ShapeContext) -> rules.Shapes:
     )
 
 
-def _pad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _pad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     x, margins = op.inputs
     before, _ = raw.Unpack(margins, num=2, axis=1)
     return raw.Slice(grads[0], before, raw.Shape(x, out_type=margins.dtype.base_dtype)), None

@@ -1,10 +1,9 @@
 """Rows of comparisons, logic, and choosing by a condition."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from capstan.core import dtypes, shapes
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 
@@ -18,13 +17,13 @@ def _select_shape(ctx: ShapeContext) -> rules.Shapes:
     return (shapes.merge(condition, known),)
 
 
-def _select(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _select(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), condition = grads, op.inputs[0]
     zero = raw.ZerosLike(grad)
     return None, raw.Select(condition, grad, zero), raw.Select(condition, zero, grad)
 
 
-def _select_v2(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _select_v2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (condition, x, y) = grads, op.inputs
     zero = raw.ZerosLike(grad)
     return (
@@ -34,7 +33,7 @@ def _select_v2(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     )
 
 
-def _like(operand: Any, grad: Any, raw: Any) -> Any:
+def _like(operand: Any, grad: Any, raw: Raw) -> Any:
     """Sum `grad`, which has the broadcast shape, to the shape of one of three operands."""
     target, given = operand.shape.internal, grad.shape.internal
     if target is not None and target == given and None not in target:

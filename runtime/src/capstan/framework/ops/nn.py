@@ -1,10 +1,9 @@
 """Rows of neural network ops, and MatMul."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from capstan.core import dtypes, shapes
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 _FLOAT = {"T": typesets.FLOATING}
@@ -20,7 +19,7 @@ def _matmul_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((a[0], b[1]),)
 
 
-def _matmul(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _matmul(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (a, b) = grads, op.inputs
     matmul = raw.MatMul
     match op.get_attr("transpose_a"), op.get_attr("transpose_b"):
@@ -49,7 +48,7 @@ def _bias_add_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((*value[:axis], shapes.merge_dimension(value[axis], size), *value[axis + 1 :]),)
 
 
-def _bias_add(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _bias_add(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,) = grads
     return grad, raw.BiasAddGrad(grad, data_format=op.get_attr("data_format"))
 
@@ -59,7 +58,7 @@ def _bias_grad_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((None if shape is None else shape[_bias_axis(ctx.attrs["data_format"])],),)
 
 
-def _bias_add_grad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _bias_add_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (value,) = grads, op.inputs
     if _bias_axis(op.get_attr("data_format")) == 1:
         trailing = raw.OnesLike(raw.Slice(raw.Shape(value), [2], [-1]))
@@ -67,11 +66,11 @@ def _bias_add_grad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     return (raw.BroadcastTo(grad, raw.Shape(value)),)
 
 
-def _relu(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _relu(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.ReluGrad(grads[0], op.outputs[0]),)
 
 
-def _relu_grad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _relu_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     features = op.inputs[1]
     return raw.ReluGrad(grads[0], features), raw.ZerosLike(features)
 
@@ -80,12 +79,12 @@ def _at_least_vector(ctx: ShapeContext) -> rules.Shapes:
     return (shapes.with_rank_at_least(ctx.inputs[0], 1),)
 
 
-def _softmax(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _softmax(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), y = grads, op.outputs[0]
     return (raw.Mul(raw.Sub(grad, raw.Sum(raw.Mul(grad, y), [-1], keep_dims=True)), y),)
 
 
-def _log_softmax(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _log_softmax(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), y = grads, op.outputs[0]
     return (raw.Sub(grad, raw.Mul(raw.Sum(grad, [-1], keep_dims=True), raw.Exp(y))),)
 
@@ -101,7 +100,7 @@ def _sparse_loss_shape(ctx: ShapeContext) -> rules.Shapes:
     return (batch,), (batch, logits[1])
 
 
-def _loss_by_logits(op: Any, grads: Sequence[Any], raw: Any) -> Any:
+def _loss_by_logits(op: Op, grads: Gradients, raw: Raw) -> Any:
     """Output 1 is the slope of the losses; its own slope, when asked for, is the softmax's."""
     by_loss, by_slope = grads
     logits, slope = op.inputs[0], op.outputs[1]
@@ -116,7 +115,7 @@ def _loss_by_logits(op: Any, grads: Sequence[Any], raw: Any) -> Any:
     return total
 
 
-def _dense_loss(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _dense_loss(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     by_labels = None
     if grads[0] is not None:
         log_softmax = raw.Neg(raw.LogSoftmax(op.inputs[0]))
@@ -127,11 +126,11 @@ def _dense_loss(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     return _loss_by_logits(op, grads, raw), by_labels
 
 
-def _sparse_loss(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _sparse_loss(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return _loss_by_logits(op, grads, raw), None
 
 
-def _l2_loss(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _l2_loss(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Mul(op.inputs[0], grads[0]),)
 
 

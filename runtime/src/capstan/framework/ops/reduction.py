@@ -1,12 +1,11 @@
 """Rows of reductions, arg-reductions and running sums."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from capstan.core import dtypes, shapes
-from capstan.framework.opdef import GradientRule, OpDef, ShapeContext, define
+from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 
@@ -38,7 +37,7 @@ def _arg_reduced(ctx: ShapeContext) -> rules.Shapes:
     return (shape[:gone] + shape[gone + 1 :],)
 
 
-def _expanded(op: Any, value: Any, raw: Any) -> Any:
+def _expanded(op: Op, value: Any, raw: Raw) -> Any:
     """Put the axes that `op` removed back into `value`, with size 1."""
     x, axes = op.inputs
     shape = x.shape.internal
@@ -56,7 +55,7 @@ def _expanded(op: Any, value: Any, raw: Any) -> Any:
     return raw.Reshape(value, [-1 if size is None else size for size in kept])
 
 
-def _kept_sizes(x: Any, axes: Any, raw: Any) -> Any:
+def _kept_sizes(x: Any, axes: Any, raw: Raw) -> Any:
     """The sizes of `x` with 1 at the reduced axes, computed in the step."""
     axes = raw.Cast(axes, DstT=dtypes.int32)
     rank = raw.Rank(x)
@@ -65,12 +64,12 @@ def _kept_sizes(x: Any, axes: Any, raw: Any) -> Any:
     return raw.DynamicStitch([every, axes], [raw.Shape(x), raw.OnesLike(axes)])
 
 
-def _sum(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _sum(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     x = op.inputs[0]
     return raw.BroadcastTo(_expanded(op, grads[0], raw), raw.Shape(x)), None
 
 
-def _mean(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _mean(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     # Dividing before repeating touches each element of the small tensor once.
     x, y = op.inputs[0], op.outputs[0]
     count = _count(x.shape.internal, y.shape.internal)
@@ -89,7 +88,7 @@ def _count(whole: shapes.Shape, reduced: shapes.Shape) -> int | None:
     return None if before is None or after is None else before // max(after, 1)
 
 
-def _extremum(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _extremum(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """Elements that are equal to the extremum share its gradient evenly."""
     x = op.inputs[0]
     y, grad = (_expanded(op, value, raw) for value in (op.outputs[0], grads[0]))
@@ -98,7 +97,7 @@ def _extremum(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     return raw.Mul(raw.RealDiv(chosen, share), grad), None
 
 
-def _prod(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _prod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """Each element's slope is the product of all others, which holds at zeros as well.
 
     The reduced axes are brought to the front and flattened; then the others are those before
@@ -124,13 +123,13 @@ def _prod(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     return raw.Mul(grad, raw.Transpose(others, raw.InvertPermutation(order))), None
 
 
-def _cumsum(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _cumsum(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     exclusive, reverse = op.get_attr("exclusive"), op.get_attr("reverse")
     grad = raw.Cumsum(grads[0], op.inputs[1], exclusive=exclusive, reverse=not reverse)
     return grad, None
 
 
-def _cumprod(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _cumprod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     # As TensorFlow's: not defined where x is 0.
     exclusive, reverse = op.get_attr("exclusive"), op.get_attr("reverse")
     weighted = raw.Mul(op.outputs[0], grads[0])

@@ -5,13 +5,11 @@ is here that of its variable, as a reference's is: it is what every rule wants t
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from capstan.core import dtypes, shapes
 from capstan.framework import indexed_slices
-from capstan.framework.opdef import OpDef, ShapeContext, ShapeRule, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, ShapeRule, define
 from capstan.framework.ops import indexing, rules, training, typesets
 
 
@@ -39,7 +37,7 @@ def _variable_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((None if handle is None else len(handle),),)
 
 
-def _gathered(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _gathered(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     handle, indices = op.inputs
     sizes = raw.VariableShape(handle)
     count = raw.Reshape(raw.Size(indices), [1])
@@ -47,7 +45,7 @@ def _gathered(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
     return indexed_slices.IndexedSlices(values, raw.Reshape(indices, [-1]), sizes), None
 
 
-def _read(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _read(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return grads
 
 

@@ -1,10 +1,9 @@
 """Rows about shapes themselves, and of ops that give the same elements another shape."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from capstan.core import dtypes, shapes
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 
@@ -34,11 +33,11 @@ def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
     return (tuple(count // rest if size is None else size for size in wanted),)
 
 
-def _reshape(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _reshape(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return like_input(op, grads[0], raw), None
 
 
-def like_input(op: Any, grad: Any, raw: Any) -> Any:
+def like_input(op: Op, grad: Any, raw: Raw) -> Any:
     """Give the gradient the shape of input 0."""
     shape = op.inputs[0].shape.internal
     if shape is None or shape.count(None) > 1 or (None in shape and 0 in shape):
@@ -56,7 +55,7 @@ def _expand_dims_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((*shape[:at], 1, *shape[at:]),)
 
 
-def _expand_dims(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _expand_dims(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return like_input(op, grads[0], raw), None
 
 
@@ -75,7 +74,7 @@ def _squeeze_shape(ctx: ShapeContext) -> rules.Shapes:
     return (tuple(size for axis, size in enumerate(shape) if axis not in gone),)
 
 
-def _squeeze(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _squeeze(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (like_input(op, grads[0], raw),)
 
 
@@ -92,7 +91,7 @@ def _broadcast_to_shape(ctx: ShapeContext) -> rules.Shapes:
     return (wanted,)
 
 
-def _broadcast_to(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _broadcast_to(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (x, target) = grads, op.inputs
     if x.shape.internal == ():
         return raw.Sum(grad, raw.Range(0, raw.Rank(grad), 1)), None

@@ -1,10 +1,7 @@
 """Rows of Slice and StridedSlice."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from capstan.core import dtypes, shapes
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, strides, typesets
 
 _MASKS = {
@@ -41,7 +38,7 @@ def _sliced(whole: int | None, start: int | None, size: int) -> int | None:
     return None if whole is None or start is None else whole - start
 
 
-def _slice(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _slice(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (x, begin, _) = grads, op.inputs
     index = begin.dtype.base_dtype
     behind = raw.Sub(
@@ -59,7 +56,7 @@ def _strided_shape(ctx: ShapeContext) -> rules.Shapes:
     return (spec.shape(shape),)
 
 
-def _strided(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _strided(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     x, begin, end, steps = op.inputs
     masks = {name: op.get_attr(name) for name in _MASKS}
     sizes = raw.Shape(x, out_type=begin.dtype.base_dtype)
@@ -70,7 +67,7 @@ def _strided_grad_shape(ctx: ShapeContext) -> rules.Shapes:
     return (rules.shape_in(ctx, 0),)
 
 
-def _strided_grad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _strided_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     _, begin, end, steps, _ = op.inputs
     masks = {name: op.get_attr(name) for name in _MASKS}
     return None, None, None, None, raw.StridedSlice(grads[0], begin, end, steps, **masks)

@@ -1,10 +1,7 @@
 """Rows of elementwise functions of one operand, and Cast."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from capstan.core import dtypes
-from capstan.framework.opdef import GradientRule, OpDef, define
+from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, define
 from capstan.framework.ops import rules, typesets
 
 
@@ -28,67 +25,67 @@ def _unary(
     )
 
 
-def _neg(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _neg(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Neg(grads[0]),)
 
 
-def _abs(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _abs(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Mul(grads[0], raw.Sign(op.inputs[0])),)
 
 
-def _zero(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _zero(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.ZerosLike(op.inputs[0]),)
 
 
-def _square(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _square(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Mul(grads[0], raw.Mul(op.inputs[0], 2)),)
 
 
-def _sqrt(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _sqrt(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.RealDiv(raw.Mul(grads[0], 0.5), op.outputs[0]),)
 
 
-def _rsqrt(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _rsqrt(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     y = op.outputs[0]
     return (raw.Mul(raw.Mul(grads[0], -0.5), raw.Mul(raw.Square(y), y)),)
 
 
-def _exp(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _exp(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Mul(grads[0], op.outputs[0]),)
 
 
-def _log(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _log(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.RealDiv(grads[0], op.inputs[0]),)
 
 
-def _log1p(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _log1p(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.RealDiv(grads[0], raw.Add(op.inputs[0], 1)),)
 
 
-def _tanh(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _tanh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.TanhGrad(op.outputs[0], grads[0]),)
 
 
-def _sigmoid(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _sigmoid(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.SigmoidGrad(op.outputs[0], grads[0]),)
 
 
-def _reciprocal(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _reciprocal(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Mul(raw.Neg(grads[0]), raw.Square(op.outputs[0])),)
 
 
-def _tanh_grad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _tanh_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (y, dy) = grads, op.inputs
     return raw.Mul(raw.Mul(grad, -2), raw.Mul(dy, y)), raw.TanhGrad(y, grad)
 
 
-def _sigmoid_grad(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _sigmoid_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (y, dy) = grads, op.inputs
     slope = raw.Sub(1, raw.Mul(y, 2))
     return raw.Mul(raw.Mul(grad, dy), slope), raw.SigmoidGrad(y, grad)
 
 
-def _cast(op: Any, grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+def _cast(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     source, target = op.get_attr("SrcT"), op.get_attr("DstT")
     if not (source.is_floating and target.is_floating):
         return (None,)

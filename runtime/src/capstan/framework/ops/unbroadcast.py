@@ -1,12 +1,12 @@
 """The gradient of broadcasting: sum over the axes along which an operand was repeated."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from capstan.core import shapes
+from capstan.framework.opdef import Gradients, Op, Raw
 
 
-def summed(op: Any, grads: Sequence[Any], raw: Any) -> list[Any]:
+def summed(op: Op, grads: Gradients, raw: Raw) -> list[Any]:
     """Bring one gradient per operand of a two-operand op to the shape of its operand.
 
     The axes are found here when the static shapes decide them, else in the step
@@ -14,9 +14,10 @@ def summed(op: Any, grads: Sequence[Any], raw: Any) -> list[Any]:
     gradient of None stays None.
     """
     x, y = op.inputs[0], op.inputs[1]
-    static = repeated_axes(x.shape.internal, y.shape.internal)
+    x_shape, y_shape = x.shape.internal, y.shape.internal
+    static = repeated_axes(x_shape, y_shape)
     if static is not None:
-        rank = max(len(x.shape.internal), len(y.shape.internal))
+        rank = max(len(x_shape or ()), len(y_shape or ()))
         return [
             _reduce(grad, operand, axes, rank, raw)
             for grad, operand, axes in zip(grads, (x, y), static, strict=True)
@@ -59,7 +60,7 @@ def _padded(shape: tuple[int | None, ...], rank: int) -> tuple[int | None, ...]:
     return (1,) * (rank - len(shape)) + shape
 
 
-def _reduce(grad: Any, operand: Any, axes: list[int], rank: int, raw: Any) -> Any:
+def _reduce(grad: Any, operand: Any, axes: list[int], rank: int, raw: Raw) -> Any:
     if grad is None or not axes:
         return grad
     shape = operand.shape.internal
