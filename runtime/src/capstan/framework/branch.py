@@ -26,7 +26,7 @@ class Branch:
         self.outer = pred.graph.branch
         # What each tensor is called in here; those of operations in here are themselves.
         self._names: dict[graphs.Tensor, graphs.Tensor] = {pred: pred, pivot: pivot}
-        pivot.op._branch = self
+        pivot.op.branch = self
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -66,7 +66,7 @@ class Branch:
             graph.colocate_with(tensor.op, ignore_existing=True),
         ):
             found: graphs.Tensor = make(tensor, self.pred, name="Switch")[int(self.side)]
-        found.op._branch = self
+        found.op.branch = self
         self.note(found.op)
         # The other side is as strange in here as anything from outside.
         del self._names[found.op.outputs[1 - int(self.side)]]

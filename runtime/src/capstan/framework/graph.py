@@ -188,6 +188,10 @@ class Operation:
         """The side of a conditional that the operation belongs to, or None."""
         return self._branch
 
+    @branch.setter
+    def branch(self, branch: scopes.Branch) -> None:
+        self._branch = branch
+
     @property
     def creation_index(self) -> int:
         """1 for the first operation of the graph, and so on."""
@@ -341,7 +345,7 @@ class Graph(graph_state.GraphState):
         self._place(op, compute_device)
         self._add(op)
         if branch is not None:
-            op._branch = branch
+            op.branch = branch
             branch.note(op)
         return op
 
