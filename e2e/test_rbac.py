@@ -81,6 +81,15 @@ class Play:
     without: Right | None = None
 
     @property
+    def has_proxy(self) -> bool:
+        """Whether a proxy holds back some of the operator's requests.
+
+        An operator without a watch lists again and again, and would find everything by that.
+        """
+        without_watch = self.without is not None and self.without.verb == "watch"
+        return without_watch or self.promise in ON_A_WAY_OF_ITS_OWN
+
+    @property
     def is_alone(self) -> bool:
         """Whether it needs an operator of its own.
 
@@ -147,7 +156,7 @@ class Place:
             for role in ROLES:
                 stack.enter_context(self.granted(role, home, home, play.without))
             way = None
-            if play.promise in ON_A_WAY_OF_ITS_OWN:
+            if play.has_proxy:
                 way = stack.enter_context(proxy.running(self.cluster.server, self.cluster.ca))
                 who = way.kubeconfig(who, self.folder / f"{home}.kubeconfig")
             operator = self._start(who, home, [home])
@@ -431,8 +440,10 @@ def keep(promise: Promise, proof: Proof) -> None:
 def break_(promise: Promise, proof: Proof, right: Right) -> None:
     """Without the right the server refuses, and the promise does not come true."""
     if right.verb == "watch":
-        # The operator lists before it watches, and would find the job by that.
         wait.until(lambda: proof.is_refused(right))
+        if promise not in ON_A_WAY_OF_ITS_OWN:
+            no_lists = Fault(frozenset({"list"}), frozenset({right.resource}), hole=True)
+            proof.stack.enter_context(proof.way.fault(no_lists))
     promised = promise(proof)
     wait.until(lambda: proof.is_refused(right))
     with pytest.raises(AssertionError):
