@@ -30,8 +30,8 @@ def addresses(count: int) -> list[str]:
 def _ports() -> list[int]:
     low, high = map(int, _EPHEMERAL.read_text().split()) if _EPHEMERAL.exists() else (0, -1)
     ports = [port for port in _QUIET if not low <= port <= high] or list(_QUIET)
-    # Not the seed of the tests: each would try the ports of the one before.
-    random.SystemRandom().shuffle(ports)
+    # A seed of its own: with the seed of the tests, each test would try the ports of the last one.
+    random.Random().shuffle(ports)
     return ports
 
 
