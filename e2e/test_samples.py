@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from capstan_operator.api import names, parse, status
+from capstan_operator.api import names, parse, status, status_json
 from capstan_operator.api.status import Condition, Phase, Progress, ReplicaStatus, Status, Summary
 from conftest import ROOT
 from testbed import wait
@@ -214,7 +214,7 @@ TOLD_STATUS = Status(
 
 def test_a_status_is_kept_whole_and_shown_in_columns(cluster: Cluster, namespace: str) -> None:
     create(cluster, namespace, job())
-    told = {"status": status.render(TOLD_STATUS)}
+    told = {"status": status_json.render(TOLD_STATUS)}
     assert patched(cluster, namespace, told, "--subresource=status") == ""
     kept = stored(cluster, namespace)
     assert kept["status"] == told["status"]
@@ -226,7 +226,7 @@ def test_a_status_is_kept_whole_and_shown_in_columns(cluster: Cluster, namespace
     row = re.split(r"\s{2,}", table[1].strip())
     age = row.pop(6)
     assert row == ["digits", "Failed", "1/1", "0/1", "6", "1200", "3", "8.5", REASON]
-    assert re.fullmatch(r"\d+s", age)
+    assert re.fullmatch(r"\d+[ms](?:\d+s)?", age)
 
 
 def test_a_status_that_comes_with_the_job_is_not_the_jobs(cluster: Cluster, namespace: str) -> None:
@@ -242,9 +242,12 @@ def test_a_status_that_comes_with_the_job_is_not_the_jobs(cluster: Cluster, name
         ("spec", "only spec.runPolicy.activeDeadlineSeconds can be changed"),
         ("spec.replicaSpecs", "Parameter servers: they hold the variables."),
         ("spec.replicaSpecs.worker.restartPolicy", "ENUM: Always OnFailure Never ExitCode"),
-        ("spec.replicaSpecs.worker.template.spec.containers", "the task is the one called"),
-        ("spec.runPolicy.restartBackoff", "Each further wait is so many times longer."),
-        ("status.tasks", "Counts from 1 and names the attempt"),
+        (
+            "spec.replicaSpecs.worker.template.spec.containers",
+            "The task is the container named trainer",
+        ),
+        ("spec.runPolicy.restartBackoff", "Each further wait is longer by this factor."),
+        ("status.tasks", "The attempt that runs or comes next, counted from 1."),
     ],
 )
 def test_kubectl_explains_what_a_field_means(field: str, words: str, cluster: Cluster) -> None:
