@@ -25,7 +25,6 @@ from absl.flags import (
     register_validator,
     validator,
 )
-from absl.flags import _helpers as _absl_helpers
 
 from capstan.api import logging
 from capstan.api.absent import absent
@@ -58,8 +57,8 @@ _USAGE_ERROR: Final = 2
 # TensorFlow 1.4's names of the arguments.
 _RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
-# absl files a flag under the module that defines it: that is the caller, not this file.
-_absl_helpers.disclaim_module_ids.add(id(sys.modules[__name__]))
+# absl files a flag under the module that defines it, which is the caller and not this module.
+_absl.disclaim_key_flags()
 
 
 class _Flags:
