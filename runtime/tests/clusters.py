@@ -1,6 +1,7 @@
 """Clusters for tests: servers of this process on loopback ports of their own."""
 
 import contextlib
+import os
 import pathlib
 import random
 import socket
@@ -30,6 +31,10 @@ def addresses(count: int) -> list[str]:
 def _ports() -> list[int]:
     low, high = map(int, _EPHEMERAL.read_text().split()) if _EPHEMERAL.exists() else (0, -1)
     ports = [port for port in _QUIET if not low <= port <= high] or list(_QUIET)
+    # pytest-xdist names its workers gw0, gw1, ... Each draws from ports of its own, because a port
+    # is closed between the moment it is drawn and the moment its task starts.
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    ports = ports[worker :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))]
     # A seed of its own: with the seed of the tests, each test would try the ports of the last one.
     random.Random().shuffle(ports)
     return ports

@@ -93,6 +93,7 @@ PROBE = """
 """
 
 
+@pytest.mark.alone
 def test_the_import_takes_little_memory_and_leaves_heavy_packages_alone() -> None:
     answer = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROBE)], capture_output=True, text=True, check=True

@@ -65,6 +65,7 @@ def stop(process: "subprocess.Popen[str]") -> None:
     assert os.WIFSTOPPED(status)
 
 
+@pytest.mark.alone
 def test_a_killed_ps_is_unavailable_and_a_restarted_one_aborts_old_sessions(start: Start) -> None:
     cluster = clusters.spec(ps=1, worker=1)
     ps = start(cluster, "ps")
@@ -95,6 +96,7 @@ def test_a_killed_ps_is_unavailable_and_a_restarted_one_aborts_old_sessions(star
         assert fresh.run(there) == 1.0
 
 
+@pytest.mark.alone
 def test_a_ps_that_dies_in_the_middle_of_a_step_ends_the_step(start: Start) -> None:
     cluster = clusters.spec(ps=1, worker=1)
     ps = start(cluster, "ps")
@@ -124,6 +126,7 @@ def test_a_ps_that_dies_in_the_middle_of_a_step_ends_the_step(start: Start) -> N
         assert [type(error) for error in ended] == [tf.errors.UnavailableError]
 
 
+@pytest.mark.alone
 def test_closing_a_session_cancels_the_step_that_waits(start: Start) -> None:
     cluster = clusters.spec(ps=1, worker=1)
     ps = start(cluster, "ps")
@@ -155,6 +158,7 @@ def test_closing_a_session_cancels_the_step_that_waits(start: Start) -> None:
         assert [type(error) for error in ended] == [tf.errors.CancelledError]
 
 
+@pytest.mark.alone
 def test_a_step_has_a_deadline_and_the_session_outlives_it(start: Start) -> None:
     cluster = clusters.spec(ps=1, worker=1)
     ps = start(cluster, "ps")

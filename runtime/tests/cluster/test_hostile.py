@@ -137,7 +137,7 @@ def rounds(victims: Victims, count: int, seed: int, slack_mib: int = 30) -> Iter
     assert grown < slack_mib, f"grew by {grown} MiB"
 
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize(

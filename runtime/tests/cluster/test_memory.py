@@ -14,6 +14,7 @@ SOURCES = TESTS.parent / "src"
 
 MARKS = [
     pytest.mark.e2e,
+    pytest.mark.alone,
     pytest.mark.timeout(600),
     pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc"),
 ]

@@ -51,6 +51,7 @@ def losses(target: str) -> list[float]:
             return [float(session.run([loss, update], {x: rows})[0]) for _ in range(5)]
 
 
+@pytest.mark.alone
 @pytest.mark.e2e
 def test_a_killed_ps_is_an_error_within_seconds() -> None:
     cluster = clusters.spec(ps=1, worker=1)

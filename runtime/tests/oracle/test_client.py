@@ -166,6 +166,7 @@ def mortal() -> Iterator[genuine.Tasks]:
     made.close()
 
 
+@pytest.mark.alone
 def test_a_killed_ps_is_unavailable_and_a_new_one_has_no_variables(
     tf: Any, v1: Any, mortal: genuine.Tasks
 ) -> None:

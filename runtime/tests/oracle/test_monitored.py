@@ -34,6 +34,7 @@ def regression(v1: Any, cluster: Any, *, is_resource: bool) -> tuple[Any, Any, A
     return train, loss, step
 
 
+@pytest.mark.alone
 @KINDS
 def test_it_trains_saves_and_goes_on_from_its_checkpoint(
     v1: Any, mortal: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool
@@ -71,6 +72,7 @@ def test_it_trains_saves_and_goes_on_from_its_checkpoint(
     assert {value.tag for event in events for value in event.summary.value} >= {"loss"}
 
 
+@pytest.mark.alone
 @KINDS
 def test_it_recovers_when_the_ps_is_restarted_in_the_middle(
     v1: Any, mortal: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool

@@ -182,6 +182,7 @@ def test_a_step_whose_pushed_message_arrives_is_done(serve: Callable[..., Served
     assert ended.values[0].tolist() == [2, 2, 2]
 
 
+@pytest.mark.alone
 def test_a_message_that_cannot_be_sent_for_want_of_descriptors_ends_the_step(
     serve: Callable[..., Served],
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_message_that_cannot_be_sent_for_want_of_descriptors_ends_the_step(
     assert_none_stays(before)
 
 
+@pytest.mark.alone
 def test_an_end_that_meets_no_memory_when_it_is_sent_is_an_error_of_the_step(
     serve: Callable[..., Served],
 ) -> None:
@@ -214,6 +216,7 @@ def test_an_end_that_meets_no_memory_when_it_is_sent_is_an_error_of_the_step(
     assert_none_stays(before)
 
 
+@pytest.mark.alone
 def test_a_step_ends_when_the_reader_of_its_link_meets_no_memory(
     serve: Callable[..., Served],
 ) -> None:
@@ -228,6 +231,7 @@ def test_a_step_ends_when_the_reader_of_its_link_meets_no_memory(
     assert_none_stays(before)
 
 
+@pytest.mark.alone
 def test_a_step_that_begins_within_another_one_ends_it(serve: Callable[..., Served]) -> None:
     served = serve(Sink())
     before = parts_in_flight()
@@ -241,6 +245,7 @@ def test_a_step_that_begins_within_another_one_ends_it(serve: Callable[..., Serv
     assert_none_stays(before)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("values", [(ONES, ONES), (np.ones(4, np.float32),)])
 def test_a_pushed_message_that_does_not_fit_its_part_ends_the_step(
     serve: Callable[..., Served], values: tuple[Any, ...]

@@ -59,6 +59,7 @@ def can_be_first() -> bool:
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.alone,
     pytest.mark.skipif(
         not can_be_first(),
         reason="needs the right to make a PID namespace: run the tests as root on Linux",

@@ -71,6 +71,7 @@ def count_on_ps(target: str) -> tf.Session:
     return session
 
 
+@pytest.mark.alone
 @pytest.mark.e2e
 def test_what_a_killed_master_registered_goes_once_it_is_restarted(tasks: genuine.Tasks) -> None:
     other = count_on_ps(tasks.target("worker", 1))

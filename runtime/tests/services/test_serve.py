@@ -51,6 +51,7 @@ class Process:
         return self._process.returncode, said
 
 
+@pytest.mark.alone
 @pytest.mark.e2e
 @pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("protocol", [(), ("--protocol", "grpc")])
@@ -69,6 +70,7 @@ def test_a_task_serves_until_it_is_told_to_end(
     socket.create_server(("127.0.0.1", int(port))).close()
 
 
+@pytest.mark.alone
 @pytest.mark.e2e
 def test_flags_default_to_tf_config_one_by_one() -> None:
     cluster = clusters.spec(ps=1, worker=2)
@@ -78,6 +80,7 @@ def test_flags_default_to_tf_config_one_by_one() -> None:
         assert process.end(signal.SIGTERM)[0] == 143
 
 
+@pytest.mark.alone
 @pytest.mark.e2e
 def test_steps_in_flight_fail_when_their_master_is_told_to_end() -> None:
     cluster = clusters.spec(worker=1)

@@ -256,6 +256,7 @@ def test_a_close_from_another_thread_wakes_send(
     eventually(lambda: near.fileno() == -1)
 
 
+@pytest.mark.alone
 def test_a_peer_that_is_killed_ends_the_wait_for_it(plane: Any, aside: futures.Executor) -> None:
     link, peer = plane.peer("echo")
     link.send(frame(1, 5))
@@ -268,6 +269,7 @@ def test_a_peer_that_is_killed_ends_the_wait_for_it(plane: Any, aside: futures.E
         link.recv()
 
 
+@pytest.mark.alone
 def test_a_peer_that_is_killed_in_mid_frame_leaves_no_frame(plane: Any) -> None:
     link, peer = plane.peer("flood")
     link.send(frame(1))
@@ -277,6 +279,7 @@ def test_a_peer_that_is_killed_in_mid_frame_leaves_no_frame(plane: Any) -> None:
         link.recv()
 
 
+@pytest.mark.alone
 def test_a_peer_that_is_killed_ends_a_send_to_it(plane: Any, aside: futures.Executor) -> None:
     link, peer = plane.peer("echo")
     peer.signal(signal.SIGSTOP)
@@ -286,6 +289,7 @@ def test_a_peer_that_is_killed_ends_a_send_to_it(plane: Any, aside: futures.Exec
         sending.result(20)
 
 
+@pytest.mark.alone
 def test_a_stopped_peer_is_alive(plane: Any, aside: futures.Executor) -> None:
     link, peer = plane.peer("echo")
     peer.signal(signal.SIGSTOP)
@@ -299,6 +303,7 @@ def test_a_stopped_peer_is_alive(plane: Any, aside: futures.Executor) -> None:
     sending.result()
 
 
+@pytest.mark.alone
 @pytest.mark.e2e
 def test_a_peer_that_is_stopped_for_longer_than_a_dead_host_is_given_is_alive(
     plane: Any, aside: futures.Executor

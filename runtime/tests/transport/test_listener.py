@@ -108,6 +108,7 @@ def test_a_stranger_is_shown_out_whatever_he_says(tcp: Any, said: bytes) -> None
     assert far.recv().step == 1
 
 
+@pytest.mark.alone
 def test_a_stranger_who_hangs_up_is_forgotten(tcp: Any, eventually: Any) -> None:
     def doormen() -> set[threading.Thread]:
         return {thread for thread in threading.enumerate() if thread.name == "capstan-link"}
@@ -176,6 +177,7 @@ def test_the_end_of_the_listener_is_the_end_of_its_links(
         tcp.offer()
 
 
+@pytest.mark.alone
 def test_nothing_is_left_of_links_that_ended(tcp: Any, eventually: Any) -> None:
     others = set(threading.enumerate())
 

@@ -24,6 +24,7 @@ print("over")
 """
 
 
+@pytest.mark.alone
 def test_a_thread_that_is_idle_is_used_again(eventually: Any) -> None:
     pool = threads.DaemonThreads(8, "idle")
     names: set[str] = set()

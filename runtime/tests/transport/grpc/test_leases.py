@@ -151,6 +151,7 @@ def test_a_peer_without_an_address_is_unknown(peer: str) -> None:
     assert connections.is_open(peer, 1) is None
 
 
+@pytest.mark.alone
 @pytest.mark.e2e
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists connections in /proc")
 def test_the_session_of_a_killed_client_is_closed(eventually: Any) -> None:

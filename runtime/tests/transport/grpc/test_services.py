@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
 from typing import Any
 
+import clusters
 import grpc
 import numpy as np
 import pytest
@@ -448,15 +449,18 @@ def test_peers_have_one_channel_each_and_only_those_of_the_cluster(address: str)
 
 def test_a_server_that_came_back_is_found_again(task: Recorder) -> None:
     task.answer = interfaces.WorkerStatus(1, ())
-    first = server.ControlServer("127.0.0.1", 0, task, task, task)
+    # The kernel could give a port that it chose itself to another process in between.
+    (address,) = clusters.addresses(1)
+    port = int(address.rpartition(":")[2])
+    first = server.ControlServer("127.0.0.1", port, task, task, task)
     first.start()
-    with contextlib.closing(client.GrpcMaster(f"grpc://127.0.0.1:{first.port}")) as master:
+    with contextlib.closing(client.GrpcMaster(f"grpc://{address}")) as master:
         task.answer = "1"
         assert master.create_session((), config.SessionConfig()) == "1"
         first.stop()
         with pytest.raises(errors.UnavailableError):
             master.extend_session("1", (), 0)
-        second = server.ControlServer("127.0.0.1", first.port, task, task, task)
+        second = server.ControlServer("127.0.0.1", port, task, task, task)
         second.start()
         task.answer = "2"
         assert master.create_session((), config.SessionConfig()) == "2"
