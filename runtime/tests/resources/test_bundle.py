@@ -8,6 +8,7 @@ import pathlib
 import stat
 import threading
 
+import disk
 import ml_dtypes
 import numpy as np
 import pytest
@@ -191,59 +192,33 @@ def test_who_reads_while_another_writes_sees_a_whole_bundle(tmp_path: pathlib.Pa
     assert {path.suffix.split("-")[0] for path in tmp_path.iterdir()} == {".index", ".data"}
 
 
-class Disk:
-    """Records what the code asks of the disk, and asks it: `(call, file name)` in order.
-
-    A file that grows after it was synced is not durable, so a sync notes the size as well.
-    """
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.calls: list[tuple[str, str]] = []
-        self.synced_sizes: dict[str, int] = {}
-        self._fsync, self._replace = os.fsync, os.replace
-        monkeypatch.setattr(os, "fsync", self.fsync)
-        monkeypatch.setattr(os, "replace", self.replace)
-
-    def fsync(self, descriptor: int) -> None:
-        path = os.readlink(f"/proc/self/fd/{descriptor}")
-        self._fsync(descriptor)
-        self.calls.append(("sync", path))
-        self.synced_sizes[path] = os.stat(path).st_size
-
-    def replace(self, source: str, destination: str) -> None:
-        is_temporary = ".tempstate" in source
-        assert not is_temporary or self.synced_sizes[source] == os.stat(source).st_size
-        self._replace(source, destination)
-        self.calls.append(("rename", destination))
-
-    def check(self, prefix: pathlib.Path, shards: int) -> None:
-        """Check that the index is named last, after all that it names is durable."""
-        folder = ("sync", str(prefix.parent))
-        named = [("rename", bundle.data_file(str(prefix), n, shards)) for n in range(shards)]
-        index = self.calls.index(("rename", bundle.index_file(str(prefix))))
-        last_data = max(self.calls.index(call) for call in named)
-        assert folder in self.calls[last_data:index], "the names of the data may be lost"
-        assert folder in self.calls[index:], "the name of the index may be lost"
+def check_durability(watched: disk.Disk, prefix: pathlib.Path, shards: int) -> None:
+    """Check that the index got its name after all shards that it names were durable."""
+    folder = ("sync", str(prefix.parent))
+    data = [watched.renamed(bundle.data_file(str(prefix), n, shards)) for n in range(shards)]
+    index = pathlib.Path(bundle.index_file(str(prefix)))
+    assert folder in watched.calls[max(data) : watched.renamed(index)], "the shards may be lost"
+    assert watched.durable(index)
 
 
-def test_all_that_an_index_names_is_on_the_disk_before_the_index_has_its_name(
+def test_the_data_of_a_bundle_is_durable_before_its_index_appears(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ):
-    disk = Disk(monkeypatch)
+    watched = disk.Disk(monkeypatch)
     prefix = tmp_path / "model.ckpt-1"
     write(prefix, a=[1, 2], b=3)
-    disk.check(prefix, shards=1)
+    check_durability(watched, prefix, shards=1)
 
 
-def test_a_merged_bundle_is_on_the_disk_before_its_index_has_its_name(
+def test_the_data_of_a_merged_bundle_is_durable_before_its_index_appears(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ):
-    disk = Disk(monkeypatch)
+    watched = disk.Disk(monkeypatch)
     parts = [write(tmp_path / "parts" / str(number), **{f"v{number}": 1}) for number in range(2)]
     for part in parts:
-        disk.check(pathlib.Path(part), shards=1)
+        check_durability(watched, pathlib.Path(part), shards=1)
     bundle.merge(parts, str(tmp_path / "merged"), delete_folders=True)
-    disk.check(tmp_path / "merged", shards=2)
+    check_durability(watched, tmp_path / "merged", shards=2)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """The file that names a folder's checkpoints."""
 
+import errno
 import os
 import pathlib
 import shutil
 
+import disk
 import pytest
 
 import capstan as tf
@@ -109,3 +111,37 @@ def test_removing_deletes_every_file_of_a_checkpoint(tmp_path: pathlib.Path):
     tf.train.remove_checkpoint(path)
     assert not tf.train.checkpoint_exists(path)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_state_file_is_durable_before_an_older_checkpoint_is_deleted(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A loss of power must leave a state file that names a complete checkpoint."""
+    watched = disk.Disk(monkeypatch)
+    with tf.Graph().as_default(), tf.Session() as session:
+        session.run(tf.Variable(1.0).initializer)
+        saver = tf.train.Saver(max_to_keep=1)
+        saver.save(session, str(tmp_path / "m"), 1)
+        del watched.calls[:]
+        saver.save(session, str(tmp_path / "m"), 2)
+    state = tmp_path / "checkpoint"
+    assert watched.durable(tmp_path / "m-2.index") < watched.renamed(state)
+    assert watched.durable(state) < watched.removed(tmp_path / "m-1.index")
+    assert watched.durable(tmp_path / "m-2.meta")
+
+
+def test_a_state_file_that_cannot_be_written_leaves_the_old_one(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+):
+    (first, second) = touch(tmp_path / "m-1", tmp_path / "m-2")
+    tf.train.update_checkpoint_state(str(tmp_path), first)
+    files = set(tmp_path.iterdir())
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        tf.train.update_checkpoint_state(str(tmp_path), second)
+    assert tf.train.latest_checkpoint(str(tmp_path)) == first
+    assert set(tmp_path.iterdir()) == files

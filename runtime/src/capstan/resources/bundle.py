@@ -2,16 +2,14 @@
 
 A bundle `model.ckpt-7` is an index, `model.ckpt-7.index`, and the bytes of the tensors in shards,
 `model.ckpt-7.data-00000-of-00002` and so on. Each file is written under a temporary name, synced to
-the disk, and renamed; then its folder is synced. The index comes last, so an index that can be
-read names data that are whole, also after the machine lost power.
+the disk, and renamed. Then its folder is synced. The index is written last. If the index can be
+read, all data that it names are complete, even after the machine lost power.
 """
 
 import contextlib
-import errno
 import glob
 import os
 import pathlib
-import secrets
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import bundle_entry, crc32c, dtypes, sstable, varint
 from capstan.core.arrays import Array
+from capstan.resources import durable
 
 _CHECKSUM = struct.Struct("<I")
 
@@ -40,40 +39,44 @@ def data_file(prefix: str, shard: int, shards: int) -> str:
 class Piece:
     """A tensor to write, or one slice of it.
 
-    Strings are object arrays of `bytes`. Of a slice, `extents` say where it lies in a tensor of
-    shape `whole`.
+    Strings are object arrays of `bytes`. The `extents` of a slice say where the slice lies in the
+    full tensor, whose shape is `full_shape`. A full tensor has neither.
     """
 
     name: str
     value: Array
-    whole: tuple[int, ...] = ()
+    full_shape: tuple[int, ...] = ()
     extents: tuple[bundle_entry.Extent, ...] = ()
 
 
 def write(prefix: str, pieces: Iterable[Piece]) -> None:
-    """Write a bundle of one shard, making its folder where that is missing.
+    """Write a bundle of one shard. Create its folder if it does not exist.
 
-    An array that changes meanwhile is written as it was at one moment of the call.
+    Other threads may change an array during the call. Its value at one moment of the call is
+    written. Blocks until the bundle is on the disk.
 
     Raises:
-        InvalidArgumentError: one name or slice occurs twice.
-        PermissionDeniedError, NotFoundError, ...: the operating system's refusal.
+        InvalidArgumentError: a name or a slice occurs twice.
+        PermissionDeniedError, NotFoundError, ...: the operating system refused a call.
     """
     entries: dict[bytes, bundle_entry.Entry] = {}
     with _translated(prefix):
         pathlib.Path(prefix).parent.mkdir(parents=True, exist_ok=True)
-        with _replacing(data_file(prefix, 0, 1)) as file:
+        with durable.replacing(data_file(prefix, 0, 1)) as file:
             for piece in pieces:
                 _add(entries, piece, _write_tensor(file, piece.value))
         _write_index(prefix, 1, entries)
 
 
 def merge(prefixes: Sequence[str], destination: str, *, delete_folders: bool) -> None:
-    """Make one bundle of several by renaming their shards; then drop what is left of them.
+    """Merge bundles into one: rename their shards, write a new index and delete the old ones.
+
+    If `delete_folders`, also delete the folders of the merged bundles that are then empty. Blocks
+    until the merged bundle is on the disk.
 
     Raises:
-        InvalidArgumentError: a tensor is in two of them.
-        NotFoundError: one of them does not exist.
+        InvalidArgumentError: two bundles hold the same tensor.
+        NotFoundError: one of the bundles does not exist.
     """
     entries: dict[bytes, bundle_entry.Entry] = {}
     moves: list[str] = []
@@ -90,19 +93,19 @@ def merge(prefixes: Sequence[str], destination: str, *, delete_folders: bool) ->
         pathlib.Path(destination).parent.mkdir(parents=True, exist_ok=True)
         for shard, source in enumerate(moves):
             os.replace(source, data_file(destination, shard, len(moves)))
-        _sync_folder(destination)
+        durable.sync_folder_of(destination)
         _write_index(destination, len(moves), entries)
         for prefix in prefixes:
             pathlib.Path(index_file(prefix)).unlink()
     if delete_folders:
         for folder in {pathlib.Path(prefix).parent for prefix in prefixes}:
-            # Another saver may keep parts of its own there.
+            # Another saver may keep its parts in the same folder, which is then not empty.
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
 
 def remove(prefix: str) -> None:
-    """Delete the files of bundle `prefix`, the index first; what is not there is no error."""
+    """Delete the files of bundle `prefix`, the index first. Missing files are no error."""
     path = pathlib.Path(prefix)
     pathlib.Path(index_file(prefix)).unlink(missing_ok=True)
     for shard in path.parent.glob(f"{glob.escape(path.name)}.data-?????-of-?????"):
@@ -110,10 +113,10 @@ def remove(prefix: str) -> None:
 
 
 class Bundle:
-    """A bundle to read. The index is read once, here; tensors when asked for. Thread-safe.
+    """A bundle to read. The constructor reads the index, `read` reads the tensors. Thread-safe.
 
     Raises:
-        NotFoundError: there is none of that name.
+        NotFoundError: there is no bundle of that name.
         DataLossError: the index is damaged.
     """
 
@@ -139,8 +142,8 @@ class Bundle:
 
     @property
     def names(self) -> list[str]:
-        """The tensors, sorted; a tensor saved in slices counts as one."""
-        # The keys of slices start with a zero byte, which no name does.
+        """The names of the tensors, sorted. A tensor that was saved in slices is listed once."""
+        # The key of a slice starts with a zero byte. A name never does.
         return [key.decode() for key in self.entries if not key.startswith(b"\0")]
 
     def dtype(self, name: str) -> dtypes.DType:
@@ -150,22 +153,22 @@ class Bundle:
         return self._entry(name).shape
 
     def read(self, name: str) -> Array:
-        """Return a tensor as a new array; strings as an object array of `bytes`.
+        """Return a tensor as a new array. Strings come as an object array of `bytes`.
 
         Raises:
-            NotFoundError: the bundle has no such tensor.
-            DataLossError: its bytes are damaged or missing.
+            NotFoundError: the bundle has no tensor of that name.
+            DataLossError: bytes of the tensor are damaged or missing.
         """
         entry = self._entry(name)
         if not entry.slices:
             return self._read(entry, name)
-        whole = np.empty(entry.shape, dtypes.as_dtype(entry.dtype).as_numpy_dtype)
+        array = np.empty(entry.shape, dtypes.as_dtype(entry.dtype).as_numpy_dtype)
         for extents in entry.slices:
             part = self.entries.get(bundle_entry.slice_key(name.encode(), extents))
             if part is None:
                 raise self._damaged(f"a slice of {name} is missing")
-            whole[bundle_entry.index_of(extents)] = self._read(part, name)
-        return whole
+            array[bundle_entry.index_of(extents)] = self._read(part, name)
+        return array
 
     def _entry(self, name: str) -> bundle_entry.Entry:
         entry = self.entries.get(name.encode())
@@ -223,7 +226,7 @@ def _add(entries: dict[bytes, bundle_entry.Entry], piece: Piece, entry: bundle_e
     key = name = piece.name.encode()
     if piece.extents:
         key = bundle_entry.slice_key(name, piece.extents)
-        listed = bundle_entry.Entry(entry.dtype, piece.whole, slices=(piece.extents,))
+        listed = bundle_entry.Entry(entry.dtype, piece.full_shape, slices=(piece.extents,))
         entries[name] = _joined(entries.get(name), listed, first_shard=0)
     if key in entries:
         raise errors.InvalidArgumentError(None, None, f"Adding duplicate key: {piece.name}")
@@ -234,8 +237,8 @@ def _write_tensor(file: BinaryIO, value: Array) -> bundle_entry.Entry:
     offset = file.tell()
     dtype = dtypes.as_dtype(value.dtype)
     if dtype is dtypes.string:
-        strings = [bytes(item) for item in value.flat]
-        lengths = [len(item) for item in strings]
+        strings = [bytes(string) for string in value.flat]
+        lengths = [len(string) for string in strings]
         crc = _crc_of_lengths(lengths)
         checksum = _CHECKSUM.pack(crc32c.mask(crc))
         file.write(b"".join(map(varint.encode, lengths)))
@@ -252,7 +255,7 @@ def _write_tensor(file: BinaryIO, value: Array) -> bundle_entry.Entry:
 
 
 def _crc_of_lengths(lengths: Sequence[int]) -> int:
-    # TensorFlow sums them as integers of four bytes, or of eight where that is too small.
+    # TensorFlow includes a length as an integer of four bytes, or of eight if it needs more.
     packed = (struct.pack("<I" if length < 1 << 32 else "<Q", length) for length in lengths)
     return crc32c.extend(0, b"".join(packed))
 
@@ -260,14 +263,17 @@ def _crc_of_lengths(lengths: Sequence[int]) -> int:
 def _write_index(prefix: str, shards: int, entries: Mapping[bytes, bundle_entry.Entry]) -> None:
     table = {key: entry.encode() for key, entry in entries.items()}
     table[bundle_entry.HEADER_KEY] = bundle_entry.encode_header(shards)
-    with _replacing(index_file(prefix)) as file:
+    with durable.replacing(index_file(prefix)) as file:
         file.write(sstable.encode(table))
 
 
 def _joined(
     present: bundle_entry.Entry | None, entry: bundle_entry.Entry, first_shard: int
 ) -> bundle_entry.Entry:
-    """Return `entry` as it stands in the merged bundle; lists of slices are joined."""
+    """Return `entry` for a bundle that also has entry `present` under the same key.
+
+    The shards of `entry` follow `first_shard` other shards. The lists of slices are joined.
+    """
     slices = (present.slices if present else ()) + entry.slices
     return bundle_entry.Entry(
         entry.dtype,
@@ -278,38 +284,6 @@ def _joined(
         entry.crc,
         slices,
     )
-
-
-@contextlib.contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    """Write a file under a temporary name, and rename it at the end, or remove it on an error.
-
-    When this returns, the file and its name are on the disk.
-    """
-    temporary = f"{path}.tempstate{secrets.token_hex(8)}"
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        pathlib.Path(temporary).unlink(missing_ok=True)
-        raise
-    _sync_folder(path)
-
-
-def _sync_folder(path: str) -> None:
-    """Make the names in the folder of `path` durable."""
-    descriptor = os.open(pathlib.Path(path).parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        # Some network file systems cannot sync a folder; they have no other way to be asked.
-        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -1,22 +1,21 @@
-"""Which checkpoints there are: the text file `checkpoint` beside them.
+"""The state file of a checkpoint folder: the text file `checkpoint`, which lists the checkpoints.
 
     model_checkpoint_path: "model.ckpt-200"
     all_model_checkpoint_paths: "model.ckpt-100"
     all_model_checkpoint_paths: "model.ckpt-200"
 
-It is a CheckpointState in the text form of protocol buffers, so TensorFlow's tools read it too.
+The file is a CheckpointState in protocol buffer text format, so TensorFlow's tools read it too.
 Source: tensorflow/python/training/checkpoint_management.py.
 """
 
 import os
 import pathlib
-import secrets
 from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import logging
 from capstan.core import checkpoint_messages
-from capstan.resources import bundle
+from capstan.resources import bundle, durable
 
 _FILE = "checkpoint"
 
@@ -28,12 +27,13 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> Any:
-    """Return a CheckpointState; the newest checkpoint is added at the end where it is missing.
+    """Return a CheckpointState. Its list of checkpoints always ends with the newest one.
 
-    Where `save_dir` is a relative path, relative paths become relative to it; else they are so.
+    If `save_dir` is relative, relative checkpoint paths are rewritten relative to `save_dir`. If
+    `save_dir` is absolute, relative checkpoint paths already count as relative to it.
 
     Raises:
-        ValueError: there are timestamps, but not one for each checkpoint.
+        ValueError: the number of timestamps is not the number of checkpoints.
     """
     paths = list(all_model_checkpoint_paths or ())
     times = list(all_model_checkpoint_timestamps or ())
@@ -65,13 +65,17 @@ def update_checkpoint_state(
     last_preserved_timestamp: float | None = None,
     save_relative_paths: bool = False,
 ) -> None:
-    """Write the state file, replacing the old one as a whole.
+    """Write the state file. It replaces the old file atomically.
 
-    With `save_relative_paths` all paths are written relative to `save_dir`, so that the folder can
-    be moved.
+    The call blocks until the new file is on the disk. A loss of power therefore leaves either the
+    old file or the new one.
+
+    With `save_relative_paths`, all paths are written relative to `save_dir`, so that the folder
+    can be moved.
 
     Raises:
         RuntimeError: the newest checkpoint would have the name of the state file.
+        OSError: the file cannot be written. The old file is then unchanged.
     """
     state_path = checkpoint_filename(save_dir, latest_filename)
     if state_path == model_checkpoint_path:
@@ -88,15 +92,14 @@ def update_checkpoint_state(
     state = generate_checkpoint_state_proto(
         save_dir, newest, paths, all_model_checkpoint_timestamps, last_preserved_timestamp
     )
-    temporary = f"{state_path}.tmp{secrets.token_hex(8)}"
-    pathlib.Path(temporary).write_text(_to_text(state), encoding="utf-8")
-    os.replace(temporary, state_path)
+    with durable.replacing(state_path) as file:
+        file.write(_to_text(state).encode())
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> Any:
-    """Return the CheckpointState of a folder with paths as this process can use them, or None.
+    """Return the CheckpointState of a folder, with paths that include the folder.
 
-    None when there is no state file, or none that can be read: a warning says why.
+    Return None if there is no state file. Return None and log a warning if it cannot be read.
     """
     from google.protobuf import text_format
 
@@ -111,7 +114,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
         logging.warning("%s: Checkpoint ignored", path)
         return None
     if not state.model_checkpoint_path:
-        logging.warning("%s: no model_checkpoint_path in it; Checkpoint ignored", path)
+        logging.warning("%s: it has no model_checkpoint_path; Checkpoint ignored", path)
         return None
     folder = str(checkpoint_dir)
     state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
@@ -121,7 +124,10 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """Return the newest checkpoint that the state file names, or None when there is none."""
+    """Return the newest checkpoint that the state file names.
+
+    Return None if there is no state file or the files of that checkpoint are missing.
+    """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
         return None
@@ -133,18 +139,21 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Say whether there is a checkpoint of that name."""
+    """Return whether there is a checkpoint of that name."""
     return os.path.exists(bundle.index_file(str(checkpoint_prefix)))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
-    """Return when each of the checkpoints that exist was written, in seconds since 1970."""
+    """Return the time at which each existing checkpoint was written, in seconds since 1970.
+
+    Checkpoints that do not exist are skipped.
+    """
     files = (bundle.index_file(str(prefix)) for prefix in checkpoint_prefixes)
     return [os.path.getmtime(file) for file in files if os.path.exists(file)]
 
 
 def remove_checkpoint(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
-    """Delete the files of a checkpoint; what is missing is no error."""
+    """Delete the files of a checkpoint. A missing file is not an error."""
     bundle.remove(str(checkpoint_prefix))
     pathlib.Path(meta_graph_filename(checkpoint_prefix, meta_graph_suffix)).unlink(missing_ok=True)
 

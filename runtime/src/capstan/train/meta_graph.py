@@ -1,17 +1,16 @@
-"""The graph of a checkpoint, `model.ckpt-7.meta`: what it takes to use the checkpoint elsewhere.
+"""The graph file of a checkpoint, such as `model.ckpt-7.meta`.
 
-A MetaGraphDef holds the GraphDef, the names that a saver runs, and the collections. TensorFlow's
-`import_meta_graph` reads it. Source: tensorflow/python/framework/meta_graph.py.
+The file is a MetaGraphDef. It holds the GraphDef, the names of the saver's operations, and the
+collections, so another program can use the checkpoint. TensorFlow's `import_meta_graph` reads it.
+Source: tensorflow/python/framework/meta_graph.py.
 """
 
-import os
-import pathlib
-import secrets
 from collections.abc import Iterable
 from typing import Any
 
 from capstan.api import logging
 from capstan.framework import graph as graphs
+from capstan.resources import durable
 
 
 def export_meta_graph(
@@ -22,10 +21,11 @@ def export_meta_graph(
     as_text: bool = False,
     clear_devices: bool = False,
 ) -> Any:
-    """Return a graph, by default the default one, as a MetaGraphDef, and write it to `filename`.
+    """Return `graph`, or the default graph, as a MetaGraphDef.
 
-    Of the collections, those in `collection_list` are in it, by default all that have names. What
-    cannot be written of them is left out. `clear_devices` leaves out where operations stand.
+    If `filename` is given, write the MetaGraphDef there too. It contains the collections of
+    `collection_list`, by default every collection whose key is a string. Collection members that
+    have no serialized form are left out. `clear_devices` removes the devices of all operations.
     """
     from tensorboard.compat.proto import meta_graph_pb2
 
@@ -46,13 +46,18 @@ def export_meta_graph(
 
 
 def write(filename: str, meta: Any, *, as_text: bool = False) -> None:
-    """Write a MetaGraphDef, replacing the file as a whole."""
+    """Write a MetaGraphDef to a file. It replaces an existing file atomically.
+
+    The call blocks until the new file is on the disk.
+
+    Raises:
+        OSError: the file cannot be written. An existing file is then unchanged.
+    """
     from google.protobuf import text_format
 
     data = text_format.MessageToString(meta).encode() if as_text else meta.SerializeToString()
-    temporary = f"{filename}.tmp{secrets.token_hex(8)}"
-    pathlib.Path(temporary).write_bytes(data)
-    os.replace(temporary, filename)
+    with durable.replacing(filename) as file:
+        file.write(data)
 
 
 def _add_collection(collection: Any, key: str, members: Iterable[Any]) -> None:

@@ -1,0 +1,50 @@
+"""Files that are replaced so that a loss of power leaves the old file or the new one."""
+
+import contextlib
+import errno
+import os
+import pathlib
+import secrets
+from collections.abc import Iterator
+from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """Open a temporary file, and give it the name `path` when the block ends.
+
+    When the block ends without an error, the file and its name are on the disk. If the block or the
+    operating system raises an error, the temporary file is deleted, and an old file keeps its name.
+    Blocks until the disk has the data.
+
+    Raises:
+        OSError: the file cannot be written, synced or renamed.
+    """
+    temporary = f"{path}.tempstate{secrets.token_hex(8)}"
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        pathlib.Path(temporary).unlink(missing_ok=True)
+        raise
+    sync_folder_of(path)
+
+
+def sync_folder_of(path: str) -> None:
+    """Wait until the names in the folder of `path` are on the disk.
+
+    Raises:
+        OSError: the folder cannot be opened or synced.
+    """
+    descriptor = os.open(pathlib.Path(path).parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems cannot sync a folder. They offer no other way to do it.
+        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
