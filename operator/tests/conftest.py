@@ -1,4 +1,4 @@
-"""How many examples a property is tried on: 25 in `make check`, 100 in `make test`, 300 in a soak."""
+"""Examples per property: 25 in `make check`, 100 in `make test`, 300 in `make soak`."""
 
 import hypothesis
 
