@@ -12,7 +12,7 @@ from typing import Any
 
 from capstan.api import cond_ops
 from capstan.core import devices, dtypes, shapes
-from capstan.framework import collections, convert, defaults, grouping, operand
+from capstan.framework import collections, convert, defaults, graph_state, grouping, operand
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -114,7 +114,7 @@ class Variable(operand.Operand):
         return self._ref_tensor.op
 
     @property
-    def graph(self) -> graphs.Graph:
+    def graph(self) -> graph_state.GraphState:
         return self._ref_tensor.graph
 
     @property

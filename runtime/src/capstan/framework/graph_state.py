@@ -1,8 +1,9 @@
 """What a graph is besides its operations: collections, a seed, and whether it may still change."""
 
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, Self
 
-from capstan.framework import collections, scopes
+from capstan.framework import collections, defaults, scopes
 
 
 class GraphState(scopes.Scoped):
@@ -42,6 +43,10 @@ class GraphState(scopes.Scoped):
     def _check_not_finalized(self) -> None:
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
+
+    def as_default(self) -> AbstractContextManager[Self]:
+        """Make this the graph that new operations of the current thread are added to."""
+        return defaults.GRAPHS.entered(self, "Graph")
 
     # --- collections
 

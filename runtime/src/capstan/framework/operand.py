@@ -125,14 +125,17 @@ class Operand:
 
 def bind(
     *,
-    binary: Callable[[str, Any, Any], Any] | None = None,
-    unary: Callable[[str, Any], Any] | None = None,
-    item: Callable[[Any, Any], Any] | None = None,
+    binary: Callable[[str, Any, Any], Any],
+    unary: Callable[[str, Any], Any],
+    item: Callable[[Any, Any], Any],
 ) -> None:
-    """Say what operators do: `binary(name, x, y)`, `unary(op, x)`, `item(x, key)`."""
-    if binary is not None:
-        Operand._binary = staticmethod(binary)
-    if unary is not None:
-        Operand._unary = staticmethod(unary)
-    if item is not None:
-        Operand._item = staticmethod(item)
+    """Set what the operators do: `binary(name, x, y)`, `unary(op, x)`, `item(x, key)`.
+
+    `framework.operators` calls this once, when it is imported.
+    """
+    # An operator adds an operation, and the code that adds operations needs Tensor, which derives
+    # from Operand. Tensor therefore cannot import the code of its operators. TensorFlow sets the
+    # operators in the same way (`Tensor._override_operator`).
+    Operand._binary = staticmethod(binary)
+    Operand._unary = staticmethod(unary)
+    Operand._item = staticmethod(item)

@@ -58,13 +58,12 @@ class Scopes(threading.local):
         self.dependencies: tuple[Dependencies, ...] = ()
         self.branch: Branch | None = None
 
-    def device_of(self, op: Any) -> str:
-        """Apply the device functions to a new op, innermost first; each sees the device so far."""
+    def device_functions(self) -> Iterator[DeviceFunction]:
+        """Iterate over the device functions that apply to a new operation, innermost first."""
         for function in reversed(self.devices):
             if function is None:
-                break
-            op._set_device(function(op))
-        return str(op.device)
+                return
+            yield function
 
     def control_inputs(self, producers: Iterable[Any]) -> list[Any]:
         """Return the ops that a new op with these data inputs must also wait for.

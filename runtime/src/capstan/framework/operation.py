@@ -1,0 +1,281 @@
+"""The operations of a graph and the tensors between them: `tf.Operation`, `tf.Tensor`
+(python/framework/ops.py).
+
+`framework.graph` adds operations to a graph. The rest of the runtime sees an operation as a
+`core.node.Node`, which `Operation.node` returns.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from capstan.core import devices, dtypes, graph_def, node, shapes
+from capstan.core.arrays import Array
+from capstan.framework import defaults, graph_state, opdef, operand, scopes, static_values
+
+MAX_DEPTH = 64
+"""How many operations a value is followed back through; shapes are computed by far fewer."""
+
+
+class Tensor(operand.Operand):
+    """Output `value_index` of an operation."""
+
+    __slots__ = ("_consumers", "_dtype", "_index", "_op", "_shape")
+
+    def __init__(
+        self, op: "Operation", value_index: int, dtype: dtypes.DType, shape: shapes.Shape
+    ) -> None:
+        self._op = op
+        self._index = value_index
+        self._dtype = dtype
+        self._shape = shape
+        self._consumers: list[Operation] = []
+
+    @property
+    def op(self) -> "Operation":
+        return self._op
+
+    @property
+    def value_index(self) -> int:
+        return self._index
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        """The type of the elements; a reference type when the tensor stands for a variable."""
+        return self._dtype
+
+    @property
+    def graph(self) -> graph_state.GraphState:
+        return self._op.graph
+
+    @property
+    def name(self) -> str:
+        return f"{self._op.name}:{self._index}"
+
+    @property
+    def edge(self) -> node.Edge:
+        """The tensor as the IR names it."""
+        return node.Edge(self._op.name, self._index)
+
+    @property
+    def device(self) -> str:
+        return self._op.device
+
+    @property
+    def shape(self) -> shapes.TensorShape:
+        """What is known of the shape before a step."""
+        return shapes.TensorShape(self._shape)
+
+    def get_shape(self) -> shapes.TensorShape:
+        return self.shape
+
+    @property
+    def static_shape(self) -> shapes.Shape:
+        """The shape as the IR writes it: a tuple of sizes and None, or None."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Add what the caller knows; a ValueError when it contradicts what is known."""
+        self._shape = self.shape.merge_with(shape).internal
+
+    def consumers(self) -> "list[Operation]":
+        """Return the operations that read this tensor, in the order of their creation."""
+        return list(self._consumers)
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Evaluate the tensor in `session` or the default session; blocks.
+
+        Raises:
+            ValueError: there is no session, or it is one of another graph.
+        """
+        session = defaults.session_for(self.graph, session, "evaluate", "tensor", "eval")
+        return session.run(self, feed_dict)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` "
+            "instead of `if t:` to test if a tensor is defined, and use TensorFlow ops such as "
+            "tf.cond to execute subgraphs conditioned on the value of a tensor."
+        )
+
+    def __str__(self) -> str:
+        shape = "" if self._shape is None else f", shape={self.shape}"
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name}{device})'
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self._dtype.name}>"
+
+
+class Operation:
+    """A node of a graph. Made by `Graph.create_op` alone."""
+
+    __slots__ = (
+        "__weakref__",
+        "_attrs",
+        "_branch",
+        "_control_inputs",
+        "_device",
+        "_graph",
+        "_id",
+        "_inputs",
+        "_name",
+        "_node",
+        "_outputs",
+        "_type",
+        "_values",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        graph: graph_state.GraphState,
+        op_type: str,
+        name: str,
+        inputs: Sequence[Tensor],
+        output_types: Sequence[dtypes.DType],
+        output_shapes: Sequence[shapes.Shape] | None,
+        attrs: Mapping[str, Any],
+        control_inputs: "Sequence[Operation]",
+    ) -> None:
+        self._graph = graph
+        self._type = op_type
+        self._name = name
+        self._inputs = tuple(inputs)
+        self._attrs: Mapping[str, Any] = attrs
+        self._control_inputs = tuple(control_inputs)
+        self._device = ""
+        self._branch: scopes.Branch | None = None
+        self._id = 0
+        if output_shapes is None:
+            output_shapes = [None] * len(output_types)
+        self._outputs = tuple(
+            Tensor(self, index, dtype, shape)
+            for index, (dtype, shape) in enumerate(zip(output_types, output_shapes, strict=True))
+        )
+        self._node: node.Node | None = None
+        self._values: Array | None = None
+
+    @property
+    def graph(self) -> graph_state.GraphState:
+        return self._graph
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def type(self) -> str:
+        return self._type
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return self._inputs
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return list(self._outputs)
+
+    @property
+    def control_inputs(self) -> "list[Operation]":
+        """The operations that must have run before, beyond those that the inputs come from."""
+        return list(self._control_inputs)
+
+    @property
+    def device(self) -> str:
+        """The device asked for, possibly in part; empty when the placer is free."""
+        return self._device
+
+    @property
+    def branch(self) -> scopes.Branch | None:
+        """The side of a conditional that the operation belongs to, or None."""
+        return self._branch
+
+    @branch.setter
+    def branch(self, branch: scopes.Branch) -> None:
+        self._branch = branch
+
+    @property
+    def creation_index(self) -> int:
+        """1 for the first operation of the graph, and so on."""
+        return self._id
+
+    @property
+    def node(self) -> node.Node:
+        """The operation as the rest of the runtime sees it."""
+        if self._node is None:
+            self._node = node.Node(
+                self._name,
+                self._type,
+                tuple(tensor.edge for tensor in self._inputs),
+                tuple(op.name for op in self._control_inputs),
+                self._device,
+                self._attrs,
+            )
+        return self._node
+
+    @property
+    def node_def(self) -> Any:
+        """The NodeDef."""
+        return graph_def.encode_node(self.node)
+
+    @property
+    def op_def(self) -> opdef.OpDef | None:
+        """The row of the op, or None when this installation does not know it."""
+        return opdef.lookup(self._type) if opdef.is_defined(self._type) else None
+
+    def values(self) -> tuple[Tensor, ...]:
+        return self._outputs
+
+    def get_attr(self, name: str) -> Any:
+        """Return an attribute as a Python value; a ValueError when the operation has none such."""
+        if name not in self._attrs:
+            raise ValueError(
+                f"No attr named '{name}' in {self._name} (op: {self._type}), which has "
+                f"{sorted(self._attrs)}"
+            )
+        return self._attrs[name]
+
+    def colocation_groups(self) -> list[bytes]:
+        """Return the groups whose members share a device; by default one of its own."""
+        groups = [name for name in self._attrs.get("_class", ()) if name.startswith(b"loc:@")]
+        return groups or [b"loc:@" + self._name.encode()]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run the operation in `session` or the default session; blocks.
+
+        Raises:
+            ValueError: there is no session, or it is one of another graph.
+        """
+        session = defaults.session_for(self._graph, session, "execute", "operation", "run")
+        session.run(self, feed_dict)
+
+    def note_added(self, creation_index: int) -> None:
+        """Enter the operation among the consumers of its inputs. `Graph` calls this once."""
+        self._id = creation_index
+        for tensor in self._inputs:
+            tensor._consumers.append(self)
+
+    def constant_value(self, depth: int = MAX_DEPTH) -> Array | None:
+        """Return the value of the one output if it is known before any step. Do not write to it."""
+        if self._values is None and depth:
+            self._values = static_values.evaluate(
+                self._type,
+                self._attrs,
+                [tensor._shape for tensor in self._inputs],
+                lambda index: self._inputs[index].op.constant_value(depth - 1),
+            )
+        return self._values
+
+    def _set_device(self, device: "str | devices.DeviceSpec | None") -> None:
+        self._device = devices.canonical(device)
+        self._node = None
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        self._attrs = {**self._attrs, name: value}
+        self._node = None
+
+    def _add_control_inputs(self, ops: "Sequence[Operation]") -> None:
+        self._control_inputs = tuple(dict.fromkeys((*self._control_inputs, *ops)))
+        self._node = None
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self._name}' type={self._type}>"
