@@ -131,7 +131,7 @@ __all__ = [
     "update_checkpoint_state",
 ]
 
-# What loads gRPC or protocol buffers comes when it is first asked for.
+# These names load gRPC or protocol buffers, so they are imported at their first use.
 _LATE = {
     "ClusterDef": "tensorboard.compat.proto.cluster_pb2",
     "JobDef": "tensorboard.compat.proto.cluster_pb2",
@@ -142,7 +142,7 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is named late, once."""
+    """Import a name of `_LATE` at its first use and keep it in the module."""
     if name not in _LATE:
         raise _absent("tf.train", name)
     found = getattr(importlib.import_module(_LATE[name]), name)

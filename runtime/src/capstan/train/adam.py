@@ -19,8 +19,8 @@ from capstan.train import optimizer
 class AdamOptimizer(optimizer.Optimizer):
     """Adam. The slots `m` and `v` are called `<variable>/Adam` and `<variable>/Adam_1`.
 
-    beta1^t and beta2^t are two variables, which stand with the first variable by name. A sparse
-    gradient counts as a dense one whose other rows are zero.
+    beta1^t and beta2^t are two variables. They are placed with the trained variable whose name
+    sorts first. A sparse gradient is applied as a dense gradient whose other rows are zero.
     """
 
     def __init__(
@@ -77,12 +77,13 @@ class AdamOptimizer(optimizer.Optimizer):
     def _finish(self, updates: list[graphs.Operation], scope: str) -> graphs.Operation:
         _, beta1, beta2, _ = self._numbers
         graph = graphs.get_default_graph()
-        grown: list[graphs.Operation] = []
+        power_updates: list[graphs.Operation] = []
         for power, beta in zip(self._powers, (beta1, beta2), strict=True):
             with graph.control_dependencies(updates), graph.colocate_with(power):
                 product = raw.Mul(power.value(), optimizer.like(beta, power))
-                grown.append(raw.Assign(power._ref(), product, use_locking=self._use_locking).op)
-        group: graphs.Operation = control_flow_ops.group(*updates, *grown, name=scope)
+                assign = raw.Assign(power._ref(), product, use_locking=self._use_locking)
+                power_updates.append(assign.op)
+        group: graphs.Operation = control_flow_ops.group(*updates, *power_updates, name=scope)
         return group
 
 

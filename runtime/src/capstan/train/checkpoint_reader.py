@@ -1,4 +1,4 @@
-"""What is in a checkpoint, without a graph: `tf.train.load_checkpoint` and its like.
+"""Reading checkpoints without a graph: `tf.train.load_checkpoint` and related functions.
 
 Source: tensorflow/python/training/checkpoint_utils.py.
 """
@@ -25,11 +25,11 @@ class CheckpointReader:
         return tensor_str in self._bundle.names
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """Return a tensor as a new array; a scalar as a NumPy scalar, or `bytes`.
+        """Return a tensor as a new array. A scalar is returned as a NumPy scalar or `bytes`.
 
         Raises:
-            NotFoundError: there is none of that name.
-            DataLossError: its bytes are damaged.
+            NotFoundError: the checkpoint has no tensor of that name.
+            DataLossError: the bytes of the tensor are damaged.
         """
         value = self._bundle.read(tensor_str)
         return value if value.ndim else value[()]
@@ -53,18 +53,18 @@ def NewCheckpointReader(filepattern: str) -> CheckpointReader:
     """Open the checkpoint of exactly that name.
 
     Raises:
-        NotFoundError: there is none.
-        DataLossError: its index is damaged.
+        NotFoundError: there is no checkpoint of that name.
+        DataLossError: the index of the checkpoint is damaged.
     """
     return CheckpointReader(bundle.Bundle(os.fspath(filepattern)))
 
 
 def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
-    """Open a checkpoint, or the newest one of a folder.
+    """Open a checkpoint, or the newest checkpoint of a folder.
 
     Raises:
-        ValueError: a folder without checkpoints.
-        NotFoundError: no such checkpoint.
+        ValueError: the folder has no checkpoints.
+        NotFoundError: there is no such checkpoint.
     """
     path = os.fspath(ckpt_dir_or_file)
     newest: str | None = path
@@ -78,10 +78,10 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
 
 
 def load_variable(ckpt_dir_or_file: str, name: str) -> Any:
-    """Return one tensor of a checkpoint. A name as of a tensor (`w:0`) serves as well."""
+    """Return one tensor of a checkpoint. The name may end with `:0`, as a tensor's name does."""
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
-    """Return name and shape of every tensor of a checkpoint, sorted by name."""
+    """Return the name and shape of every tensor of a checkpoint, sorted by name."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())

@@ -11,28 +11,29 @@ from capstan.train import hook, steps, timer
 
 
 class CheckpointSaverListener:
-    """Told of every checkpoint; does nothing by itself. Shares the hook's thread."""
+    """A base class whose methods do nothing. The hook calls them in the thread that runs it."""
 
     def begin(self) -> None:
         """Called once, before the graph is finalized."""
 
     def before_save(self, session: Any, global_step_value: int) -> None:
-        """Called before a checkpoint is written."""
+        """Called before each checkpoint is written."""
 
     def after_save(self, session: Any, global_step_value: int) -> Any:
-        """Called when it is written; a true answer asks for a stop."""
+        """Called after each checkpoint is written. Return a true value to stop training."""
 
     def end(self, session: Any, global_step_value: int) -> None:
         """Called after the last checkpoint."""
 
 
 class CheckpointSaverHook(hook.SessionRunHook):
-    """Saves at the start of a session, every so many seconds or global steps, and at the end.
+    """Saves a checkpoint at the start of a session, at intervals, and at the end.
 
-    The saver is `saver`, that of `scaffold`, or the one in the collection SAVERS.
+    The interval is `save_secs` seconds or `save_steps` global steps. The saver is `saver`, the
+    saver of `scaffold`, or the only saver in the collection SAVERS.
 
     Raises:
-        ValueError: both `saver` and `scaffold`, or both intervals, or neither.
+        ValueError: both `saver` and `scaffold` are given, or both intervals, or no interval.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class CheckpointSaverHook(hook.SessionRunHook):
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
     ) -> None:
-        # The step may be from before this run's update: look again when it may be time.
+        # The step may have been read before this run's update. Near the interval, read it again.
         if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
             return
         step = int(run_context.session.run(self._global_step))
@@ -82,14 +83,15 @@ class CheckpointSaverHook(hook.SessionRunHook):
             listener.end(session, last_step)
 
     def _save(self, session: Any, step: int) -> bool:
-        """Write a checkpoint; say whether a listener asks for a stop."""
+        """Write a checkpoint and return whether a listener asks for a stop."""
         self._timer.update_last_triggered_step(step)
         logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:
             listener.before_save(session, step)
         self._get_saver().save(session, self._save_path, global_step=step)
-        answers = [listener.after_save(session, step) for listener in self._listeners]
-        return any(answers)
+        # A list, not a generator: every listener is called, also after one has asked for a stop.
+        stop_requests = [listener.after_save(session, step) for listener in self._listeners]
+        return any(stop_requests)
 
     def _get_saver(self) -> Any:
         if self._saver is not None:

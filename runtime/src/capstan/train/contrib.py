@@ -1,4 +1,4 @@
-"""`tf.contrib`: the little of it that training between graphs uses, `tf.contrib.training`."""
+"""`tf.contrib`. Only `tf.contrib.training` exists: between-graph replication uses it."""
 
 from typing import Any
 

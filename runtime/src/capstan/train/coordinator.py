@@ -1,7 +1,8 @@
-"""How threads that serve one training loop stop together (python/training/coordinator.py).
+"""A stop signal for the threads of one training loop (python/training/coordinator.py).
 
-Whoever wants to stop calls `request_stop`, with an error or without; all others ask `should_stop`
-between two pieces of work. `join` waits for the threads and raises the first error reported.
+A thread that wants all threads to stop calls `request_stop`, with or without an error. Every
+thread calls `should_stop` regularly. `join` waits for the threads and raises the first reported
+error.
 """
 
 import contextlib
@@ -21,8 +22,8 @@ _Reported = BaseException | tuple[Any, BaseException | None, TracebackType | Non
 class Coordinator:
     """A stop signal with a reason. Thread-safe.
 
-    Errors of `clean_stop_exception_types`, by default OutOfRangeError (the input has ended), stop
-    the threads but are not raised by `join`.
+    Errors of `clean_stop_exception_types` stop the threads, but `join` does not raise them. The
+    default is OutOfRangeError, which reports the end of the input.
     """
 
     def __init__(
@@ -38,10 +39,10 @@ class Coordinator:
         self._joined = False
 
     def request_stop(self, ex: _Reported | None = None) -> None:
-        """Ask all threads to stop; `ex`, an error or what `sys.exc_info` gives, says why.
+        """Ask all threads to stop. `ex` is the reason: an error, or a result of `sys.exc_info`.
 
-        Of several errors the first counts. An error that comes after `join` is raised here, and so
-        is one that comes after a stop without error has been joined.
+        Only the first call counts until `clear_stop`. After `join` has returned, this method
+        raises `ex`, unless `ex` is of a clean-stop type.
         """
         error = ex[1] if isinstance(ex, tuple) else ex
         with self._lock:
@@ -59,7 +60,7 @@ class Coordinator:
             self._stop.set()
 
     def clear_stop(self) -> None:
-        """Take the stop back, and the error with it; threads may run again."""
+        """Withdraw the stop and its error, so that threads may run again."""
         with self._lock:
             self._joined = False
             self._error = None
@@ -77,7 +78,7 @@ class Coordinator:
             self.request_stop(ex=sys.exc_info())
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Block until somebody asks for a stop, `timeout` seconds at most; say whether one did."""
+        """Block until a stop is requested, at most `timeout` seconds. Return whether it was."""
         return self._stop.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
@@ -91,12 +92,12 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Wait until the registered threads and `threads` have ended; then raise what was reported.
+        """Wait until the registered threads and `threads` have ended, then raise a reported error.
 
-        Once a stop was asked for, they have `stop_grace_period_secs` to end.
+        Once a stop is requested, the threads have `stop_grace_period_secs` seconds to end.
 
         Raises:
-            RuntimeError: threads still run after that, and no error was reported.
+            RuntimeError: threads still run after the grace period, and no error was reported.
         """
         with self._lock:
             waiting = self._threads | set(threads or ())

@@ -1,4 +1,4 @@
-"""Variables on parameter servers, everything else on the worker: `tf.train.replica_device_setter`.
+"""`tf.train.replica_device_setter` places variables on parameter servers, other ops on the worker.
 
 Source: tensorflow/python/training/device_setter.py.
 """
@@ -22,7 +22,7 @@ STANDARD_PS_OPS = (
     "MutableDenseHashTableV2",
     "VarHandleOp",
 )
-"""The ops that hold what is shared between workers."""
+"""The types of the ops that hold state shared between workers."""
 
 
 def replica_device_setter(
@@ -36,13 +36,14 @@ def replica_device_setter(
 ) -> Callable[[Any], str] | None:
     """Return a function for `tf.device` that spreads variables over the tasks of the ps job.
 
-    `ps_ops` are the op types that count as variables. `ps_strategy(op)` gives the index of a task,
-    by default one after the other. With `cluster`, its job of `ps_device`'s name says how many
-    tasks there are. `merge_devices` completes what inner `tf.device` blocks ask for; without it
-    such operations stay as they are. None when there is no ps task.
+    Return None if there is no ps task. `ps_ops` are the op types that count as variables.
+    `ps_strategy(op)` returns the index of the task for a variable; the default is round-robin. If
+    `cluster` is given, the number of ps tasks is the size of its job that `ps_device` names. With
+    `merge_devices`, the returned function fills in the fields that inner `tf.device` blocks leave
+    open. Without it, the function does not change operations that already have a device.
 
     Raises:
-        TypeError: `ps_strategy` is not callable, or `cluster` is no cluster.
+        TypeError: `ps_strategy` is not callable, or `cluster` is not a cluster.
     """
     if cluster is not None:
         jobs = clusters.ClusterSpec(cluster).as_dict()
@@ -65,7 +66,7 @@ def replica_device_setter(
 
 
 class _Chooser:
-    """The function that `tf.device` gets, with what it knows."""
+    """The settings of one `replica_device_setter`. `choose` is the function for `tf.device`."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class _Chooser:
             return self._worker.merged(current).to_string()
         ps = self._ps
         if ps.job and (current.job is None or current.job == ps.job):
-            # The strategy is asked only for what lands on its tasks: the count is by variable.
+            # The strategy counts its calls, so it is called only for variables on the ps job.
             task = devices.DeviceSpec(task=self._strategy(op))
             ps = ps.merged(task)
         return ps.merged(current).to_string()

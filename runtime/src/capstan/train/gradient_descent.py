@@ -9,7 +9,10 @@ from capstan.train import optimizer
 
 
 class GradientDescentOptimizer(optimizer.Optimizer):
-    """Plain gradient descent. `learning_rate` is a number, a tensor, or a function giving one."""
+    """Plain gradient descent.
+
+    `learning_rate` is a number, a tensor, or a function without arguments that returns one.
+    """
 
     def __init__(
         self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
@@ -27,7 +30,7 @@ class GradientDescentOptimizer(optimizer.Optimizer):
         return updated.op
 
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> graphs.Operation:
-        # Rows that repeat are subtracted one after the other, which is their sum.
+        # ScatterSub subtracts repeated rows one after the other, so they need no summing first.
         step = raw.Mul(grad.values, optimizer.like(self._rate, var))
         updated: graphs.Tensor = raw.ScatterSub(
             var._ref(), grad.indices, step, use_locking=self._use_locking

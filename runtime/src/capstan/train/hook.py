@@ -1,15 +1,16 @@
-"""What extends a monitored session: hooks around each `run` (python/training/session_run_hook.py).
+"""Hooks of a monitored session (python/training/session_run_hook.py).
 
-For each session, once: `after_create_session`. For each run: `before_run` says what the hook wants
-to have fetched besides, `after_run` sees it. Around all sessions: `begin`, while the graph can
-still grow, and `end`, unless the session ended by an error.
+The session calls `begin` once, while the graph can still grow. It calls `after_create_session` for
+each session that it creates. Around each run it calls `before_run`, which returns additional
+fetches, and `after_run`, which gets their values. It calls `end` at the end of training unless
+training failed.
 """
 
 from typing import Any, NamedTuple
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook adds to a run: more fetches, of any structure, feeds and options."""
+    """The fetches (of any structure), feeds and options that a hook adds to a run."""
 
     fetches: Any
     feed_dict: Any = None
@@ -17,7 +18,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What a hook sees of a run: `results` has the structure of its own fetches."""
+    """The outcome of a run for one hook. `results` has the structure of the hook's fetches."""
 
     results: Any
     options: Any
@@ -25,7 +26,7 @@ class SessionRunValues(NamedTuple):
 
 
 class SessionRunContext:
-    """One call of `run`, as its hooks see it."""
+    """One call of `run`, as the hooks see it."""
 
     __slots__ = ("_original_args", "_session", "_stop_requested")
 
@@ -36,12 +37,12 @@ class SessionRunContext:
 
     @property
     def original_args(self) -> SessionRunArgs:
-        """What the caller passed to `run`."""
+        """The arguments that the caller passed to `run`."""
         return self._original_args
 
     @property
     def session(self) -> Any:
-        """The session below all hooks."""
+        """The plain session. Its `run` calls no hooks."""
         return self._session
 
     @property
@@ -49,28 +50,28 @@ class SessionRunContext:
         return self._stop_requested
 
     def request_stop(self) -> None:
-        """Make `should_stop` of the session true after this run."""
+        """Make the session's `should_stop` true after this run."""
         self._stop_requested = True
 
 
 class SessionRunHook:
-    """A hook that does nothing. Calls come from the thread that runs the session."""
+    """A hook that does nothing. Its methods are called in the thread that runs the session."""
 
     def begin(self) -> None:
-        """Called once, before the graph is finalized: the last chance to add to it."""
+        """Called once, before the graph is finalized. The hook may still add operations."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Called with each new session, also after a recovery. The graph is final."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Return what to run besides, or None."""
+        """Return the additional fetches, feeds and options of a run, or None."""
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Called after each run that did not fail; may ask for a stop."""
+        """Called after each run that did not fail. May call `run_context.request_stop()`."""
 
     def end(self, session: Any) -> None:
-        """Called at the end of training, unless it ended by an error other than of the input's end.
+        """Called at the end of training, also if the input ended, but not after another error.
 
-        The session still serves.
+        The session is still open.
         """

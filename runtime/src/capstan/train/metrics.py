@@ -1,4 +1,4 @@
-"""Numbers that hooks report of a training: scalars by name, as the progress file shows them."""
+"""Metrics that hooks report: scalars by name, as they appear in the progress file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -8,11 +8,11 @@ import numpy as np
 
 @runtime_checkable
 class Reporter(Protocol):
-    """A hook that has numbers to report."""
+    """A hook that reports metrics."""
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """The newest value of each, in the order in which they are shown."""
+        """The newest value of each metric, in the order in which they are shown."""
         ...
 
 
@@ -31,7 +31,7 @@ def scalars(values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def merged(reporters: Iterable[Any]) -> dict[str, float]:
-    """Return the metrics of all hooks that report some; of one name the last one counts."""
+    """Return the metrics of all reporters. If two share a name, the later reporter's value wins."""
     found: dict[str, float] = {}
     for reporter in reporters:
         if isinstance(reporter, Reporter):
@@ -40,9 +40,9 @@ def merged(reporters: Iterable[Any]) -> dict[str, float]:
 
 
 def labels(fetches: Any) -> Any:
-    """Return the name under which each of some fetches is shown, in their own structure.
+    """Return the display name of each fetch, in the structure of `fetches`.
 
-    A dictionary gives the names itself; a tensor has its own, without the `:0` of a first output.
+    The names in a dictionary are its keys. Any other fetch has its own name, without a final `:0`.
     """
     if isinstance(fetches, Mapping):
         return {key: str(key) for key in fetches}

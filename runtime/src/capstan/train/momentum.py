@@ -10,7 +10,7 @@ from capstan.train import optimizer
 
 
 class MomentumOptimizer(optimizer.Optimizer):
-    """Gradient descent with momentum, or Nesterov's (Sutskever et al., 2013).
+    """Gradient descent with momentum, or with Nesterov momentum (Sutskever et al., 2013).
 
     The slot `momentum` of a variable is called `<variable>/Momentum`. A sparse gradient changes
     only the rows that it names.

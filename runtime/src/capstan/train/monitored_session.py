@@ -1,4 +1,4 @@
-"""`tf.train.MonitoredTrainingSession` and its like: sessions that train, with hooks and recovery.
+"""Monitored sessions: training sessions with hooks that recover from the loss of a task.
 
 Source: tensorflow/python/training/monitored_session.py.
 """
@@ -24,7 +24,7 @@ from capstan.train import (
 from capstan.train import scaffold as scaffolds
 
 USE_DEFAULT: Final = object()
-"""Stands for a default that depends on other arguments."""
+"""Marks an argument whose default depends on other arguments."""
 
 _SAVE_SECS = 600
 _GRACE_SECS = 120.0
@@ -32,7 +32,7 @@ _ENDS = (errors.OutOfRangeError, StopIteration)
 
 
 class _Monitored:
-    """What the two public classes have in common. Not thread-safe."""
+    """The common base of the two public classes. Not thread-safe."""
 
     StepContext = wrapped_session.StepContext
 
@@ -52,19 +52,19 @@ class _Monitored:
         self._grace = stop_grace_period_secs
         self._session: Any = None
         self._is_closed = False
-        for each in self._hooks:
-            each.begin()
+        for session_hook in self._hooks:
+            session_hook.begin()
         self._layer: wrapped_session.Layer = (
             wrapped_session.RecoverableSession(self._open) if is_recovering else self._open()
         )
 
     def _open(self) -> wrapped_session.Layer:
         session = self._creator.create_session()
-        # No error of a thread may be lost here: the layers above know which are harmless.
+        # The coordinator keeps every error of a thread: the layers above know which are harmless.
         coord = coordinator.Coordinator(clean_stop_exception_types=())
         try:
-            for each in self._hooks:
-                each.after_create_session(session, coord)
+            for session_hook in self._hooks:
+                session_hook.after_create_session(session, coord)
         except BaseException:
             session.close()
             raise
@@ -74,7 +74,7 @@ class _Monitored:
 
     @property
     def graph(self) -> graphs.Graph | None:
-        """The graph that is run; None once the session is closed."""
+        """The graph of the session, or None once the session is closed."""
         return None if self._is_closed else self._graph
 
     def run(
@@ -84,25 +84,25 @@ class _Monitored:
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """Run one step with the hooks, as `Session.run`; blocks.
+        """Run one step with the hooks, like `Session.run`. Blocks.
 
         Raises:
-            RuntimeError: the session is closed or should stop.
+            RuntimeError: the session is closed, or a hook has asked for a stop.
         """
         if self._is_closed:
             raise RuntimeError("Attempted to use a closed Session.")
         return self._layer.run(fetches, feed_dict, options, run_metadata)
 
     def run_step_fn(self, step_fn: Callable[[wrapped_session.StepContext], Any]) -> Any:
-        """Return what `step_fn(step_context)` returns; blocks.
+        """Call `step_fn(step_context)` and return its result. Blocks.
 
-        `step_context.session` runs without hooks, `step_context.run_with_hooks` as `run` does, and
-        `step_context.request_stop()` ends the `with` block of this session. When a task is lost,
-        a session that recovers calls the function again from its start.
+        `step_context.session.run` runs a step without hooks. `step_context.run_with_hooks` runs a
+        step with them, as `run` does. `step_context.request_stop()` ends the `with` block of this
+        session. If a task is lost, a session that recovers calls the function again.
 
         Raises:
             StopIteration: the function asked for a stop.
-            ValueError: it does not take just one argument called `step_context`.
+            ValueError: the function does not take exactly one argument called `step_context`.
             RuntimeError: the session is closed.
         """
         names = tuple(inspect.signature(step_fn).parameters)
@@ -116,14 +116,14 @@ class _Monitored:
         return self._layer.run_step_fn(step_fn)
 
     def should_stop(self) -> bool:
-        """Say whether the training loop should end: a hook or a thread asked for it."""
+        """Return whether the training loop should end because a hook or a thread asked for it."""
         return self._is_closed or self._layer.should_stop()
 
     def close(self) -> None:
         """Call the hooks' `end` and close the session.
 
         Raises:
-            RuntimeError: it is closed already.
+            RuntimeError: the session is already closed.
         """
         self._close(is_failed=False)
 
@@ -136,7 +136,7 @@ class _Monitored:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        # The end of the input ends the training as it should.
+        # The end of the input is a normal end of training.
         is_failed = kind is not None and not issubclass(kind, _ENDS)
         self._close(is_failed=is_failed)
         return not is_failed
@@ -146,8 +146,8 @@ class _Monitored:
             raise RuntimeError("Session is already closed.")
         try:
             if not is_failed:
-                for each in self._hooks:
-                    each.end(self._session)
+                for session_hook in self._hooks:
+                    session_hook.end(self._session)
         finally:
             self._is_closed = True
             self._session = None
@@ -159,11 +159,12 @@ class _Monitored:
 
 
 class MonitoredSession(_Monitored):
-    """A session with hooks that goes on when a task is lost.
+    """A session with hooks that recovers from the loss of a task.
 
-    `session_creator` makes the sessions, by default a chief's. AbortedError and UnavailableError
-    close the session and make another; then the run is repeated. OutOfRangeError ends a
-    `with` block as its normal end does. A process that is the first of its container obeys SIGTERM.
+    `session_creator` creates the sessions; the default is a ChiefSessionCreator. After an
+    AbortedError or UnavailableError, the monitored session closes the session, creates another one
+    and repeats the run. An OutOfRangeError ends a `with` block normally. If the process is the
+    first process of its container, SIGTERM ends it.
     """
 
     def __init__(
@@ -203,7 +204,7 @@ class SingularMonitoredSession(_Monitored):
         )
 
     def raw_session(self) -> Any:
-        """Return the plain session below."""
+        """Return the plain session, which calls no hooks."""
         return self._session
 
 
@@ -223,14 +224,15 @@ def MonitoredTrainingSession(
     max_wait_secs: float = 7200,
     save_checkpoint_steps: Any = USE_DEFAULT,
 ) -> MonitoredSession:
-    """Return the session of one task of a training between graphs.
+    """Return the session of one task in between-graph replication.
 
-    The chief restores or initialises the model, and with `checkpoint_dir` saves it, every 600
-    seconds unless `save_checkpoint_secs` or `save_checkpoint_steps` say otherwise (None or 0:
-    never); it logs the rate of steps every `log_step_count_steps`. The others wait for it,
-    `max_wait_secs` at most. `hooks` are called in every task, `chief_only_hooks` in the chief's.
-    Where the environment names CAPSTAN_PROGRESS_FILE, progress is written there. There are no
-    summaries, so the two `save_summaries` arguments have nothing to say.
+    The chief restores or initialises the model. With `checkpoint_dir`, the chief also saves a
+    checkpoint every 600 seconds, or as often as `save_checkpoint_secs` or `save_checkpoint_steps`
+    say (None or 0: never), and logs the step rate every `log_step_count_steps` steps. The other
+    tasks wait for the chief, at most `max_wait_secs` seconds. `hooks` are called in every task,
+    `chief_only_hooks` only in the chief. If the environment variable CAPSTAN_PROGRESS_FILE is set,
+    progress is written to that file. There are no summaries, so the two `save_summaries` arguments
+    have no effect.
     """
     parts = scaffold or scaffolds.Scaffold()
     wanted: list[hook.SessionRunHook] = []
@@ -255,7 +257,7 @@ def MonitoredTrainingSession(
 
 
 def _save_interval(secs: Any, steps: Any) -> tuple[float | None, int | None]:
-    """Return how often to save: seconds or steps; the one not given is None."""
+    """Return the interval between checkpoints in seconds and in steps; None means unused."""
     if secs is USE_DEFAULT and steps is USE_DEFAULT:
         return _SAVE_SECS, None
     return None if secs is USE_DEFAULT else secs or None, (

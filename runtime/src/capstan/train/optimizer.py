@@ -1,6 +1,6 @@
-"""What all optimizers share: gradients, slots, and one operation that updates every variable.
+"""The base class of all optimizers. It computes gradients, keeps slots, and makes the train op.
 
-Each update stands with its variable, so a parameter server updates what it holds.
+Each update is placed with its variable, so a parameter server updates its own variables.
 Source: tensorflow/python/training/optimizer.py.
 """
 
@@ -19,14 +19,14 @@ _FLOATING = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
 class Optimizer:
-    """Computes gradients and applies them; subclasses say how one variable is updated.
+    """Computes gradients and applies them. A subclass defines the update of one variable.
 
-    A subclass has `_apply_dense` and `_apply_sparse`, and where needed `_prepare` (constants),
-    `_create_slots` and `_finish`. `use_locking` asks for nothing here: every update is made under
-    the lock of its variable. Not thread-safe.
+    A subclass defines `_apply_dense` and `_apply_sparse`. If it needs to, it also defines
+    `_prepare` (constants), `_create_slots` and `_finish`. `use_locking` changes nothing: every
+    update holds the lock of its variable. Not thread-safe.
 
     Raises:
-        ValueError: no name.
+        ValueError: `name` is empty.
     """
 
     GATE_NONE: ClassVar = 0
@@ -55,7 +55,9 @@ class Optimizer:
         name: str | None = None,
         grad_loss: Any = None,
     ) -> graphs.Operation:
-        """Return an operation that makes one step: `compute_gradients`, then `apply_gradients`.
+        """Return an operation that makes one training step.
+
+        This method calls `compute_gradients` and then `apply_gradients`.
 
         Raises:
             ValueError: the loss depends on none of the variables.
@@ -85,14 +87,15 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """Return pairs of gradient and variable: of `var_list`, or of all trainable variables.
+        """Return pairs of gradient and variable for `var_list` or for all trainable variables.
 
-        A gradient is a Tensor, an IndexedSlices, or None where the loss does not depend on the
+        A gradient is a Tensor or an IndexedSlices. It is None if the loss does not depend on the
         variable.
 
         Raises:
-            TypeError: no variable; a loss or variable of a type that cannot be derived.
-            ValueError: no variables at all; an unknown `gate_gradients`.
+            TypeError: a member of `var_list` is not a variable.
+            ValueError: there are no variables, the loss or a variable has a dtype without
+                gradients, or `gate_gradients` is unknown.
         """
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
@@ -126,29 +129,29 @@ class Optimizer:
         global_step: Any = None,
         name: str | None = None,
     ) -> graphs.Operation:
-        """Return an operation that updates the variables, then adds one to `global_step`.
+        """Return an operation that updates the variables and then adds one to `global_step`.
 
         Raises:
-            TypeError: a gradient is no tensor.
-            ValueError: no variables, or no gradients.
+            TypeError: a gradient is not a tensor.
+            ValueError: there are no variables, or all gradients are None.
         """
         pairs = [(_as_gradient(grad), var) for grad, var in grads_and_vars]
         if not pairs:
             raise ValueError("No variables provided.")
-        given = [(grad, var) for grad, var in pairs if grad is not None]
-        if not given:
+        with_gradient = [(grad, var) for grad, var in pairs if grad is not None]
+        if not with_gradient:
             names = [str(var) for _, var in pairs]
             raise ValueError(f"No gradients provided for any variable: {names}.")
         graph = graphs.get_default_graph()
         with graph.control_dependencies(None):
-            self._create_slots([var for _, var in given])
+            self._create_slots([var for _, var in with_gradient])
         with graph.name_scope(name or self._name) as scope:
             self._prepare()
-            updates = [self._update(grad, var) for grad, var in given]
+            updates = [self._update(grad, var) for grad, var in with_gradient]
             train_op = self._with_step(updates, global_step, scope)
-        listed = graph.get_collection_ref(collections.GraphKeys.TRAIN_OP)
-        if train_op not in listed:
-            listed.append(train_op)
+        train_ops = graph.get_collection_ref(collections.GraphKeys.TRAIN_OP)
+        if train_op not in train_ops:
+            train_ops.append(train_op)
         return train_op
 
     def _with_step(
@@ -161,8 +164,8 @@ class Optimizer:
             graph.control_dependencies([self._finish(updates, "update")]),
             graph.colocate_with(global_step),
         ):
-            counted: graphs.Tensor = raw.AssignAdd(global_step._ref(), 1, name=scope)
-            return counted.op
+            next_step: graphs.Tensor = raw.AssignAdd(global_step._ref(), 1, name=scope)
+            return next_step.op
 
     def _update(self, grad: Any, var: Any) -> graphs.Operation:
         graph = graphs.get_default_graph()
@@ -174,7 +177,7 @@ class Optimizer:
     # --- slots
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """Return the slot `name` of a variable, or None when it has none."""
+        """Return the slot `name` of a variable, or None if the variable has no such slot."""
         return self._slots.get(name, {}).get(var)
 
     def get_slot_names(self) -> list[str]:
@@ -184,26 +187,26 @@ class Optimizer:
     def variables(self) -> list[Any]:
         """Return the optimizer's own variables in the default graph, sorted by name."""
         graph = graphs.get_default_graph()
-        slots = [slot for named in self._slots.values() for slot in named.values()]
+        slots = [slot for by_variable in self._slots.values() for slot in by_variable.values()]
         own = [*slots, *self._non_slots.values()]
         return sorted((var for var in own if var.graph is graph), key=lambda var: str(var.name))
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
-        """Return the slot of a variable, making it zeros where it has none."""
-        named = self._slots.setdefault(slot_name, {})
-        if var not in named:
-            named[var] = slot_creator.create_zeros_slot(var, op_name)
-        return named[var]
+        """Return the slot `slot_name` of a variable. Create it with zeros if it is missing."""
+        by_variable = self._slots.setdefault(slot_name, {})
+        if var not in by_variable:
+            by_variable[var] = slot_creator.create_zeros_slot(var, op_name)
+        return by_variable[var]
 
     def _non_slot_variable(self, initial_value: float, name: str, colocate_with: Any) -> Any:
-        """Return the optimizer's own variable of that name, one per graph."""
+        """Return the optimizer's own variable `name`. Create one for each graph."""
         key = name, colocate_with.graph
         if key not in self._non_slots:
             with colocate_with.graph.colocate_with(colocate_with):
                 self._non_slots[key] = variables.Variable(initial_value, name=name, trainable=False)
         return self._non_slots[key]
 
-    # --- what subclasses say
+    # --- methods that subclasses override
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         """Make the slots of all variables."""
@@ -216,11 +219,11 @@ class Optimizer:
         raise TypeError(f"{type(self).__name__} cannot apply a dense gradient")
 
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> graphs.Operation:
-        """Return the update of `var` by an IndexedSlices, whose rows may repeat."""
+        """Return the update of `var` by an IndexedSlices. Its rows may repeat."""
         raise TypeError(f"{type(self).__name__} cannot apply an IndexedSlices")
 
     def _finish(self, updates: list[graphs.Operation], scope: str) -> graphs.Operation:
-        """Return an operation that comes after all updates."""
+        """Return an operation that runs after all updates."""
         group: graphs.Operation = control_flow_ops.group(*updates, name=scope)
         return group
 
@@ -234,18 +237,21 @@ class Optimizer:
 
 
 def hyperparameter(value: Any, name: str) -> graphs.Tensor:
-    """Return a number, tensor, or function without arguments that gives one, as a tensor."""
+    """Return a hyperparameter as a tensor.
+
+    `value` is a number, a tensor, or a function without arguments that returns one.
+    """
     return convert.convert_to_tensor(value() if callable(value) else value, name=name)
 
 
 def like(value: Any, var: Any) -> graphs.Tensor:
-    """Return a hyperparameter in the type of the variable that it updates."""
+    """Return a hyperparameter, cast to the dtype of the variable `var`."""
     cast: graphs.Tensor = math_ops.cast(value, var.dtype.base_dtype)
     return cast
 
 
 def without_repeats(grad: indexed_slices.IndexedSlices) -> indexed_slices.IndexedSlices:
-    """Return slices that name each row once: those of equal rows are added up."""
+    """Return a gradient that names each row once. The slices of a repeated row are summed."""
     rows, positions = raw.Unique(grad.indices)
     values = raw.UnsortedSegmentSum(grad.values, positions, raw.Size(rows))
     return indexed_slices.IndexedSlices(values, rows, grad.dense_shape)

@@ -1,9 +1,10 @@
-"""What the operator shows of a training: a file that this hook keeps up to date.
+"""The progress file, from which the operator reads the progress of a training task.
 
     {"step": 12000, "stepsPerSecond": 310.5, "metrics": {"loss": 0.21}, "updatedAt": "..."}
 
-The environment variable CAPSTAN_PROGRESS_FILE names it, and `MonitoredTrainingSession` then adds
-the hook by itself. The file is replaced as a whole, so a reader never sees half of it.
+The environment variable CAPSTAN_PROGRESS_FILE names the file. If the variable is set,
+`MonitoredTrainingSession` adds the hook that writes the file. The hook replaces the file
+atomically, so a reader never sees a partial file.
 """
 
 import json
@@ -21,12 +22,13 @@ VARIABLE = "CAPSTAN_PROGRESS_FILE"
 
 
 class ProgressHook(hook.SessionRunHook):
-    """Writes step, rate and metrics to `path`, every `every_secs` seconds at most and at the end.
+    """Writes the step, the step rate and the metrics of a training to `path`.
 
-    The metrics are those of `reporters`, other hooks of the session; the hook comes after them, so
-    that it sees their last values. The last report has those of a FinalOpsHook alone, if there is
-    one: what came out, and not what was logged on the way. A file that cannot be written is logged
-    once and then left be: training goes on. Does nothing in a graph without a global step.
+    The hook writes at most once in `every_secs` seconds, and at the end. `reporters` are hooks of
+    the same session; the metrics are theirs. Add this hook after the reporters, so that it sees
+    their newest values. If a FinalOpsHook among the reporters has metrics, the last report holds
+    only those. If the file cannot be written, the hook logs one warning and training goes on. The
+    hook does nothing in a graph without a global step. `clock` returns seconds since 1970.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class ProgressHook(hook.SessionRunHook):
         self._global_step = steps.get_global_step()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        # A recovery may have taken the step back: the rate starts anew.
+        # A recovery may have lowered the step, so the rate is measured anew.
         self._last = None
         if self._global_step is not None:
             self._write(int(session.run(self._global_step)))
@@ -65,8 +67,12 @@ class ProgressHook(hook.SessionRunHook):
 
     def end(self, session: Any) -> None:
         if self._global_step is not None:
-            final = [one for one in self._reporters if isinstance(one, reporting.FinalOpsHook)]
-            self._write(int(session.run(self._global_step)), metrics.merged(final))
+            final_hooks = [
+                reporter
+                for reporter in self._reporters
+                if isinstance(reporter, reporting.FinalOpsHook)
+            ]
+            self._write(int(session.run(self._global_step)), metrics.merged(final_hooks))
 
     def _write(self, step: int, outcome: Mapping[str, float] | None = None) -> None:
         now = self._clock()
@@ -85,7 +91,7 @@ class ProgressHook(hook.SessionRunHook):
             self._has_failed = True
 
     def _measure(self, step: int, now: float) -> None:
-        """Bring the rate up to date, unless too little time has gone by for a better one."""
+        """Measure the step rate anew if at least `every_secs` seconds have passed."""
         if self._last is None:
             self._last = step, now
             return
@@ -97,7 +103,11 @@ class ProgressHook(hook.SessionRunHook):
 
 
 def replace(path: str, text: str) -> None:
-    """Write a file beside `path` and rename it; an OSError where that is not possible."""
+    """Replace the file `path` atomically: write a file beside it and rename it.
+
+    Raises:
+        OSError: the file cannot be written or renamed.
+    """
     temporary = f"{path}.{os.getpid()}.tmp"
     pathlib.Path(temporary).write_text(text + "\n", encoding="utf-8")
     os.replace(temporary, path)

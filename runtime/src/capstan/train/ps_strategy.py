@@ -1,7 +1,8 @@
-"""Which parameter server holds which variable: strategies for `tf.train.replica_device_setter`.
+"""Strategies for `tf.train.replica_device_setter`. They choose a parameter server for a variable.
 
-A strategy is called with each variable's operation, in the order of their creation, and returns the
-index of a task. Every client must come to the same answers, so they depend on nothing else.
+A strategy is called with the operation of each variable, in the order in which the operations are
+created. It returns the index of a ps task. All clients must choose the same tasks, so a strategy
+may depend on nothing but the operations and their order.
 
 Source: tensorflow/contrib/training/python/training/device_setter.py.
 """
@@ -14,7 +15,7 @@ from capstan.core import shapes
 
 
 class RoundRobinStrategy:
-    """One task after the other: the default."""
+    """Chooses one task after the other. This is the default strategy."""
 
     def __init__(self, num_tasks: int) -> None:
         self._num_tasks = num_tasks
@@ -26,7 +27,7 @@ class RoundRobinStrategy:
 
 
 class GreedyLoadBalancingStrategy:
-    """The task that has the least load so far; `load_fn(op)` is what an operation adds to it."""
+    """Chooses the task with the least load. `load_fn(op)` is the load that an operation adds."""
 
     def __init__(self, num_tasks: int, load_fn: Callable[[Any], float]) -> None:
         self._loads = [0.0] * num_tasks
@@ -39,7 +40,7 @@ class GreedyLoadBalancingStrategy:
 
 
 class RandomStrategy:
-    """A task drawn from the operation's name and `seed`: the same in every client."""
+    """Chooses a task by a hash of the operation's name and `seed`, the same in every client."""
 
     def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
         self._num_tasks = num_ps_tasks
@@ -51,10 +52,10 @@ class RandomStrategy:
 
 
 def byte_size_load_fn(op: Any) -> int:
-    """Return the size in bytes of an operation's one output.
+    """Return the size in bytes of an operation's only output.
 
     Raises:
-        ValueError: it has several outputs, or one of unknown shape.
+        ValueError: the operation has several outputs, or its output has an unknown shape.
     """
     if len(op.outputs) != 1:
         raise ValueError(f"Op {op} must have a single output")

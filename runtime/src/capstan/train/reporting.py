@@ -1,4 +1,4 @@
-"""Hooks that tell how training goes (python/training/basic_session_run_hooks.py)."""
+"""Hooks that report the progress of training (python/training/basic_session_run_hooks.py)."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,14 +12,15 @@ from capstan.train import hook, metrics, steps, timer
 
 
 class LoggingTensorHook(hook.SessionRunHook):
-    """Logs tensors every so many calls of `run`, or seconds, or at the end.
+    """Logs tensors every `every_n_iter` runs, every `every_n_secs` seconds, or at the end.
 
-    `tensors` are tensors or their names: a sequence, or a dictionary that says what to call them.
-    `formatter` makes the line from a dictionary of values. Lines appear from `tf.logging.INFO` on.
-    Values that are numbers also become metrics of the task's progress.
+    `tensors` is a sequence of tensors or tensor names, or a dictionary from labels to tensors.
+    `formatter` turns a dictionary of values into the line to log. The log level is INFO. Values
+    that are numbers also become metrics of the task's progress.
 
     Raises:
-        ValueError: neither an interval nor `at_end`, both intervals, or one that is not positive.
+        ValueError: neither an interval nor `at_end` is given, both intervals are given, or
+            `every_n_iter` is not positive.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class LoggingTensorHook(hook.SessionRunHook):
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """The numbers logged last, by name."""
+        """The numbers that were logged last, by name."""
         return self._metrics
 
     def begin(self) -> None:
@@ -95,9 +96,9 @@ class LoggingTensorHook(hook.SessionRunHook):
 
 
 class StepCounterHook(hook.SessionRunHook):
-    """Logs how many global steps are made in a second, by all workers together.
+    """Logs the rate of all workers together in global steps per second.
 
-    `summary_writer`, anything with `add_summary(summary, step)`, gets the rate as well.
+    `summary_writer` also gets the rate. It is any object with `add_summary(summary, step)`.
     """
 
     def __init__(
@@ -124,9 +125,9 @@ class StepCounterHook(hook.SessionRunHook):
         step = int(run_context.session.run(self._global_step))
         if not self._timer.should_trigger_for_step(step):
             return
-        elapsed, made = self._timer.update_last_triggered_step(step)
-        if elapsed and made is not None:
-            self._report(made / elapsed, step)
+        elapsed, step_count = self._timer.update_last_triggered_step(step)
+        if elapsed and step_count is not None:
+            self._report(step_count / elapsed, step)
 
     def _report(self, rate: float, step: int) -> None:
         if self._summary_writer is not None:
@@ -138,10 +139,10 @@ class StepCounterHook(hook.SessionRunHook):
 
 
 class FinalOpsHook(hook.SessionRunHook):
-    """Evaluates `final_ops` at the end of training: `final_ops_values` is the result.
+    """Evaluates `final_ops` at the end of training. `final_ops_values` is the result.
 
-    Numbers among the values also become metrics of the task's progress: under their keys where
-    `final_ops` is a dictionary, else under the names of the tensors.
+    Numbers among the values also become metrics of the task's progress. Their names are the keys
+    of `final_ops` if it is a dictionary, else the names of the tensors.
     """
 
     def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:
@@ -151,7 +152,7 @@ class FinalOpsHook(hook.SessionRunHook):
 
     @property
     def final_ops_values(self) -> Any:
-        """What `final_ops` gave, in their structure; None before the end."""
+        """The values of `final_ops`, in the same structure. None before the end of training."""
         return self._values
 
     @property

@@ -1,18 +1,18 @@
-"""Which checkpoints a saver keeps, and which it deletes."""
+"""The rule by which a saver keeps or deletes old checkpoints."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 Kept = tuple[str, float]
-"""A checkpoint and when it was written, in seconds since 1970."""
+"""The path of a checkpoint and the time at which it was written, in seconds since 1970."""
 
 
 @dataclass(slots=True)
 class Retention:
-    """The newest `max_to_keep` checkpoints, and one in every `every_n_hours` for ever.
+    """Keeps the newest `max_to_keep` checkpoints, and one checkpoint in every `every_n_hours`.
 
-    `max_to_keep` of 0 keeps all and remembers none. `started` is when the first span of
-    `every_n_hours` began.
+    If `max_to_keep` is 0, all checkpoints are kept and none are recorded. `started` is the time at
+    which the current span of `every_n_hours` hours began, in seconds since 1970.
     """
 
     max_to_keep: int
@@ -27,11 +27,11 @@ class Retention:
         return [path for path, _ in self.kept]
 
     def recover(self, kept: Iterable[Kept]) -> None:
-        """Go on from the checkpoints of an earlier run, oldest first."""
+        """Replace the kept checkpoints by those of an earlier run, oldest first."""
         self.kept = list(kept)
 
     def record(self, path: str, now: float) -> None:
-        """Note that `path` has been written."""
+        """Record that the checkpoint `path` was written at `now`, in seconds since 1970."""
         if not self.max_to_keep:
             return
         self.kept = [entry for entry in self.kept if entry[0] != path]
@@ -42,7 +42,9 @@ class Retention:
             del self.kept[:excess]
 
     def take_doomed(self) -> list[str]:
-        """Return the checkpoints to delete, each once: the caller has the state file updated.
+        """Return the checkpoints to delete. Each is returned only once.
+
+        Call this method after the state file no longer names these checkpoints.
 
         >>> retention = Retention(1, every_n_hours=1, started=0)
         >>> for minute in (20, 50, 80, 110, 140):

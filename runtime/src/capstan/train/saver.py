@@ -1,4 +1,4 @@
-"""`tf.train.Saver`: variables to checkpoints and back, in TensorFlow's format V2.
+"""`tf.train.Saver` writes variables to checkpoints of TensorFlow's format V2 and restores them.
 
 Source: tensorflow/python/training/saver.py.
 """
@@ -19,18 +19,19 @@ _V2 = 2
 class Saver:
     """Saves and restores variables, and keeps the newest checkpoints.
 
-    `var_list` is a sequence of variables, or a dictionary that says what they are called in the
-    checkpoint; all global variables by default. The operations are added to the default graph now,
-    or by the first `build` when `defer_build`. A `sharded` checkpoint is written by the tasks that
-    hold the variables, so they need a file system in common; a plain one by the task that the
-    placer chooses.
+    `var_list` is a sequence of variables, or a dictionary from names in the checkpoint to
+    variables. The default is all global variables. The constructor adds the saver's operations to
+    the default graph; with `defer_build`, the first call of `build` does. The tasks that hold the
+    variables write a `sharded` checkpoint, so they need a shared file system. One task, which the
+    placer chooses, writes a plain checkpoint.
 
-    `max_to_keep` older checkpoints are kept, 0 or None meaning all, and one in every
-    `keep_checkpoint_every_n_hours` for ever. Not thread-safe.
+    The newest `max_to_keep` checkpoints are kept (0 or None: all). One checkpoint in every
+    `keep_checkpoint_every_n_hours` is never deleted. Not thread-safe.
 
     Raises:
-        ValueError: no variables and not `allow_empty`; two of one name; another format than V2.
-        TypeError: something in `var_list` is no variable.
+        ValueError: there are no variables and `allow_empty` is false, two variables have the same
+            name, or `write_version` is not V2.
+        TypeError: a member of `var_list` is not a variable.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class Saver:
                 "defer_build=False or var_list=None."
             )
         if write_version != _V2:
-            raise ValueError(f"Checkpoints have format V2; write_version={write_version} is not.")
+            raise ValueError(
+                f"write_version={write_version} is not supported: use {_V2}, the format V2."
+            )
         self._var_list = var_list
         self._reshape = reshape
         self._sharded = sharded
@@ -75,7 +78,7 @@ class Saver:
             self.build()
 
     def build(self) -> None:
-        """Add the saver's operations to the default graph, if that was not done."""
+        """Add the saver's operations to the default graph, unless the saver is already built."""
         if self._is_built:
             return
         wanted = variables.global_variables() if self._var_list is None else self._var_list
@@ -95,17 +98,17 @@ class Saver:
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """The checkpoints that are kept, oldest first."""
+        """The paths of the kept checkpoints, oldest first."""
         return self._retention.paths
 
     def set_last_checkpoints_with_time(
         self, last_checkpoints_with_time: Sequence[retention.Kept]
     ) -> None:
-        """Take over checkpoints as kept: pairs of a path and its time in seconds since 1970."""
+        """Set the kept checkpoints: pairs of a path and a time in seconds since 1970."""
         self._retention.recover(last_checkpoints_with_time)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Take over the checkpoints of an earlier run, oldest first, as far as they exist."""
+        """Set the kept checkpoints to those of an earlier run, oldest first, that still exist."""
         existing = [path for path in checkpoint_paths if checkpoint_state.checkpoint_exists(path)]
         times = checkpoint_state.get_checkpoint_mtimes(existing)
         self._retention.recover(zip(existing, times, strict=True))
@@ -120,15 +123,18 @@ class Saver:
         write_meta_graph: bool = True,
         write_state: bool = True,
     ) -> str | None:
-        """Write a checkpoint and return its name: `save_path`, and `-<global_step>` if given.
+        """Write a checkpoint and return its name. Blocks.
 
-        Afterwards the state file of the folder (`checkpoint`, or `latest_filename`) names it, and
-        checkpoints beyond `max_to_keep` are deleted. The graph is written beside it, as a file that
-        ends with `meta_graph_suffix`. `global_step` is a number or a tensor. None is returned when
-        there is nothing to save. Blocks.
+        The name is `save_path`, followed by `-<global_step>` if `global_step` (a number or a
+        tensor) is given. With `write_state`, this method then adds the checkpoint to the state
+        file of the folder (`checkpoint`, or `latest_filename`) and deletes checkpoints beyond
+        `max_to_keep`. With `write_meta_graph`, it also writes the graph to a file beside the
+        checkpoint whose name ends with `meta_graph_suffix`. It returns None if there is nothing to
+        save.
 
         Raises:
-            ValueError: the folder does not exist and cannot be made; names that collide.
+            ValueError: the folder does not exist and cannot be made, `latest_filename` is a path,
+                or `save_path` has the name of the state file.
             RuntimeError: the saver has not been built.
             OpError: the step that saves failed.
         """
@@ -154,7 +160,7 @@ class Saver:
         return written
 
     def as_saver_def(self) -> Any:
-        """Return the SaverDef: what to run, by names.
+        """Return the SaverDef, which holds the saver's options and the names of its operations.
 
         Raises:
             RuntimeError: the saver has not been built.
@@ -183,7 +189,11 @@ class Saver:
         as_text: bool = False,
         clear_devices: bool = False,
     ) -> Any:
-        """Return the default graph and this saver as a MetaGraphDef; write it to `filename`."""
+        """Return the default graph and this saver as a MetaGraphDef.
+
+        If `filename` is given, write the MetaGraphDef there too. The other arguments are those of
+        `tf.train.export_meta_graph`.
+        """
         return meta_graph.export_meta_graph(
             filename,
             saver_def=self.as_saver_def(),
@@ -193,7 +203,7 @@ class Saver:
         )
 
     def _meta_graph(self, graph: graphs.Graph) -> Any:
-        """Return the graph as a MetaGraphDef; the same one again while the graph has not grown."""
+        """Return the graph as a MetaGraphDef, from a cache unless the graph has grown since."""
         if self._meta is None or self._meta[0] != graph.version:
             definition = self.as_saver_def()
             meta = meta_graph.export_meta_graph(graph=graph, saver_def=definition)
@@ -201,12 +211,14 @@ class Saver:
         return self._meta[1]
 
     def restore(self, sess: Any, save_path: str | None) -> None:
-        """Assign the values of a checkpoint to the variables, which need no initialisation. Blocks.
+        """Assign the values of a checkpoint to the variables. Blocks.
+
+        The variables need not be initialised.
 
         Raises:
-            ValueError: `save_path` is None, or names no checkpoint.
+            ValueError: `save_path` is None or names no checkpoint.
             NotFoundError: a variable is not in the checkpoint.
-            InvalidArgumentError: a variable has another type or shape there.
+            InvalidArgumentError: a variable has another dtype or shape in the checkpoint.
             RuntimeError: the saver has not been built.
         """
         self._check_built()
@@ -259,7 +271,7 @@ class Saver:
             latest_filename,
             save_relative_paths=self._relative,
         )
-        # Only now: until the state file names the new checkpoint, it names one of these.
+        # Delete old checkpoints last. Before its update the state file still names one of them.
         for old in self._retention.take_doomed():
             checkpoint_state.remove_checkpoint(old, meta_graph_suffix)
 

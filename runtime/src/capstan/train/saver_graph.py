@@ -1,8 +1,8 @@
 """The part of a graph that saves and restores variables (python/training/saver.py).
 
-Plain, one SaveV2 writes all. Sharded, each device's variables are written by a SaveV2 of their own
-on that device's task, and the last of these tasks merges the shards. A node of the same device
-restores them.
+In a plain checkpoint, one SaveV2 writes all variables. In a sharded checkpoint, each device has its
+own SaveV2, which writes the variables of that device on that device's task. The task of the last
+device merges the shards. When restoring, one RestoreV2 for each device runs on that device's task.
 """
 
 import secrets
@@ -16,12 +16,12 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 Named = Mapping[str, Any]
-"""Variables by the names that they have in a checkpoint."""
+"""Variables by their names in a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaverOps:
-    """What a saver runs: feed `filename`, then fetch `save` or run `restore`."""
+    """The operations of a saver. Feed `filename`, then fetch `save` or run `restore`."""
 
     filename: graphs.Tensor
     save: graphs.Tensor
@@ -30,11 +30,13 @@ class SaverOps:
 
 
 def named_variables(var_list: Any) -> dict[str, Any]:
-    """Return variables by name, sorted: a dictionary's own names, else those of their operations.
+    """Return variables by name, sorted by name.
+
+    The names are the keys of `var_list` if it is a dictionary, else the names of the operations.
 
     Raises:
-        TypeError: something that is no variable.
-        ValueError: two variables of one name.
+        TypeError: a member of `var_list` is not a variable.
+        ValueError: two variables have the same name.
     """
     if isinstance(var_list, Mapping):
         pairs: Iterable[tuple[str, Any]] = ((str(name), var_list[name]) for name in var_list)
@@ -59,7 +61,7 @@ def build(
     is_reshaping: bool,
     is_sequential: bool,
 ) -> SaverOps:
-    """Add the operations to the default graph, in the name scope `name`."""
+    """Add the saver's operations to the default graph, in the name scope `name`."""
     graph = graphs.get_default_graph()
     groups = _by_device(named) if is_sharded else [("", named)]
     with graph.name_scope(name):
@@ -81,7 +83,7 @@ def _by_device(named: Named) -> list[tuple[str, Named]]:
 
 
 def _on_cpu(device: str) -> str:
-    """Files and strings are the business of a task's CPU, wherever its variables are."""
+    """Return the CPU of a device's task. Operations on files and strings run there."""
     spec = devices.parse(device)
     return spec.merged(devices.DeviceSpec(device_type="CPU", device_index=0)).to_string()
 
@@ -95,7 +97,7 @@ def _plain_save(prefix: graphs.Tensor, named: Named) -> graphs.Tensor:
 
 def _sharded_save(prefix: graphs.Tensor, groups: Sequence[tuple[str, Named]]) -> graphs.Tensor:
     graph = prefix.graph
-    # Two savers at work on one path, an old chief's and a new one's, must not share their parts.
+    # An old and a new chief may save to the same path at once. Their shards must stay apart.
     part = f"_temp_{secrets.token_hex(16)}/part"
     folder = raw.StringJoin([prefix, part])
     shards, saves, device = [], [], ""

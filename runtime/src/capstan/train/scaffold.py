@@ -1,4 +1,4 @@
-"""What a training session needs besides the model: how to initialise it, save it, know it ready.
+"""The scaffold of a training session: the operations that initialise, check and save the model.
 
 Source: tensorflow/python/training/monitored_session.py.
 """
@@ -15,10 +15,11 @@ _Keys = collections.GraphKeys
 
 
 class Scaffold:
-    """The parts, each given or, by `finalize`, taken from its collection or made.
+    """The init ops, ready ops, summary op and saver of a model.
 
-    `init_fn(scaffold, session)` is called after `init_op`. Parts that are not given are None until
-    `finalize`, which a session creator calls.
+    `init_fn(scaffold, session)` is called after `init_op`. A part that is not given is None until
+    `finalize`. A session creator calls `finalize`, which takes each missing part from its
+    collection or creates it.
     """
 
     def __init__(
@@ -42,10 +43,10 @@ class Scaffold:
         self._saver = saver
 
     def finalize(self) -> "Scaffold":
-        """Make what is missing, build the saver, and finalize the default graph. Idempotent.
+        """Create the missing parts, build the saver, and finalize the default graph. Idempotent.
 
         Raises:
-            RuntimeError: a collection that should hold one part holds several.
+            RuntimeError: the collection of a missing part has more than one member.
         """
         if self._init_op is None:
             self._init_op = self.get_or_default(
@@ -76,7 +77,7 @@ class Scaffold:
 
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
-        """A function of the session, or None."""
+        """A function that takes the session, or None."""
         return self._init_fn
 
     @property
@@ -111,10 +112,12 @@ class Scaffold:
     def get_or_default(
         arg_name: str, collection_key: str, default_constructor: Callable[[], Any]
     ) -> Any:
-        """Return the one item of a collection; an empty one gets what the constructor makes.
+        """Return the only member of a collection.
+
+        If the collection is empty, add the result of `default_constructor()` and return that.
 
         Raises:
-            RuntimeError: the collection holds several.
+            RuntimeError: the collection has more than one member.
         """
         found = _only(collection_key, arg_name)
         if found is None:

@@ -1,4 +1,4 @@
-"""Where a monitored session gets its session from: the chief initialises, the others wait.
+"""Creators of sessions for a monitored session. The chief's initialises, the others' wait.
 
 Source: tensorflow/python/training/monitored_session.py.
 """
@@ -13,7 +13,7 @@ from capstan.train import session_manager
 
 
 class SessionCreator(abc.ABC):
-    """Makes a session; asked again after each loss of one."""
+    """Creates the sessions of a monitored session, one at the start and one after each loss."""
 
     @abc.abstractmethod
     def create_session(self) -> sessions.Session:
@@ -21,9 +21,9 @@ class SessionCreator(abc.ABC):
 
 
 class ChiefSessionCreator(SessionCreator):
-    """Restores the newest checkpoint, or initialises the model where there is none.
+    """Restores the newest checkpoint, or initialises the model if there is no checkpoint.
 
-    `master` is a session's target. A checkpoint comes from `checkpoint_dir`, or is
+    `master` is the target of the session. The checkpoint is the newest one in `checkpoint_dir`, or
     `checkpoint_filename_with_path`.
     """
 
@@ -45,7 +45,7 @@ class ChiefSessionCreator(SessionCreator):
         """Return a session whose model is ready. Blocks.
 
         Raises:
-            RuntimeError: initialising did not make it so.
+            RuntimeError: the model was not ready after its initialisation.
         """
         scaffold = self._scaffold.finalize()
         return _manager(scaffold).prepare_session(
@@ -61,7 +61,7 @@ class ChiefSessionCreator(SessionCreator):
 
 
 class WorkerSessionCreator(SessionCreator):
-    """Waits until the chief has made the model ready, `max_wait_secs` at most."""
+    """Waits until the chief has made the model ready, at most `max_wait_secs` seconds."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class WorkerSessionCreator(SessionCreator):
         """Return a session whose model is ready. Blocks.
 
         Raises:
-            DeadlineExceededError: the chief took too long.
+            DeadlineExceededError: the model was not ready after `max_wait_secs` seconds.
         """
         scaffold = self._scaffold.finalize()
         return _manager(scaffold).wait_for_session(

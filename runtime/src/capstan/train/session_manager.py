@@ -1,4 +1,4 @@
-"""How a session becomes ready: restored or initialised by the chief, waited for by the others.
+"""The session manager, which makes a session ready: the chief initialises, the others wait.
 
 Source: tensorflow/python/training/session_manager.py.
 """
@@ -18,18 +18,18 @@ from capstan.framework import graph as graphs
 from capstan.train import checkpoint_state
 
 LONGEST_WAIT_SECS = 1.0
-"""How long a worker waits at most before it asks again whether the chief is done."""
+"""The longest pause before a worker checks again whether the chief has made the model ready."""
 
 
 class SessionManager:
-    """Makes sessions for a graph whose variables live longer than the session.
+    """Makes sessions for a graph whose variables live longer than a session.
 
-    `ready_op` gives the names of what is not initialised, `ready_for_local_init_op` that of what
-    must be so before `local_init_op` may run. While it waits, it looks every `recovery_wait_secs`,
-    or every second if that is less.
+    `ready_op` returns the names of all uninitialised variables. `ready_for_local_init_op` returns
+    the names of uninitialised variables that `local_init_op` needs. While the manager waits, it
+    checks every `recovery_wait_secs` seconds, and at least once a second.
 
     Raises:
-        ValueError: `ready_for_local_init_op` without `local_init_op`.
+        ValueError: `ready_for_local_init_op` is given without `local_init_op`.
     """
 
     def __init__(
@@ -64,16 +64,17 @@ class SessionManager:
         init_feed_dict: Any = None,
         init_fn: Callable[[Any], Any] | None = None,
     ) -> sessions.Session:
-        """Return a session whose model is ready; what a chief does. Blocks.
+        """Return a session whose model is ready. The chief calls this method. Blocks.
 
-        The newest checkpoint of `checkpoint_dir` that is not damaged, or the one named, is
-        restored; without one, `init_op` runs and `init_fn(session)` is called. Then
-        `local_init_op` runs.
+        The method restores `checkpoint_filename_with_path`, or the newest checkpoint of
+        `checkpoint_dir` that is not damaged. If there is no checkpoint, it runs `init_op` and
+        calls `init_fn(session)`. Then it runs `local_init_op`.
 
         Raises:
-            RuntimeError: there is nothing to initialise the model with, or it is not ready then.
-            ValueError: both `checkpoint_dir` and `checkpoint_filename_with_path`; the newest
-                checkpoint is not there.
+            RuntimeError: there is no checkpoint, `init_op`, `init_fn` or `local_init_op`, or the
+                model is not ready after its initialisation.
+            ValueError: both `checkpoint_dir` and `checkpoint_filename_with_path` are given, or the
+                newest checkpoint does not exist.
             DataLossError: every checkpoint is damaged.
         """
         session = sessions.Session(master, graph=self._graph, config=config)
@@ -105,7 +106,7 @@ class SessionManager:
                     f"Init operations did not make model ready for local_init.  {done}, "
                     f"error: {missing}"
                 )
-            missing = _what_is_missing(self._ready_op, session, "Model not ready")
+            missing = _missing(self._ready_op, session, "Model not ready")
             if missing is not None:
                 raise RuntimeError(
                     f"Init operations did not make model ready.  {done}, error: {missing}"
@@ -122,10 +123,10 @@ class SessionManager:
         max_wait_secs: float = 7200,
         config: Any = None,
     ) -> tuple[sessions.Session, bool]:
-        """Return a session and whether a checkpoint has made its model ready. Blocks.
+        """Return a session, and whether a checkpoint has made its model ready. Blocks.
 
         Raises:
-            ValueError: both `checkpoint_dir` and `checkpoint_filename_with_path`.
+            ValueError: both `checkpoint_dir` and `checkpoint_filename_with_path` are given.
         """
         session = sessions.Session(master, graph=self._graph, config=config)
         with _closed_by_an_error(session):
@@ -138,7 +139,7 @@ class SessionManager:
             )
             missing = self._run_local_init(session)
             if missing is None:
-                missing = _what_is_missing(self._ready_op, session, "Model not ready")
+                missing = _missing(self._ready_op, session, "Model not ready")
             if is_restored and missing is not None:
                 logging.info(
                     "Restoring model from checkpoint did not make model ready: %s", missing
@@ -148,10 +149,10 @@ class SessionManager:
     def wait_for_session(
         self, master: str, config: Any = None, max_wait_secs: float = float("inf")
     ) -> sessions.Session:
-        """Return a session once somebody else has made the model ready; what a worker does. Blocks.
+        """Return a session once the chief has made the model ready. Workers call this. Blocks.
 
         Raises:
-            DeadlineExceededError: that did not happen within `max_wait_secs`.
+            DeadlineExceededError: the model was not ready within `max_wait_secs` seconds.
         """
         deadline = time.monotonic() + max_wait_secs
         pause = threading.Event()
@@ -161,7 +162,7 @@ class SessionManager:
                 missing = self._run_local_init(session)
                 is_local_ready = missing is None
                 if is_local_ready:
-                    missing = _what_is_missing(self._ready_op, session, "Model not ready")
+                    missing = _missing(self._ready_op, session, "Model not ready")
             if missing is None:
                 return session
             session.close()
@@ -184,7 +185,7 @@ class SessionManager:
         path: str | None,
         wait_secs: float,
     ) -> bool:
-        """Restore a checkpoint into a new session; say whether there is one."""
+        """Restore a checkpoint into a new session. Return whether there was a checkpoint."""
         if folder and path:
             raise ValueError(
                 "Can not provide both checkpoint_dir and checkpoint_filename_with_path."
@@ -212,12 +213,10 @@ class SessionManager:
             pause.wait(self._wait_secs)
 
     def _run_local_init(self, session: sessions.Session) -> str | None:
-        """Run `local_init_op` where it may run; return what is missing for that, or None."""
+        """Run `local_init_op` if the model is ready for it. Else return what is missing."""
         if self._local_init_op is None:
             return None
-        missing = _what_is_missing(
-            self._ready_for_local_init_op, session, "Model not ready for local init"
-        )
+        missing = _missing(self._ready_for_local_init_op, session, "Model not ready for local init")
         if missing is None:
             logging.info("Running local_init_op.")
             session.run(self._local_init_op)
@@ -227,7 +226,7 @@ class SessionManager:
 
 @contextlib.contextmanager
 def _closed_by_an_error(session: sessions.Session) -> Iterator[None]:
-    """A session that does not become ready is closed: nobody else has it."""
+    """Close the session if the block raises: the caller does not get the session then."""
     try:
         yield
     except BaseException:
@@ -236,9 +235,9 @@ def _closed_by_an_error(session: sessions.Session) -> Iterator[None]:
 
 
 def _restore_newest(saver: Any, session: sessions.Session, state: Any) -> None:
-    """Restore the newest checkpoint, or the one before where that is damaged, and so on.
+    """Restore the newest checkpoint that is not damaged.
 
-    Who was killed while it wrote a checkpoint of the same name anew may have left a damaged one.
+    A process that is killed while it overwrites a checkpoint can leave a damaged one.
     """
     newest = state.model_checkpoint_path
     older = [path for path in reversed(state.all_model_checkpoint_paths) if path != newest]
@@ -252,18 +251,19 @@ def _restore_newest(saver: Any, session: sessions.Session, state: Any) -> None:
     saver.restore(session, last)
 
 
-def _what_is_missing(op: Any, session: sessions.Session, what: str) -> str | None:
-    """Run a ready op; None means ready."""
+def _missing(op: Any, session: sessions.Session, problem: str) -> str | None:
+    """Run a ready op and describe the uninitialised variables. Return None if all are ready."""
     if op is None:
         return None
     try:
         names = session.run(op)
     except errors.FailedPreconditionError as error:
         if "uninitialized" not in str(error):
-            logging.warning("%s : error [%s]", what, error)
+            logging.warning("%s : error [%s]", problem, error)
             raise
         return str(error)
-    # An operation, or the number that TensorFlow's oldest ready ops give, tells by not failing.
+    # A ready op may also be an operation without a value, or return an int32 as the oldest ready
+    # ops of TensorFlow do. Then the model is ready if the op does not fail.
     if names is None or np.asarray(names).dtype == np.int32 or np.size(names) == 0:
         return None
     return "Variables not initialized: " + ", ".join(name.decode() for name in np.ravel(names))

@@ -1,6 +1,6 @@
 """Slots: variables that an optimizer keeps beside each variable that it trains.
 
-A slot is called `<variable>/<name>` and stands where its variable stands, on the same task.
+A slot is called `<variable>/<name>` and is placed on the task of its variable.
 Source: tensorflow/python/training/slot_creator.py.
 """
 
@@ -12,14 +12,14 @@ from capstan.framework import graph as graphs
 
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
-    """Return a new slot of `primary` that starts as `val`: a tensor, or an array."""
+    """Return a new slot of `primary`. `val`, a tensor or an array, is its initial value."""
     return _create(primary, name, colocate_with_primary, initializer=val)
 
 
 def create_zeros_slot(
     primary: Any, name: str, dtype: dtypes.DType | None = None, colocate_with_primary: bool = True
 ) -> Any:
-    """Return a new slot of `primary`, of its shape, that starts as zeros."""
+    """Return a new slot of `primary` with the same shape. Its initial value is zeros."""
     return _create(
         primary,
         name,
@@ -32,7 +32,7 @@ def create_zeros_slot(
 
 def _create(primary: Any, name: str, is_colocated: bool, **arguments: Any) -> Any:
     graph = graphs.get_default_graph()
-    # The name within the scope is empty: the scope alone, made unique, is the slot's name.
+    # The name within the scope is empty, so the unique name of the scope is the slot's name.
     with variable_scope.variable_scope(None, f"{primary.op.name}/{name}"):
         if not is_colocated:
             return variable_scope.get_variable("", trainable=False, **arguments)

@@ -1,7 +1,7 @@
-"""The global step: how many updates the model has seen (python/training/training_util.py).
+"""The global step, which counts the updates of the model (python/training/training_util.py).
 
-It is the variable `global_step`, an integer in the collection of that name. An optimizer adds one
-with every update; all workers share it.
+The global step is the integer variable `global_step` in the collection GLOBAL_STEP. All workers
+share it. An optimizer adds one with every update.
 """
 
 from typing import Any
@@ -16,15 +16,15 @@ _NAME = "global_step"
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """Return the value of a global step in a session; blocks."""
+    """Return the value of a global step in a session. Blocks."""
     return int(sess.run(global_step_tensor))
 
 
 def get_global_step(graph: _Graph | None = None) -> Any:
-    """Return the global step of a graph, or None when it has none.
+    """Return the global step of a graph, or None if the graph has no global step.
 
     Raises:
-        TypeError: what is called so is no integer scalar.
+        TypeError: the graph's global step is not an integer scalar.
     """
     graph = graphs.get_default_graph() if graph is None else graph
     found = graph.get_collection(collections.GraphKeys.GLOBAL_STEP)
@@ -43,7 +43,7 @@ def create_global_step(graph: _Graph | None = None) -> Any:
     """Add a global step, an int64 variable that starts at 0, and return it.
 
     Raises:
-        ValueError: the graph has one.
+        ValueError: the graph already has a global step.
     """
     graph = graphs.get_default_graph() if graph is None else graph
     if get_global_step(graph) is not None:
@@ -62,14 +62,14 @@ def create_global_step(graph: _Graph | None = None) -> Any:
 
 
 def get_or_create_global_step(graph: _Graph | None = None) -> Any:
-    """Return the global step of a graph, adding one where there is none."""
+    """Return the global step of a graph. Create it if the graph has no global step."""
     graph = graphs.get_default_graph() if graph is None else graph
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
-    """Check that something may be a global step.
+    """Check that a tensor or variable can be a global step.
 
     Raises:
         TypeError: it is not an integer scalar.
@@ -87,13 +87,13 @@ def assert_global_step(global_step_tensor: Any) -> None:
         raise TypeError(f'Existing "global_step" is not scalar: {shape}')
 
 
-def require_global_step(who: str) -> Any:
-    """Return the global step of the default graph for a hook that cannot do without.
+def require_global_step(hook_name: str) -> Any:
+    """Return the global step of the default graph for the hook `hook_name`.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: the graph has no global step.
     """
     tensor = get_global_step()
     if tensor is None:
-        raise RuntimeError(f"Global step should be created to use {who}.")
+        raise RuntimeError(f"Global step should be created to use {hook_name}.")
     return tensor

@@ -11,12 +11,12 @@ from capstan.train import hook, steps
 
 
 class StopAtStepHook(hook.SessionRunHook):
-    """Asks for a stop once the global step has reached a number.
+    """Asks for a stop once the global step has reached `last_step`.
 
-    That is `last_step`, or `num_steps` more than at the start of the session.
+    If `num_steps` is given, the last step is that many steps after the first session's start.
 
     Raises:
-        ValueError: both are given, or neither.
+        ValueError: both arguments are given, or neither is.
     """
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
@@ -40,7 +40,7 @@ class StopAtStepHook(hook.SessionRunHook):
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
     ) -> None:
-        # The step was read before or after this run's own update: near the end, look again.
+        # The step may have been read before this run's update. Near the end, read it again.
         last = self._last_step
         if last is None or run_values.results + 1 < last:
             return
@@ -49,7 +49,7 @@ class StopAtStepHook(hook.SessionRunHook):
 
 
 class GlobalStepWaiterHook(hook.SessionRunHook):
-    """Holds a worker back until the global step has reached a number: others start without it."""
+    """Delays a worker's first step until the global step has reached `wait_until_step`."""
 
     def __init__(self, wait_until_step: int) -> None:
         self._wait_until_step = wait_until_step
@@ -83,14 +83,18 @@ class GlobalStepWaiterHook(hook.SessionRunHook):
 
 
 class NanLossDuringTrainingError(RuntimeError):
-    """The loss is no number any more."""
+    """The loss has become NaN."""
 
     def __str__(self) -> str:
         return "NaN loss during training."
 
 
 class NanTensorHook(hook.SessionRunHook):
-    """Watches the loss: when it is NaN, raises NanLossDuringTrainingError or asks for a stop."""
+    """Checks the loss after each run.
+
+    If the loss is NaN, the hook raises NanLossDuringTrainingError. With `fail_on_nan_loss` false,
+    it asks for a stop instead.
+    """
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
         self._loss_tensor = loss_tensor
@@ -113,7 +117,7 @@ class NanTensorHook(hook.SessionRunHook):
 
 
 class FeedFnHook(hook.SessionRunHook):
-    """Feeds every run with what `feed_fn()` returns: a dictionary of feeds."""
+    """Feeds every run with the dictionary that `feed_fn()` returns."""
 
     def __init__(self, feed_fn: Callable[[], Any]) -> None:
         self._feed_fn = feed_fn

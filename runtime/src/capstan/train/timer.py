@@ -1,4 +1,4 @@
-"""When a hook's turn has come: every so many steps, or seconds."""
+"""A timer that tells a hook when its next interval of steps or seconds has passed."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ class SecondOrStepTimer:
     `clock` counts seconds. Not thread-safe.
 
     Raises:
-        ValueError: both intervals are given, or neither.
+        ValueError: both intervals are given, or neither is.
     """
 
     def __init__(
@@ -29,12 +29,12 @@ class SecondOrStepTimer:
         self.reset()
 
     def reset(self) -> None:
-        """Start anew: the next step triggers."""
+        """Forget the last trigger, so that the next step triggers."""
         self._last_step: int | None = None
         self._last_time: float | None = None
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Say whether `step` is due. A step that has triggered does not again."""
+        """Return whether `step` is due. The step that triggered last is never due again."""
         if self._last_step is None or self._last_time is None:
             return True
         if self._last_step == step:
@@ -44,7 +44,10 @@ class SecondOrStepTimer:
         return self._every_steps is not None and step >= self._last_step + self._every_steps
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Note that `step` triggered; return the seconds and steps since the time before."""
+        """Record that `step` triggered. Return the seconds and steps since the last trigger.
+
+        Both are None at the first trigger.
+        """
         now = self._clock()
         elapsed = None if self._last_time is None else now - self._last_time
         steps = None if self._last_step is None else step - self._last_step

@@ -1,9 +1,9 @@
-"""The layers of a monitored session, each of which knows one thing more about `run`.
+"""The layers of a monitored session. Each layer wraps the next one and adds one thing to `run`.
 
-    RecoverableSession     makes a new session when a task was lost, and runs again
+    RecoverableSession     creates a new session when a task is lost, and repeats the run
     CoordinatedSession     stops with the threads of a coordinator
     HookedSession          calls the hooks
-    Session                the master's
+    Session                runs the step on the master
 
 Source: tensorflow/python/training/monitored_session.py. Not thread-safe.
 """
@@ -18,7 +18,7 @@ from capstan.api import logging
 from capstan.train import coordinator, hook
 
 PREEMPTED = (errors.AbortedError, errors.UnavailableError)
-"""What a session that can recover recovers from: a task was restarted, or cannot be reached."""
+"""The errors that a recoverable session recovers from: a task restarted or is unreachable."""
 
 _LOST = (
     "An error was raised. This may be due to a preemption in a connected worker or parameter "
@@ -33,7 +33,7 @@ _LONGEST_PAUSE_SECS = 1.0
 
 
 class Layer(Protocol):
-    """What a layer needs of the one below."""
+    """The methods that a layer needs of the layer below."""
 
     def run(
         self,
@@ -53,26 +53,26 @@ class Layer(Protocol):
 
 
 Run = Callable[..., Any]
-"""`run` of one of the layers."""
+"""The method `run` of a layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """What a step function works with: `session` without hooks, and `run` with them."""
+    """The argument of a step function: a session without hooks, and `run` with hooks."""
 
     session: Any
-    """The master's session; what it raises, and what it runs, no hook sees."""
+    """The plain session. Hooks do not see its runs or its errors."""
     run_with_hooks: Run
 
     def request_stop(self) -> NoReturn:
-        """End the step function and the `with` block around, by a StopIteration."""
+        """Raise StopIteration, which ends the step function and the `with` block around it."""
         raise StopIteration("step_fn has requested the iterations to stop.")
 
 
 class HookedSession:
-    """Runs what the caller and the hooks want in one step, and tells the hooks.
+    """Runs the fetches of the caller and of the hooks in one step, and calls the hooks.
 
-    The session below is a plain one, which it owns.
+    A hooked session owns its plain session and closes it.
     """
 
     def __init__(self, session: Any, hooks: Sequence[hook.SessionRunHook]) -> None:
@@ -81,62 +81,62 @@ class HookedSession:
         self._should_stop = False
 
     def should_stop(self) -> bool:
-        """Say whether a hook has asked for a stop."""
+        """Return whether a hook has asked for a stop."""
         return self._should_stop
 
     def close(self) -> None:
         self._session.close()
 
     def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
-        """Call a step function; what it raises is the caller's."""
+        """Call a step function and return its result. Its errors reach the caller."""
         return call(StepContext(self._session, run or self.run))
 
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Run one step with what the hooks add.
+        """Run one step with the fetches, feeds and options that the hooks add.
 
         Raises:
-            RuntimeError: a stop was requested, or a tensor is fed twice.
+            RuntimeError: a hook has asked for a stop, or a tensor is fed twice.
         """
         if self._should_stop:
             raise RuntimeError("Run called even after should_stop requested.")
         context = hook.SessionRunContext(
             hook.SessionRunArgs(fetches, feed_dict, options), self._session
         )
-        # A tuple of the caller's and the hooks' fetches, so that the session knows it again. What
-        # several hooks ask for, as a rule the global step, is in it once.
-        wanted = [fetches]
-        known = {id(None): None, id(fetches): 0}
+        # The fetches form a tuple, which the session can use as a cache key. Fetches that several
+        # hooks ask for, usually the global step, are in the tuple once.
+        all_fetches = [fetches]
+        place_by_id = {id(None): None, id(fetches): 0}
         places: list[int | None] = []
         feeds: dict[Any, Any] = {}
-        for each in self._hooks:
-            asked = each.before_run(context)
-            if asked is None:
+        for session_hook in self._hooks:
+            added = session_hook.before_run(context)
+            if added is None:
                 places.append(None)
                 continue
-            if id(asked.fetches) not in known:
-                known[id(asked.fetches)] = len(wanted)
-                wanted.append(asked.fetches)
-            places.append(known[id(asked.fetches)])
-            if asked.feed_dict:
-                _check_disjoint(feeds, asked.feed_dict, "Same tensor is fed by two hooks.")
-                feeds.update(asked.feed_dict)
-            if asked.options is not None:
-                options = _with_options(options, asked.options)
+            if id(added.fetches) not in place_by_id:
+                place_by_id[id(added.fetches)] = len(all_fetches)
+                all_fetches.append(added.fetches)
+            places.append(place_by_id[id(added.fetches)])
+            if added.feed_dict:
+                _check_disjoint(feeds, added.feed_dict, "Same tensor is fed by two hooks.")
+                feeds.update(added.feed_dict)
+            if added.options is not None:
+                options = _with_options(options, added.options)
         if feed_dict and feeds:
             _check_disjoint(feed_dict, feeds, "Same tensor is fed by a SessionRunHook and user.")
             feed_dict = {**feeds, **feed_dict}
-        found = self._session.run(tuple(wanted), feed_dict or feeds, options, run_metadata)
-        for each, place in zip(self._hooks, places, strict=True):
-            values = None if place is None else found[place]
-            each.after_run(context, hook.SessionRunValues(values, options, run_metadata))
+        results = self._session.run(tuple(all_fetches), feed_dict or feeds, options, run_metadata)
+        for session_hook, place in zip(self._hooks, places, strict=True):
+            values = None if place is None else results[place]
+            session_hook.after_run(context, hook.SessionRunValues(values, options, run_metadata))
         self._should_stop = context.stop_requested
-        return found[0]
+        return results[0]
 
 
 class CoordinatedSession:
-    """Stops when a coordinator's threads stop, and raises their errors here."""
+    """Stops when the threads of a coordinator stop, and raises their errors in `run`."""
 
     def __init__(
         self, session: Layer, coord: coordinator.Coordinator, stop_grace_period_secs: float
@@ -146,7 +146,10 @@ class CoordinatedSession:
         self._stop_grace_period_secs = stop_grace_period_secs
 
     def should_stop(self) -> bool:
-        """Say whether a thread or a hook has asked for a stop; raises what a thread reported."""
+        """Return whether a thread or a hook has asked for a stop.
+
+        If a thread has reported an error, raise that error.
+        """
         self._coord.raise_requested_exception()
         return self._coord.should_stop() or self._session.should_stop()
 
@@ -158,7 +161,7 @@ class CoordinatedSession:
         except PREEMPTED:
             raise
         except Exception:
-            # When a thread lost a task, that is the cause of what went wrong here.
+            # If a thread has reported the loss of a task, that loss is the cause of this error.
             try:
                 self._coord.raise_requested_exception()
             except PREEMPTED:
@@ -168,11 +171,14 @@ class CoordinatedSession:
             raise
 
     def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
-        """Call a step function, whose runs with hooks are those of this layer."""
+        """Call a step function. Its `run_with_hooks` is `run`, or by default this layer's `run`."""
         return self._session.run_step_fn(call, run or self.run)
 
     def close(self) -> None:
-        """Stop the threads, wait for them, close the session; raises what a thread reported."""
+        """Stop the threads, wait for them, and close the session.
+
+        If a thread has reported an error, raise that error.
+        """
         self._coord.request_stop()
         try:
             self._coord.join(
@@ -182,14 +188,14 @@ class CoordinatedSession:
             try:
                 self._session.close()
             except errors.OpError as error:
-                # `join` has said already what is worth saying.
+                # `join` has already raised the error of a thread, which is the more useful one.
                 logging.debug("Closing the session failed: %s", error)
 
 
 class RecoverableSession:
-    """Makes a session with `create`, and another one whenever a task is lost, without limit.
+    """Creates a session with `create`, and a new one each time a task is lost.
 
-    Between two attempts to make one it waits, a second at most.
+    The number of attempts has no limit. The pause between two attempts grows to one second.
     """
 
     def __init__(self, create: Callable[[], Layer]) -> None:
@@ -207,7 +213,10 @@ class RecoverableSession:
             pause = min(2 * pause, _LONGEST_PAUSE_SECS)
 
     def should_stop(self) -> bool:
-        """Say whether the session is over. A loss of a task is no stop: it makes a new session."""
+        """Return whether the session has stopped.
+
+        The loss of a task is not a stop: this method then creates a new session.
+        """
         if self._session is None:
             return True
         try:
@@ -223,12 +232,12 @@ class RecoverableSession:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Run one step, again and again in new sessions until no task is lost meanwhile."""
-        return self._until_kept(
+        """Run one step. If a task is lost meanwhile, repeat the step in a new session."""
+        return self._retry_when_lost(
             lambda session: session.run(fetches, feed_dict, options, run_metadata)
         )
 
-    def _until_kept(self, act: Callable[[Layer], Any]) -> Any:
+    def _retry_when_lost(self, act: Callable[[Layer], Any]) -> Any:
         while True:
             if self._session is None:
                 self._session = self._created()
@@ -239,8 +248,8 @@ class RecoverableSession:
                 self.close()
 
     def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
-        """Call a step function, again and again from its start until no task is lost meanwhile."""
-        return self._until_kept(lambda session: session.run_step_fn(call, run))
+        """Call a step function. If a task is lost meanwhile, call it again in a new session."""
+        return self._retry_when_lost(lambda session: session.run_step_fn(call, run))
 
     def close(self) -> None:
         session, self._session = self._session, None
@@ -258,7 +267,7 @@ def _check_disjoint(first: Mapping[Any, Any], second: Mapping[Any, Any], message
 
 
 def _with_options(options: Any, more: Any) -> Any:
-    """Merge RunOptions: the deeper trace, the longer timeout, and all else that either asks for."""
+    """Merge RunOptions. The deeper trace level and the longer timeout win."""
     if options is None:
         return more
     merged = type(options)()
