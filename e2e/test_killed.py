@@ -1,4 +1,4 @@
-"""The operator is killed again and again while pods fail: every failure is counted once."""
+"""The operator is killed again and again while pods fail. It counts every failure once."""
 
 import dataclasses
 import math
@@ -14,22 +14,23 @@ import pytest
 from testbed import wait
 from testbed.api import ApiError
 from testbed.control import Cluster
-from testbed.fates import APPLICATION, INFRASTRUCTURE, suffer
+from testbed.fates import APPLICATION, INFRASTRUCTURE, fail_pod
 from testbed.keeper import kept
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
-from testbed.podwatch import PodWatch, of
+from testbed.podwatch import PodWatch, label
 from testbed.story import LEASE, Story, job, replica
 
 Json = dict[str, Any]
 Start = Callable[..., Operator]
 
 KILLS = 3
-"""The trouble lasts until the operator was killed so often, at least."""
-JOBS_IN_ALL = 12
-ENDS_BADLY = frozenset({5, 9})
-"""Jobs whose limit of failures is reached: they fail."""
+"""The least number of times that the operator is killed."""
+JOBS = 12
+FAILING = frozenset({5, 9})
+"""The numbers of the jobs that exceed their `backoffLimit` and fail."""
 LIMIT = 3
+"""The `backoffLimit` of the failing jobs."""
 
 
 @dataclasses.dataclass
@@ -37,70 +38,75 @@ class Injected:
     """The fates of the pods that were made to fail."""
 
     pods: dict[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
-    """By the UID of the pod: its job and its fate."""
+    """The job and the fate of each pod, by the pod's UID."""
 
-    def note(self, pod: Json, fate: str) -> None:
+    def add(self, pod: Json, fate: str) -> None:
         uid = pod["metadata"]["uid"]
         assert uid not in self.pods
-        self.pods[uid] = of(pod, "job-name"), fate
+        self.pods[uid] = label(pod, "job-name"), fate
 
-    def counted(self, name: str, fates: tuple[str, ...]) -> int:
-        """The number of pods of this job that had one of these fates."""
+    def count(self, name: str, fates: tuple[str, ...]) -> int:
+        """Return the number of pods of this job that had one of these fates."""
         return sum(job == name and fate in fates for job, fate in self.pods.values())
 
 
-def harm(story: Story, injected: Injected, pod: Json, fate: str) -> None:
-    """Let a pod that runs fail.
+def inject(story: Story, injected: Injected, pod: Json, fate: str) -> None:
+    """Let a running pod fail, and record its fate.
 
-    A pod that is deleted before its job's status names it is made again as the same attempt, and
-    is not counted; so it is evicted instead. A pod of a job that has failed may be gone by now.
+    If a pod is deleted before its job's status names it, the operator recreates it as the same
+    attempt and does not count the deletion. Such a pod is therefore evicted instead. A pod of a
+    failed job may already be deleted.
     """
-    if fate == "deleted" and pod["metadata"]["uid"] not in named(story, pod):
+    if fate == "deleted" and pod["metadata"]["uid"] not in uids_in_status(story, pod):
         fate = "evicted"
     try:
-        suffer(story, pod, fate)
+        fail_pod(story, pod, fate)
     except ApiError as error:
-        if story.status(of(pod, "job-name"))["phase"] != "Failed":
-            raise AssertionError("the operator has ended a pod that ran") from error
+        if story.status(label(pod, "job-name"))["phase"] != "Failed":
+            raise AssertionError("the operator deleted a running pod") from error
     else:
-        injected.note(pod, fate)
+        injected.add(pod, fate)
 
 
-def named(story: Story, pod: Json) -> set[str]:
-    """The UIDs of the pods that the status of this pod's job names."""
-    tasks = story.status(of(pod, "job-name")).get("tasks", ())
+def uids_in_status(story: Story, pod: Json) -> set[str]:
+    """Return the UIDs of the pods that the status of this pod's job names."""
+    tasks = story.status(label(pod, "job-name")).get("tasks", ())
     return {task["uid"] for task in tasks if "uid" in task}
 
 
 def candidates(story: Story, injected: Injected) -> list[Json]:
-    """Pods that run and were not made to fail; but not worker-0, which decides the job's end."""
+    """Return the running pods that have no fate yet, without worker-0, which decides the job's
+    end.
+    """
     return [
         pod
         for pod in story.pods().values()
         if pod["status"]["phase"] == "Running"
         and "deletionTimestamp" not in pod["metadata"]
         and pod["metadata"]["uid"] not in injected.pods
-        and (of(pod, "replica-type"), of(pod, "replica-index")) != ("worker", "0")
+        and (label(pod, "replica-type"), label(pod, "replica-index")) != ("worker", "0")
     ]
 
 
-def trouble(story: Story, injected: Injected, dice: random.Random, seconds: float) -> None:
-    """For this time, and until it was killed often enough, fail pods and kill the operator."""
-    over = time.monotonic() + seconds
+def inject_faults(story: Story, injected: Injected, dice: random.Random, seconds: float) -> None:
+    """Fail pods and kill the operator for `seconds`, and until the operator was killed KILLS
+    times.
+    """
+    deadline = time.monotonic() + seconds
     kill_at = math.inf
     never = threading.Event()
     kills = 0
-    while time.monotonic() < over or kills < KILLS:
+    while time.monotonic() < deadline or kills < KILLS:
         running = candidates(story, injected)
         for pod in dice.sample(running, min(len(running), dice.randint(0, 3))):
-            badly = int(of(pod, "job-name").removeprefix("job-")) in ENDS_BADLY
-            fates = APPLICATION if badly else APPLICATION + INFRASTRUCTURE
-            harm(story, injected, pod, dice.choice(fates))
+            fails = int(label(pod, "job-name").removeprefix("job-")) in FAILING
+            fates = APPLICATION if fails else APPLICATION + INFRASTRUCTURE
+            inject(story, injected, pod, dice.choice(fates))
         if kill_at == math.inf and story.operator.leads():
             kill_at = time.monotonic() + dice.uniform(0, 3)
         if time.monotonic() >= kill_at:
             story.operator.kill()
-            # As if it had expired, for which nobody needs to wait: its holder is dead.
+            # The holder is dead. Deleting its Lease saves the wait until the Lease expires.
             story.cluster.api.delete(LEASE.format(story.namespace))
             kills += 1
             kill_at = math.inf
@@ -109,7 +115,7 @@ def trouble(story: Story, injected: Injected, dice: random.Random, seconds: floa
 
 
 def submit(story: Story, number: int) -> None:
-    limit = LIMIT if number in ENDS_BADLY else 1000
+    limit = LIMIT if number in FAILING else 1000
     policy = {
         "backoffLimit": limit,
         "infrastructureBackoffLimit": 1000,
@@ -119,28 +125,30 @@ def submit(story: Story, number: int) -> None:
     story.submit(job(f"job-{number}", run_policy=policy, **kinds))
 
 
-def counted(status: Json) -> tuple[int, int]:
+def counted_failures(status: Json) -> tuple[int, int]:
     restarts = status.get("restarts", {})
     return restarts.get("application", 0), restarts.get("infrastructure", 0)
 
 
-def done_to(injected: Injected, name: str) -> tuple[int, int]:
-    return injected.counted(name, APPLICATION), injected.counted(name, INFRASTRUCTURE)
+def injected_failures(injected: Injected, name: str) -> tuple[int, int]:
+    return injected.count(name, APPLICATION), injected.count(name, INFRASTRUCTURE)
 
 
-def all_is_counted(story: Story, injected: Injected, name: str) -> None:
-    """Wait until a job's counters are exactly the fates of its pods, and it runs again or, if that
-    was too much, has failed.
+def wait_counted(story: Story, injected: Injected, name: str) -> None:
+    """Wait until a job's counters match the fates of its pods exactly, and the job runs again or,
+    if its failures exceed its limit, has failed.
     """
-    failures, others = done_to(injected, name)
-    limit = LIMIT if int(name.removeprefix("job-")) in ENDS_BADLY else failures
-    wanted = "Failed" if failures > limit else "Running", (min(failures, limit), others)
+    failures, others = injected_failures(injected, name)
+    limit = LIMIT if int(name.removeprefix("job-")) in FAILING else failures
+    expected = "Failed" if failures > limit else "Running", (min(failures, limit), others)
 
     def seen() -> tuple[str | None, tuple[int, int]]:
         status = story.status(name)
-        return status.get("phase"), counted(status)
+        return status.get("phase"), counted_failures(status)
 
-    wait.until(lambda: seen() == wanted, else_show=lambda: f"{name}: {seen()}, and not {wanted}")
+    wait.until(
+        lambda: seen() == expected, else_show=lambda: f"{name}: {seen()}, and not {expected}"
+    )
 
 
 @pytest.mark.timeout(0)
@@ -163,23 +171,23 @@ def test_an_operator_that_is_killed_at_random_counts_every_failure_once(
     operator = start_operator()
     story = Story(cluster, kubelet, operator, namespace)
     injected = Injected()
-    names = [f"job-{number}" for number in range(JOBS_IN_ALL)]
-    bad = [f"job-{number}" for number in sorted(ENDS_BADLY)]
-    good = [name for name in names if name not in bad]
+    names = [f"job-{number}" for number in range(JOBS)]
+    failing = [f"job-{number}" for number in sorted(FAILING)]
+    succeeding = [name for name in names if name not in failing]
     with kept(operator) as lives, PodWatch(cluster, namespace) as watcher:
-        for number in range(JOBS_IN_ALL):
+        for number in range(JOBS):
             submit(story, number)
-        trouble(story, injected, random.Random(seed), seconds)
-        for name in good:
-            all_is_counted(story, injected, name)
+        inject_faults(story, injected, random.Random(seed), seconds)
+        for name in succeeding:
+            wait_counted(story, injected, name)
             kubelet.exit(story.pod_key("worker-0", name), 0)
-        for name in good:
+        for name in succeeding:
             status = story.until(lambda status: status["phase"] == "Succeeded", name)
-            assert counted(status) == done_to(injected, name), name
-        for name in bad:
-            all_is_counted(story, injected, name)
-    assert watcher.wrong == []
-    assert len(watcher.made) >= 4 * JOBS_IN_ALL
-    twice = {one: times for one, times in Counter(watcher.made).items() if times > 1}
-    assert not twice, "one attempt, several pods"
+            assert counted_failures(status) == injected_failures(injected, name), name
+        for name in failing:
+            wait_counted(story, injected, name)
+    assert watcher.faults == []
+    assert len(watcher.created) >= 4 * JOBS
+    repeated = {attempt: pods for attempt, pods in Counter(watcher.created).items() if pods > 1}
+    assert not repeated, "the operator created several pods for one attempt"
     assert set(lives.ended) <= {-9, 1}

@@ -342,7 +342,8 @@ def a_deleted_service_is_made_again(proof: Proof) -> Promised:
 def asked(proof: Proof, verb: str, resource: str) -> bool:
     """Say whether the operator has made such a request and got an answer."""
     return any(
-        (one.verb, one.resource) == (verb, resource) and one.status for one in list(proof.way.asked)
+        (request.verb, request.resource) == (verb, resource) and request.status
+        for request in list(proof.way.requests)
     )
 
 

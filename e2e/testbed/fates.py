@@ -1,4 +1,4 @@
-"""The ways in which a pod fails, each by a word that tests choose by plan or by chance."""
+"""The ways in which a pod can fail. Each has a word; tests name the words or draw them."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from testbed.story import PODS, Story
 Json = dict[str, Any]
 
 APPLICATION = ("error", "killed", "oom")
-"""These are charged to `backoffLimit`."""
+"""The fates that count towards `backoffLimit`."""
 INFRASTRUCTURE = ("evicted", "deleted")
-"""These are charged to `infrastructureBackoffLimit`."""
+"""The fates that count towards `infrastructureBackoffLimit`."""
 
 
-def suffer(story: Story, pod: Json, fate: str) -> None:
+def fail_pod(story: Story, pod: Json, fate: str) -> None:
     """Let a pod fail that runs or is about to run. Raises ApiError if the API server refuses."""
     kubelet = story.kubelet
     match fate:
@@ -26,7 +26,8 @@ def suffer(story: Story, pod: Json, fate: str) -> None:
             kubelet.evict(pod)
         case "deleted":
             path = f"{PODS.format(story.namespace)}/{pod['metadata']['name']}"
-            of_this = {"preconditions": {"uid": pod["metadata"]["uid"]}}
-            story.cluster.api.delete(path, of_this)
+            only_this_pod = {"preconditions": {"uid": pod["metadata"]["uid"]}}
+            story.cluster.api.delete(path, only_this_pod)
         case _:
-            raise ValueError(f"no pod ends like this: {fate!r}")
+            known = ", ".join((*APPLICATION, *INFRASTRUCTURE))
+            raise ValueError(f"unknown fate {fate!r}: the fates are {known}")

@@ -1,4 +1,4 @@
-"""The requests that a proxy gets, and the faults that it does to them. proxy.py is the proxy."""
+"""The requests that a proxy gets, and the faults that it does to requests. See proxy.py."""
 
 import time
 from collections.abc import Callable
@@ -14,10 +14,11 @@ _REASONS = {409: "Conflict", 410: "Expired", 429: "TooManyRequests", 500: "Inter
 
 
 @dataclass
-class Asked:
-    """A request. `status` is the answer's, and 0 as long as there is none."""
+class Request:
+    """A request that the proxy got."""
 
     at: float
+    """When it arrived, as `time.monotonic` says."""
     verb: str
     resource: str
     path: str
@@ -25,10 +26,11 @@ class Asked:
     faulty: bool = False
     """Whether a fault was done to it."""
     status: int = 0
+    """The status code of the answer, or 0 if there is no answer yet."""
 
     @classmethod
-    def of(cls, request: web.Request) -> "Asked":
-        """Read /api/v1/... or /apis/GROUP/VERSION/..., in a namespace or not."""
+    def of(cls, request: web.Request) -> "Request":
+        """Read a path like /api/v1/... or /apis/GROUP/VERSION/..., with or without a namespace."""
         words = request.path.strip("/").split("/")
         words = words[2:] if words[0] == "api" else words[3:]
         if words[:1] == ["namespaces"] and len(words) > 2:
@@ -41,17 +43,19 @@ class Asked:
 
 @dataclass
 class Fault:
-    """What is done to requests of these verbs (RBAC's) for these resources (`pods`, `leases`,
-    `trainingjobs/status`), by default to all; to each with this chance.
+    """A fault of requests with these verbs (RBAC's) for these resources (`pods`, `leases`,
+    `trainingjobs/status`). An empty set means all. `chance` is the probability of the fault for
+    each request.
 
-    status       it is not forwarded, and answered with this
-    retry_after  seconds, in a header beside it
-    gone         a watch is told at once that its version is too old
-    hole         nothing is forwarded and nothing answered, in open watches neither
-    drop         the connection breaks: "before" it is forwarded, or "after" the server has done it
-    skip         the first so many requests pass
-    kill         called when the connection is to break, once
-    delay        seconds before it is forwarded
+    status       the proxy does not forward the request, and answers it with this status
+    retry_after  the seconds in the Retry-After header of that answer
+    gone         a watch gets at once the error that its version is too old
+    hole         the proxy forwards nothing and answers nothing, also in open watches
+    drop         the connection breaks "before" the proxy forwards the request, or "after" the
+                 server has carried it out
+    skip         this many requests pass before the fault begins
+    kill         a function that is called once, just before the connection breaks
+    delay        the seconds that the proxy waits before it forwards the request
     cut          a watch ends after this many seconds, as if the server had ended it
     """
 
@@ -68,20 +72,20 @@ class Fault:
     delay: float = 0.0
     cut: float | None = None
 
-    def concerns(self, asked: Asked) -> bool:
-        return (not self.verbs or asked.verb in self.verbs) and (
-            not self.resources or asked.resource in self.resources
+    def concerns(self, request: Request) -> bool:
+        return (not self.verbs or request.verb in self.verbs) and (
+            not self.resources or request.resource in self.resources
         )
 
 
 def failure(code: int) -> dict[str, Any]:
-    """The `Status` object of an API server that refuses."""
+    """Return the `Status` object of a refusal with this status code."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": "the test said so",
+        "message": "the test injected this error",
         "reason": _REASONS.get(code, "Unknown"),
         "code": code,
     }

@@ -1,4 +1,4 @@
-"""Start an operator again when it has ended, as the kubelet of its pod would."""
+"""Restart an operator whenever it ends, as the kubelet of its pod would."""
 
 import contextlib
 import threading
@@ -12,18 +12,18 @@ _TICK = 0.1
 
 @dataclass
 class Lives:
-    """The processes that an operator has been."""
+    """The processes of one operator, one after another."""
 
     ended: list[int] = field(default_factory=list)
-    """The exit statuses of those that ended; -9 if a test killed the process."""
+    """The exit status of each process that ended. It is -9 if a test killed the process."""
 
 
 @contextlib.contextmanager
 def kept(operator: Operator) -> Iterator[Lives]:
-    """Start the operator again at once whenever it ends, while the block runs.
+    """Restart the operator at once whenever it ends, while the block runs.
 
-    A process ends with the thread that started it, and the thread here ends with the block. So a
-    process that was started again ends with the block, too.
+    A process ends with the thread that started it, and the thread here ends with the block. A
+    restarted process therefore ends with the block, too.
     """
     lives = Lives()
     over = threading.Event()

@@ -1,4 +1,4 @@
-"""A watch of all pods of a namespace, to see what must not be at any moment."""
+"""A watch of all pods of a namespace that records states which must never occur."""
 
 import threading
 from typing import Any
@@ -13,8 +13,8 @@ Json = dict[str, Any]
 
 
 class PodWatch:
-    """Watches while the block runs. `wrong` tells of two pods of one task, and of pods of an
-    attempt that the status of their job did not name yet.
+    """Watches pods while its block runs. `faults` describes each task that had two pods at once,
+    and each pod whose attempt was not yet in the status of its job.
     """
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
@@ -24,11 +24,11 @@ class PodWatch:
         self._jobs = JOBS.format(namespace)
         self._over = threading.Event()
         self._alive: dict[str, dict[str, str]] = {}
-        self.wrong: list[str] = []
-        self.made: list[tuple[str, int]] = []
-        """Each pod that was made: task and attempt."""
+        self.faults: list[str] = []
+        self.created: list[tuple[str, int]] = []
+        """The task and the attempt of each created pod."""
         self.changes = 0
-        """How often pods were made, changed and deleted."""
+        """The number of creations, changes and deletions of pods."""
         self._thread = threading.Thread(target=self._run, name="pod-watch")
 
     def __enter__(self) -> "PodWatch":
@@ -45,7 +45,7 @@ class PodWatch:
             try:
                 self._look()
             except (ApiError, urllib3.exceptions.HTTPError) as error:
-                self.wrong.append(f"the test's watch broke: {error}")
+                self.faults.append(f"the test's watch broke: {error}")
                 return
 
     def _look(self) -> None:
@@ -56,29 +56,33 @@ class PodWatch:
 
     def _see(self, kind: str, pod: Json) -> None:
         self.changes += 1
-        task = f"{of(pod, 'job-name')}/{of(pod, 'replica-type')}-{of(pod, 'replica-index')}"
+        name = f"{label(pod, 'replica-type')}-{label(pod, 'replica-index')}"
+        task = f"{label(pod, 'job-name')}/{name}"
         uid = pod["metadata"]["uid"]
         alive = self._alive.setdefault(task, {})
         if kind == "DELETED":
             alive.pop(uid, None)
             return
         if kind == "ADDED":
-            self.made.append((task, int(of(pod, "attempt"))))
-            self._judge(task, pod)
-        alive[uid] = of(pod, "attempt")
+            self.created.append((task, int(label(pod, "attempt"))))
+            self._check_status(task, pod)
+        alive[uid] = label(pod, "attempt")
         if len(alive) > 1:
-            self.wrong.append(f"{task} has two pods: attempts {sorted(alive.values())}")
+            self.faults.append(f"{task} has two pods: attempts {sorted(alive.values())}")
 
-    def _judge(self, task: str, pod: Json) -> None:
-        """See that the status names the attempt: it must be written before the pod is made."""
-        name, _, row = task.partition("/")
-        attempt = int(of(pod, "attempt"))
-        status = self._cluster.api.get(f"{self._jobs}/{name}").get("status", {})
-        shown = {one["name"]: one["attempt"] for one in status.get("tasks", ())}.get(row, 0)
+    def _check_status(self, task: str, pod: Json) -> None:
+        """Check that the status names the pod's attempt: the operator must write the status before
+        it creates the pod.
+        """
+        job_name, _, name = task.partition("/")
+        attempt = int(label(pod, "attempt"))
+        status = self._cluster.api.get(f"{self._jobs}/{job_name}").get("status", {})
+        attempts = {row["name"]: row["attempt"] for row in status.get("tasks", ())}
+        shown = attempts.get(name, 0)
         if shown < attempt:
-            self.wrong.append(f"{task} has a pod of attempt {attempt}, its status {shown}")
+            self.faults.append(f"{task} has a pod of attempt {attempt}, its status {shown}")
 
 
-def of(pod: Json, label: str) -> str:
-    """The value of one of Capstan's labels."""
-    return str(pod["metadata"]["labels"][f"capstan.dev/{label}"])
+def label(pod: Json, name: str) -> str:
+    """Return the value of the pod's label `capstan.dev/NAME`."""
+    return str(pod["metadata"]["labels"][f"capstan.dev/{name}"])

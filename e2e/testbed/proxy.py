@@ -1,7 +1,8 @@
-"""A proxy between one client and the API server that does to requests what networks do to them.
+"""A proxy between one client and the API server that injects the faults of networks and servers.
 
-It speaks plain HTTP on loopback. The seed, the request, and the number of the same requests before
-it decide whether a fault is done to a request; the order of different requests does not matter.
+The proxy speaks plain HTTP on loopback. Three things decide whether a fault is done to a request:
+the seed, the request, and how many equal requests came before it. The order of different requests
+does not matter.
 """
 
 import asyncio
@@ -19,30 +20,30 @@ from typing import Any, TypeVar
 import aiohttp
 from aiohttp import web
 
-from testbed.faults import Asked, Fault, failure
+from testbed.faults import Fault, Request, failure
 
-_OF_ONE_HOP = frozenset(
+_HOP_BY_HOP = frozenset(
     {"connection", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 )
 
 _LAST_TURNS = 50
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 @dataclass
 class Proxy:
-    """Forwards to `server` from `start` to `close`; its verbs may be used by any thread."""
+    """A proxy that forwards requests to `server` from `start` to `close`. Threads may share it."""
 
     server: str
     ca: pathlib.Path
     seed: int = 1
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
     def start(self) -> None:
-        """Listen; returns when it does."""
+        """Start to listen. Returns when the proxy accepts connections."""
         self._faults: list[Fault] = []
-        self._made: collections.Counter[str] = collections.Counter()
+        self._counts: collections.Counter[str] = collections.Counter()
         self._streams: set[asyncio.Task[Any]] = set()
         self._changed = asyncio.Condition()
         self._loop = asyncio.new_event_loop()
@@ -51,14 +52,14 @@ class Proxy:
         self._do(self._open())
 
     def close(self) -> None:
-        """Break all connections, and stop to listen."""
+        """Break all connections and stop listening."""
         self._do(self._shut())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
     def kubeconfig(self, original: pathlib.Path, place: pathlib.Path) -> pathlib.Path:
-        """Write a kubeconfig like the original, but for the way through this proxy."""
+        """Copy a kubeconfig to `place` with this proxy as the server of every cluster."""
         content = json.loads(original.read_text())
         for cluster in content["clusters"]:
             cluster["cluster"] = {"server": f"http://127.0.0.1:{self._port}"}
@@ -67,7 +68,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def fault(self, fault: Fault) -> Iterator[None]:
-        """Do this to requests while the block runs."""
+        """Do this fault to requests while the block runs."""
         self._do(self._change(self._faults.append, fault))
         try:
             yield
@@ -75,22 +76,22 @@ class Proxy:
             self._do(self._change(self._faults.remove, fault))
 
     def cut_watches(self) -> None:
-        """Break all watches that are open now."""
+        """Break all open watches."""
         self._do(self._change(lambda: [stream.cancel() for stream in self._streams]))
 
     def faults_done(self) -> int:
-        """The number of requests to which a fault was done so far."""
-        return sum(one.faulty for one in list(self.asked))
+        """Return the number of requests to which a fault was done so far."""
+        return sum(request.faulty for request in list(self.requests))
 
-    # The inside: all of it in the thread of the loop.
+    # All coroutines below run in the thread of the event loop.
 
     async def _change(self, function: Callable[..., object], *arguments: object) -> None:
         async with self._changed:
             function(*arguments)
             self._changed.notify_all()
 
-    def _do(self, what: Coroutine[Any, Any, Told]) -> Told:
-        return asyncio.run_coroutine_threadsafe(what, self._loop).result(30)
+    def _do(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
 
     async def _open(self) -> None:
         self._session = aiohttp.ClientSession(
@@ -111,89 +112,90 @@ class Proxy:
         for stream in self._streams:
             stream.cancel()
         await self._runner.cleanup()
-        # A farewell of TLS would outlive the loop.
+        # The closing handshake of TLS would outlive the loop.
         await self._session.connector.close(abort_ssl=True)
         await self._session.close()
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
-        # A transport that was closed lives until its peer has answered; the loop alone knows it.
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # A closed transport stays open until its peer answers. Only the loop still refers to it.
         for transport in list(self._loop._transports.values()):
             transport.abort()
-        # It ends some turns of the loop later, however long a turn takes.
+        # A transport ends some turns of the loop after `abort`.
         for _ in range(_LAST_TURNS):
             await asyncio.sleep(0)
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        asked = Asked.of(request)
-        self.asked.append(asked)
+        record = Request.of(request)
+        self.requests.append(record)
         body = await request.read()
-        fault = self._fault_of(asked)
+        fault = self._draw_fault(record)
         await asyncio.sleep(fault.delay)
-        await self._out_of_holes(asked)
+        await self._wait_for_holes(record)
         if fault.drop == "before":
-            return _dropped(request, fault)
+            return _drop(request, fault)
         if fault.gone:
-            return await self._gone(request, asked)
+            return _gone(record)
         if fault.status:
-            asked.status = fault.status
+            record.status = fault.status
             return _refusal(fault)
-        asked.forwarded = True
+        record.forwarded = True
         try:
-            return await self._forward(request, asked, body, fault)
+            return await self._forward(request, record, body, fault)
         except (aiohttp.ClientError, ConnectionError):
-            return _broken(request)
+            return _break(request)
 
-    def _fault_of(self, asked: Asked) -> Fault:
-        what = f"{asked.verb} {asked.path}"
-        self._made[what] += 1
+    def _draw_fault(self, record: Request) -> Fault:
+        """Return the fault for this request; a Fault without effect if there is none."""
+        request = f"{record.verb} {record.path}"
+        self._counts[request] += 1
         for number, fault in enumerate(self._faults):
-            dice = random.Random(f"{self.seed} {number} {what} {self._made[what]}")
-            if fault.concerns(asked) and dice.random() < fault.chance:
+            dice = random.Random(f"{self.seed} {number} {request} {self._counts[request]}")
+            if fault.concerns(record) and dice.random() < fault.chance:
                 fault.skip -= 1
                 if fault.skip < 0:
-                    asked.faulty = True
+                    record.faulty = True
                     return fault
         return Fault()
 
-    async def _out_of_holes(self, asked: Asked) -> None:
-        """Wait until there is no hole for this request. Cancelled when its sender gives up."""
+    async def _wait_for_holes(self, record: Request) -> None:
+        """Wait until no hole concerns this request. Cancelled when the client gives up."""
 
-        def is_out() -> bool:
-            held = any(fault.hole and fault.concerns(asked) for fault in self._faults)
-            asked.faulty = asked.faulty or held
+        def is_free() -> bool:
+            held = any(fault.hole and fault.concerns(record) for fault in self._faults)
+            record.faulty = record.faulty or held
             return not held
 
         async with self._changed:
-            await self._changed.wait_for(is_out)
+            await self._changed.wait_for(is_free)
 
     async def _forward(
-        self, request: web.Request, asked: Asked, body: bytes, fault: Fault
+        self, request: web.Request, record: Request, body: bytes, fault: Fault
     ) -> web.StreamResponse:
-        headers = {key: value for key, value in request.headers.items() if _goes_on(key)}
+        headers = {key: value for key, value in request.headers.items() if _is_forwarded(key)}
         url = f"{self.server}{request.raw_path}"
         async with self._session.request(
             request.method, url, data=body or None, headers=headers
         ) as answer:
             if fault.drop == "after":
                 await answer.read()
-                return _dropped(request, fault)
-            if asked.verb == "watch" and answer.status == 200:
-                return await self._stream(request, asked, answer, fault)
-            said = await answer.read()
-            await self._out_of_holes(asked)
-            asked.status = answer.status
-            kept = {key: value for key, value in answer.headers.items() if _goes_on(key)}
-            return web.Response(status=answer.status, headers=kept, body=said)
+                return _drop(request, fault)
+            if record.verb == "watch" and answer.status == 200:
+                return await self._stream(request, record, answer, fault)
+            content = await answer.read()
+            await self._wait_for_holes(record)
+            record.status = answer.status
+            headers = {key: value for key, value in answer.headers.items() if _is_forwarded(key)}
+            return web.Response(status=answer.status, headers=headers, body=content)
 
     async def _stream(
-        self, request: web.Request, asked: Asked, answer: aiohttp.ClientResponse, fault: Fault
+        self, request: web.Request, record: Request, answer: aiohttp.ClientResponse, fault: Fault
     ) -> web.StreamResponse:
-        asked.status = answer.status
+        record.status = answer.status
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
-        stream = asyncio.create_task(self._pass_on(asked, answer, response))
+        stream = asyncio.create_task(self._copy(record, answer, response))
         self._streams.add(stream)
         try:
             async with asyncio.timeout(fault.cut):
@@ -210,32 +212,33 @@ class Proxy:
             request.transport.abort()
         return response
 
-    async def _pass_on(
-        self, asked: Asked, answer: aiohttp.ClientResponse, response: web.StreamResponse
+    async def _copy(
+        self, record: Request, answer: aiohttp.ClientResponse, response: web.StreamResponse
     ) -> None:
         async for chunk in answer.content.iter_any():
-            await self._out_of_holes(asked)
+            await self._wait_for_holes(record)
             await response.write(chunk)
         await response.write_eof()
 
-    async def _gone(self, request: web.Request, asked: Asked) -> web.StreamResponse:
-        asked.status = 200
-        said = {"type": "ERROR", "object": failure(410)}
-        return web.Response(text=json.dumps(said) + "\n", content_type="application/json")
+
+def _gone(record: Request) -> web.Response:
+    record.status = 200
+    event = {"type": "ERROR", "object": failure(410)}
+    return web.Response(text=json.dumps(event) + "\n", content_type="application/json")
 
 
-def _goes_on(header: str) -> bool:
-    return header.lower() not in _OF_ONE_HOP | {"content-length"}
+def _is_forwarded(header: str) -> bool:
+    return header.lower() not in _HOP_BY_HOP | {"content-length"}
 
 
-def _dropped(request: web.Request, fault: Fault) -> web.Response:
+def _drop(request: web.Request, fault: Fault) -> web.Response:
     kill, fault.kill = fault.kill, None
     if kill is not None:
         kill()
-    return _broken(request)
+    return _break(request)
 
 
-def _broken(request: web.Request) -> web.Response:
+def _break(request: web.Request) -> web.Response:
     if request.transport is not None:
         request.transport.abort()
     return web.Response()
@@ -248,7 +251,7 @@ def _refusal(fault: Fault) -> web.Response:
 
 @contextlib.contextmanager
 def running(server: str, ca: pathlib.Path, seed: int = 1) -> Iterator[Proxy]:
-    """Run a proxy; nothing is left of it when the block ends."""
+    """Run a proxy while the block runs."""
     proxy = Proxy(server, ca, seed)
     proxy.start()
     try:
