@@ -1,1 +1,1 @@
-"""Sessions as a program uses them: fetches and feeds in, arrays out."""
+"""The client side of a session: it takes fetches and feeds and returns arrays."""

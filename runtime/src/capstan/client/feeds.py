@@ -1,4 +1,4 @@
-"""What `Session.run` is given: values for tensors, checked against what the graph says of them."""
+"""The feeds of `Session.run`: resolves their tensors, and converts and checks their values."""
 
 import functools
 from collections.abc import Callable
@@ -14,15 +14,16 @@ Array = np.ndarray[Any, Any]
 
 
 def is_several(key: object) -> bool:
-    """Say whether a key of `feed_dict` stands for several tensors: slices, or a nest of tuples."""
+    """Return whether a key of `feed_dict` names several tensors: slices, or a nest of tuples."""
     return isinstance(key, tuple | indexed_slices.IndexedSlices)
 
 
 def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
-    """Return the tensors that a key of `feed_dict` stands for.
+    """Return the tensors that a key of `feed_dict` names.
 
     Raises:
-        TypeError: the key is no tensor of `graph`. ValueError: the tensor may not be fed.
+        TypeError: the key is not a tensor of `graph`.
+        ValueError: the tensor may not be fed.
     """
     if isinstance(key, tuple):
         return tuple(tensor for part in key for tensor in resolve(part, graph))
@@ -42,7 +43,7 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
     """Split the value of a key as `resolve` splits the key.
 
     Raises:
-        ValueError: the value of a nest of tuples is none of the same structure.
+        ValueError: the key is a nest of tuples, and the value has another structure.
     """
     if isinstance(key, tuple):
         count = len(value) if isinstance(value, list | tuple) else 1
@@ -51,7 +52,9 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
                 f"Could not flatten dictionary. Key had {len(key)} elements, but value had {count} "
                 f"elements. Key: {key}, value: {value}."
             )
-        return tuple(x for part, its in zip(key, value, strict=True) for x in parts(part, its))
+        return tuple(
+            leaf for part, values in zip(key, value, strict=True) for leaf in parts(part, values)
+        )
     if isinstance(key, indexed_slices.IndexedSlices):
         return tuple(value)[
             : len([part for part in (key.values, key.indices, key.dense_shape) if part is not None])
@@ -60,7 +63,10 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
 
 
 def converter(tensor: graphs.Tensor) -> Callable[[Any], Array]:
-    """Return the function that does `convert` for `tensor`, at once for arrays that fit."""
+    """Return a function that converts a value as `convert` does.
+
+    It returns an array at once if the dtype, the layout and the last shape match.
+    """
     dtype = tensor.dtype.base_dtype
     wanted = np.dtype(dtype.as_numpy_dtype)
     array = np.ndarray
@@ -68,15 +74,16 @@ def converter(tensor: graphs.Tensor) -> Callable[[Any], Array]:
 
     def converted(value: Any) -> Any:
         nonlocal fitting
-        as_it_is = type(value) is array and value.dtype is wanted and value.flags.c_contiguous
-        if as_it_is and value.shape == fitting:
+        is_ready = type(value) is array and value.dtype is wanted and value.flags.c_contiguous
+        if is_ready and value.shape == fitting:
             return value
         result = convert(tensor, value)
-        # Most steps feed what the last one fed; threads that disagree only look again.
+        # Most steps feed the shape that the last step fed. If two threads feed different shapes,
+        # each value is only checked again.
         fitting = result.shape
         return result
 
-    # Strings are looked at one by one, whatever array they come in.
+    # An array of strings is always converted, because each string is checked.
     return functools.partial(convert, tensor) if wanted.hasobject else converted
 
 
@@ -84,8 +91,8 @@ def convert(tensor: graphs.Tensor, value: Any) -> Array:
     """Return `value` as an array of the tensor's dtype.
 
     Raises:
-        TypeError: a tensor in place of a value, or a number that the dtype cannot hold.
-        ValueError: the shape does not fit the tensor's static shape.
+        TypeError: the value is a tensor, or a number that the dtype cannot hold.
+        ValueError: the shape is not compatible with the tensor's static shape.
     """
     if isinstance(value, graphs.Tensor):
         raise TypeError(

@@ -1,8 +1,8 @@
-"""What `Session.run` was asked for: any nest of graph elements, flattened once and put back after
-the step.
+"""The fetches of `Session.run`: any nest of graph elements.
 
-TensorFlow's fetch mappers (python/client/session.py). A mapper keeps unique elements apart from the
-structure, so an element that is asked for twice is computed once.
+The nest is flattened once, and the values of each step are put back into its structure. These are
+TensorFlow's fetch mappers (python/client/session.py). The list of elements holds each one once, so
+an element that is fetched twice is computed once.
 """
 
 import collections
@@ -19,7 +19,7 @@ Rebuild = Callable[[Mapping[object, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Fetches:
-    """Elements to fetch and to run, and how to give the caller back the structure it passed."""
+    """The tensors to fetch, the operations to run, and a function that restores the structure."""
 
     tensors: tuple[graphs.Tensor, ...]
     targets: tuple[graphs.Operation, ...]
@@ -27,11 +27,11 @@ class Fetches:
 
 
 def resolve(fetches: object, graph: graphs.Graph) -> Fetches:
-    """Read a fetch argument.
+    """Return the elements and the structure of a fetch argument.
 
     Raises:
-        TypeError: something in it is no tensor, operation, variable or name.
-        ValueError: it names nothing in `graph`.
+        TypeError: an element is not a tensor, operation, variable or name.
+        ValueError: a name is not in `graph`, or the element may not be fetched.
     """
     tensors: dict[graphs.Tensor, None] = {}
     targets: dict[graphs.Operation, None] = {}
@@ -40,10 +40,10 @@ def resolve(fetches: object, graph: graphs.Graph) -> Fetches:
 
 
 def structure(fetches: Any) -> object:
-    """Return something that is equal for equal fetches in equal structures, to look them up by.
+    """Return a lookup key: it is equal for equal fetches in equal structures.
 
-    It holds what the graph holds, and names. What has none that is hashable, such as a dict of
-    a class of its own, cannot be looked up.
+    The key holds only names and elements of the graph. It is not hashable if the fetches hold a
+    structure that is not hashable, such as a subclass of dict.
     """
     kind = type(fetches)
     if isinstance(fetches, list | tuple):
@@ -85,7 +85,7 @@ def _walk(
 
 
 def _factory(fetch: dict[Any, Any]) -> tuple[Any, ...]:
-    """What makes an empty dictionary of the kind of `fetch`."""
+    """Return the arguments that create an empty dictionary of the class of `fetch`."""
     return (fetch.default_factory,) if isinstance(fetch, collections.defaultdict) else ()
 
 

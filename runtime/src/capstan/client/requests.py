@@ -1,4 +1,4 @@
-"""What a run asks for, read once: a training loop asks for the same in every step."""
+"""The fetches and feeds of a run, resolved once: a training loop repeats them in every step."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,8 +15,8 @@ Array = np.ndarray[Any, Any]
 class StringArray(np.ndarray[Any, Any]):
     """A fetched string vector that is false when it is empty.
 
-    TensorFlow 1 scripts write `while sess.run(tf.report_uninitialized_variables())`; NumPy 2 made
-    the truth of an empty array an error.
+    TensorFlow 1 scripts write `while sess.run(tf.report_uninitialized_variables())`. In NumPy 2 the
+    truth value of an empty array is an error.
     """
 
     def __bool__(self) -> bool:
@@ -35,22 +35,22 @@ class Request:
     )
 
     def __init__(
-        self, found: fetching.Fetches, fed: Sequence[graphs.Tensor], is_plain: bool
+        self, fetches: fetching.Fetches, fed: Sequence[graphs.Tensor], is_plain: bool
     ) -> None:
-        """`is_plain`: each key of the feed stands for one tensor."""
+        """Build the request. `is_plain` says that each key of the feed names one tensor."""
         self.feed_names = tuple(tensor.name for tensor in fed)
-        self.fetch_names = tuple(tensor.name for tensor in found.tensors)
-        self.target_names = tuple(op.name for op in found.targets)
-        self._tensors = found.tensors
-        self._rebuild = found.rebuild
+        self.fetch_names = tuple(tensor.name for tensor in fetches.tensors)
+        self.target_names = tuple(op.name for op in fetches.targets)
+        self._tensors = fetches.tensors
+        self._rebuild = fetches.rebuild
         self._converters = tuple(map(feeding.converter, fed))
         self._is_plain = is_plain
 
     def values(self, feed_dict: Mapping[Any, Any] | None) -> dict[str, Array]:
-        """Return the arrays to feed, by the names of their tensors.
+        """Return the arrays to feed by tensor name.
 
         Raises:
-            TypeError, ValueError: a value does not fit its tensor.
+            TypeError, ValueError: a value does not have the dtype or shape of its tensor.
         """
         if not feed_dict:
             return {}
@@ -70,18 +70,17 @@ class Request:
 
 
 class Requests:
-    """The requests that one graph was given. Thread-safe."""
+    """The requests that were made of one graph. Thread-safe."""
 
     def __init__(self, graph: graphs.Graph) -> None:
         self._graph = graph
         self._known: dict[object, Request] = {}
 
     def find(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Request:
-        """Return the request for `fetches` with the keys of `feed_dict`; values do not matter.
+        """Return the request for `fetches` with the keys of `feed_dict`; its values are not read.
 
         Raises:
-            TypeError, ValueError: a fetch or a key does not fit the graph, or a tensor is fed
-                twice.
+            TypeError, ValueError: a fetch or a key is not in the graph, or a tensor is fed twice.
         """
         key = _key(fetches, feed_dict)
         request = self._known.get(key) if key is not None else None
@@ -102,7 +101,7 @@ class Requests:
 
 
 def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:
-    """A key for what `Requests.find` reads, or None when the structure has no cheap one."""
+    """Return a lookup key for `Requests.find`, or None if the structure is not hashable."""
     key = (fetching.structure(fetches), tuple(feed_dict) if feed_dict else ())
     try:
         hash(key)
@@ -112,7 +111,7 @@ def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:
 
 
 def _present(value: Any) -> Any:
-    """A fetched value as the caller sees it: scalars as NumPy scalars, strings as bytes."""
+    """Return a fetched value as the caller gets it: scalars as NumPy scalars, strings as bytes."""
     if not isinstance(value, np.ndarray):
         return value
     if value.ndim == 0:

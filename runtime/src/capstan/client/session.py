@@ -1,8 +1,8 @@
 """`Session`: the client of a master (TensorFlow: python/client/session.py).
 
-The constructor contacts nobody. The first run creates the session at the master; each run sends
-the nodes that the graph has got since the last one. Runs may be concurrent; they block their
-caller only.
+The constructor does not contact the master. The first run creates the session there, and each run
+first sends the nodes that were added to the graph since the last one. Runs may be concurrent; each
+blocks only its caller.
 """
 
 import re
@@ -27,7 +27,7 @@ _NO_OPTIONS = interfaces.StepOptions()
 
 
 class Session:
-    """A connection to a master, for one graph. Thread-safe, `__enter__` apart."""
+    """A connection to a master, for one graph. Thread-safe, except for `__enter__`."""
 
     def __init__(
         self, target: Any = "", graph: graphs.Graph | None = None, config: Any = None
@@ -81,8 +81,8 @@ class Session:
 
         Raises:
             RuntimeError: the session is closed, or its graph is empty.
-            TypeError, ValueError: a fetch or a feed does not fit the graph.
-            OpError: the step failed; the class says how, `op` where.
+            TypeError, ValueError: a fetch or a feed does not match the graph.
+            OpError: the step failed. The class says why, and `op` is the operation that failed.
         """
         self._check_runnable()
         request = self._requests.find(fetches, feed_dict)
@@ -100,12 +100,12 @@ class Session:
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """Return a function of the values of `feed_list`, positional, that runs `fetches`.
+        """Return a function that runs `fetches`; its arguments are the values of `feed_list`.
 
         With `accept_options` it also takes `options` and `run_metadata`, as `run`.
 
         Raises:
-            TypeError: `feed_list` is no list, or a call brings more or fewer values than it names.
+            TypeError: `feed_list` is not a list, or a call passes another number of values.
         """
         if feed_list is not None and not isinstance(feed_list, list | tuple):
             raise TypeError(f"Argument `feed_list` must be a list. Received: feed_list={feed_list}")
@@ -121,11 +121,11 @@ class Session:
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
         """Begin a step that is fed and fetched in portions; returns its handle.
 
-        `fetches` is all that will be fetched or run, `feeds` the tensors that will be fed.
+        `fetches` lists everything that will be fetched or run; `feeds` lists the tensors to feed.
 
         Raises:
             RuntimeError, TypeError, ValueError: as `run`.
-            InvalidArgumentError: nothing is asked for, or a tensor is both fed and fetched.
+            InvalidArgumentError: `fetches` is empty, or a tensor is both fed and fetched.
         """
         self._check_runnable()
         request = self._requests.find(fetches, dict.fromkeys(feeds or ()))
@@ -140,12 +140,12 @@ class Session:
     ) -> Any:
         """Feed a portion of a step and return what can be computed with it, as `run` does.
 
-        Every feed may be fed once and every fetch fetched once; nothing runs twice.
+        Every feed may be fed once and every fetch fetched once. No operation runs twice.
 
         Raises:
-            InvalidArgumentError: a feed or fetch that was not announced or comes again, a fetch
-                that waits for a feed, or no such step.
-            RuntimeError: operations among the fetches; the setup named those. Else as `run`.
+            InvalidArgumentError: a feed or fetch was not in the setup or is repeated, a fetch needs
+                a tensor that was not fed yet, or there is no such step.
+            RuntimeError: the fetches hold operations, which only the setup may name. Else as `run`.
         """
         self._check_runnable()
         request = self._requests.find(fetches, feed_dict)
@@ -160,7 +160,7 @@ class Session:
         return request.answer(found)
 
     def list_devices(self) -> list[interfaces.Device]:
-        """The devices of the cluster that this session may use, whatever its graph.
+        """Return the devices of the cluster that this session may use. Its graph may be empty.
 
         Raises:
             RuntimeError: the session is closed.
@@ -169,9 +169,10 @@ class Session:
         return list(self._call(self._master.list_devices))
 
     def close(self) -> None:
-        """End the session; runs in flight raise CancelledError. Idempotent.
+        """End the session. Idempotent.
 
-        So do runs that wait for a task before the session exists.
+        Runs in flight raise CancelledError. So do runs that still wait for the session to be
+        created.
         """
         self._closing.cancel()
         with self._lock:
@@ -190,8 +191,8 @@ class Session:
     ) -> None:
         """Close every session of the master at `target` and clear `containers` on all its tasks.
 
-        Without containers, the default container of each task. The in-process target has nothing
-        to reset.
+        Without `containers`, it clears the default container of each task. For the in-process
+        target (an empty string) it does nothing.
         """
         if target:
             settings = settings_of.SessionConfig.from_proto(config)
@@ -232,14 +233,14 @@ class Session:
             )
 
     def _call(self, call: Callable[[str], Answer]) -> Answer:
-        """Call the master with the session's handle, once it has the whole graph."""
+        """Send new nodes of the graph to the master, then make `call` with the session's handle."""
         try:
             return call(self._extend())
         except errors.OpError as fault:
             raise self._located(fault) from None
 
     def _extend(self) -> str:
-        """Make sure that the master has the whole graph; returns the session's handle."""
+        """Send the master the nodes that it does not have, and return the session's handle."""
         if self._handle is not None and self._sent == self._graph.version:
             return self._handle
         with self._lock:
@@ -255,7 +256,7 @@ class Session:
             return self._handle
 
     def _located(self, fault: errors.OpError) -> errors.OpError:
-        """Add the operation that the message names."""
+        """Return the error with the operation that its message names."""
         found = _NODE.search(fault.message)
         if found is None:
             return fault
@@ -267,7 +268,7 @@ class Session:
 
 
 class InteractiveSession(Session):
-    """A session that is the default from the start, for shells."""
+    """A session that is the default session from its constructor on, for interactive shells."""
 
     def __init__(
         self, target: Any = "", graph: graphs.Graph | None = None, config: Any = None
@@ -277,7 +278,7 @@ class InteractiveSession(Session):
         next(self._default)
 
     def close(self) -> None:
-        """End the session and stop being the default."""
+        """End the session. It is not the default session any more."""
         super().close()
         next(self._default, None)
 

@@ -1,8 +1,8 @@
-"""How many cores a task's matrix products may use.
+"""The number of cores that the matrix products of a task may use.
 
-NumPy's BLAS starts a thread per core and they spin while they wait: two tasks on one machine that
-each do so are slower than one. A session's `intra_op_parallelism_threads` says what a task may use;
-where it says nothing, the tasks of a cluster that share a host share its cores.
+NumPy's BLAS starts a thread per core, and these threads spin while they wait. Two tasks that both
+do so on one machine are slower than one task. `intra_op_parallelism_threads` sets the number of a
+task. If it is 0, the tasks of a cluster that share a host share its cores.
 """
 
 import os
@@ -14,7 +14,10 @@ from capstan.core import config
 def threads_for(
     settings: config.SessionConfig, task: str, addresses: Mapping[str, str], cores: int
 ) -> int:
-    """Return the number of BLAS threads of `task` in a cluster; at least one."""
+    """Return the number of BLAS threads for `task`; `addresses` holds every task of the cluster.
+
+    The result is at least one.
+    """
     if settings.intra_op_parallelism_threads:
         return settings.intra_op_parallelism_threads
     hosts = [address.rpartition(":")[0] for address in addresses.values()]
@@ -23,15 +26,16 @@ def threads_for(
 
 
 def usable() -> int:
-    """Return the cores that this process may run on, be they fewer than the machine has."""
+    """Return the number of cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def limit(threads: int) -> None:
-    """Give the BLAS libraries of this process so many threads, from now on."""
-    # Reads the list of loaded libraries: a few milliseconds that only tasks of a cluster pay.
+    """Limit the BLAS libraries of this process to `threads` threads."""
+    # The import reads the list of loaded libraries, which takes a few milliseconds. Only tasks of a
+    # cluster pay for it.
     import threadpoolctl
 
     threadpoolctl.threadpool_limits(threads, user_api="blas")

@@ -6,15 +6,15 @@ from typing import Final
 from capstan import errors
 from capstan.transport import api
 
-# What a frame takes besides its values, roughly.
+# The approximate size of a frame without its values.
 _FRAME_BYTES: Final = 512
 
 
 class EarlyMessages:
-    """Messages by step, bounded: steps that never start must not fill the memory.
+    """Early messages by step, within bounds: steps that never start must not fill the memory.
 
-    Beyond the bounds the oldest steps lose their messages, and are refused when they start after
-    all. Not thread-safe.
+    Beyond the bounds the oldest steps lose their messages, and each is refused if it starts later.
+    Not thread-safe.
     """
 
     def __init__(self, max_bytes: int, max_steps: int) -> None:
@@ -25,7 +25,7 @@ class EarlyMessages:
         self._dropped: OrderedDict[int, None] = OrderedDict()
 
     def keep(self, frame: api.Frame) -> None:
-        """Keep a message, whose values must stay valid, until its step is taken or dropped."""
+        """Keep a message until its step is taken or dropped; its values must stay valid so long."""
         if frame.step in self._dropped:
             return
         self._frames.setdefault(frame.step, []).append(frame)
@@ -37,19 +37,19 @@ class EarlyMessages:
         """Return the messages of a step that starts now, in the order of their arrival.
 
         Raises:
-            ResourceExhaustedError: they were dropped.
+            ResourceExhaustedError: messages of the step were dropped.
         """
         if step in self._dropped:
             raise errors.ResourceExhaustedError(
                 None,
                 None,
-                f"Messages of the step came before its start and were dropped: more than "
-                f"{self._max_bytes} bytes, or {self._max_steps} steps, waited. Run the step again",
+                f"Messages of the step arrived before its start and were dropped: more than "
+                f"{self._max_bytes} bytes or {self._max_steps} steps waited. Run the step again",
             )
         return self._remove(step)
 
     def drop(self, step: int) -> None:
-        """Give up the messages of a step; it is refused when it starts."""
+        """Drop the messages of a step; `take` refuses the step."""
         self._remove(step)
         self._dropped[step] = None
         if len(self._dropped) > self._max_steps:
@@ -67,7 +67,7 @@ class EarlyMessages:
 
 
 def size(frame: api.Frame) -> int:
-    """Return roughly how many bytes a frame takes."""
+    """Return the approximate number of bytes that a frame takes."""
     texts = (value for value in frame.values if value.dtype.hasobject)
     characters = sum(len(text) for value in texts for text in value.ravel().tolist())
     return _FRAME_BYTES + sum(value.nbytes for value in frame.values) + characters

@@ -1,7 +1,7 @@
-"""The first process of a container, and SIGTERM.
+"""SIGTERM for the first process of a container.
 
-The kernel delivers to process 1 only signals that it has a handler for, and Python has none for
-SIGTERM: every stop of such a container would take its whole grace period.
+The kernel delivers a signal to process 1 only if the process has a handler for it. Python has none
+for SIGTERM, so without this module every stop of a container would take its whole grace period.
 """
 
 import os
@@ -17,18 +17,20 @@ _TERMINATED = 128 + signal.SIGTERM
 def obey_sigterm() -> None:
     """Make SIGTERM end this process with status 143, if it is process 1 and has no handler.
 
-    Does nothing in any other process, and none outside the main thread.
+    In any other process, or outside the main thread, this does nothing.
     """
     is_main = threading.current_thread() is threading.main_thread()
-    if is_main and is_deaf(os.getpid(), signal.getsignal(signal.SIGTERM)):
+    if is_main and ignores_sigterm(os.getpid(), signal.getsignal(signal.SIGTERM)):
         signal.signal(signal.SIGTERM, _end)
 
 
-def is_deaf(pid: int, handler: Any) -> bool:
-    """Say whether a process with this handler of SIGTERM would not hear it.
+def ignores_sigterm(pid: int, handler: Any) -> bool:
+    """Return whether the kernel would drop SIGTERM for a process with this handler.
 
-    >>> is_deaf(1, signal.SIG_DFL), is_deaf(4711, signal.SIG_DFL), is_deaf(1, print)
-    (True, False, False)
+    >>> ignores_sigterm(1, signal.SIG_DFL), ignores_sigterm(1, print)
+    (True, False)
+    >>> ignores_sigterm(4711, signal.SIG_DFL)
+    False
     """
     return pid == 1 and handler is signal.SIG_DFL
 

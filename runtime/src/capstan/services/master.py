@@ -1,7 +1,7 @@
 """The master of a task: sessions over the cluster (TensorFlow: master.cc, master_session.cc).
 
-A session is opened when every task that its device filters allow has answered; a task that has
-nothing to do in a step may be dead without anybody noticing.
+A session opens once every task that its device filters allow has answered. A step contacts only the
+tasks that run a part of it, so it succeeds even if another task is dead.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
 Connect = Callable[[str], interfaces.WorkerApi]
-"""Return the worker service of a task; it may not be reachable yet."""
+"""Called with the name of a task; returns its worker service, which may not be reachable yet."""
 
 _POLL_SECONDS = 0.2
 _COMPLAIN_SECONDS = 10.0
@@ -58,7 +58,8 @@ class Master:
 
         Raises:
             DeadlineExceededError: a task did not answer within `settings.operation_timeout_ms`.
-            CancelledError: `cancellation` came, or this master was closed, before all answered.
+            CancelledError: `cancellation` was set, or this master was closed, before all tasks
+                had answered.
         """
         tasks = self._gather(settings, cancellation or cancellations.Cancellation())
         handle = secrets.token_hex(8)
@@ -75,8 +76,8 @@ class Master:
         """Add all `nodes` to a session at `version`, or none; returns the new version.
 
         Raises:
-            AbortedError: no such session, or it is at another version.
-            InvalidArgumentError: the session has a node of that name already.
+            AbortedError: there is no such session, or it is at another version.
+            InvalidArgumentError: the session already has a node with the name of a new one.
         """
         session = self._session(handle)
         extended = session.extend(nodes, version)
@@ -94,11 +95,12 @@ class Master:
         """Run a step in the caller's thread; returns copies of the fetches.
 
         Raises:
-            AbortedError: no such session. Else as `master_session.MasterSession.run`.
+            AbortedError: there is no such session.
+            OpError: as `master_session.MasterSession.run`.
         """
         session = self._session(handle)
-        asked = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
-        return session.run(asked, list(feeds.values()), _deadline(session, options))
+        requested = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
+        return session.run(requested, list(feeds.values()), _deadline(session, options))
 
     def make_callable(
         self,
@@ -109,20 +111,20 @@ class Master:
         options: interfaces.StepOptions,
     ) -> int:
         """Remember a signature of a session, as `master_session.MasterSession.make_callable`."""
-        asked = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
-        return self._session(handle).make_callable(asked, options)
+        requested = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
+        return self._session(handle).make_callable(requested, options)
 
     def run_callable(
         self, handle: str, callable_handle: int, feeds: Sequence[Array]
     ) -> list[Array]:
-        """Run a remembered signature with `feeds` in its order, as `run_step`."""
+        """Run a remembered signature, with `feeds` in its order; otherwise as `run_step`."""
         session = self._session(handle)
-        asked, options = session.callable(callable_handle)
-        if len(feeds) != len(asked.feeds):
+        requested, options = session.callable(callable_handle)
+        if len(feeds) != len(requested.feeds):
             raise errors.InvalidArgumentError(
-                None, None, f"Expected {len(asked.feeds)} feeds, but got {len(feeds)}"
+                None, None, f"Expected {len(requested.feeds)} feeds, but got {len(feeds)}"
             )
-        return session.run(asked, feeds, _deadline(session, options))
+        return session.run(requested, feeds, _deadline(session, options))
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
         """Forget a remembered signature."""
@@ -132,8 +134,8 @@ class Master:
         self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
     ) -> str:
         """Begin a partial run, as `master_session.MasterSession.partial_run_setup`."""
-        asked = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
-        return self._session(handle).partial_run_setup(asked)
+        requested = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
+        return self._session(handle).partial_run_setup(requested)
 
     def partial_run(
         self,
@@ -143,7 +145,7 @@ class Master:
         fetches: Sequence[str],
         options: interfaces.StepOptions,
     ) -> list[Array]:
-        """Feed and fetch a portion of a partial run; as `run_step`."""
+        """Feed and fetch a portion of a partial run; otherwise as `run_step`."""
         session = self._session(handle)
         deadline = _deadline(session, options)
         return session.partial_run(partial_run_handle, feeds, fetches, deadline)
@@ -157,17 +159,17 @@ class Master:
         session.close()
 
     def reset(self, containers: Sequence[str]) -> None:
-        """Close every session of this master; clear `containers`, or the default one."""
+        """Close every session of this master, and clear `containers`, else the default one."""
         self._close_sessions()
         for name in self._names:
             self._worker(name).cleanup_all(containers)
 
     def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
-        """The devices that the session may use."""
+        """Return the devices that the session may use."""
         return self._session(handle).list_devices()
 
     def close(self) -> None:
-        """Close every session, those that wait for a task included; used when the task ends."""
+        """Close every session, also those that still wait for a task. Called when the task ends."""
         self._is_closed = True
         self._close_sessions()
 
@@ -204,7 +206,7 @@ class Master:
     def _await(
         self, name: str, deadline: float | None, cancellation: cancellations.Cancellation
     ) -> master_session.Task:
-        """Ask a task who it is, until it answers."""
+        """Ask a task for its status until it answers."""
         complain = time.monotonic() + _COMPLAIN_SECONDS
         while True:
             peer = self._worker(name)
@@ -244,4 +246,4 @@ def _log_placement(session: master_session.MasterSession, nodes: Sequence[node.N
     if not session.settings.log_device_placement:
         return
     for name, op, device in session.placed(nodes):
-        print(f"{name}: ({op}): {device}")  # noqa: T201 - TensorFlow prints it, users look for it
+        print(f"{name}: ({op}): {device}")  # noqa: T201 - TensorFlow prints these lines

@@ -39,7 +39,7 @@ class Task:
 
 
 class MasterSession:
-    """One session. Thread-safe: runs and compilations are concurrent, extensions take turns."""
+    """One session. Thread-safe: runs and compilations are concurrent, extensions are serialized."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class MasterSession:
         steps: step.Steps,
         nodes: Sequence[node.Node],
     ) -> None:
-        """Open a session of the graph `nodes`, at version 0; `home`, the master's, is a task."""
+        """Open a session of the graph `nodes` at version 0; `home` names the task of the master."""
         self.handle = handle
         self.settings = settings
         self._home = home
@@ -74,11 +74,11 @@ class MasterSession:
     def extend(self, nodes: Sequence[node.Node], version: int) -> int:
         """Add all `nodes` to the graph at `version`, or none; returns the new version.
 
-        Nodes that cannot be placed fail the steps that need them.
+        A node that cannot be placed fails the steps that need it, not the extension.
 
         Raises:
             AbortedError: the graph is at another version.
-            InvalidArgumentError: a node of that name is there already.
+            InvalidArgumentError: the graph already has a node with the name of a new one.
         """
         with self._lock:
             if self._graph.version != version:
@@ -86,51 +86,52 @@ class MasterSession:
                     None,
                     None,
                     f"Session {self.handle} is at graph version {self._graph.version}, not "
-                    f"{version}: somebody else extended it; create a new session",
+                    f"{version}: another client extended it; create a new session",
                 )
             extended = self._graph.extended(nodes, self._placer, version + 1)
             resizes_more = extended.resized != self._graph.resized
             self._graph = extended
             if resizes_more:
-                # What was compiled before relied on the shapes of these variables.
+                # The steps compiled so far rely on the old shapes of these variables.
                 self._requests, self._variants, self._portions = {}, {}, {}
         return version + 1
 
     def placed(self, nodes: Sequence[node.Node]) -> list[tuple[str, str, str]]:
-        """Name, op and device of each node that has one."""
+        """Return name, op and device of each node that has a device."""
         found = self._graph.placement.devices
         return [(each.name, each.op, found[each.name]) for each in nodes if each.name in found]
 
     def run(
-        self, asked: signature.Signature, feeds: Sequence[Array], deadline: float | None
+        self, requested: signature.Signature, feeds: Sequence[Array], deadline: float | None
     ) -> list[Array]:
         """Run one step; returns a copy of each fetch, in the order of the signature.
 
         Raises:
-            OpError: as `step.Steps.run`, and whatever is wrong with the graph that the step needs.
+            OpError: as `step.Steps.run`, or the graph of the step is invalid.
         """
-        request = self._requests.get(asked)
+        request = self._requests.get(requested)
         if request is None:
-            request = self._request(asked)
+            request = self._request(requested)
         return request.run(feeds, self._steps, deadline)
 
-    def make_callable(self, asked: signature.Signature, options: interfaces.StepOptions) -> int:
+    def make_callable(self, requested: signature.Signature, options: interfaces.StepOptions) -> int:
         """Remember a signature; returns its handle.
 
         Raises:
-            NotFoundError, InvalidArgumentError: the graph has nothing of that name, or a cycle.
+            NotFoundError, InvalidArgumentError: a name is not in the graph, or the graph has a
+                cycle.
         """
-        feeds, fetches = asked.edges()
-        prune.prune(self._graph.nodes, feeds, fetches, asked.targets)
+        feeds, fetches = requested.edges()
+        prune.prune(self._graph.nodes, feeds, fetches, requested.targets)
         handle = next(self._handles)
-        self._callables[handle] = asked, options
+        self._callables[handle] = requested, options
         return handle
 
     def callable(self, handle: int) -> tuple[signature.Signature, interfaces.StepOptions]:
-        """Return what was remembered.
+        """Return a remembered signature and its options.
 
         Raises:
-            InvalidArgumentError: no such handle.
+            InvalidArgumentError: there is no such handle.
         """
         found = self._callables.get(handle)
         if found is None:
@@ -138,18 +139,18 @@ class MasterSession:
         return found
 
     def release_callable(self, handle: int) -> None:
-        """Forget a remembered signature, where there is one."""
+        """Forget a remembered signature. An unknown handle is no error."""
         self._callables.pop(handle, None)
 
-    def partial_run_setup(self, asked: signature.Signature) -> str:
+    def partial_run_setup(self, requested: signature.Signature) -> str:
         """Begin a partial run of a signature; returns its handle.
 
         Raises:
             NotFoundError, InvalidArgumentError: as `portion.plan`.
         """
-        whole = portion.plan(self._graph.nodes, *asked.edges(), asked.targets)
+        plan = portion.plan(self._graph.nodes, *requested.edges(), requested.targets)
         handle = str(next(self._handles))
-        self._partial[handle] = partial_run.PartialRun(whole, self._portion)
+        self._partial[handle] = partial_run.PartialRun(plan, self._portion)
         return handle
 
     def partial_run(
@@ -162,78 +163,80 @@ class MasterSession:
         """Run a portion, as `partial_run.PartialRun.run`.
 
         Raises:
-            InvalidArgumentError: no such partial run, or it is over.
+            InvalidArgumentError: there is no such partial run, or it is over.
         """
-        mine = self._partial.get(handle)
-        if mine is None:
+        partial = self._partial.get(handle)
+        if partial is None:
             raise partial_run.no_such_run()
         fed = {node.parse_tensor(name): value for name, value in feeds.items()}
         try:
-            return mine.run(fed, list(map(node.parse_tensor, fetches)), self._steps, deadline)
+            return partial.run(fed, list(map(node.parse_tensor, fetches)), self._steps, deadline)
         finally:
-            if mine.is_over:
+            if partial.is_over:
                 self._partial.pop(handle, None)
 
-    def _request(self, asked: signature.Signature) -> signature.Request:
-        """Return what runs `asked`, and remember it under the order that it came in."""
-        in_order = asked.in_order()
+    def _request(self, requested: signature.Signature) -> signature.Request:
+        """Create the request for a signature, and keep it for signatures in the same order."""
+        in_order = requested.in_order()
         with self._lock:
             variants = self._variants.get(in_order)
             if variants is None:
                 variants = signature.Variants(in_order, self._compile_whole)
                 self._variants[in_order] = variants
-            return self._requests.setdefault(asked, signature.Request(asked, variants))
+            return self._requests.setdefault(requested, signature.Request(requested, variants))
 
     def _portion(
-        self, whole: portion.Plan, ran: frozenset[str], now: frozenset[str]
+        self, plan: portion.Plan, ran: frozenset[str], now: frozenset[str]
     ) -> tuple[portion.Portion, signature.Request]:
-        """Return a portion and what was compiled for it, the same for every run that gets there."""
-        key = (whole.feeds, whole.fetches, whole.targets, ran, now)
+        """Return a portion and its compiled request; partial runs of the same setup share them."""
+        key = (plan.feeds, plan.fetches, plan.targets, ran, now)
         known = self._portions.get(key)
         if known is None:
-            todo = portion.portion(whole, ran, now)
-            asked = signature.Signature(
-                tuple(edge.tensor for edge in todo.feeds),
-                tuple(edge.tensor for edge in todo.fetches),
-                todo.targets,
+            next_portion = portion.portion(plan, ran, now)
+            requested = signature.Signature(
+                tuple(edge.tensor for edge in next_portion.feeds),
+                tuple(edge.tensor for edge in next_portion.fetches),
+                next_portion.targets,
             )
-            compile_portion = functools.partial(self._compile, todo.nodes)
-            variants = signature.Variants(asked.in_order(), compile_portion)
-            known = self._portions.setdefault(key, (todo, signature.Request(asked, variants)))
+            compile_portion = functools.partial(self._compile, next_portion.nodes)
+            variants = signature.Variants(requested.in_order(), compile_portion)
+            known = self._portions.setdefault(
+                key, (next_portion, signature.Request(requested, variants))
+            )
         return known
 
     def _compile_whole(
         self,
-        asked: signature.Signature,
+        requested: signature.Signature,
         facts: Mapping[node.Edge, infer.Fed],
         deadline: float | None,
     ) -> step.CompiledStep:
         """Compile a signature over the whole graph, as `_compile`."""
-        return self._compile(self._graph.nodes, asked, facts, deadline)
+        return self._compile(self._graph.nodes, requested, facts, deadline)
 
     def _compile(
         self,
         nodes: Mapping[str, node.Node],
-        asked: signature.Signature,
+        requested: signature.Signature,
         facts: Mapping[node.Edge, infer.Fed],
         deadline: float | None,
     ) -> step.CompiledStep:
-        """Compile a signature for feeds of the given dtypes and shapes, and register the parts."""
-        _, edges = asked.edges()
+        """Compile a signature for the feeds that `facts` describe, and register the parts."""
+        _, edges = requested.edges()
         fetches = [edge for edge in edges if edge not in facts]
-        placed = self._graph.needed(nodes, list(facts), edges, asked.targets)
+        placed = self._graph.needed(nodes, list(facts), edges, requested.targets)
         verify.verify(placed, facts)
-        keep = frozenset([edge.node for edge in fetches]) | frozenset(asked.targets)
+        keep = frozenset([edge.node for edge in fetches]) | frozenset(requested.targets)
         simple, known = simplify.simplify(placed, facts, keep, fold.evaluate)
         _check_fetches(fetches, known)
         fed = [edge for edge in facts if edge.node in simple]
-        needed = prune.prune(simple, fed, fetches, asked.targets)
+        needed = prune.prune(simple, fed, fetches, requested.targets)
         tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
         cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home)
         return self._register(cut, deadline)
 
     def close(self) -> None:
-        """Cancel the steps in flight and forget what the tasks compiled, as far as they answer."""
+        """Cancel the steps in flight, and deregister the parts from every task that answers."""
         self._steps.close()
         for task in self._tasks.values():
             try:
@@ -242,7 +245,7 @@ class MasterSession:
                 continue
 
     def list_devices(self) -> tuple[interfaces.Device, ...]:
-        """The devices of every task, in the order of the cluster."""
+        """Return the devices of every task, in the order of the cluster."""
         return tuple(device for task in self._tasks.values() for device in task.status.devices)
 
     def _register(self, cut: Mapping[str, parts.Part], deadline: float | None) -> step.CompiledStep:
@@ -258,7 +261,7 @@ class MasterSession:
         return step.CompiledStep(local, tuple(remotes))
 
     def _register_with(self, task: Task, part: parts.Part, deadline: float | None) -> int:
-        """Register a part; a task that does not answer is given the time to come back."""
+        """Register a part. If the task is unavailable, retry for a while: it may come back."""
         pause = threading.Event()
         patience = time.monotonic() + step.RECONNECT_SECONDS
         limit = patience if deadline is None else min(patience, deadline)

@@ -1,10 +1,10 @@
-"""Masters that are gone: what they registered with a task is given up.
+"""Frees the parts of masters that are gone.
 
-A master that is killed deregisters nothing, and what this task compiled for its sessions would stay
-for ever. A task that was replaced under the same name answers as another incarnation: its
-predecessor will never call again. A task that does not answer may be stopped, or cut off, and come
-back, so it is waited for; if it comes back later still, its next step is an AbortedError and it
-makes a new session.
+A master that is killed does not deregister its parts, and this task would keep the compiled parts
+for ever. There are two cases. If the master's task was restarted, it answers with another
+incarnation, and the old master never calls again. If the task does not answer, it may only be
+stopped or cut off, so this task waits for `GONE_S`. If the master comes back after that, its next
+step raises AbortedError and its client creates a new session.
 """
 
 import logging
@@ -18,7 +18,7 @@ from capstan.services import worker
 from capstan.transport import interfaces
 
 GONE_S: Final = 600.0
-"""How long a master may be silent before it counts as gone."""
+"""Seconds without an answer after which a master counts as gone."""
 
 _SWEEP_S: Final = 10.0
 
@@ -27,14 +27,14 @@ class Masters:
     """Watches the masters that have registered parts with one worker."""
 
     def __init__(self, home: worker.Worker, peers: Callable[[str], interfaces.WorkerApi]) -> None:
-        """`peers` gives the worker of a task, which is asked whether its master still lives."""
+        """`home` is the worker; `peers` returns the worker service of a task by its name."""
         self._home = home
         self._peers = peers
         self._seen: dict[interfaces.Incarnation, float] = {}
         self._ended = threading.Event()
 
     def watch(self) -> None:
-        """Sweep every ten seconds from now, in a thread of its own, until `close`."""
+        """Start a thread that sweeps every ten seconds until `close`. Returns at once."""
 
         def watch() -> None:
             while not self._ended.wait(_SWEEP_S):
@@ -43,29 +43,29 @@ class Masters:
         threading.Thread(target=watch, name="capstan-masters", daemon=True).start()
 
     def close(self) -> None:
-        """Watch no more. Idempotent."""
+        """Stop the thread of `watch`. Idempotent."""
         self._ended.set()
 
     def sweep(self, now: float) -> None:
         """Forget the masters that are gone at `now`, in seconds of `time.monotonic`.
 
-        Asks every master's task; blocks for up to two seconds a task. For one thread at a time.
+        Asks the task of every master, and blocks up to two seconds for each. Not thread-safe.
         """
         known = self._home.masters()
         self._seen = {master: self._seen.get(master, now) for master in known}
         for master in known:
-            answered = self._answer(master.task)
-            if answered == master.number:
+            incarnation = self._incarnation_of(master.task)
+            if incarnation == master.number:
                 self._seen[master] = now
-            elif answered is not None or now - self._seen[master] >= GONE_S:
+            elif incarnation is not None or now - self._seen[master] >= GONE_S:
                 logging.getLogger("capstan").info(
-                    "The sessions of %s were given up: %s",
+                    "The parts of the master %s were removed: %s",
                     master.task,
-                    "it does not answer" if answered is None else "it was restarted",
+                    "it does not answer" if incarnation is None else "it was restarted",
                 )
                 self._home.forget(master)
 
-    def _answer(self, task: str) -> int | None:
+    def _incarnation_of(self, task: str) -> int | None:
         try:
             return self._peers(task).get_status().incarnation
         except errors.OpError:

@@ -15,22 +15,22 @@ Array = np.ndarray[Any, Any]
 Compiled = Callable[
     [portion.Plan, frozenset[str], frozenset[str]], tuple[portion.Portion, signature.Request]
 ]
-"""compiled(plan, nodes that ran, nodes to run now)"""
+"""Called with the plan, the nodes that have run, and the nodes to run now."""
 
 
 class PartialRun:
-    """Thread-safe: portions take turns. A portion that fails ends it."""
+    """One partial run. Thread-safe: portions run one after the other. A failed portion ends it."""
 
-    def __init__(self, whole: portion.Plan, compiled: Compiled) -> None:
-        self._whole = whole
+    def __init__(self, plan: portion.Plan, compiled: Compiled) -> None:
+        self._plan = plan
         self._compiled = compiled
         self._lock = threading.Lock()
-        self._unfed = set(whole.feeds)
-        self._unfetched = set(whole.fetches)
+        self._unfed = set(plan.feeds)
+        self._unfetched = set(plan.fetches)
         self._ran: frozenset[str] = frozenset()
         self._values: dict[node.Edge, Array] = {}
         self.is_over = False
-        """All was fed and fetched, or a portion failed."""
+        """Whether every feed was fed and every fetch fetched, or a portion failed."""
 
     def run(
         self,
@@ -42,14 +42,14 @@ class PartialRun:
         """Feed and fetch a portion; returns copies of the fetches, in order.
 
         Raises:
-            InvalidArgumentError: a feed or fetch that was not announced, or not for the first time,
-                or a fetch that waits for a feed. The run goes on.
-            OpError: the portion failed, as a step does.
+            InvalidArgumentError: a feed or fetch was not in the setup or is repeated, or a fetch
+                needs a tensor that was not fed yet. The partial run continues.
+            OpError: the portion failed, for the same reasons as a step.
         """
         with self._lock:
             self._check(feeds, fetches)
             self._unfed.difference_update(feeds)
-            # The caller goes on with its arrays, this run comes back to them.
+            # Later portions read the values, and the caller may overwrite its arrays by then.
             self._values.update((edge, value.copy()) for edge, value in feeds.items())
             try:
                 self._advance(steps, deadline)
@@ -64,12 +64,12 @@ class PartialRun:
         if self.is_over:
             raise no_such_run()
         for edge in feeds:
-            _require(edge, "feed", "fed", self._whole.feeds, self._unfed)
+            _require(edge, "feed", "fed", self._plan.feeds, self._unfed)
         for edge in fetches:
-            _require(edge, "fetch", "fetched", self._whole.fetches, self._unfetched)
+            _require(edge, "fetch", "fetched", self._plan.fetches, self._unfetched)
         pending = self._unfed.difference(feeds)
         for edge in fetches:
-            feed = portion.awaited(self._whole, edge, pending)
+            feed = portion.awaited(self._plan, edge, pending)
             if feed is not None:
                 raise errors.InvalidArgumentError(
                     None,
@@ -79,19 +79,19 @@ class PartialRun:
                 )
 
     def _advance(self, steps: step.Steps, deadline: float | None) -> None:
-        """Run what waits for nothing any more."""
-        reached = portion.ready(self._whole, self._unfed)
+        """Run the nodes that need no other feed."""
+        reached = portion.ready(self._plan, self._unfed)
         now = reached - self._ran
         if not now:
             return
-        todo, request = self._compiled(self._whole, self._ran, now)
-        found = request.run([self._values[edge] for edge in todo.feeds], steps, deadline)
-        self._values.update(zip(todo.fetches, found, strict=True))
+        next_portion, request = self._compiled(self._plan, self._ran, now)
+        fetched = request.run([self._values[edge] for edge in next_portion.feeds], steps, deadline)
+        self._values.update(zip(next_portion.fetches, fetched, strict=True))
         self._ran = reached
 
 
 def no_such_run() -> errors.InvalidArgumentError:
-    """The error for a handle of no partial run, or of one that is over."""
+    """Return the error for an unknown handle, or for one of a partial run that is over."""
     return errors.InvalidArgumentError(
         None, None, "Must run PartialRunSetup before performing partial runs"
     )

@@ -1,7 +1,8 @@
 """`tf.train.Server`: a task of a cluster (TensorFlow: python/training/server_lib.py).
 
-One server is a master service and a worker service on one port, and a listener for the data plane
-on another. A program starts it and builds its graph in the same process, or calls `join`.
+A server is a master service and a worker service on one port, and a listener for the data plane on
+another port. A program starts a server, and then builds its graph in the same process or calls
+`join`.
 """
 
 import logging
@@ -25,7 +26,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1"})
 
 @dataclass(frozen=True, slots=True)
 class ServerDef:
-    """What a server was made from, under the names of TensorFlow's message."""
+    """The definition of a server, with the field names of TensorFlow's message."""
 
     cluster: clusters.ClusterSpec
     job_name: str
@@ -34,7 +35,7 @@ class ServerDef:
 
 
 class Server:
-    """A task; it listens from the constructor on, unless `start` is False, for good."""
+    """A task of a cluster. The constructor starts it, unless `start` is False."""
 
     def __init__(
         self,
@@ -45,16 +46,18 @@ class Server:
         config: Any = None,
         start: bool = True,
     ) -> None:
-        """Take the place of task `task_index` of job `job_name` in a cluster.
+        """Become task `task_index` of job `job_name` in a cluster.
 
-        Both may be left out where the cluster has only one of them. `config` is the default of
-        sessions. Tensors travel over sockets of their own where tasks can reach these, else over
-        gRPC; `protocol="grpc"`, be it here or in a ServerDef, opens no port but the task's own.
+        The job name may be omitted if the cluster has one job, and the index if the job has one
+        task. `config` is the default for sessions. Tensors travel over separate sockets if tasks
+        can reach them, else over gRPC. With `protocol="grpc"`, here or in a ServerDef, the server
+        opens no port except that of its address.
 
         Raises:
-            ValueError: the task is not named, or not in the cluster.
-            InvalidArgumentError: its address has no port.
-            UnknownError: the port is taken.
+            ValueError: the job or the task is not named, or not in the cluster.
+            InvalidArgumentError: the task is not in the cluster, or its address has no port.
+            NotFoundError: the protocol is unknown.
+            UnknownError: the port is in use.
         """
         self._def = _definition(server_or_cluster_def, job_name, task_index, protocol)
         self.settings = settings_of.SessionConfig.from_proto(config)
@@ -67,21 +70,21 @@ class Server:
 
     @classmethod
     def create_local_server(cls, config: Any = None, start: bool = True) -> "Server":
-        """A cluster of one task, `local`, in this process, on a port that the system chooses."""
+        """Start a cluster of one task, in job `local`, on a port that the system chooses."""
         return cls({"local": ["localhost:0"]}, config=config, start=start)
 
     @property
     def server_def(self) -> ServerDef:
-        """What this server was made from."""
+        """The definition of this server."""
         return self._def
 
     @property
     def target(self) -> str:
-        """What a session connects to: `grpc://localhost:<port>`."""
+        """The target for sessions: `grpc://localhost:<port>`."""
         return f"grpc://localhost:{self._control.port}"
 
     def start(self) -> None:
-        """Answer from now on. Idempotent."""
+        """Start to answer calls. Idempotent."""
         if self._started:
             return
         self._started = True
@@ -91,18 +94,18 @@ class Server:
         logging.getLogger("capstan").info("Started server with target: %s", self.target)
 
     def join(self) -> None:
-        """Block for ever: a parameter server's life.
+        """Block for ever, as a parameter server does.
 
-        As process 1 of a container, which gets no default action for SIGTERM, this makes it end the
-        process with status 143, unless the program handles the signal.
+        The kernel applies no default action of SIGTERM to process 1 of a container. There this
+        method makes SIGTERM end the process with status 143, unless the program has a handler.
         """
         first_process.obey_sigterm()
         threading.Event().wait()
 
     def stop(self) -> None:
-        """Close the sessions of this master, fail the steps of others, give the ports back.
+        """Close this master's sessions, fail the steps of other masters, and release the ports.
 
-        For whoever owns the process. Variables die with the server, which cannot be started again.
+        The server's variables are lost, and it cannot be started again.
         """
         targets.withdraw(self.target)
         self._masters.close()
@@ -142,7 +145,7 @@ class Server:
 def _definition(
     given: Any, job_name: str | None, task_index: int | None, protocol: str | None
 ) -> ServerDef:
-    """Read the arguments of the constructor, as server_lib's `_make_server_def`."""
+    """Return the definition that the constructor's arguments give, as `_make_server_def` does."""
     if hasattr(given, "job_name") and hasattr(given, "task_index"):
         cluster = clusters.ClusterSpec(given.cluster)
         job_name = given.job_name if job_name is None else job_name
@@ -173,7 +176,7 @@ def _definition(
 
 
 def _parse(address: str) -> tuple[str, int]:
-    """Split a task's own address; a loopback address is served on loopback only."""
+    """Return the host to bind and the port: a loopback address is served on loopback only."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
         raise errors.InvalidArgumentError(
@@ -183,9 +186,9 @@ def _parse(address: str) -> tuple[str, int]:
 
 
 def _check_free(host: str, port: int, address: str) -> None:
-    """Raise UnknownError when the port is taken: gRPC would log a line besides, and say less."""
+    """Raise UnknownError if the port is in use: gRPC would log an extra line and say less."""
     with socket.socket() as probe:
-        # As gRPC does: what an earlier server's connections have left behind is in nobody's way.
+        # As gRPC does: closed connections of an earlier server do not keep the port in use.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

@@ -1,7 +1,7 @@
 """The graph of a session: its nodes, and the device of each.
 
-A graph is a value. An extension makes a new one or raises, so a session that keeps its old graph
-when an extension fails has lost nothing.
+A graph is an immutable value. An extension returns a new graph or raises. A session whose extension
+failed therefore still has its old graph.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class SessionGraph:
         A node that cannot be placed fails the steps that need it, not the extension.
 
         Raises:
-            InvalidArgumentError: a node of that name is there already.
+            InvalidArgumentError: the graph already has a node with the name of an added one.
         """
         for new in added:
             if new.name in self.nodes:
@@ -60,7 +60,7 @@ class SessionGraph:
         `graph` holds the nodes of this graph, or a portion of them.
 
         Raises:
-            OpError: as `prune.prune`, or what kept one of the nodes from being placed.
+            OpError: as `prune.prune`, or the reason why one of the nodes has no device.
         """
         nodes = prune.prune(graph, feeds, fetches, targets)
         for name in nodes:

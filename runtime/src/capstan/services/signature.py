@@ -1,9 +1,10 @@
-"""What a run names, and what was compiled for it.
+"""The signature of a run, and the steps compiled for it.
 
-A signature is what a run names: feeds, fetches and targets. Callers that name the same in another
-order share what was compiled. Under each signature stand variants, one per dtypes and shapes of the
-feeds, so that everything that follows from a shape is settled before the step; a signature that
-sees ever new shapes gets one variant that assumes nothing about them.
+A signature holds the names of the feeds, fetches and targets of a run. Callers that give the same
+names in another order share the compiled steps. Each signature has variants, one for each
+combination of dtypes and shapes of the feeds, so that everything that follows from a shape is
+computed before the step. If the feeds of a signature have too many different shapes, the further
+ones share one variant that assumes nothing about shapes.
 """
 
 import threading
@@ -20,12 +21,12 @@ from capstan.services import step
 Array = np.ndarray[Any, Any]
 
 MAX_VARIANTS = 8
-"""Shapes compiled for one signature; whatever comes later shares the variant without shapes."""
+"""Variants compiled with shapes for one signature; later shapes share the one without."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a run asks for: tensor names of feeds and fetches, op names of targets."""
+    """The names of a run: tensor names of feeds and fetches, op names of targets."""
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
@@ -41,18 +42,18 @@ class Signature:
         return Signature(*(tuple(sorted(set(names))) for names in named))
 
     def edges(self) -> tuple[tuple[node.Edge, ...], tuple[node.Edge, ...]]:
-        """Return feeds and fetches as the IR names them."""
+        """Return the feeds and the fetches as edges."""
         return tuple(map(node.parse_tensor, self.feeds)), tuple(
             map(node.parse_tensor, self.fetches)
         )
 
 
 Compile = Callable[[Signature, Mapping[node.Edge, infer.Fed], float | None], step.CompiledStep]
-"""compile(signature, what is known of the feeds, deadline)"""
+"""Called with a signature, the dtypes and shapes of its feeds, and a deadline."""
 
 
 class Variants:
-    """The compiled forms of one signature. Thread-safe; one thread compiles, others wait."""
+    """The compiled variants of one signature. Thread-safe; one thread compiles at a time."""
 
     def __init__(self, signature: Signature, compile_step: Compile) -> None:
         self.signature = signature
@@ -60,12 +61,15 @@ class Variants:
         self._feeds, _ = signature.edges()
         self._lock = threading.Lock()
         self.by_shape: dict[object, step.CompiledStep] = {}
-        """What was compiled, by dtypes and shapes of the feeds in the signature's order."""
+        """Compiled steps, by the dtypes and shapes of the feeds in the signature's order."""
 
     def compile(
         self, key: object, values: Sequence[Array], deadline: float | None
     ) -> step.CompiledStep:
-        """Return the form for feeds like `values`, which `by_shape` lacks under `key`."""
+        """Compile the variant for feeds like `values`, and keep it in `by_shape` under `key`.
+
+        Blocks while another thread compiles for this signature.
+        """
         with self._lock:
             generic = len(self.by_shape) >= MAX_VARIANTS
             if generic:
@@ -82,15 +86,15 @@ class Variants:
 
 
 class Request:
-    """A signature in the order of one caller. Thread-safe."""
+    """A signature with its names in the order of one caller. Thread-safe."""
 
-    def __init__(self, asked: Signature, variants: Variants) -> None:
-        """`variants` belong to `asked.in_order()`."""
+    def __init__(self, requested: Signature, variants: Variants) -> None:
+        """`variants` must be those of `requested.in_order()`."""
         self._variants = variants
         self._by_shape = variants.by_shape
-        self._feeds, self._fetches = asked.edges()
-        places = [asked.feeds.index(name) for name in variants.signature.feeds]
-        self._places = None if places == list(range(len(asked.feeds))) else places
+        self._feeds, self._fetches = requested.edges()
+        places = [requested.feeds.index(name) for name in variants.signature.feeds]
+        self._places = None if places == list(range(len(requested.feeds))) else places
 
     def run(
         self, values: Sequence[Array], steps: step.Steps, deadline: float | None

@@ -1,7 +1,7 @@
-"""One compiled signature over the tasks of a cluster, and how a step of it is run.
+"""Runs the steps of a session: a compiled signature over the tasks of a cluster.
 
-The caller's thread does it all: it starts the remote parts, runs its own task's part, reads the
-links, and copies the fetches. A step that needs no other task touches no link.
+The caller's thread does all the work of a step: it starts the remote parts, runs the part of its
+own task, reads the links, and copies the fetches. A step on the caller's own task uses no link.
 """
 
 import select
@@ -23,10 +23,10 @@ Array = np.ndarray[Any, Any]
 Feeds = Mapping[node.Edge, Array]
 
 _POLL_SECONDS = 0.5
-"""How soon a step that waits for several tasks notices that another thread closed a link."""
+"""A step that waits for several tasks notices within this time that a link was closed."""
 
 RECONNECT_SECONDS = 10.0
-"""How long a step waits for a task that does not answer, before it is Unavailable."""
+"""How long a step waits for a task that does not answer before it raises UnavailableError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +41,20 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class CompiledStep:
-    """What a signature was compiled to: a local program, remote parts, or both."""
+    """The result of compiling a signature: a local program, remote parts, or both."""
 
     local: program.Program | None
     remotes: tuple[Remote, ...]
 
 
 class Steps:
-    """Runs compiled steps for one session; knows those in flight. Thread-safe."""
+    """Runs the compiled steps of one session, and can cancel those in flight. Thread-safe."""
 
     def __init__(self, links: api.Links, next_step: Callable[[], int]) -> None:
         self._links = links
         self._next_step = next_step
         self._lock = threading.Lock()
-        self._flights: set[_Flight] = set()
+        self._runs: set[_Run] = set()
         self._closed = False
 
     def run(
@@ -63,36 +63,37 @@ class Steps:
         """Run one step; returns copies of its fetches.
 
         Raises:
-            OpError: the first fault of any part.
-            UnavailableError: a task does not answer. AbortedError: a task was restarted.
+            OpError: the first error of any part.
+            UnavailableError: a task does not answer.
+            AbortedError: a task was restarted.
             DeadlineExceededError: `deadline` (seconds of `time.monotonic`) passed.
-            CancelledError: the session was closed meanwhile.
+            CancelledError: the session was closed.
         """
         if not step.remotes and step.local is not None:
             return _run_alone(step.local, feeds)
-        flight = _Flight(step, self._links, self._next_step(), deadline)
+        step_run = _Run(step, self._links, self._next_step(), deadline)
         with self._lock:
             if self._closed:
                 raise _closed()
-            self._flights.add(flight)
+            self._runs.add(step_run)
         try:
-            return flight.fly(feeds)
+            return step_run.execute(feeds)
         except Exception as fault:  # noqa: BLE001 - the step's error
             if self._closed:
                 raise _closed() from None
             raise errors.from_exception(fault) from fault.__cause__
         finally:
             with self._lock:
-                self._flights.discard(flight)
-            flight.land()
+                self._runs.discard(step_run)
+            step_run.return_links()
 
     def close(self) -> None:
         """Cancel the steps in flight; they raise CancelledError."""
         with self._lock:
             self._closed = True
-            flights = list(self._flights)
-        for flight in flights:
-            flight.cancel()
+            runs = list(self._runs)
+        for step_run in runs:
+            step_run.cancel()
 
 
 def _closed() -> errors.CancelledError:
@@ -102,26 +103,27 @@ def _closed() -> errors.CancelledError:
 
 
 def _run_alone(compiled: program.Program, feeds: Feeds) -> dict[node.Edge, Array]:
-    """Run a part that talks to nobody, in the caller's thread."""
+    """Run a part that exchanges no messages, in the caller's thread."""
     part = compiled.part
     context = compiled.take()
     context.feed([feeds[edge] for edge in part.feeds])
     for index in range(len(compiled.layout.needs)):
         compiled.run_segment(context, index)
     fetched = {
-        edge: _own(value) for edge, value in zip(part.fetches, compiled.fetch(context), strict=True)
+        edge: _owned(value)
+        for edge, value in zip(part.fetches, compiled.fetch(context), strict=True)
     }
     compiled.give_back(context)
     return fetched
 
 
-def _own(value: Any) -> Any:
-    """A copy that the caller may keep; NumPy scalars cannot change and need none."""
+def _owned(value: Any) -> Any:
+    """Return a copy that the caller may keep. NumPy scalars are immutable and returned as is."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-class _Flight:
-    """One step over several tasks."""
+class _Run:
+    """One run of a step over several tasks."""
 
     def __init__(
         self, step: CompiledStep, links: api.Links, number: int, deadline: float | None
@@ -137,8 +139,8 @@ class _Flight:
         self._fault: errors.OpError | None = None
         self._cancelled = False
 
-    def fly(self, feeds: Feeds) -> dict[node.Edge, Array]:
-        """Run to the end, or raise the first fault."""
+    def execute(self, feeds: Feeds) -> dict[node.Edge, Array]:
+        """Run the step and return its fetches, or raise the first error of a part."""
         local = self._begin(feeds)
         while self._waiting and self._fault is None:
             task = self._readable()
@@ -155,9 +157,10 @@ class _Flight:
             raise self._fault
         return self._fetched
 
-    def land(self) -> None:
-        """Keep the links on which nothing can follow, close the others. A later `cancel` finds
-        none: another step may have them.
+    def return_links(self) -> None:
+        """Give back the links on which nothing more can arrive, and close the others.
+
+        A later `cancel` closes no link, because other steps may use these links by then.
         """
         with self._lock:
             links, self._links = self._links, {}
@@ -171,7 +174,7 @@ class _Flight:
                 self._pool.give_back(remote.task, remote.incarnation, link)
 
     def cancel(self) -> None:
-        """Close the links, from any thread: the caller's `recv` raises."""
+        """Close the links, so that a blocked `recv` raises. Any thread may call this."""
         with self._lock:
             self._cancelled = True
             for link in self._links.values():
@@ -220,10 +223,10 @@ class _Flight:
         self._keep(part.fetches, frame.values)
 
     def _keep(self, edges: Sequence[node.Edge], values: program.Values) -> None:
-        self._fetched.update(zip(edges, map(_own, values), strict=True))
+        self._fetched.update(zip(edges, map(_owned, values), strict=True))
 
     def _readable(self) -> str:
-        """Return a task whose link has something to read; blocks when there are several."""
+        """Return a task whose link has data to read. Blocks only if several tasks are awaited."""
         if len(self._waiting) == 1:
             (task,) = self._waiting
             return task
@@ -233,7 +236,10 @@ class _Flight:
         return found
 
     def _poll(self) -> str | None:
-        """Wait a while for any link. A link that is closed meanwhile is seen the next time."""
+        """Wait a short time for data on any link; return its task, or None.
+
+        A link that is closed during the wait is found by the next call.
+        """
         poller = select.poll()
         tasks: dict[int, str] = {}
         for task in self._waiting:
@@ -242,7 +248,7 @@ class _Flight:
                 return task
             descriptor = link.fileno()
             if descriptor < 0:
-                return task  # closed meanwhile: to read from it says why
+                return task  # the link is closed, and its `recv` raises the reason
             tasks[descriptor] = task
             poller.register(descriptor, select.POLLIN)
         patience = _POLL_SECONDS

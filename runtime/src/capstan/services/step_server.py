@@ -1,10 +1,10 @@
-"""How a task answers the steps of others: it runs the parts that they start here.
+"""Runs the parts that masters of other tasks start on this task.
 
-Steps arrive over links. The thread that reads a link runs everything that its frames make runnable
-and answers on the same link, so a remote read costs no thread hop. A link carries one step at a
-time, and a master gives a step up by closing the link. Messages of third tasks come over links of
-their own. The readers of those links only hand the messages over, so no reader ever waits for a
-writer.
+Steps arrive over links. The thread that reads a link runs the nodes that its frames make runnable,
+and answers on the same link, so a remote read needs no other thread. A link carries one step at a
+time, and a master cancels a step by closing the link. Messages of third tasks arrive over other
+links. The threads that read these links pass the messages to other threads, so a reader never waits
+for a writer.
 """
 
 import logging
@@ -21,20 +21,20 @@ from capstan.transport import api, frames, interfaces, listener, threads
 
 Peers = Callable[[str], interfaces.WorkerApi]
 
-_TOMBSTONES = 4096
-"""Steps remembered after their end, and steps whose messages wait for their start. A guess."""
+_REMEMBERED_STEPS = 4096
+"""Bounds the ended steps that are remembered, and the steps with early messages. A guess."""
 
 _EARLY_BYTES = frames.MAX_MESSAGE_BYTES
-"""Messages that wait for the start of their steps: one of the largest size must fit."""
+"""Bounds the messages of steps that have not started. The largest message must fit."""
 
 _PUSH_THREADS = 64
 
 _PUSH_SECONDS = 10.0
-"""How long a message for a third task waits for that task to be reachable."""
+"""How long a message for a third task waits until that task can be reached."""
 
 
 class StepServer:
-    """Answers the links that other tasks open to this one."""
+    """Serves the links that other tasks open to this one."""
 
     def __init__(
         self,
@@ -50,17 +50,17 @@ class StepServer:
         self._incarnations: dict[str, int] = {}
         self._lock = threading.Lock()
         self._runs: dict[int, run.PartRun] = {}
-        self._early = early.EarlyMessages(max_early_bytes, _TOMBSTONES)
+        self._early = early.EarlyMessages(max_early_bytes, _REMEMBERED_STEPS)
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._pool = threads.DaemonThreads(_PUSH_THREADS, "capstan-push")
 
     def serve(self, link: api.Link, hello: listener.Hello) -> None:
-        """Answer `link` until it ends. Blocks; one thread per link.
+        """Serve `link` until it ends. Blocks, so each link needs a thread.
 
-        Whatever ends the link ends the step that runs over it.
+        When the link ends, the step that runs over it ends too.
         """
         peer = hello.task
-        mine: int | None = None
+        current: int | None = None
         cause: errors.OpError = errors.CancelledError(
             None, None, "Step was cancelled by its master"
         )
@@ -68,25 +68,25 @@ class StepServer:
             while True:
                 frame = link.recv()
                 if frame.kind is api.Kind.START:
-                    self._require_ended(mine, frame.step)
-                    mine = frame.step
+                    self._require_ended(current, frame.step)
+                    current = frame.step
                     self._start(frame, link, peer)
-                elif frame.step == mine:
+                elif frame.step == current:
                     self._deliver(frame)
                 else:
-                    self._pushed(frame)
+                    self._take_pushed(frame)
         except errors.UnavailableError:
             pass  # the peer has closed the link
         except Exception as fault:  # noqa: BLE001 - the step's error
             logging.getLogger("capstan").warning("link from %s closed: %r", peer, fault)
             cause = errors.from_exception(fault)
         finally:
-            if mine is not None:
-                self._fail(mine, cause)
+            if current is not None:
+                self._fail(current, cause)
             link.close()
 
     def close(self) -> None:
-        """Start no more work for pushed messages."""
+        """Stop the threads of pushed messages after their present message. Does not wait."""
         self._pool.shutdown()
 
     def _require_ended(self, step: int | None, following: int) -> None:
@@ -104,8 +104,8 @@ class StepServer:
                 self._push(message.destination, outgoing)
 
         def done(fetches: program.Values, error: errors.OpError | None) -> None:
-            self._bury(step)
-            _tell(link, step, fetches, error)
+            self._note_end(step)
+            _send_end(link, step, fetches, error)
 
         try:
             part_run = run.PartRun(self._home.program(frame.subject), send, done)
@@ -126,9 +126,9 @@ class StepServer:
             part_run.arrive(frame.subject, frame.values)
 
     def _push(self, task: str, frame: api.Frame) -> None:
-        """Send to a task that is not the master's, in whatever incarnation.
+        """Send to a task that is not the master's, whatever its incarnation.
 
-        Whether that is the one that the step began with, the master of the step finds out.
+        If that task was restarted during the step, the master of the step detects this.
         """
         incarnation, link = self._link_to(task, time.monotonic() + _PUSH_SECONDS)
         try:
@@ -145,12 +145,12 @@ class StepServer:
                 return known, self._links.take(task, known, deadline)
             except errors.AbortedError:
                 logging.getLogger("capstan").info("%s was restarted", task)
-        fresh = self._peers(task).get_status().incarnation
-        self._incarnations[task] = fresh
-        return fresh, self._links.take(task, fresh, deadline)
+        incarnation = self._peers(task).get_status().incarnation
+        self._incarnations[task] = incarnation
+        return incarnation, self._links.take(task, incarnation, deadline)
 
-    def _pushed(self, frame: api.Frame) -> None:
-        """Take in a message of a third task; nothing that goes wrong may stay unsaid."""
+    def _take_pushed(self, frame: api.Frame) -> None:
+        """Deliver or keep a message of a third task. Every failure must end the step."""
         step = frame.step
         try:
             kept = api.Frame(frame.kind, step, frame.subject, [v.copy() for v in frame.values])
@@ -167,27 +167,29 @@ class StepServer:
                     self._early.drop(step)
             self._fail(step, errors.from_exception(fault))
 
-    def _bury(self, step: int) -> None:
+    def _note_end(self, step: int) -> None:
         with self._lock:
             self._runs.pop(step, None)
             self._early.forget(step)
             self._ended[step] = None
-            if len(self._ended) > _TOMBSTONES:
+            if len(self._ended) > _REMEMBERED_STEPS:
                 self._ended.popitem(last=False)
 
     def _fail(self, step: int, cause: errors.OpError) -> None:
-        """End a step, unless it has ended."""
+        """End a step with `cause`, unless it has ended."""
         with self._lock:
             part_run = self._runs.get(step)
         if part_run is not None:
             part_run.fail(cause)
 
 
-def _tell(link: api.Link, step: int, fetches: program.Values, error: errors.OpError | None) -> None:
-    """Send the end of a step. Where its fetches cannot travel, it ends with the error that says so.
+def _send_end(
+    link: api.Link, step: int, fetches: program.Values, error: errors.OpError | None
+) -> None:
+    """Send the end of a step. If its fetches cannot be sent, send the error that says why.
 
-    It must not raise: in the thread of a pushed message nobody would hear, and the master would
-    wait for ever.
+    This must not raise: in the thread of a pushed message the exception would be lost, and the
+    master would wait for ever.
     """
     try:
         link.send(_ending(step, fetches, error))
@@ -195,7 +197,7 @@ def _tell(link: api.Link, step: int, fetches: program.Values, error: errors.OpEr
         return
     except Exception as fault:  # noqa: BLE001 - the step's error
         if error is None:
-            _tell(link, step, (), errors.from_exception(fault))
+            _send_end(link, step, (), errors.from_exception(fault))
         else:
             link.close()
 

@@ -1,7 +1,7 @@
-"""Where a session finds its master: the servers of this process by target, else the network.
+"""Finds the master of a session: a server of this process by its target, else over the network.
 
-The table is TensorFlow's LocalMaster registry: a session on a server of its own process calls the
-master, it does not connect to it.
+The table is TensorFlow's LocalMaster registry: a session calls the master of a server in its own
+process directly, without a connection.
 """
 
 import secrets
@@ -15,15 +15,15 @@ from capstan.transport import api, interfaces
 
 
 class Owner(Protocol):
-    """What serves a target; it lives as long as the target is known."""
+    """A server, as this table knows it between `publish` and `withdraw`."""
 
     @property
     def master(self) -> interfaces.MasterApi:
-        """Who runs the sessions."""
+        """The master that runs the sessions."""
 
     @property
     def settings(self) -> config.SessionConfig:
-        """What sessions get that bring no settings of their own."""
+        """The settings of sessions that have none of their own."""
 
 
 _TARGETS: dict[str, Owner] = {}
@@ -37,16 +37,16 @@ def publish(target: str, owner: Owner) -> None:
 
 
 def withdraw(target: str) -> None:
-    """Forget a target, where it is known."""
+    """Remove a target from the table, if it is there."""
     _TARGETS.pop(target, None)
 
 
 def find(
     target: str, settings: config.SessionConfig | None
 ) -> tuple[interfaces.MasterApi, config.SessionConfig]:
-    """Return the master behind `target` and the settings of the session; nothing is contacted yet.
+    """Return the master of `target` and the settings of the session. Contacts no other process.
 
-    The empty target is a master of its own, with its own variables, in this process.
+    For the empty target it makes a new master in this process, with its own variables.
 
     Raises:
         NotFoundError: `target` is neither empty nor of the form `grpc://host:port`.
@@ -58,7 +58,7 @@ def find(
     if not target:
         return _direct(chosen), chosen
     if target.startswith("grpc://"):
-        # Loading gRPC costs more than all the rest; a program without servers never pays.
+        # Importing gRPC takes longer than all other imports; a program without servers avoids it.
         from capstan.transport.grpc import client
 
         return client.GrpcMaster(target), chosen
@@ -73,7 +73,7 @@ def find(
 def cpu_devices(
     task: str, incarnation: int, settings: config.SessionConfig
 ) -> tuple[interfaces.Device, ...]:
-    """The devices of a task: one CPU, or as many as `device_count` asks for."""
+    """Return the devices of a task: one CPU, or as many as `device_count` sets."""
     count = settings.device_count.get("CPU", 1)
     return tuple(
         interfaces.Device(f"{task}/device:CPU:{index}", "CPU", 256 << 20, incarnation)
@@ -85,11 +85,11 @@ class NoLinks:
     """The links of a process that has no peers."""
 
     def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
-        """Refuse: there is no other task."""
+        """Raise InternalError: there is no other task."""
         raise errors.InternalError(None, None, f"an in-process session has no task {task}")
 
     def give_back(self, task: str, incarnation: int, link: api.Link) -> None:
-        """Close a link that cannot be ours."""
+        """Close `link`, which this object never gave out."""
         link.close()
 
     def close(self) -> None:

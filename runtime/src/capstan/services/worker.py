@@ -1,4 +1,4 @@
-"""The worker of a task: it compiles the parts of sessions, and knows whose they are."""
+"""The worker of a task: it compiles the parts of sessions and keeps them by session."""
 
 import itertools
 import threading
@@ -14,7 +14,7 @@ from capstan.transport import interfaces
 
 @dataclass(slots=True)
 class _Registered:
-    """What one session has on this task."""
+    """The state of one session on this task."""
 
     master: interfaces.Incarnation | None
     resources: containers.SessionResources
@@ -41,7 +41,7 @@ class Worker:
         self._sessions: dict[str, _Registered] = {}
 
     def get_status(self) -> interfaces.WorkerStatus:
-        """Say who answers."""
+        """Return the incarnation and the devices of this task."""
         return self._status
 
     def register_graph(
@@ -51,14 +51,14 @@ class Worker:
         master: interfaces.Incarnation | None = None,
         deadline: float | None = None,
     ) -> int:
-        """Compile `part`; returns its handle. To compile takes as long as it takes.
+        """Compile `part` and return its handle. Ignores `deadline`: compilation is not interrupted.
 
-        It stays until `deregister_graph`, or until `master` is forgotten.
+        The program stays until `deregister_graph`, or until `forget` is called for `master`.
 
         Raises:
             NotFoundError: the task has no kernel for one of the nodes.
-            InvalidArgumentError: the part contradicts itself.
-            CancelledError: the session was closed, or its master forgotten, meanwhile.
+            InvalidArgumentError: the part is not consistent.
+            CancelledError: the session was closed, or its master forgotten, during compilation.
         """
         with self._lock:
             fresh = _Registered(master, self.resources.for_session())
@@ -85,12 +85,12 @@ class Worker:
         return handle
 
     def deregister_graph(self, session: str) -> None:
-        """Forget the programs of `session`; steps in flight keep theirs."""
+        """Forget the programs of `session`. Steps in flight finish with them."""
         with self._lock:
             self._remove(session)
 
     def masters(self) -> frozenset[interfaces.Incarnation]:
-        """The masters of other tasks that have registered parts here."""
+        """Return the masters of other tasks that have registered parts here."""
         with self._lock:
             found = {registered.master for registered in self._sessions.values()}
         return frozenset(
@@ -98,10 +98,10 @@ class Worker:
         )
 
     def forget(self, master: interfaces.Incarnation) -> None:
-        """Forget the programs of every session of `master`, as `deregister_graph`."""
+        """Forget the programs of every session of `master`, as `deregister_graph` does."""
         with self._lock:
-            mine = [name for name, held in self._sessions.items() if held.master == master]
-            for session in mine:
+            sessions = [name for name, held in self._sessions.items() if held.master == master]
+            for session in sessions:
                 self._remove(session)
 
     def _remove(self, session: str) -> None:
@@ -110,7 +110,7 @@ class Worker:
             del self._programs[handle]
 
     def cleanup_all(self, names: Sequence[str]) -> None:
-        """Clear the named containers, or the default one."""
+        """Clear the named containers, or the default one if `names` is empty."""
         self.resources.clear(names)
 
     def program(self, handle: int) -> program.Program:
