@@ -1,4 +1,4 @@
-"""Every test builds in a graph of its own."""
+"""Gives each test a graph of its own."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The file that names a folder's checkpoints."""
+"""Tests of the state file, which lists the checkpoints of a folder."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ def touch(*prefixes: object) -> list[str]:
     return [str(prefix) for prefix in prefixes]
 
 
-def test_the_newest_checkpoint_is_the_one_that_the_file_names(tmp_path: pathlib.Path):
+def test_the_state_file_names_the_newest_checkpoint(tmp_path: pathlib.Path):
     first, second = touch(tmp_path / "m-1", tmp_path / "m-2")
     tf.train.update_checkpoint_state(str(tmp_path), second, [first, second])
     state = tf.train.get_checkpoint_state(str(tmp_path))
@@ -27,7 +27,7 @@ def test_the_newest_checkpoint_is_the_one_that_the_file_names(tmp_path: pathlib.
     assert tf.train.latest_checkpoint(str(tmp_path)) == second
 
 
-def test_the_file_is_in_tensorflows_text_form(tmp_path: pathlib.Path):
+def test_the_state_file_has_tensorflows_text_format(tmp_path: pathlib.Path):
     tf.train.update_checkpoint_state(str(tmp_path), "m-2", ["m-1", "m-2"])
     assert (tmp_path / "checkpoint").read_text() == (
         'model_checkpoint_path: "m-2"\n'
@@ -36,12 +36,12 @@ def test_the_file_is_in_tensorflows_text_form(tmp_path: pathlib.Path):
     )
 
 
-def test_the_newest_is_listed_among_all():
+def test_the_newest_checkpoint_is_in_the_list_of_all_checkpoints():
     state = tf.train.generate_checkpoint_state_proto("/d", "/d/b", ["/d/a"])
     assert list(state.all_model_checkpoint_paths) == ["/d/a", "/d/b"]
 
 
-def test_times_must_match_the_paths():
+def test_the_number_of_timestamps_must_match_the_number_of_paths():
     with pytest.raises(ValueError, match="Checkpoint timestamps, if provided, must match"):
         tf.train.generate_checkpoint_state_proto("/d", "/d/b", ["/d/b"], [1.0, 2.0])
 
@@ -65,7 +65,7 @@ def test_a_folder_with_relative_paths_can_be_moved(tmp_path: pathlib.Path):
 
 
 @pytest.mark.parametrize("content", [None, "", "no protocol buffer {", "\0\xff", "x: 1"])
-def test_without_a_file_that_can_be_read_there_is_no_checkpoint(
+def test_a_folder_without_a_readable_state_file_has_no_checkpoint(
     tmp_path: pathlib.Path, content: str | None, caplog: pytest.LogCaptureFixture
 ):
     if content is not None:
@@ -78,7 +78,7 @@ def test_without_a_file_that_can_be_read_there_is_no_checkpoint(
     assert expected in caplog.text
 
 
-def test_a_checkpoint_that_is_gone_is_not_the_newest(
+def test_a_deleted_checkpoint_is_not_the_latest_checkpoint(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ):
     tf.train.update_checkpoint_state(str(tmp_path), str(tmp_path / "m-1"))
@@ -98,7 +98,7 @@ def test_a_checkpoint_cannot_have_the_name_of_the_state_file(tmp_path: pathlib.P
         tf.train.update_checkpoint_state(str(tmp_path), str(tmp_path / "checkpoint"))
 
 
-def test_times_of_checkpoints_are_those_of_their_files(tmp_path: pathlib.Path):
+def test_the_time_of_a_checkpoint_is_the_time_of_its_index_file(tmp_path: pathlib.Path):
     (path,) = touch(tmp_path / "m-1")
     os.utime(path + ".index", (5, 5))
     assert tf.train.get_checkpoint_mtimes([path, str(tmp_path / "m-2")]) == [5]

@@ -1,4 +1,4 @@
-"""Threads stop together, and the first error is raised where they are joined."""
+"""Tests of the coordinator: threads stop together, and `join` raises the first error."""
 
 import threading
 
@@ -8,19 +8,19 @@ import capstan as tf
 
 
 def test_join_waits_until_the_threads_have_stopped():
-    coord, seen = tf.train.Coordinator(), []
+    coord, stopped = tf.train.Coordinator(), []
 
     def work(number: int) -> None:
         while not coord.should_stop():
             coord.wait_for_stop(0.01)
-        seen.append(number)
+        stopped.append(number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
     for thread in threads:
         thread.start()
     coord.request_stop()
     coord.join(threads)
-    assert sorted(seen) == [0, 1, 2]
+    assert sorted(stopped) == [0, 1, 2]
     assert coord.joined
 
 
@@ -43,20 +43,20 @@ def test_the_first_error_is_raised_by_join():
         coord.join()
 
 
-def test_the_end_of_the_input_is_no_error():
+def test_join_does_not_raise_the_end_of_the_input():
     coord = tf.train.Coordinator()
     coord.request_stop(tf.errors.OutOfRangeError(None, None, "end of sequence"))
     assert coord.should_stop()
     coord.join()
 
 
-def test_what_counts_as_a_clean_stop_can_be_chosen():
+def test_errors_of_the_given_types_count_as_a_clean_stop():
     coord = tf.train.Coordinator(clean_stop_exception_types=[KeyError])
     coord.request_stop(KeyError("done"))
     coord.join()
 
 
-def test_nothing_counts_as_a_clean_stop_when_that_is_asked_for():
+def test_no_error_counts_as_a_clean_stop_if_no_type_is_given():
     coord = tf.train.Coordinator(clean_stop_exception_types=())
     coord.request_stop(tf.errors.OutOfRangeError(None, None, "end of sequence"))
     with pytest.raises(tf.errors.OutOfRangeError):
@@ -71,7 +71,7 @@ def test_an_error_after_join_is_raised_at_once():
         coord.request_stop(ValueError("late"))
 
 
-def test_threads_that_do_not_stop_are_named():
+def test_join_names_the_threads_that_do_not_stop():
     coord, release = tf.train.Coordinator(), threading.Event()
     thread = threading.Thread(target=release.wait, name="deaf")
     thread.start()
@@ -130,5 +130,5 @@ def test_an_error_in_a_looper_stops_everything():
 
 
 def test_join_does_not_wait_for_a_stop_when_no_thread_is_left():
-    # Two minutes of grace would be longer than a test may take.
+    # The default grace period of two minutes would exceed the time limit of a test.
     tf.train.Coordinator().join()

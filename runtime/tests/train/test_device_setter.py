@@ -1,4 +1,4 @@
-"""Variables go to the parameter servers, in the same order in every client."""
+"""Tests of the device setter, which places variables on parameter servers."""
 
 import pytest
 
@@ -7,7 +7,7 @@ import capstan as tf
 CLUSTER = {"ps": ["a:1", "b:1"], "worker": ["c:1", "d:1"]}
 
 
-def test_variables_go_round_the_servers_and_all_else_to_the_worker():
+def test_variables_are_spread_over_the_servers_and_other_ops_go_to_the_worker():
     with tf.device(tf.train.replica_device_setter(cluster=CLUSTER)):
         variables = [tf.Variable(0.0, name=f"v{n}") for n in range(3)]
         total = variables[0] + variables[1]
@@ -20,7 +20,7 @@ def test_variables_go_round_the_servers_and_all_else_to_the_worker():
     assert total.device == "/job:worker"
 
 
-def test_slots_stand_with_their_variable_and_do_not_count():
+def test_slots_are_placed_with_their_variable_and_do_not_advance_the_round():
     with tf.device(tf.train.replica_device_setter(cluster=CLUSTER)):
         variables = [tf.get_variable(f"v{n}", [2]) for n in range(2)]
         adam = tf.train.AdamOptimizer()
@@ -43,17 +43,17 @@ def test_slots_stand_with_their_variable_and_do_not_count():
 )
 def test_inner_devices_are_completed(inner: str, variable: str, operation: str):
     with tf.device(tf.train.replica_device_setter(cluster=CLUSTER)), tf.device(inner):
-        made = tf.Variable(1.0)
-        assert (made.device, (made + 1.0).device) == (variable, operation)
+        created = tf.Variable(1.0)
+        assert (created.device, (created + 1.0).device) == (variable, operation)
 
 
-def test_inner_devices_stay_as_they_are_without_merging():
+def test_inner_devices_are_unchanged_without_merging():
     setter = tf.train.replica_device_setter(cluster=CLUSTER, merge_devices=False)
     with tf.device(setter), tf.device("/cpu:0"):
         assert tf.Variable(1.0).device == "/device:CPU:0"
 
 
-def test_jobs_have_the_names_that_one_gives():
+def test_the_jobs_may_have_other_names():
     setter = tf.train.replica_device_setter(
         cluster={"sun": ["a:1"], "moon": ["b:1"]}, ps_device="/job:sun", worker_device="/job:moon"
     )
@@ -63,7 +63,7 @@ def test_jobs_have_the_names_that_one_gives():
         assert (variable + 1.0).device == "/job:moon"
 
 
-def test_without_servers_there_is_nothing_to_set():
+def test_without_parameter_servers_the_setter_is_none():
     assert tf.train.replica_device_setter(ps_tasks=0) is None
     assert tf.train.replica_device_setter(cluster={"worker": ["c:1"]}) is None
     with tf.device(tf.train.replica_device_setter()):
@@ -81,7 +81,7 @@ def test_a_strategy_must_be_callable():
         tf.train.replica_device_setter(ps_tasks=1, ps_strategy=3)
 
 
-def test_greedy_placement_fills_the_emptiest_server():
+def test_greedy_placement_chooses_the_server_with_the_least_load():
     strategy = tf.contrib.training.GreedyLoadBalancingStrategy(
         2, tf.contrib.training.byte_size_load_fn
     )

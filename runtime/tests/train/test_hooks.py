@@ -1,4 +1,4 @@
-"""Hooks do what they promise around the runs of a real session."""
+"""Tests of the hooks, each with a real session."""
 
 import json
 import pathlib
@@ -22,19 +22,19 @@ class Clock:
 
 
 def count_up() -> Any:
-    """A graph that counts its global step, by one a run."""
+    """Build a graph, and return a tensor that adds one to the global step in each run."""
     step = tf.train.get_or_create_global_step()
     return step.assign_add(1)
 
 
 def train(up: Any, *hooks: tf.train.SessionRunHook, runs: int = 100) -> int:
-    """Run until a hook asks for a stop; return how often."""
-    made = 0
+    """Run `up` until a hook asks for a stop, at most `runs` times. Return the number of runs."""
+    count = 0
     with tf.train.MonitoredSession(hooks=hooks) as session:
-        while not session.should_stop() and made < runs:
+        while not session.should_stop() and count < runs:
             session.run(up)
-            made += 1
-    return made
+            count += 1
+    return count
 
 
 def test_training_stops_at_the_last_step():
@@ -55,7 +55,7 @@ def test_training_stops_after_a_number_of_steps():
     assert last == 14
 
 
-def test_a_run_that_counts_several_steps_may_pass_the_last_one():
+def test_a_run_that_adds_several_steps_may_pass_the_last_step():
     step = tf.train.get_or_create_global_step()
     assert train(step.assign_add(4), tf.train.StopAtStepHook(last_step=7)) == 2
 
@@ -67,7 +67,7 @@ def test_a_run_that_counts_several_steps_may_pass_the_last_one():
         ({"num_steps": 1, "last_step": 1}, "Only one of num_steps or last_step can be specified."),
     ],
 )
-def test_a_stop_is_given_in_one_way(arguments: dict[str, int], message: str):
+def test_a_stop_hook_takes_exactly_one_limit(arguments: dict[str, int], message: str):
     with pytest.raises(ValueError, match=message):
         tf.train.StopAtStepHook(**arguments)
 
@@ -82,7 +82,7 @@ def test_a_stop_is_given_in_one_way(arguments: dict[str, int], message: str):
     ],
     ids=lambda hook: type(hook).__name__,
 )
-def test_hooks_that_need_a_global_step_say_so(hook: tf.train.SessionRunHook):
+def test_hooks_that_need_a_global_step_report_that_it_is_missing(hook: tf.train.SessionRunHook):
     with pytest.raises(RuntimeError, match=f"should be created to use {type(hook).__name__}"):
         tf.train.MonitoredSession(hooks=[hook])
 
@@ -117,7 +117,7 @@ def test_a_formatter_makes_the_line(caplog: pytest.LogCaptureFixture):
     "intervals",
     [{}, {"every_n_iter": 1, "every_n_secs": 1}, {"every_n_iter": 0}, {"every_n_iter": -1}],
 )
-def test_a_logging_interval_must_make_sense(intervals: dict[str, int]):
+def test_a_logging_hook_takes_one_positive_interval(intervals: dict[str, int]):
     with pytest.raises(ValueError, match="every_n_iter"):
         tf.train.LoggingTensorHook([], **intervals)
 
@@ -142,7 +142,7 @@ def test_the_rate_of_steps_goes_to_a_writer():
     assert written == [("global_step/sec", 11), ("global_step/sec", 21)]
 
 
-def test_a_loss_that_is_no_number_ends_training():
+def test_a_nan_loss_raises_an_error():
     loss = tf.placeholder(tf.float32, [])
     count_up()
     session = tf.train.MonitoredSession(hooks=[tf.train.NanTensorHook(loss)])
@@ -152,7 +152,7 @@ def test_a_loss_that_is_no_number_ends_training():
     session.close()
 
 
-def test_a_loss_that_is_no_number_may_just_stop_training():
+def test_a_nan_loss_may_stop_training_without_an_error():
     loss = tf.placeholder(tf.float32, [])
     hook = tf.train.NanTensorHook(loss, fail_on_nan_loss=False)
     with tf.train.MonitoredSession(hooks=[hook]) as session:
@@ -171,7 +171,7 @@ def test_final_ops_are_evaluated_at_the_end():
     assert hook.final_ops_values == [3, {"double": 8}]
 
 
-def test_every_run_is_fed():
+def test_a_feed_hook_feeds_every_run():
     fed = tf.placeholder(tf.float32, [])
     double = fed * 2
     numbers = iter(range(10))
@@ -180,7 +180,7 @@ def test_every_run_is_fed():
         assert [session.run(double) for _ in range(3)] == [0, 2, 4]
 
 
-def test_a_worker_waits_for_a_global_step(caplog: pytest.LogCaptureFixture):
+def test_a_worker_waits_until_the_global_step_is_reached(caplog: pytest.LogCaptureFixture):
     caplog.set_level("INFO", "capstan")
     up = count_up()
     hook = tf.train.GlobalStepWaiterHook(wait_until_step=3)
@@ -194,7 +194,7 @@ def test_a_worker_waits_for_a_global_step(caplog: pytest.LogCaptureFixture):
 
 
 def hook_session(session: Any) -> Any:
-    """The plain session below, as a hook gets it."""
+    """Return the plain session, which a hook also gets."""
     return session._session
 
 
@@ -224,7 +224,7 @@ def test_checkpoints_are_saved_at_the_start_at_intervals_and_at_the_end(tmp_path
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-6")
 
 
-def test_no_checkpoint_is_saved_twice(tmp_path: pathlib.Path):
+def test_no_step_is_saved_twice(tmp_path: pathlib.Path):
     saved = []
 
     class Listener(tf.train.CheckpointSaverListener):
@@ -253,7 +253,9 @@ def test_a_listener_may_ask_for_a_stop(tmp_path: pathlib.Path):
 
 
 @pytest.mark.parametrize("savers, message", [(0, "No items in"), (2, "More than one item in")])
-def test_a_saver_must_be_found(tmp_path: pathlib.Path, savers: int, message: str):
+def test_a_checkpoint_hook_needs_exactly_one_saver(
+    tmp_path: pathlib.Path, savers: int, message: str
+):
     count_up()
     scaffold = tf.train.Scaffold(saver=tf.train.Saver())
     for _ in range(savers):
@@ -263,7 +265,7 @@ def test_a_saver_must_be_found(tmp_path: pathlib.Path, savers: int, message: str
         tf.train.MonitoredSession(tf.train.ChiefSessionCreator(scaffold), [hook])
 
 
-def test_a_saver_is_given_in_one_way():
+def test_a_checkpoint_hook_does_not_take_both_a_saver_and_a_scaffold():
     with pytest.raises(ValueError, match="You cannot provide both saver and scaffold"):
         tf.train.CheckpointSaverHook("x", 1, saver=object(), scaffold=object())
 
@@ -276,7 +278,7 @@ def written(path: pathlib.Path) -> dict[str, Any]:
     return document
 
 
-def test_progress_tells_step_rate_and_metrics(tmp_path: pathlib.Path):
+def test_the_progress_file_holds_the_step_the_rate_and_the_metrics(tmp_path: pathlib.Path):
     up, clock, path = count_up(), Clock(), tmp_path / "progress.json"
     seen = []
 
@@ -303,7 +305,7 @@ def test_progress_tells_step_rate_and_metrics(tmp_path: pathlib.Path):
     assert [file.name for file in tmp_path.iterdir()] == ["progress.json"]
 
 
-def test_the_rate_of_steps_starts_anew_after_a_recovery(tmp_path: pathlib.Path):
+def test_the_step_rate_is_measured_anew_after_a_recovery(tmp_path: pathlib.Path):
     up, clock, path = count_up(), Clock(), tmp_path / "progress.json"
 
     class Losing(tf.train.SessionRunHook):
@@ -326,7 +328,7 @@ def test_the_rate_of_steps_starts_anew_after_a_recovery(tmp_path: pathlib.Path):
     assert written(path)["stepsPerSecond"] == 1
 
 
-def test_progress_that_cannot_be_written_is_said_once_and_training_goes_on(
+def test_a_progress_file_that_cannot_be_written_causes_one_warning_and_training_goes_on(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ):
     clock = Clock()
@@ -335,13 +337,15 @@ def test_progress_that_cannot_be_written_is_said_once_and_training_goes_on(
     assert sum("Progress is not shown" in text for text in caplog.messages) == 1
 
 
-def test_there_is_no_progress_without_a_global_step(tmp_path: pathlib.Path):
+def test_there_is_no_progress_file_without_a_global_step(tmp_path: pathlib.Path):
     path = tmp_path / "progress.json"
     train(tf.constant(1), tf.train.ProgressHook(str(path)), runs=2)
     assert not path.exists()
 
 
-def test_the_environment_asks_for_progress(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_environment_variable_adds_the_progress_hook(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+):
     path = tmp_path / "progress.json"
     monkeypatch.setenv("CAPSTAN_PROGRESS_FILE", str(path))
     up = count_up()
@@ -384,5 +388,7 @@ def test_only_finite_numbers_are_metrics(value: object, expected: dict[str, floa
         (lambda up: up.op, "AssignAdd"),
     ],
 )
-def test_metrics_have_the_names_that_one_expects(make: Callable[[Any], Any], names: object):
+def test_metrics_are_named_after_dictionary_keys_or_tensors(
+    make: Callable[[Any], Any], names: object
+):
     assert metrics.labels(make(count_up())) == names

@@ -1,4 +1,4 @@
-"""The last report of a task's progress says what came out of the training."""
+"""Tests of the last report in the progress file, which holds the results of the training."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ import capstan as tf
 
 
 def last_report(path: Path, monkeypatch: pytest.MonkeyPatch, *hooks: Any) -> dict[str, Any]:
-    """Train three steps and return what stands in the progress file afterwards."""
+    """Train three steps and return the content of the progress file."""
     monkeypatch.setenv("CAPSTAN_PROGRESS_FILE", str(path))
     with tf.Graph().as_default():
         step = tf.train.get_or_create_global_step()
@@ -26,7 +26,7 @@ def last_report(path: Path, monkeypatch: pytest.MonkeyPatch, *hooks: Any) -> dic
     return report
 
 
-def test_final_ops_are_all_that_is_reported_at_the_end(
+def test_the_last_report_holds_only_the_final_ops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged = tf.train.LoggingTensorHook({"loss": "loss:0"}, every_n_iter=1)
@@ -35,7 +35,7 @@ def test_final_ops_are_all_that_is_reported_at_the_end(
     assert report["metrics"] == {"accuracy": pytest.approx(0.97)}
 
 
-def test_without_final_ops_the_last_values_stand(
+def test_without_final_ops_the_last_report_holds_the_values_logged_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged = tf.train.LoggingTensorHook({"loss": "loss:0"}, every_n_iter=1)

@@ -1,4 +1,4 @@
-"""Sessions that train: hooks around each run, and another session when a task is lost."""
+"""Tests of monitored sessions: hooks around each run, and a new session when a task is lost."""
 
 import pathlib
 import threading
@@ -14,7 +14,7 @@ LOST = [tf.errors.AbortedError, tf.errors.UnavailableError]
 
 
 class Recorder(tf.train.SessionRunHook):
-    """Writes down every call; `fault(run)` may give an error to raise after a run."""
+    """Records every call. `fault(run)` may return an error to raise after a run."""
 
     def __init__(self, fault: Callable[[int], Exception | None] = lambda run: None) -> None:
         self.calls: list[str] = []
@@ -58,7 +58,7 @@ def test_hooks_are_called_around_every_run(up: Any):
     ]  # fmt: skip
 
 
-def test_hooks_get_what_they_ask_for_and_the_caller_only_their_own(up: Any):
+def test_hooks_and_the_caller_each_get_only_their_own_fetches(up: Any):
     class Asking(tf.train.SessionRunHook):
         def before_run(self, run_context: Any) -> tf.train.SessionRunArgs:
             self.seen = run_context.original_args
@@ -101,7 +101,7 @@ def test_no_tensor_is_fed_twice(fed: bool, message: str):
     session.close()
 
 
-def test_feeds_of_hooks_and_caller_come_together():
+def test_the_feeds_of_hooks_and_of_the_caller_are_merged():
     first, second = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
     total = first + second
     with tf.train.MonitoredSession(hooks=[tf.train.FeedFnHook(lambda: {first: 1})]) as session:
@@ -109,21 +109,21 @@ def test_feeds_of_hooks_and_caller_come_together():
 
 
 @pytest.mark.parametrize("end", [tf.errors.OutOfRangeError(None, None, "over"), StopIteration()])
-def test_the_end_of_the_input_ends_training_as_it_should(end: Exception):
+def test_the_end_of_the_input_ends_training_normally(end: Exception):
     hook = Recorder()
     with tf.train.MonitoredSession(hooks=[hook]):
         raise end
     assert hook.calls[-1] == "end with 0"
 
 
-def test_an_error_ends_training_without_its_end():
+def test_the_end_method_of_a_hook_is_not_called_after_an_error():
     hook = Recorder()
     with pytest.raises(ValueError, match="mine"), tf.train.MonitoredSession(hooks=[hook]):
         raise ValueError("mine")
     assert hook.calls == ["begin", "created"]
 
 
-def test_a_closed_session_is_over(up: Any):
+def test_a_closed_session_refuses_to_run_or_close_again(up: Any):
     session = tf.train.MonitoredSession()
     session.close()
     assert session.should_stop()
@@ -134,7 +134,7 @@ def test_a_closed_session_is_over(up: Any):
         session.close()
 
 
-def test_the_graph_is_final_while_the_session_lives(graph: tf.Graph):
+def test_the_graph_is_final_while_the_session_is_open(graph: tf.Graph):
     with tf.train.MonitoredSession() as session:
         assert session.graph is graph
         with pytest.raises(RuntimeError, match=r"Graph is finalized and cannot be modified\."):
@@ -174,23 +174,23 @@ def test_a_step_function_may_end_training(up: Any, kind: Any):
     assert hook.calls == ["begin", "created", "end with 0"]
 
 
-def test_a_step_function_begins_anew_in_another_session_when_a_task_is_lost(up: Any):
+def test_a_step_function_is_called_again_in_a_new_session_when_a_task_is_lost(up: Any):
     hook = Recorder(lambda run: tf.errors.AbortedError(None, None, "gone") if run == 1 else None)
-    begun = []
+    sessions = []
 
     class Stepper:
         def step(self, step_context: Any) -> Any:
-            begun.append(step_context.session)
+            sessions.append(step_context.session)
             return step_context.run_with_hooks(up)
 
     with tf.train.MonitoredSession(hooks=[hook]) as session:
         assert session.run_step_fn(Stepper().step) == 1
-    assert len(set(map(id, begun))) == 2
+    assert len(set(map(id, sessions))) == 2
     assert hook.calls.count("created") == 2
 
 
 @pytest.mark.parametrize("step_fn", [lambda: 1, lambda context: 1, lambda step_context, more: 1])
-def test_a_step_function_takes_its_context(up: Any, step_fn: Any):
+def test_a_step_function_must_take_one_argument_called_step_context(up: Any, step_fn: Any):
     with (
         tf.train.MonitoredSession() as session,
         pytest.raises(ValueError, match="may either have one `step_context` argument"),
@@ -202,14 +202,14 @@ def test_a_step_function_takes_its_context(up: Any, step_fn: Any):
 
 
 @pytest.mark.parametrize("kind", LOST)
-def test_a_lost_task_makes_another_session_and_the_run_is_repeated(
+def test_the_run_is_repeated_in_a_new_session_when_a_task_is_lost(
     up: Any, kind: type[tf.errors.OpError], caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level("INFO", "capstan")
     hook = Recorder(lambda run: kind(None, None, "gone") if run == 2 else None)
     with tf.train.MonitoredSession(hooks=[hook]) as session:
         assert session.run(up) == 1
-        # In process a new session has new variables.
+        # An in-process session has its own variables, so the new session starts again at zero.
         assert session.run(up) == 1
     assert hook.calls == [
         "begin", "created", "before", "after", "before",
@@ -229,7 +229,7 @@ def test_training_goes_on_from_the_newest_checkpoint(up: Any, tmp_path: pathlib.
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-5")
 
 
-def test_a_task_that_is_lost_before_the_session_is_made_is_waited_for(up: Any):
+def test_creating_a_session_is_retried_while_a_task_is_unavailable(up: Any):
     attempts = []
 
     class Creator(tf.train.ChiefSessionCreator):
@@ -244,7 +244,7 @@ def test_a_task_that_is_lost_before_the_session_is_made_is_waited_for(up: Any):
     assert len(attempts) == 3
 
 
-def test_a_task_that_is_lost_while_a_hook_starts_is_waited_for(up: Any):
+def test_creating_a_session_is_retried_if_a_hook_loses_a_task(up: Any):
     class Starting(tf.train.SessionRunHook):
         created = 0
 
@@ -259,21 +259,21 @@ def test_a_task_that_is_lost_while_a_hook_starts_is_waited_for(up: Any):
     assert hook.created == 2
 
 
-def test_a_session_that_no_hook_could_start_with_is_closed(up: Any):
-    made = []
+def test_the_session_is_closed_if_a_hook_fails_to_start(up: Any):
+    sessions = []
 
     class Failing(tf.train.SessionRunHook):
         def after_create_session(self, session: Any, coord: Any) -> None:
-            made.append(session)
+            sessions.append(session)
             raise ValueError("no start")
 
     with pytest.raises(ValueError, match="no start"):
         tf.train.MonitoredSession(hooks=[Failing()])
     with pytest.raises(RuntimeError, match="closed Session"):
-        made[0].run(up)
+        sessions[0].run(up)
 
 
-def test_an_error_that_came_of_a_lost_task_makes_another_session(up: Any):
+def test_an_error_that_a_lost_task_caused_leads_to_a_new_session(up: Any):
     class Thread(tf.train.SessionRunHook):
         runs = 0
 
@@ -290,7 +290,7 @@ def test_an_error_that_came_of_a_lost_task_makes_another_session(up: Any):
         assert session.run(up) == 1
 
 
-def test_another_error_is_the_callers(up: Any):
+def test_any_other_error_reaches_the_caller(up: Any):
     hook = Recorder(lambda run: tf.errors.InternalError(None, None, "bug"))
     with (
         pytest.raises(tf.errors.InternalError, match="bug"),
@@ -309,7 +309,7 @@ def test_a_singular_session_leaves_recovery_to_the_caller(up: Any, kind: type[Ex
     session.close()
 
 
-def test_an_error_of_a_thread_is_raised_where_training_is(up: Any):
+def test_closing_the_session_raises_the_error_of_a_thread(up: Any):
     hook = Recorder()
     session = tf.train.MonitoredSession(hooks=[hook])
     hook.coord.request_stop(ValueError("in a thread"))
@@ -318,7 +318,7 @@ def test_an_error_of_a_thread_is_raised_where_training_is(up: Any):
         session.close()
 
 
-def test_a_task_that_a_thread_lost_makes_another_session(up: Any):
+def test_a_lost_task_that_a_thread_reports_leads_to_a_new_session(up: Any):
     hook = Recorder()
     with tf.train.MonitoredSession(hooks=[hook]) as session:
         first = hook.coord
@@ -332,8 +332,8 @@ def test_a_task_that_a_thread_lost_makes_another_session(up: Any):
 
 
 def make_task(target: str, *, is_chief: bool, last_step: int, **arguments: Any) -> list[int]:
-    """Train as one task of a cluster, in a graph of its own; return the steps that it made."""
-    made = []
+    """Train as one task of a cluster, in a new graph. Return the global step of each run."""
+    run_steps = []
     with tf.Graph().as_default():
         with tf.device(tf.train.replica_device_setter(ps_tasks=1)):
             step = tf.train.get_or_create_global_step()
@@ -345,16 +345,16 @@ def make_task(target: str, *, is_chief: bool, last_step: int, **arguments: Any) 
             target, is_chief, hooks=hooks, **arguments
         ) as session:
             while not session.should_stop():
-                made.append(session.run([train, step])[1])
-    return made
+                run_steps.append(session.run([train, step])[1])
+    return run_steps
 
 
 def test_workers_train_together_until_the_last_step(tmp_path: pathlib.Path):
     servers = clusters.start(ps=1, worker=2)
-    made: dict[int, list[int]] = {}
+    steps: dict[int, list[int]] = {}
 
     def work(index: int) -> None:
-        made[index] = make_task(
+        steps[index] = make_task(
             servers[f"worker:{index}"].target,
             is_chief=index == 0,
             last_step=60,
@@ -366,12 +366,12 @@ def test_workers_train_together_until_the_last_step(tmp_path: pathlib.Path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(made[0]) + len(made[1]) >= 60
-    assert max(made[0][-1], made[1][-1]) in (60, 61)
+    assert len(steps[0]) + len(steps[1]) >= 60
+    assert max(steps[0][-1], steps[1][-1]) in (60, 61)
     assert tf.train.load_variable(str(tmp_path), "global_step") >= 60
 
 
-def test_a_restarted_worker_finds_the_model_where_it_was():
+def test_a_restarted_worker_finds_the_trained_model():
     servers = clusters.start(ps=1, worker=2)
     assert make_task(servers["worker:0"].target, is_chief=True, last_step=5)[-1] in (4, 5)
     assert make_task(servers["worker:1"].target, is_chief=False, last_step=9)[0] in (5, 6)
@@ -410,7 +410,7 @@ def test_only_the_chief_calls_the_chiefs_hooks_and_saves(tmp_path: pathlib.Path,
         ({"save_checkpoint_secs": 0}, []),
     ],
 )
-def test_how_often_to_save_can_be_said(
+def test_the_interval_between_checkpoints_can_be_set(
     tmp_path: pathlib.Path, up: Any, arguments: dict[str, Any], steps: list[int]
 ):
     with tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path), **arguments) as session:

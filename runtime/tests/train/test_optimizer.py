@@ -1,4 +1,4 @@
-"""Optimizers update variables by their formulas, where the variables stand."""
+"""Tests of the optimizers: they update variables by their formulas, on the variables' devices."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,9 +19,9 @@ MAKERS: dict[str, Callable[[], tf.train.Optimizer]] = {
 
 
 def reference(name: str, value: np.ndarray) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
-    """The formulas as their papers have them, for whole arrays in float64.
+    """Yield the update of each step by the published formula, for whole arrays in float64.
 
-    Hyperparameters of the optimizers are float32, as TensorFlow's: results differ a little.
+    The optimizers' own hyperparameters are float32 as in TensorFlow, so results differ a little.
     """
     value, accum, m, v = value.copy(), 0.0, 0.0, 0.0
     for step in range(1, 100):
@@ -60,7 +60,7 @@ def test_a_dense_gradient_is_applied_by_the_formula(name: str, dtype: tf.DType):
     st.sampled_from(["descent", "momentum", "nesterov", "adam"]),
     st.lists(st.integers(0, 2), min_size=1, max_size=5),
 )
-def test_a_sparse_gradient_adds_up_rows_that_repeat(name: str, rows: list[int]):
+def test_the_repeated_rows_of_a_sparse_gradient_are_summed(name: str, rows: list[int]):
     weights = np.arange(1.0, 2 * len(rows) + 1).reshape(-1, 2)
     dense = np.zeros_like(START)
     np.add.at(dense, rows, weights)
@@ -77,7 +77,7 @@ def test_a_sparse_gradient_adds_up_rows_that_repeat(name: str, rows: list[int]):
     for _, update in zip(range(3), reference(name, START), strict=False):
         expected = update(dense)
     if name != "adam":
-        # What no row names stays as it is, momentum or not.
+        # A row that the gradient does not name is unchanged, also with momentum.
         expected = np.where(dense.any(axis=1, keepdims=True), expected, START)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
@@ -93,7 +93,7 @@ def test_the_global_step_counts_every_update():
         assert session.run(step) == 3
 
 
-def test_slots_have_tensorflows_names_and_are_no_trainable_variables():
+def test_slots_have_tensorflows_names_and_are_not_trainable():
     variables = [tf.Variable(1.0, name="w"), tf.Variable([1.0], name="b")]
     loss = variables[0] * tf.reduce_sum(variables[1])
     adam, momentum = MAKERS["adam"](), MAKERS["momentum"]()
@@ -143,7 +143,7 @@ def test_gradients_can_be_changed_before_they_are_applied():
 
 
 @pytest.mark.parametrize("gate", [0, 1, 2])
-def test_gates_do_not_change_the_result(gate: int):
+def test_gating_the_gradients_does_not_change_the_result(gate: int):
     variables = [tf.Variable(2.0), tf.Variable(3.0)]
     optimizer = tf.train.GradientDescentOptimizer(0.5)
     train = optimizer.minimize(variables[0] * variables[1], gate_gradients=gate)
@@ -153,7 +153,7 @@ def test_gates_do_not_change_the_result(gate: int):
         assert session.run(variables) == [0.5, 2.0]
 
 
-def test_the_loss_can_be_weighed():
+def test_the_gradient_of_the_loss_can_be_given():
     variable = tf.Variable([1.0, 1.0])
     optimizer = tf.train.GradientDescentOptimizer(1.0)
     train = optimizer.minimize(variable * 1.0, grad_loss=tf.constant([0.5, 0.0]))
@@ -163,7 +163,7 @@ def test_the_loss_can_be_weighed():
         assert session.run(variable).tolist() == [0.5, 1.0]
 
 
-def test_updates_stand_with_their_variables():
+def test_updates_are_placed_with_their_variables():
     with tf.device(tf.train.replica_device_setter(ps_tasks=2)):
         variables = [tf.get_variable(f"v{n}", [2]) for n in range(2)]
         step = tf.train.create_global_step()
@@ -196,7 +196,7 @@ def test_the_constants_of_an_update_are_not_cast():
         (lambda o, v: tf.train.MomentumOptimizer(1, 1, name=""), ValueError, "Must specify the"),
     ],
 )
-def test_what_cannot_be_optimised_is_refused(
+def test_invalid_arguments_of_an_optimizer_are_refused(
     act: Callable[..., object], error: type[Exception], message: str
 ):
     variable = tf.Variable(1.0)
@@ -204,12 +204,12 @@ def test_what_cannot_be_optimised_is_refused(
         act(tf.train.GradientDescentOptimizer(0.1), variable)
 
 
-def test_without_variables_there_is_nothing_to_optimise():
+def test_a_graph_without_variables_cannot_be_optimised():
     with pytest.raises(ValueError, match="No variables to optimize"):
         tf.train.GradientDescentOptimizer(0.1).minimize(tf.constant(1.0))
 
 
-def test_what_counts_steps_waits_for_the_updates():
+def test_the_step_counter_and_the_powers_of_beta_wait_for_the_updates():
     variables = [tf.get_variable(f"v{n}", [2]) for n in range(2)]
     step = tf.train.create_global_step()
     loss = tf.reduce_sum(variables[0] * variables[1])
@@ -217,18 +217,18 @@ def test_what_counts_steps_waits_for_the_updates():
     operations = tf.get_default_graph().get_operations()
     applies = {op for op in operations if op.type == "ApplyAdam"}
 
-    def before(op: tf.Operation) -> set[tf.Operation]:
+    def ancestors(op: tf.Operation) -> set[tf.Operation]:
         direct = {*op.control_inputs, *(tensor.op for tensor in op.inputs)}
-        return direct.union(*map(before, direct))
+        return direct.union(*map(ancestors, direct))
 
     (counting,) = (op for op in operations if op.type == "AssignAdd")
     powers = [op for op in operations if op.type == "Assign" and op.name.startswith("Adam/")]
     assert len(powers) == 2
     for op in (counting, *powers):
-        assert applies <= before(op)
+        assert applies <= ancestors(op)
 
 
-def test_a_gradient_that_is_a_view_of_its_variable_is_read_before_it_changes():
+def test_a_gradient_that_is_a_view_of_its_variable_is_read_before_the_variable_changes():
     start = np.arange(50_000, dtype=np.float32)  # several blocks of the kernel
     variable = tf.Variable(start)
     train = tf.train.GradientDescentOptimizer(1.0).apply_gradients([(variable[::-1], variable)])

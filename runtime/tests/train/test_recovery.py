@@ -1,4 +1,4 @@
-"""A training goes on when a task of it is killed and started again."""
+"""Tests of recovery: training continues after one of its tasks is killed and started again."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ WORKERS = ("worker:0", "worker:1")
 
 
 class Training:
-    """A parameter server and two workers, each a process."""
+    """A training with a parameter server and two workers, each in its own process."""
 
     def __init__(self, folder: pathlib.Path, last_step: int = LAST) -> None:
         self.cluster = clusters.spec(ps=1, worker=2)
@@ -33,7 +33,7 @@ class Training:
         self.processes: dict[str, subprocess.Popen[str]] = {}
         self.listeners: dict[str, threading.Thread] = {}
         self.steps: dict[str, list[list[int]]] = {task: [] for task in WORKERS}
-        """The steps of each session of a worker."""
+        """For each worker, the steps of each of its sessions."""
         for task in ("ps:0", *WORKERS):
             self.start(task)
 
@@ -61,7 +61,7 @@ class Training:
             for line in lines:
                 if line == "session\n":
                     self.steps[task].append([])
-                # The last line of a killed process may be half of one.
+                # The last line of a killed process may be incomplete.
                 elif line.endswith("\n"):
                     self.steps[task][-1].append(int(line))
 
@@ -71,27 +71,28 @@ class Training:
         if task in self.listeners:
             self.listeners[task].join()
 
-    def until(self, is_so: Callable[[], bool], what: str) -> None:
+    def until(self, condition: Callable[[], bool], problem: str) -> None:
+        """Wait until `condition` is true. Fail with `problem` and the logs after a minute."""
         deadline = time.monotonic() + 60
-        while not is_so():
+        while not condition():
             logs = [f"{log.name}:\n{log.read_text()[-2000:]}" for log in self.folder.glob("*.log")]
-            assert time.monotonic() < deadline, f"{what}\n" + "\n".join(logs)
+            assert time.monotonic() < deadline, f"{problem}\n" + "\n".join(logs)
             threading.Event().wait(0.02)
 
     @contextlib.contextmanager
-    def begun_again(self, *workers: str) -> Iterator[None]:
-        """Once the block is over, wait until these have made steps in sessions that it began."""
+    def new_sessions(self, *workers: str) -> Iterator[None]:
+        """Run the block, then wait until each worker has made steps in a new session."""
         before = {task: len(self.steps[task]) for task in workers}
         yield
         self.until(
             lambda: all(self.steps_since(task, count) > 20 for task, count in before.items()),
-            f"no new session trains: {before}",
+            f"a worker makes no steps in a new session; sessions before: {before}",
         )
 
     def steps_since(self, task: str, sessions: int) -> int:
-        """How many steps the newest session of a worker has made, 0 if it is none but these."""
-        known = self.steps[task]
-        return len(known[-1]) if len(known) > sessions else 0
+        """Count the steps of a worker's newest session. Ignore its first `sessions` sessions."""
+        steps = self.steps[task]
+        return len(steps[-1]) if len(steps) > sessions else 0
 
     def end(self) -> None:
         for process in self.processes.values():
@@ -107,7 +108,7 @@ def training(tmp_path: pathlib.Path) -> Iterator[Training]:
     try:
         for task in WORKERS:
             started.until(
-                lambda task=task: started.steps_since(task, 0) > 20, f"{task} stands still"
+                lambda task=task: started.steps_since(task, 0) > 20, f"{task} makes no steps"
             )
         yield started
     finally:
@@ -119,45 +120,45 @@ def saved_step(folder: pathlib.Path) -> int:
     return -1 if newest is None else int(newest.rpartition("-")[2])
 
 
-def test_a_killed_parameter_server_comes_back_with_the_newest_checkpoint(training: Training):
+def test_a_restarted_parameter_server_gets_the_newest_checkpoint(training: Training):
     training.until(lambda: saved_step(training.folder) > 0, "no checkpoint")
     for _ in range(2):
         training.kill("ps:0")
         saved = saved_step(training.folder)
-        with training.begun_again(*WORKERS):
+        with training.new_sessions(*WORKERS):
             training.start("ps:0")
         for task in WORKERS:
             assert min(training.steps[task][-1]) >= saved
     assert all(training.processes[task].poll() is None for task in training.processes)
 
 
-def test_a_killed_worker_joins_again_and_the_others_go_on(training: Training):
+def test_a_restarted_worker_rejoins_while_the_others_train_on(training: Training):
     training.kill("worker:1")
-    (chiefs,) = training.steps["worker:0"]
-    made = len(chiefs)
-    training.until(lambda: len(chiefs) > made + 50, "the chief stands still")
-    newest = max(chiefs)
-    with training.begun_again("worker:1"):
+    (chief_steps,) = training.steps["worker:0"]
+    count = len(chief_steps)
+    training.until(lambda: len(chief_steps) > count + 50, "the chief makes no steps")
+    newest = max(chief_steps)
+    with training.new_sessions("worker:1"):
         training.start("worker:1")
     assert min(training.steps["worker:1"][-1]) >= newest
     assert len(training.steps["worker:0"]) == 1
 
 
-def test_a_killed_chief_goes_on_from_the_newest_checkpoint(training: Training):
+def test_a_restarted_chief_continues_from_the_newest_checkpoint(training: Training):
     training.until(lambda: saved_step(training.folder) > 0, "no checkpoint")
     training.kill("worker:0")
     saved = saved_step(training.folder)
-    with training.begun_again("worker:0"):
+    with training.new_sessions("worker:0"):
         training.start("worker:0")
     assert min(training.steps["worker:0"][-1]) >= saved
 
 
-def test_everything_killed_goes_on_from_the_newest_checkpoint(training: Training):
+def test_training_continues_from_the_newest_checkpoint_after_all_tasks_restart(training: Training):
     training.until(lambda: saved_step(training.folder) > 0, "no checkpoint")
     for task in ("ps:0", "worker:0", "worker:1"):
         training.kill(task)
     saved = saved_step(training.folder)
-    with training.begun_again(*WORKERS):
+    with training.new_sessions(*WORKERS):
         for task in ("worker:1", "worker:0", "ps:0"):
             training.start(task)
     for task in WORKERS:
@@ -168,7 +169,9 @@ def test_training_ends_for_all_workers_at_the_last_step(tmp_path: pathlib.Path):
     training = Training(tmp_path, last_step=150)
     try:
         for task in WORKERS:
-            training.until(lambda task=task: training.processes[task].poll() == 0, task)
+            training.until(
+                lambda task=task: training.processes[task].poll() == 0, f"{task} does not end"
+            )
         assert training.processes["ps:0"].poll() is None
         assert 150 <= saved_step(tmp_path) <= 152
     finally:

@@ -1,4 +1,4 @@
-"""Variables to checkpoints and back."""
+"""Tests of the saver, which writes variables to checkpoints and restores them."""
 
 import pathlib
 import re
@@ -17,7 +17,7 @@ def make_model() -> tuple[tf.Variable, tf.Variable]:
 
 
 @pytest.mark.parametrize("is_sharded", [False, True])
-def test_a_new_session_gets_the_values_back(tmp_path: pathlib.Path, is_sharded: bool):
+def test_a_new_session_restores_the_saved_values(tmp_path: pathlib.Path, is_sharded: bool):
     weights, words = make_model()
     saver = tf.train.Saver(sharded=is_sharded)
     with tf.Session() as session:
@@ -49,7 +49,7 @@ def test_a_sharded_checkpoint_has_a_shard_for_each_device(tmp_path: pathlib.Path
     assert [tf.train.load_variable(path, f"v{n}") for n in range(3)] == [0, 1, 2]
 
 
-def test_a_checkpoint_is_looked_into_without_a_graph(tmp_path: pathlib.Path):
+def test_a_checkpoint_can_be_read_without_a_graph(tmp_path: pathlib.Path):
     make_model()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -91,7 +91,7 @@ def test_only_the_newest_checkpoints_are_kept(tmp_path: pathlib.Path):
     assert list(state.all_model_checkpoint_paths) == paths[2:]
 
 
-def test_a_restarted_program_goes_on_keeping_the_newest(tmp_path: pathlib.Path):
+def test_a_recovered_saver_deletes_the_old_checkpoints_of_the_earlier_run(tmp_path: pathlib.Path):
     variable = tf.Variable(0)
     with tf.Session() as session:
         session.run(variable.initializer)
@@ -104,7 +104,7 @@ def test_a_restarted_program_goes_on_keeping_the_newest(tmp_path: pathlib.Path):
     assert not tf.train.checkpoint_exists(paths[0])
 
 
-def test_the_step_may_be_a_tensor_and_padded(tmp_path: pathlib.Path):
+def test_the_step_may_be_a_tensor_and_may_be_padded(tmp_path: pathlib.Path):
     step = tf.train.create_global_step()
     saver = tf.train.Saver(pad_step_number=True)
     with tf.Session() as session:
@@ -129,7 +129,7 @@ def test_restoring_may_change_the_shape(tmp_path: pathlib.Path):
         assert session.run(variable).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_restoring_one_after_the_other_gives_the_same(tmp_path: pathlib.Path):
+def test_restoring_sequentially_gives_the_same_values(tmp_path: pathlib.Path):
     bundle.write(str(tmp_path / "m"), [bundle.Piece(n, np.array(1.0)) for n in ("a", "b")])
     variables = [tf.Variable(np.float64(0), name=name) for name in ("a", "b")]
     with tf.Session() as session:
@@ -172,7 +172,7 @@ def test_a_checkpoint_of_another_model_is_refused(
     assert str(caught.value).startswith("Restoring from checkpoint failed. This is most likely due")
 
 
-def test_there_must_be_something_to_save():
+def test_a_saver_without_variables_is_refused():
     with pytest.raises(ValueError, match="No variables to save"):
         tf.train.Saver()
 
@@ -185,7 +185,7 @@ def test_an_empty_saver_saves_and_restores_nothing(tmp_path: pathlib.Path):
     assert not list(tmp_path.iterdir())
 
 
-def test_building_can_wait(tmp_path: pathlib.Path):
+def test_building_a_saver_can_be_deferred(tmp_path: pathlib.Path):
     saver = tf.train.Saver(defer_build=True)
     variable = tf.Variable(1.0)
     with tf.Session() as session:
@@ -206,7 +206,7 @@ def test_building_can_wait(tmp_path: pathlib.Path):
         ({"write_version": 1}, ValueError, "format V2"),
     ],
 )
-def test_what_cannot_be_saved_is_refused(
+def test_invalid_arguments_of_a_saver_are_refused(
     arguments: dict[str, object], error: type[Exception], message: str
 ):
     variable = tf.Variable(0, name="v")
@@ -224,7 +224,7 @@ def test_what_cannot_be_saved_is_refused(
         ("file/m", {}, r"Parent directory of .* doesn't exist, can't save."),
     ],
 )
-def test_where_nothing_can_be_saved_is_said(
+def test_a_path_that_cannot_be_saved_to_is_refused(
     tmp_path: pathlib.Path, path: str, arguments: dict[str, str], message: str
 ):
     (tmp_path / "file").write_text("")
@@ -235,7 +235,7 @@ def test_where_nothing_can_be_saved_is_said(
             tf.train.Saver().save(session, str(tmp_path / path), **arguments)
 
 
-def test_what_is_no_checkpoint_cannot_be_restored(tmp_path: pathlib.Path):
+def test_restoring_without_a_checkpoint_is_refused(tmp_path: pathlib.Path):
     tf.Variable(0)
     saver = tf.train.Saver()
     with tf.Session() as session:
@@ -245,7 +245,7 @@ def test_what_is_no_checkpoint_cannot_be_restored(tmp_path: pathlib.Path):
             saver.restore(session, str(tmp_path / "m"))
 
 
-def test_saving_what_is_not_initialised_fails_and_leaves_no_file(tmp_path: pathlib.Path):
+def test_saving_an_uninitialised_variable_fails_and_leaves_no_file(tmp_path: pathlib.Path):
     tf.Variable(0)
     saver = tf.train.Saver()
     with (
@@ -279,8 +279,9 @@ def test_the_graph_is_written_beside_the_checkpoint_and_deleted_with_it(tmp_path
 def test_a_graph_is_exported_with_its_saver_and_collections(tmp_path: pathlib.Path):
     with tf.device("/cpu:0"):
         variable = tf.Variable(0, name="v")
-    for key, item in (("names", "a"), ("names", object()), ("ops", variable.op), ("numbers", 3)):
-        tf.add_to_collection(key, item)
+    members = (("names", "a"), ("names", object()), ("ops", variable.op), ("numbers", 3))
+    for key, member in members:
+        tf.add_to_collection(key, member)
     path = tmp_path / "graph.pbtxt"
     meta = tf.train.Saver().export_meta_graph(str(path), as_text=True, clear_devices=True)
     assert [node.name for node in meta.graph_def.node][:2] == ["v/initial_value", "v"]

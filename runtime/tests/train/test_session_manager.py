@@ -1,4 +1,4 @@
-"""How a session becomes ready."""
+"""Tests of the session manager, which makes a session ready."""
 
 import pathlib
 import threading
@@ -22,7 +22,7 @@ def test_without_a_checkpoint_the_init_op_runs(tmp_path: pathlib.Path):
     assert session.run(variable) == 5
 
 
-def test_the_init_op_can_be_fed_and_a_function_called_after_it():
+def test_the_init_op_can_be_fed_and_the_init_function_is_called_after_it():
     fed = tf.placeholder(tf.int32, [])
     variable = tf.Variable(0)
     init, more = tf.assign(variable, fed), tf.assign_add(variable, 1)
@@ -32,7 +32,7 @@ def test_the_init_op_can_be_fed_and_a_function_called_after_it():
     assert session.run(variable) == 8
 
 
-def test_a_checkpoint_is_restored_and_the_init_op_left_out(tmp_path: pathlib.Path):
+def test_the_init_op_does_not_run_if_a_checkpoint_is_restored(tmp_path: pathlib.Path):
     variable = tf.Variable(5)
     init, saver, change = (
         tf.global_variables_initializer(),
@@ -50,7 +50,7 @@ def test_a_checkpoint_is_restored_and_the_init_op_left_out(tmp_path: pathlib.Pat
     assert named.run(variable) == 6
 
 
-def test_a_checkpoint_that_comes_later_can_be_waited_for(tmp_path: pathlib.Path):
+def test_prepare_session_can_wait_for_a_checkpoint(tmp_path: pathlib.Path):
     variable = tf.Variable(5)
     saver, init = tf.train.Saver(), tf.global_variables_initializer()
     manager = make_manager(recovery_wait_secs=0.01)
@@ -65,7 +65,7 @@ def test_a_checkpoint_that_comes_later_can_be_waited_for(tmp_path: pathlib.Path)
         late.join()
 
 
-def test_local_variables_are_initialised_when_the_global_ones_are():
+def test_local_variables_are_initialised_after_the_global_ones():
     tf.Variable(1)
     local = tf.Variable(2, collections=[tf.GraphKeys.LOCAL_VARIABLES])
     manager = make_manager(
@@ -76,7 +76,7 @@ def test_local_variables_are_initialised_when_the_global_ones_are():
     assert session.run(local) == 2
 
 
-def test_what_is_missing_is_named():
+def test_uninitialised_variables_are_named():
     tf.Variable(1, name="present")
     tf.Variable(1, name="missing")
     manager = make_manager()
@@ -88,7 +88,7 @@ def test_what_is_missing_is_named():
         manager.prepare_session("", init_fn=lambda session: None)
 
 
-def test_what_is_missing_for_local_variables_is_named():
+def test_uninitialised_variables_that_the_local_init_op_needs_are_named():
     variable = tf.Variable(1, name="global")
     manager = tf.train.SessionManager(
         local_init_op=tf.no_op(),
@@ -98,20 +98,20 @@ def test_what_is_missing_for_local_variables_is_named():
         manager.prepare_session("", init_op=tf.no_op())
 
 
-def test_something_must_initialise_the_model():
+def test_a_model_without_any_initialisation_is_refused():
     tf.Variable(1)
     with pytest.raises(RuntimeError, match="Model is not initialized and no init_op or init_fn or"):
         make_manager().prepare_session("")
 
 
-def test_a_ready_op_may_fail_instead_of_naming(tmp_path: pathlib.Path):
+def test_a_ready_op_may_fail_instead_of_returning_names(tmp_path: pathlib.Path):
     variable = tf.Variable(1, name="v")
     manager = tf.train.SessionManager(ready_op=variable.value())
     with pytest.raises(RuntimeError, match="Attempting to use uninitialized value v"):
         manager.prepare_session("", init_op=tf.no_op())
 
 
-def test_recovering_says_whether_the_model_is_ready(tmp_path: pathlib.Path):
+def test_recover_session_returns_whether_the_model_is_ready(tmp_path: pathlib.Path):
     variable = tf.Variable(5)
     saver = tf.train.Saver()
     _, is_ready = make_manager().recover_session("", saver, str(tmp_path))
@@ -124,7 +124,7 @@ def test_recovering_says_whether_the_model_is_ready(tmp_path: pathlib.Path):
     assert session.run(variable) == 5
 
 
-def test_a_checkpoint_is_named_in_one_way(tmp_path: pathlib.Path):
+def test_a_folder_and_a_checkpoint_cannot_both_be_given(tmp_path: pathlib.Path):
     tf.Variable(1)
     with pytest.raises(ValueError, match="Can not provide both checkpoint_dir and"):
         make_manager().prepare_session(
@@ -132,12 +132,12 @@ def test_a_checkpoint_is_named_in_one_way(tmp_path: pathlib.Path):
         )
 
 
-def test_a_local_init_op_belongs_to_its_ready_op():
+def test_a_ready_op_for_local_init_needs_a_local_init_op():
     with pytest.raises(ValueError, match="must also pass a local_init_op"):
         tf.train.SessionManager(ready_for_local_init_op=tf.no_op())
 
 
-def test_a_scaffold_makes_what_is_missing_and_final(graph: tf.Graph):
+def test_a_scaffold_creates_the_missing_parts_and_finalizes_the_graph(graph: tf.Graph):
     tf.Variable(1)
     scaffold = tf.train.Scaffold().finalize()
     assert graph.finalized
@@ -150,29 +150,27 @@ def test_a_scaffold_makes_what_is_missing_and_final(graph: tf.Graph):
     assert again.ready_op is scaffold.ready_op
 
 
-def test_a_scaffold_takes_what_is_given():
-    variable, seen = tf.Variable(1), []
+def test_a_scaffold_keeps_the_given_parts():
+    variable, init_calls = tf.Variable(1), []
     saver, init = tf.train.Saver([variable]), tf.global_variables_initializer()
     scaffold = tf.train.Scaffold(
-        init_op=init, saver=saver, init_fn=lambda *arguments: seen.append(arguments)
+        init_op=init, saver=saver, init_fn=lambda *arguments: init_calls.append(arguments)
     )
     with tf.train.MonitoredSession(tf.train.ChiefSessionCreator(scaffold)):
-        ((first, session),) = seen
-    assert first is scaffold
+        ((argument, session),) = init_calls
+    assert argument is scaffold
     assert isinstance(session, tf.Session)
     assert (scaffold.init_op, scaffold.saver) == (init, saver)
 
 
-def test_a_scaffold_does_not_guess_between_two():
+def test_a_scaffold_refuses_a_collection_with_two_members():
     tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.no_op())
     tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.no_op())
     with pytest.raises(RuntimeError, match=r"tf.Scaffold\(init_op=item to use\)"):
         tf.train.Scaffold().finalize()
 
 
-def test_a_damaged_checkpoint_is_passed_over(
-    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
-):
+def test_a_damaged_checkpoint_is_skipped(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture):
     variable = tf.Variable(5)
     saver, change = tf.train.Saver(), tf.assign_add(variable, 1)
     with tf.Session() as session:
@@ -192,7 +190,7 @@ def test_a_damaged_checkpoint_is_passed_over(
         manager.prepare_session("", saver=saver, checkpoint_dir=str(tmp_path))
 
 
-def test_a_checkpoint_that_is_gone_is_said(tmp_path: pathlib.Path):
+def test_restoring_a_deleted_checkpoint_is_refused(tmp_path: pathlib.Path):
     tf.Variable(5)
     tf.train.update_checkpoint_state(str(tmp_path), str(tmp_path / "m-1"))
     with pytest.raises(ValueError, match="The passed save_path is not a valid checkpoint"):

@@ -1,4 +1,4 @@
-"""The global step."""
+"""Tests of the global step."""
 
 import pytest
 
@@ -17,26 +17,26 @@ def test_there_is_one_global_step_in_a_graph():
         tf.train.create_global_step()
 
 
-def test_scopes_do_not_change_its_name():
+def test_scopes_do_not_change_the_name_of_the_global_step():
     with tf.name_scope("tower"):
         assert tf.train.create_global_step().name == "global_step:0"
 
 
-def test_it_starts_at_zero():
+def test_the_global_step_starts_at_zero():
     step = tf.train.create_global_step()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         assert tf.train.global_step(session, step) == 0
 
 
-def test_a_graph_can_be_asked_for_its_own():
+def test_each_graph_has_its_own_global_step():
     other = tf.Graph()
     step = tf.train.create_global_step(other)
     assert tf.train.get_global_step(other) is step
     assert tf.train.get_global_step() is None
 
 
-def test_several_are_none(caplog: pytest.LogCaptureFixture):
+def test_a_graph_with_several_global_steps_has_none(caplog: pytest.LogCaptureFixture):
     for n in range(2):
         tf.add_to_collection(tf.GraphKeys.GLOBAL_STEP, tf.Variable(n))
     assert tf.train.get_global_step() is None
@@ -50,12 +50,12 @@ def test_several_are_none(caplog: pytest.LogCaptureFixture):
         ([1, 2], 'Existing "global_step" is not scalar'),
     ],
 )
-def test_what_is_no_integer_scalar_is_refused(value: object, message: str):
+def test_a_global_step_that_is_not_an_integer_scalar_is_refused(value: object, message: str):
     tf.Variable(value, name="global_step")
     with pytest.raises(TypeError, match=message):
         tf.train.get_global_step()
 
 
-def test_what_is_no_tensor_is_refused():
+def test_a_global_step_that_is_not_a_tensor_is_refused():
     with pytest.raises(TypeError, match="must be a Variable or Tensor: 3"):
         tf.train.assert_global_step(3)

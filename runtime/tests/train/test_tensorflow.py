@@ -1,4 +1,4 @@
-"""Checkpoints go both ways between Capstan and TensorFlow itself."""
+"""Tests that exchange checkpoints between Capstan and TensorFlow, in both directions."""
 
 import importlib.util
 import json
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def tensorflow(text: str, *arguments: object) -> Any:
-    """Run a program with TensorFlow, in a process of its own; return the JSON that it prints."""
+    """Run a TensorFlow program in its own process and return the JSON that it prints."""
     header = "import json, sys\nimport numpy as np\nimport tensorflow as tf\nv1 = tf.compat.v1\n"
     done = subprocess.run(
         [sys.executable, "-c", header + textwrap.dedent(text), *map(str, arguments)],
@@ -40,7 +40,7 @@ def tensorflow(text: str, *arguments: object) -> Any:
 
 
 @pytest.mark.parametrize("is_sharded", [False, True])
-def test_tensorflow_reads_what_capstan_saved(tmp_path: pathlib.Path, is_sharded: bool):
+def test_tensorflow_reads_a_checkpoint_of_capstan(tmp_path: pathlib.Path, is_sharded: bool):
     with tf.Graph().as_default():
         with tf.device("/cpu:0"):
             weights = tf.get_variable("layer/weights", [3, 2], initializer=tf.ones_initializer())
@@ -95,8 +95,10 @@ def test_tensorflow_reads_what_capstan_saved(tmp_path: pathlib.Path, is_sharded:
 
 
 @pytest.mark.parametrize("is_sharded", [False, True])
-def test_capstan_goes_on_from_what_tensorflow_saved(tmp_path: pathlib.Path, is_sharded: bool):
-    # The same program in both: variables and slots have the same names, and the optimizers go on.
+def test_capstan_continues_from_a_checkpoint_of_tensorflow(
+    tmp_path: pathlib.Path, is_sharded: bool
+):
+    # TensorFlow and Capstan run the same program, so variables and slots have the same names.
     program = """
         weights = tf.get_variable("weights", [4, 2], initializer=tf.ones_initializer())
         table = tf.get_variable("table", [5, 2], initializer=tf.ones_initializer())
@@ -138,7 +140,7 @@ def test_capstan_goes_on_from_what_tensorflow_saved(tmp_path: pathlib.Path, is_s
                 np.testing.assert_allclose(session.run(names[name]), value, rtol=1e-5)
 
 
-def test_capstan_reads_partitioned_variables_and_all_types_of_tensorflow(tmp_path: pathlib.Path):
+def test_capstan_reads_partitioned_variables_and_every_dtype_of_tensorflow(tmp_path: pathlib.Path):
     types = ["float16", "float64", "int8", "int16", "int32", "uint8", "bool", "complex64"]
     found = tensorflow(
         """
@@ -164,7 +166,7 @@ def test_capstan_reads_partitioned_variables_and_all_types_of_tensorflow(tmp_pat
         assert (value.dtype.name, value.astype(bool).tolist()) == (name, [[True, False, True]])
 
 
-def test_tensorflow_runs_the_graph_that_capstan_saved_with_a_checkpoint(tmp_path: pathlib.Path):
+def test_tensorflow_runs_the_graph_beside_a_checkpoint_of_capstan(tmp_path: pathlib.Path):
     with tf.Graph().as_default():
         features = tf.placeholder(tf.float32, [None, 3], name="features")
         weights = tf.get_variable("weights", [3, 2])

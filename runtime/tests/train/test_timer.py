@@ -1,4 +1,4 @@
-"""When a hook's turn has come."""
+"""Tests of the timer that tells a hook when its interval has passed."""
 
 import pytest
 
@@ -13,7 +13,7 @@ class Clock:
         return self.now
 
 
-def test_steps_trigger_at_intervals_from_the_first_on():
+def test_the_first_step_triggers_and_then_one_step_in_each_interval():
     timer, triggered = tf.train.SecondOrStepTimer(every_steps=3), []
     for step in range(5, 15):
         if timer.should_trigger_for_step(step):
@@ -23,7 +23,7 @@ def test_steps_trigger_at_intervals_from_the_first_on():
     assert timer.last_triggered_step() == 14
 
 
-def test_seconds_trigger_at_intervals_and_one_step_once():
+def test_a_step_triggers_once_an_interval_of_seconds_has_passed_and_only_once():
     clock = Clock()
     timer = tf.train.SecondOrStepTimer(every_secs=2.0, clock=clock)
     assert timer.update_last_triggered_step(1) == (None, None)
@@ -49,6 +49,6 @@ def test_after_a_reset_the_next_step_triggers():
         ({"every_secs": 1, "every_steps": 1}, "Can not provide both every_secs and every_steps."),
     ],
 )
-def test_exactly_one_interval_is_given(intervals: dict[str, int], message: str):
+def test_a_timer_takes_exactly_one_interval(intervals: dict[str, int], message: str):
     with pytest.raises(ValueError, match=message):
         tf.train.SecondOrStepTimer(**intervals)

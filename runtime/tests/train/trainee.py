@@ -1,8 +1,8 @@
-"""One task of a training between graphs, for the tests that kill tasks.
+"""One task of a training with between-graph replication, for the tests that kill tasks.
 
     python trainee.py JOB INDEX CLUSTER FOLDER LAST_STEP
 
-A worker prints `session` when one begins, or begins again, and the global step of each run.
+A worker prints the line `session` for each new session, and the global step of each run.
 """
 
 import json
@@ -12,8 +12,8 @@ from typing import Any
 import capstan as tf
 
 
-class Tell(tf.train.SessionRunHook):
-    """Says that a session begins."""
+class AnnounceSession(tf.train.SessionRunHook):
+    """Prints the line `session` for each new session."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         print("session", flush=True)
@@ -34,7 +34,7 @@ def main(job: str, index: int, cluster: dict[str, list[str]], folder: str, last:
         is_chief=index == 0,
         checkpoint_dir=folder,
         save_checkpoint_secs=0.2,
-        hooks=[tf.train.StopAtStepHook(last_step=last), Tell()],
+        hooks=[tf.train.StopAtStepHook(last_step=last), AnnounceSession()],
         config=tf.ConfigProto(device_filters=["/job:ps", this_task]),
     ) as session:
         while not session.should_stop():
