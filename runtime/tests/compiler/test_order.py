@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan import errors
-from capstan.core import node
+from capstan.core import node as ir
 from capstan.graph import order, prune
 
-Edge = node.Edge
+Edge = ir.Edge
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> dict[str, node.Node]:
+def graphs(draw: st.DrawFn) -> dict[str, ir.Node]:
     """An acyclic graph whose insertion order says nothing about its edges."""
     count = draw(st.integers(1, 12))
     names = [f"n{index}" for index in range(count)]
@@ -21,19 +21,19 @@ def graphs(draw: st.DrawFn) -> dict[str, node.Node]:
         earlier = st.sampled_from(names[:index]) if index else st.nothing()
         data = draw(st.lists(earlier, max_size=3)) if index else []
         control = draw(st.lists(earlier, max_size=2, unique=True)) if index else []
-        nodes.append(node.Node(name, "X", tuple(map(Edge, data)), tuple(control)))
-    return {item.name: item for item in draw(st.permutations(nodes))}
+        nodes.append(ir.Node(name, "X", tuple(map(Edge, data)), tuple(control)))
+    return {node.name: node for node in draw(st.permutations(nodes))}
 
 
 @given(graphs(), st.data())
 def test_producers_come_first_and_nothing_superfluous_comes(
-    nodes: dict[str, node.Node], data: st.DataObject
+    nodes: dict[str, ir.Node], data: st.DataObject
 ) -> None:
     roots = data.draw(st.lists(st.sampled_from(sorted(nodes)), min_size=1, unique=True))
     kept = order.topological(nodes, roots)
     position = {name: index for index, name in enumerate(kept)}
-    for name, item in kept.items():
-        assert all(position[source] < position[name] for source in order.producers(item))
+    for name, node in kept.items():
+        assert all(position[source] < position[name] for source in order.producers(node))
     needed = set(roots)
     for name in reversed(kept):
         if name in needed:
@@ -42,23 +42,23 @@ def test_producers_come_first_and_nothing_superfluous_comes(
 
 
 @given(graphs(), st.data())
-def test_a_fed_tensor_needs_no_producer(nodes: dict[str, node.Node], data: st.DataObject) -> None:
+def test_a_fed_tensor_needs_no_producer(nodes: dict[str, ir.Node], data: st.DataObject) -> None:
     fetch = data.draw(st.sampled_from(sorted(nodes)))
     fed = data.draw(st.lists(st.sampled_from(sorted(nodes)), unique=True))
     kept = prune.prune(nodes, [Edge(name) for name in fed], [Edge(fetch)], [])
     if fetch in fed:
         assert kept == {}
-    for name, item in kept.items():
-        assert item == nodes[name]
-        for edge in item.inputs:
+    for name, node in kept.items():
+        assert node == nodes[name]
+        for edge in node.inputs:
             assert edge.node in kept or edge.node in fed
 
 
 def test_a_cycle_is_an_error_that_names_a_node_of_it() -> None:
     nodes = {
-        "a": node.Node("a", "X", (Edge("b"),)),
-        "b": node.Node("b", "X", (), ("a",)),
-        "free": node.Node("free", "X"),
+        "a": ir.Node("a", "X", (Edge("b"),)),
+        "b": ir.Node("b", "X", (), ("a",)),
+        "free": ir.Node("free", "X"),
     }
     with pytest.raises(errors.InvalidArgumentError, match=r"\{\{node [ab]\}\} depends on itself"):
         order.topological(nodes, ["a"])
@@ -66,9 +66,9 @@ def test_a_cycle_is_an_error_that_names_a_node_of_it() -> None:
 
 
 def test_a_long_chain_does_not_exhaust_the_stack() -> None:
-    nodes = {"n0": node.Node("n0", "X")}
+    nodes = {"n0": ir.Node("n0", "X")}
     for index in range(1, 20_000):
-        nodes[f"n{index}"] = node.Node(f"n{index}", "X", (Edge(f"n{index - 1}"),))
+        nodes[f"n{index}"] = ir.Node(f"n{index}", "X", (Edge(f"n{index - 1}"),))
     assert len(order.topological(nodes, ["n19999"])) == 20_000
 
 
@@ -84,14 +84,14 @@ def test_names_that_the_graph_does_not_have_are_told(
     feeds: list[Edge], fetches: list[Edge], targets: list[str], words: str
 ) -> None:
     with pytest.raises(errors.NotFoundError, match=words):
-        prune.prune({"a": node.Node("a", "X")}, feeds, fetches, targets)
+        prune.prune({"a": ir.Node("a", "X")}, feeds, fetches, targets)
 
 
 def test_a_control_dependency_on_a_fed_placeholder_is_fulfilled_on_another_node_it_stays() -> None:
     nodes = {
-        "x": node.Node("x", "Placeholder"),
-        "other": node.Node("other", "X"),
-        "y": node.Node("y", "X", (Edge("x"), Edge("other")), ("x", "other")),
+        "x": ir.Node("x", "Placeholder"),
+        "other": ir.Node("other", "X"),
+        "y": ir.Node("y", "X", (Edge("x"), Edge("other")), ("x", "other")),
     }
     kept = prune.prune(nodes, [Edge("x"), Edge("other")], [Edge("y")], [])
     assert set(kept) == {"other", "y"}

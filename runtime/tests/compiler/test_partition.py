@@ -7,34 +7,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan.core import dtypes, node, shapes
+from capstan.core import dtypes, shapes
+from capstan.core import node as ir
 from capstan.executor import state
 from capstan.graph import infer
 from capstan.partition import partition, parts
 
-Edge = node.Edge
+Edge = ir.Edge
 TASKS = ("a", "b", "c")
 Cut = dict[str, parts.Part]
 
 
-def cut_of(nodes: list[node.Node], tasks: dict[str, str], fetches: list[Edge]) -> Cut:
-    by_name = {item.name: item for item in nodes}
+def cut_of(nodes: list[ir.Node], tasks: dict[str, str], fetches: list[Edge]) -> Cut:
+    by_name = {node.name: node for node in nodes}
     return partition.partition(by_name, tasks, [], fetches, infer.Knowledge(), "a")
 
 
 @st.composite
-def placed_graphs(draw: st.DrawFn) -> tuple[list[node.Node], dict[str, str]]:
+def placed_graphs(draw: st.DrawFn) -> tuple[list[ir.Node], dict[str, str]]:
     """A graph in topological order over up to three tasks, some of its nodes constants."""
-    nodes: list[node.Node] = []
+    nodes: list[ir.Node] = []
     for index in range(draw(st.integers(1, 14))):
-        names = st.sampled_from([item.name for item in nodes]) if nodes else st.nothing()
+        names = st.sampled_from([node.name for node in nodes]) if nodes else st.nothing()
         data = draw(st.lists(names, max_size=3)) if nodes else []
         control = draw(st.lists(names, max_size=2, unique=True)) if nodes else []
         if draw(st.booleans()) and not data:
-            nodes.append(node.Node(f"n{index}", "Const", attrs={"dtype": dtypes.int32, "value": 0}))
+            nodes.append(ir.Node(f"n{index}", "Const", attrs={"dtype": dtypes.int32, "value": 0}))
         else:
-            nodes.append(node.Node(f"n{index}", "X", tuple(map(Edge, data)), tuple(control)))
-    return nodes, {item.name: draw(st.sampled_from(TASKS)) for item in nodes}
+            nodes.append(ir.Node(f"n{index}", "X", tuple(map(Edge, data)), tuple(control)))
+    return nodes, {node.name: draw(st.sampled_from(TASKS)) for node in nodes}
 
 
 def run(cut: Cut) -> list[str]:
@@ -46,7 +47,7 @@ def run(cut: Cut) -> list[str]:
     while work:
         task, index = work.pop()
         leg = state.segment_legs(cut[task])[index]
-        ran += [item.name for item in cut[task].nodes if cut[task].legs[item.name] == leg]
+        ran += [node.name for node in cut[task].nodes if cut[task].legs[node.name] == leg]
         for message in layouts[task].sends[index]:
             to = message.destination
             work += [(to, ready) for ready in running[to].arrive(message.number)]
@@ -57,34 +58,34 @@ def run(cut: Cut) -> list[str]:
 
 @given(placed_graphs())
 def test_every_node_runs_once_after_its_producers_wherever_they_are(
-    graph: tuple[list[node.Node], dict[str, str]],
+    graph: tuple[list[ir.Node], dict[str, str]],
 ) -> None:
     nodes, tasks = graph
-    computed = {item.name: item for item in nodes if item.op != "Const"}
-    cut = cut_of(nodes, tasks, [Edge(item.name) for item in nodes])
+    computed = {node.name: node for node in nodes if node.op != "Const"}
+    cut = cut_of(nodes, tasks, [Edge(node.name) for node in nodes])
     ran = [name for name in run(cut) if name in computed]
     assert sorted(ran) == sorted(computed)
     position = {name: index for index, name in enumerate(ran)}
-    for name, item in computed.items():
-        for source in (*(edge.node for edge in item.inputs), *item.control):
+    for name, node in computed.items():
+        for source in (*(edge.node for edge in node.inputs), *node.control):
             assert source not in computed or position[source] < position[name]
 
 
 @given(placed_graphs())
 def test_a_tensor_travels_once_to_each_task_that_reads_it_and_constants_never(
-    graph: tuple[list[node.Node], dict[str, str]],
+    graph: tuple[list[ir.Node], dict[str, str]],
 ) -> None:
     nodes, tasks = graph
-    constants = {item.name for item in nodes if item.op == "Const"}
+    constants = {node.name for node in nodes if node.op == "Const"}
     cut = cut_of(nodes, tasks, [])
     needed: dict[tuple[str, str], int] = defaultdict(int)
     sent: dict[tuple[str, str], int] = defaultdict(int)
-    for item in nodes:
-        for edge in item.inputs:
-            here = tasks[item.name]
+    for node in nodes:
+        for edge in node.inputs:
+            here = tasks[node.name]
             if tasks[edge.node] != here and edge.node not in constants:
                 needed[edge.node, here] = 1
-            if edge.node in constants and item.name not in constants:
+            if edge.node in constants and node.name not in constants:
                 assert edge.node in {held.name for held in cut[here].nodes}
     keys = []
     for part in cut.values():
@@ -99,12 +100,12 @@ def test_a_tensor_travels_once_to_each_task_that_reads_it_and_constants_never(
 
 def test_a_train_step_between_a_worker_and_a_ps_is_two_round_trips() -> None:
     nodes = [
-        node.Node("w", "VariableV2"),
-        node.Node("b", "VariableV2"),
-        node.Node("grad_b", "X", (Edge("w"), Edge("b"))),
-        node.Node("grad_w", "X", (Edge("w"), Edge("grad_b"))),
-        node.Node("apply_w", "X", (Edge("w"), Edge("grad_w"))),
-        node.Node("apply_b", "X", (Edge("b"), Edge("grad_b"))),
+        ir.Node("w", "VariableV2"),
+        ir.Node("b", "VariableV2"),
+        ir.Node("grad_b", "X", (Edge("w"), Edge("b"))),
+        ir.Node("grad_w", "X", (Edge("w"), Edge("grad_b"))),
+        ir.Node("apply_w", "X", (Edge("w"), Edge("grad_w"))),
+        ir.Node("apply_b", "X", (Edge("b"), Edge("grad_b"))),
     ]
     tasks = dict.fromkeys(("w", "b", "apply_w", "apply_b"), "b") | {
         "grad_b": "a",
@@ -117,33 +118,31 @@ def test_a_train_step_between_a_worker_and_a_ps_is_two_round_trips() -> None:
 
 
 def test_a_control_edge_between_tasks_is_a_message_without_tensors() -> None:
-    nodes = [node.Node("first", "X"), node.Node("then", "X", (), ("first",))]
+    nodes = [ir.Node("first", "X"), ir.Node("then", "X", (), ("first",))]
     cut = cut_of(nodes, {"first": "a", "then": "b"}, [])
     assert [(m.leg, m.edges) for m in cut["b"].incoming] == [(1, ())]
 
 
 def test_a_fetched_constant_is_taken_at_home() -> None:
-    nodes = [node.Node("c", "Const", attrs={"dtype": dtypes.int32, "value": 7})]
+    nodes = [ir.Node("c", "Const", attrs={"dtype": dtypes.int32, "value": 7})]
     cut = cut_of(nodes, {"c": "b"}, [Edge("c")])
     assert cut["a"].fetches == (Edge("c"),)
     assert "b" not in cut
 
 
-def late(how: str, *, unordered: bool = False) -> tuple[list[node.Node], dict[str, str]]:
+def late(how: str, *, unordered: bool = False) -> tuple[list[ir.Node], dict[str, str]]:
     """A reader on `a` of a variable on `b`, behind a change of it that waits for `a`."""
     of = {"T": dtypes.int32}
     behind = () if unordered else ("done",)
     nodes = [
-        node.Node(
-            "n", "VariableV2", attrs={"dtype": dtypes.int32, "shape": shapes.TensorShape([])}
-        ),
-        node.Node("x", "Placeholder", attrs={"dtype": dtypes.int32}),
-        node.Node("y", "Neg", (Edge("x"),), attrs=of),
-        node.Node("change", "AssignAdd", (Edge("n"), Edge("y")), attrs=of),
-        node.Node("done", "Identity", (Edge("y"),), ("change",), attrs=of),
+        ir.Node("n", "VariableV2", attrs={"dtype": dtypes.int32, "shape": shapes.TensorShape([])}),
+        ir.Node("x", "Placeholder", attrs={"dtype": dtypes.int32}),
+        ir.Node("y", "Neg", (Edge("x"),), attrs=of),
+        ir.Node("change", "AssignAdd", (Edge("n"), Edge("y")), attrs=of),
+        ir.Node("done", "Identity", (Edge("y"),), ("change",), attrs=of),
         {
-            "control": node.Node("read", "Identity", (Edge("n"),), behind, attrs=of),
-            "input": node.Node(
+            "control": ir.Node("read", "Identity", (Edge("n"),), behind, attrs=of),
+            "input": ir.Node(
                 "read", "Add", (Edge("n"), Edge("y" if unordered else "done")), attrs=of
             ),
         }[how],
@@ -153,11 +152,11 @@ def late(how: str, *, unordered: bool = False) -> tuple[list[node.Node], dict[st
     )
 
 
-def parts_of(nodes: list[node.Node], tasks: dict[str, str]) -> Cut:
+def parts_of(nodes: list[ir.Node], tasks: dict[str, str]) -> Cut:
     known = infer.Knowledge()
-    for item in nodes:
-        known.learn(item)
-    by_name = {item.name: item for item in nodes}
+    for node in nodes:
+        known.learn(node)
+    by_name = {node.name: node for node in nodes}
     return partition.partition(by_name, tasks, [], [Edge("read")], known, "a")
 
 
@@ -168,7 +167,7 @@ def test_a_variable_leaves_after_the_changes_that_its_reader_waits_for(how: str)
     (sent,) = (m for m in cut["b"].outgoing if m.edges)
     assert change.leg < sent.leg
     (edge,) = sent.edges
-    (read,) = (item for item in cut["b"].nodes if item.name == edge.node)
+    (read,) = (node for node in cut["b"].nodes if node.name == edge.node)
     assert (read.op, read.inputs, read.control) == ("Identity", (Edge("n"),), ("done",))
     assert cut["b"].tensor_dtypes[edge] is dtypes.int32
     assert "change" in run(cut)

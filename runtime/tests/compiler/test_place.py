@@ -6,24 +6,25 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.core import dtypes, node, shapes
+from capstan.core import dtypes, shapes
+from capstan.core import node as ir
 from capstan.framework import ops  # noqa: F401 - fills the registry
 from capstan.placement import place
 
-Edge = node.Edge
+Edge = ir.Edge
 PS = "/job:ps/replica:0/task:0/device:CPU:0"
 W0 = "/job:worker/replica:0/task:0/device:CPU:0"
 W1 = "/job:worker/replica:0/task:1/device:CPU:0"
 GPU = "/job:worker/replica:0/task:1/device:GPU:0"
 
 
-def variable(name: str, device: str = "") -> node.Node:
+def variable(name: str, device: str = "") -> ir.Node:
     attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([])}
-    return node.Node(name, "VariableV2", device=device, attrs=attrs)
+    return ir.Node(name, "VariableV2", device=device, attrs=attrs)
 
 
-def make(op: str, name: str, *inputs: str, device: str = "", **attrs: Any) -> node.Node:
-    return node.Node(
+def make(op: str, name: str, *inputs: str, device: str = "", **attrs: Any) -> ir.Node:
+    return ir.Node(
         name,
         op,
         tuple(Edge(source) for source in inputs),
@@ -34,14 +35,14 @@ def make(op: str, name: str, *inputs: str, device: str = "", **attrs: Any) -> no
 
 
 def placed(
-    *nodes: node.Node, soft: bool = False, gpu: frozenset[str] = frozenset()
+    *nodes: ir.Node, soft: bool = False, gpu: frozenset[str] = frozenset()
 ) -> place.Placement:
     def supports(op: str, kind: str, attrs: Any) -> bool:
         return kind == "CPU" or op in gpu
 
     placer = place.Placer([W1, GPU, W0, PS], supports, soft)
     placement = place.Placement()
-    placer.place(nodes, {item.name: item for item in nodes}, placement)
+    placer.place(nodes, {node.name: node for node in nodes}, placement)
     return placement
 
 
@@ -80,7 +81,7 @@ def test_colocation_by_class_attribute() -> None:
 
 def test_a_lone_source_joins_its_consumers() -> None:
     found = placed(
-        node.Node("c", "Const", attrs={"dtype": dtypes.float32, "value": np.zeros((), np.float32)}),
+        ir.Node("c", "Const", attrs={"dtype": dtypes.float32, "value": np.zeros((), np.float32)}),
         make("Neg", "y", "c", device=W1),
     )
     assert found.devices["c"] == W1
@@ -103,13 +104,13 @@ def test_a_node_keeps_its_device_and_later_ones_follow_it() -> None:
 
 
 def test_soft_placement_keeps_the_task_and_drops_the_type() -> None:
-    item = make("NoOp", "x", device="/job:worker/task:0/device:GPU:3")
-    assert placed(item, soft=True).devices["x"] == W0
-    assert "x" in placed(item).faults
+    node = make("NoOp", "x", device="/job:worker/task:0/device:GPU:3")
+    assert placed(node, soft=True).devices["x"] == W0
+    assert "x" in placed(node).faults
 
 
 @pytest.mark.parametrize(
-    ("item", "kind", "words"),
+    ("node", "kind", "words"),
     [
         (make("NoSuchOp", "x"), errors.NotFoundError, "Op type not registered 'NoSuchOp'"),
         (
@@ -126,9 +127,9 @@ def test_soft_placement_keeps_the_task_and_drops_the_type() -> None:
     ],
 )
 def test_what_cannot_be_placed_is_a_fault_of_that_node_alone(
-    item: node.Node, kind: type[errors.OpError], words: str
+    node: ir.Node, kind: type[errors.OpError], words: str
 ) -> None:
-    found = placed(item, make("Placeholder", "fine"))
+    found = placed(node, make("Placeholder", "fine"))
     assert isinstance(found.faults["x"], kind)
     assert words in found.faults["x"].message
     assert set(found.devices) == {"fine"}
@@ -151,6 +152,6 @@ def test_a_node_that_no_device_can_run_leaves_alone_what_it_is_to_be_with(op: st
     ]
     placer = place.Placer([W0, PS], lambda name, *_: name != "Neg")
     placement = place.Placement()
-    placer.place(nodes, {item.name: item for item in nodes}, placement)
+    placer.place(nodes, {node.name: node for node in nodes}, placement)
     assert set(placement.faults) == {"bad"}
     assert [placement.devices[name] for name in ("w", "set", "after")] == [PS] * 3

@@ -8,35 +8,36 @@ import pytest
 
 import capstan.kernels  # noqa: F401 - fills the table
 from capstan import errors
-from capstan.core import dtypes, node, shapes
+from capstan.core import dtypes, shapes
+from capstan.core import node as ir
 from capstan.executor import program, run
 from capstan.framework import ops  # noqa: F401 - fills the registry
 from capstan.graph import infer
 from capstan.partition import partition, parts
 from capstan.resources import containers
 
-Edge = node.Edge
+Edge = ir.Edge
 HERE = "/job:worker/replica:0/task:0"
 THERE = "/job:ps/replica:0/task:0"
 FLOAT = {"T": dtypes.float32}
 VARIABLE = {"dtype": dtypes.float32, "shape": shapes.TensorShape([2])}
 
 
-def make(op: str, name: str, *inputs: str) -> node.Node:
-    return node.Node(name, op, tuple(map(Edge, inputs)), attrs=FLOAT)
+def make(op: str, name: str, *inputs: str) -> ir.Node:
+    return ir.Node(name, op, tuple(map(Edge, inputs)), attrs=FLOAT)
 
 
 def cut(
-    *nodes: node.Node,
+    *nodes: ir.Node,
     feeds: dict[str, shapes.Shape],
     fetches: tuple[str, ...],
     there: tuple[str, ...] = (),
 ) -> dict[str, parts.Part]:
     fed = {Edge(name): infer.Fed(dtypes.float32, shape) for name, shape in feeds.items()}
     known = infer.Knowledge(fed)
-    graph = {item.name: item for item in nodes}
-    for item in nodes:
-        known.learn(item)
+    graph = {node.name: node for node in nodes}
+    for node in nodes:
+        known.learn(node)
     tasks = {name: THERE if name in there else HERE for name in graph}
     return partition.partition(graph, tasks, list(fed), [Edge(f) for f in fetches], known, HERE)
 
@@ -93,7 +94,7 @@ def test_an_error_names_the_node_and_the_traceback_shows_its_line() -> None:
 
 
 def test_an_uninitialised_variable_is_a_failed_precondition() -> None:
-    nodes = (node.Node("v", "VariableV2", attrs=VARIABLE), make("Identity", "v/read", "v"))
+    nodes = (ir.Node("v", "VariableV2", attrs=VARIABLE), make("Identity", "v/read", "v"))
     (part,) = cut(*nodes, feeds={}, fetches=("v/read",)).values()
     with pytest.raises(errors.FailedPreconditionError, match="uninitialized value v"):
         evaluate(compiled(part))
@@ -107,7 +108,7 @@ def test_a_name_cannot_smuggle_code_into_a_segment() -> None:
 
 def test_a_variable_that_leaves_its_task_is_a_copy() -> None:
     nodes = (
-        node.Node("v", "VariableV2", attrs=VARIABLE),
+        ir.Node("v", "VariableV2", attrs=VARIABLE),
         make("Identity", "v/read", "v"),
         make("Neg", "y", "v/read"),
     )
@@ -138,8 +139,8 @@ def test_two_parts_talk_until_both_are_done() -> None:
     def done(fetches: program.Values, error: errors.OpError | None) -> None:
         ended.append((error, [np.array(value).tolist() for value in fetches]))
 
-    for task, item in made.items():
-        runs[task] = run.PartRun(item, send, done)
+    for task, node in made.items():
+        runs[task] = run.PartRun(node, send, done)
     for task, part in cuts.items():
         runs[task].start([np.array([5], np.float32) for _ in part.feeds])
     assert ended == [(None, []), (None, [[0.0]])] or ended == [(None, [[0.0]]), (None, [])]
@@ -162,7 +163,7 @@ def test_a_large_variable_leaves_without_a_copy_and_does_not_change_while_it_doe
     size = 1 << 17
     attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([size])}
     nodes = (
-        node.Node("v", "VariableV2", attrs=attrs),
+        ir.Node("v", "VariableV2", attrs=attrs),
         make("Identity", "v/read", "v"),
         make("Neg", "y", "v/read"),
     )

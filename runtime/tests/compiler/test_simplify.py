@@ -5,34 +5,35 @@ from collections.abc import Sequence
 import numpy as np
 
 import capstan.kernels  # noqa: F401 - fills the table
-from capstan.core import dtypes, node, shapes
+from capstan.core import dtypes, shapes
+from capstan.core import node as ir
 from capstan.executor import fold
 from capstan.framework import ops  # noqa: F401 - fills the registry
 from capstan.graph import infer, simplify
 
-Edge = node.Edge
+Edge = ir.Edge
 FLOAT = {"T": dtypes.float32}
 
 
-def constant(name: str, value: object, dtype: dtypes.DType = dtypes.float32) -> node.Node:
+def constant(name: str, value: object, dtype: dtypes.DType = dtypes.float32) -> ir.Node:
     array = np.array(value, dtype.as_numpy_dtype)
-    return node.Node(name, "Const", attrs={"dtype": dtype, "value": array})
+    return ir.Node(name, "Const", attrs={"dtype": dtype, "value": array})
 
 
-def placeholder(name: str) -> node.Node:
+def placeholder(name: str) -> ir.Node:
     attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape(None)}
-    return node.Node(name, "Placeholder", attrs=attrs)
+    return ir.Node(name, "Placeholder", attrs=attrs)
 
 
-def make(op: str, name: str, *inputs: str, control: tuple[str, ...] = ()) -> node.Node:
+def make(op: str, name: str, *inputs: str, control: tuple[str, ...] = ()) -> ir.Node:
     attrs = {**FLOAT, "out_type": dtypes.int32} if op == "Shape" else FLOAT
-    return node.Node(name, op, tuple(map(Edge, inputs)), control, attrs=attrs)
+    return ir.Node(name, op, tuple(map(Edge, inputs)), control, attrs=attrs)
 
 
 def simplified(
-    *nodes: node.Node, feeds: dict[Edge, infer.Fed] | None = None, keep: tuple[str, ...] = ()
-) -> tuple[dict[str, node.Node], infer.Knowledge]:
-    graph = {item.name: item for item in nodes}
+    *nodes: ir.Node, feeds: dict[Edge, infer.Fed] | None = None, keep: tuple[str, ...] = ()
+) -> tuple[dict[str, ir.Node], infer.Knowledge]:
+    graph = {node.name: node for node in nodes}
     return simplify.simplify(graph, feeds or {}, frozenset(keep), fold.evaluate)
 
 
@@ -89,7 +90,7 @@ def test_what_is_fetched_keeps_its_name() -> None:
 def test_reads_on_both_sides_of_an_assignment_are_not_the_same() -> None:
     attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([])}
     found, _ = simplified(
-        node.Node("v", "VariableV2", attrs=attrs),
+        ir.Node("v", "VariableV2", attrs=attrs),
         make("Identity", "before", "v"),
         make("AssignAdd", "add", "v", "before"),
         make("Identity", "after", "v", control=("add",)),
@@ -100,7 +101,7 @@ def test_reads_on_both_sides_of_an_assignment_are_not_the_same() -> None:
 def test_random_nodes_are_never_merged_or_folded() -> None:
     attrs = {"dtype": dtypes.float32, "T": dtypes.int32, "seed": 1, "seed2": 2}
     size = constant("size", [3], dtypes.int32)
-    draws = [node.Node(name, "RandomUniform", (Edge("size"),), attrs=attrs) for name in "ab"]
+    draws = [ir.Node(name, "RandomUniform", (Edge("size"),), attrs=attrs) for name in "ab"]
     found, _ = simplified(size, *draws)
     assert [found[name].op for name in "ab"] == ["RandomUniform", "RandomUniform"]
 
@@ -116,20 +117,20 @@ def test_a_node_of_several_outputs_becomes_a_constant_for_each() -> None:
     found, _ = simplified(
         constant("rows", [4, 1], dtypes.int32),
         constant("columns", [1, 3], dtypes.int32),
-        node.Node(
+        ir.Node(
             "args",
             "BroadcastGradientArgs",
             (Edge("rows"), Edge("columns")),
             attrs={"T": dtypes.int32},
         ),
-        node.Node("after", "NoOp", (), ("args",)),
-        node.Node(
+        ir.Node("after", "NoOp", (), ("args",)),
+        ir.Node(
             "second",
             "Placeholder",
             (),
             attrs={"dtype": dtypes.int32, "shape": shapes.TensorShape(None)},
         ),
-        node.Node("y", "Add", (Edge("args", 1), Edge("second")), attrs={"T": dtypes.int32}),
+        ir.Node("y", "Add", (Edge("args", 1), Edge("second")), attrs={"T": dtypes.int32}),
     )
     assert "args" not in found
     assert found["y"].inputs == (Edge("args/folded_1"), Edge("second"))
@@ -141,14 +142,14 @@ def test_a_node_of_several_outputs_becomes_a_constant_for_each() -> None:
 def test_what_would_be_too_large_is_not_even_computed() -> None:
     """The master need not have the memory that a parameter server has."""
 
-    def evaluate(item: node.Node, values: Sequence[np.ndarray]) -> None:
-        raise AssertionError(f"{item.name} was computed")
+    def evaluate(node: ir.Node, values: Sequence[np.ndarray]) -> None:
+        raise AssertionError(f"{node.name} was computed")
 
     dims = constant("dims", [1 << 16, 1 << 16], dtypes.int32)
     zero = constant("zero", 0)
     attrs = {**FLOAT, "index_type": dtypes.int32}
-    fill = node.Node("fill", "Fill", (Edge("dims"), Edge("zero")), attrs=attrs)
-    graph = {item.name: item for item in (dims, zero, fill)}
+    fill = ir.Node("fill", "Fill", (Edge("dims"), Edge("zero")), attrs=attrs)
+    graph = {node.name: node for node in (dims, zero, fill)}
     found, _ = simplify.simplify(graph, {}, frozenset(["fill"]), evaluate)
     assert found["fill"].op == "Fill"
 
@@ -156,7 +157,7 @@ def test_what_would_be_too_large_is_not_even_computed() -> None:
 def test_a_node_of_several_outputs_that_is_fetched_stays() -> None:
     nodes = (
         constant("rows", [4, 1], dtypes.int32),
-        node.Node(
+        ir.Node(
             "args", "BroadcastGradientArgs", (Edge("rows"), Edge("rows")), attrs={"T": dtypes.int32}
         ),
     )
@@ -164,15 +165,15 @@ def test_a_node_of_several_outputs_that_is_fetched_stays() -> None:
 
 
 def test_a_folded_constant_waits_for_what_its_node_would_have_waited_for() -> None:
-    first = node.Node("first", "NoOp")
-    late = node.Node("late", "Const", (), ("first",), attrs=dict(constant("c", 2).attrs))
+    first = ir.Node("first", "NoOp")
+    late = ir.Node("late", "Const", (), ("first",), attrs=dict(constant("c", 2).attrs))
     found, _ = simplified(first, late, constant("a", 3), make("Mul", "y", "late", "a"))
     assert (found["y"].op, found["y"].control) == ("Const", ("first",))
 
 
 def test_a_shape_that_is_known_still_needs_its_tensor_where_that_changes_something() -> None:
     attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([2])}
-    v = node.Node("v", "VariableV2", attrs=attrs)
+    v = ir.Node("v", "VariableV2", attrs=attrs)
     nodes = (v, constant("one", [1, 1]), make("AssignAdd", "more", "v", "one"))
     found, _ = simplified(*nodes, make("Shape", "s", "more"), make("Shape", "t", "v"))
     assert (found["s"].op, found["s"].control) == ("Const", ("more",))
@@ -181,7 +182,7 @@ def test_a_shape_that_is_known_still_needs_its_tensor_where_that_changes_somethi
 
 def test_what_is_computed_in_a_branch_stays_in_it() -> None:
     decision = constant("decision", True, dtypes.bool_)
-    switch = node.Node("switch", "Switch", (Edge("x"), Edge("decision")), attrs=FLOAT)
+    switch = ir.Node("switch", "Switch", (Edge("x"), Edge("decision")), attrs=FLOAT)
     taken = make("Identity", "taken", "switch")
     feeds = {
         Edge("x"): infer.Fed(dtypes.float32, (2,)),

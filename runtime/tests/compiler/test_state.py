@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan.core import node
+from capstan.core import node as ir
 from capstan.executor import state
 from capstan.partition import parts
 
@@ -62,7 +62,7 @@ def test_a_message_that_nobody_awaits_runs_nothing() -> None:
 def test_segments_follow_the_legs_of_a_part() -> None:
     part = parts.Part(
         task="/job:ps/replica:0/task:0",
-        nodes=(node.Node("v", "VariableV2"), node.Node("apply", "NoOp")),
+        nodes=(ir.Node("v", "VariableV2"), ir.Node("apply", "NoOp")),
         legs={"v": 0, "apply": 2},
         incoming=(parts.Message(1, "w", "ps", 2),),
         outgoing=(parts.Message(0, "ps", "w", 1), parts.Message(2, "ps", "w", 3)),

@@ -22,7 +22,7 @@ def const(name: str, dtype: dtypes.DType = dtypes.float32, **attrs: Any) -> Node
 
 def check(*nodes: Node, **fed: dtypes.DType) -> None:
     feeds = {Edge(name): infer.Fed(dtype, None) for name, dtype in fed.items()}
-    verify.verify({item.name: item for item in nodes}, feeds)
+    verify.verify({node.name: node for node in nodes}, feeds)
 
 
 VARIABLE = Node(
@@ -74,7 +74,7 @@ def test_nodes_that_do_not_fit_together_are_named(nodes: list[Node], words: str)
 
 
 @pytest.mark.parametrize(
-    "item, words",
+    "node, words",
     [
         (Node("n", "Const", attrs={"dtype": dtypes.float32}), "attr 'value' is missing"),
         (const("n", value=7), "attr 'value' is 7"),
@@ -92,9 +92,9 @@ def test_nodes_that_do_not_fit_together_are_named(nodes: list[Node], words: str)
         ),
     ],
 )
-def test_attributes_of_the_wrong_kind_are_named(item: Node, words: str) -> None:
+def test_attributes_of_the_wrong_kind_are_named(node: Node, words: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=f"NodeDef of 'n' .*{words}"):
-        check(const("x"), item)
+        check(const("x"), node)
 
 
 def test_an_unknown_op_is_not_found() -> None:

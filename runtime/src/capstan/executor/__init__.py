@@ -1,1 +1,1 @@
-"""Run parts: segments of generated code, contexts that own buffers, and who may run when."""
+"""Run parts: generated code, the buffers of each step, and the order of segments."""

@@ -1,6 +1,6 @@
-"""Which tensors of a part stand for a variable, or lie in the memory of one.
+"""The tensors of a part that are variables or share the memory of a variable.
 
-Such a tensor may change while it travels, so it leaves its task as a copy, or pinned.
+Such a tensor could change while it is sent, so it is copied or pinned before it leaves its task.
 """
 
 import math
@@ -12,14 +12,16 @@ from capstan.partition import parts
 from capstan.resources import variable
 
 _READS = frozenset({"Identity", "ReadVariableOp"})
-"""Ops that give the value of a variable as it is."""
+"""Ops whose output is the unchanged value of a variable."""
 
 _PINNED_BYTES = 1 << 18
-"""Smaller values are copied to be sent: a writer that meets a pin copies them too. A guess."""
+"""Smaller values are copied before they are sent. Pinning them would save little, because a write
+to a pinned value makes a copy too. A guess.
+"""
 
 
 class Aliases:
-    """What the tensors written so far have to do with variables."""
+    """Records which of the tensors written so far are variables or share their memory."""
 
     def __init__(self, part: parts.Part, out: source.Writer, held: values.Values) -> None:
         self._part = part
@@ -27,15 +29,15 @@ class Aliases:
         self._values = held
         self._devices = {node.name: node.device for node in part.nodes}
         self._cells: dict[ir.Edge, str] = {}
-        """The variables whose memory tensors share, as expressions."""
+        """For each tensor that shares a variable's memory: the expression for the variable."""
         self._refs: set[ir.Edge] = set()
         self._variables: dict[ir.Edge, variable.Variable] = {}
-        """The variables that references and handles stand for."""
+        """The variable of each reference and each handle."""
         self._full_values: dict[ir.Edge, variable.Variable] = {}
-        """The variables whose value a tensor is, whole and unchanged."""
+        """For each tensor that is the full, unchanged value of a variable: the variable."""
 
     def add_variable(self, edge: ir.Edge, cell: variable.Variable, *, is_ref: bool) -> None:
-        """Note that `edge` is the reference, or the handle, of `cell`."""
+        """Record that `edge` is the reference or the handle of `cell`."""
         text = self._out.bind(cell)
         self._values.put(edge, text)
         self._cells[edge] = text
@@ -47,7 +49,7 @@ class Aliases:
     def add_output(
         self, node: ir.Node, output: ir.Edge, *, is_ref: bool, shares_input: bool
     ) -> None:
-        """Note an output of `node`, which may lie in the memory of the node's first input."""
+        """Record an output of `node`, which may share the memory of the node's first input."""
         if is_ref:
             self._refs.add(output)
         if not (shares_input and node.inputs and node.inputs[0] in self._cells):
@@ -57,7 +59,7 @@ class Aliases:
             self._full_values[output] = self._variables[node.inputs[0]]
 
     def pass_on(self, edge: ir.Edge, output: ir.Edge) -> None:
-        """Note that `output` is `edge` under another name."""
+        """Record that `output` is the same tensor as `edge`."""
         self._values.put(output, self._values[edge])
         if edge in self._cells:
             self._cells[output] = self._cells[edge]
@@ -72,12 +74,16 @@ class Aliases:
     def merged(self, edge: ir.Edge) -> str:
         """Return the expression for an input of a merge.
 
-        The output may lie in a variable's memory on one side and not on the other, so it is a copy.
+        If the input shares a variable's memory, the merge takes a copy. Its output then shares no
+        memory, whichever input is alive.
         """
         return self.leaving(edge) if edge in self._cells else self._values[edge]
 
     def leaving(self, edge: ir.Edge) -> str:
-        """Return the expression for a value that leaves the task: a variable is copied, locked."""
+        """Return the expression for a value that leaves the task.
+
+        The memory of a variable is copied under the variable's lock.
+        """
         text = self._values[edge]
         if self._part.tensor_dtypes.get(edge) is dtypes.resource:
             return f"{text}.handle({self._devices[edge.node]!a})"
@@ -91,9 +97,10 @@ class Aliases:
         return f"{cell}.copy({text}, {buffer})"
 
     def pinned(self, edge: ir.Edge) -> variable.Variable | None:
-        """Return the variable whose whole, large value `edge` is: to pin it is cheaper than a copy.
+        """Return the variable to pin when `edge` leaves the task, or None.
 
-        None when `edge` must be copied or need not be.
+        A variable is pinned if `edge` is its full value and large, so that pinning is cheaper than
+        a copy. Otherwise `leaving` gives the expression, with a copy if one is needed.
         """
         cell, shape = self._full_values.get(edge), self._part.tensor_shapes.get(edge)
         dtype = self._part.tensor_dtypes.get(edge)

@@ -1,10 +1,11 @@
-"""Choose the kernel of a node and let it make the function that runs the node."""
+"""Choose the kernel of a node, and make the function that runs the node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.core import devices, node, shapes
+from capstan.core import devices, shapes
+from capstan.core import node as ir
 from capstan.core.arrays import Array
 from capstan.graph import infer
 from capstan.kernels import registry
@@ -13,7 +14,7 @@ from capstan.resources import containers
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A node's kernel, its function, and the tensors it takes and gives."""
+    """The kernel of a node, its function, and the types of its inputs and outputs."""
 
     kernel: registry.Kernel
     function: registry.Function
@@ -22,40 +23,40 @@ class Bound:
 
 
 def bind(
-    item: node.Node,
-    known: Mapping[node.Edge, shapes.Shape],
-    constants: Mapping[node.Edge, Array],
+    node: ir.Node,
+    known: Mapping[ir.Edge, shapes.Shape],
+    constants: Mapping[ir.Edge, Array],
     resources: containers.SessionResources,
 ) -> Bound:
-    """Bind `item`, whose tensors have the static shapes in `known`.
+    """Bind `node`, whose tensors have the static shapes in `known`.
 
     Raises:
         NotFoundError: the op, or a kernel for it on the node's device, does not exist.
         InvalidArgumentError: the node is malformed.
     """
-    inputs, outputs = infer.arguments(item)
-    attrs = infer.attributes(item)
-    kind = devices.parse(item.device).device_type or "CPU"
-    kernel = registry.require(item.op, kind, attrs, item.name)
+    inputs, outputs = infer.arguments(node)
+    attrs = infer.attributes(node)
+    kind = devices.parse(node.device).device_type or "CPU"
+    kernel = registry.require(node.op, kind, attrs, node.name)
     context = registry.NodeContext(
-        name=item.name,
-        op=item.op,
-        device=item.device,
+        name=node.name,
+        op=node.op,
+        device=node.device,
         attrs=attrs,
         input_dtypes=[dtype for dtype, _ in inputs],
-        input_shapes=[known.get(edge) for edge in item.inputs],
+        input_shapes=[known.get(edge) for edge in node.inputs],
         output_dtypes=[dtype for dtype, _ in outputs],
-        output_shapes=[known.get(node.Edge(item.name, index)) for index in range(len(outputs))],
+        output_shapes=[known.get(ir.Edge(node.name, index)) for index in range(len(outputs))],
         resources=resources,
         constants={
-            index: constants[edge] for index, edge in enumerate(item.inputs) if edge in constants
+            index: constants[edge] for index, edge in enumerate(node.inputs) if edge in constants
         },
     )
     return Bound(kernel, kernel.make(context), inputs, outputs)
 
 
 def results(value: Any, outputs: infer.Tensors) -> Sequence[Any]:
-    """What a function returned, as one value per output."""
+    """Return the value of a node's function as a sequence with one value per output."""
     if len(outputs) == 1:
         return (value,)
     return tuple(value) if outputs else ()

@@ -1,4 +1,4 @@
-"""Conditionals in generated code: a `Switch` becomes a flag, and what hangs on it an `if`."""
+"""Conditionals in generated code: a `Switch` becomes a flag, and its dependents an `if`."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from capstan.partition import parts
 
 
 class Branches:
-    """The decisions of a part, and the names of the flags that hold them."""
+    """The branch decisions of a part, and the names of the flags that hold them."""
 
     def __init__(
         self,
@@ -30,9 +30,10 @@ class Branches:
             self._guards.learn(node)
 
     def condition(self, edge: ir.Edge) -> str:
-        """Return the expression that is true when `edge` lives; empty when it always does.
+        """Return the expression that is true if `edge` is alive, or "" if it is always alive.
 
-        It names the decisions outermost first: each is known when those before it hold.
+        The flags are joined by `and`, outermost first. A flag is assigned only if the flags before
+        it allow it.
         """
         return " and ".join(
             self._flags[decision] if side else f"not {self._flags[decision]}"
@@ -40,11 +41,11 @@ class Branches:
         )
 
     def arrive(self, edge: ir.Edge, flag: str) -> None:
-        """Note that `flag` says whether `edge`, which another task sent, lives."""
+        """Record that `flag` says whether `edge`, which another task sends, is alive."""
         self._flags[guards.alive(edge)] = flag
 
     def switch(self, node: ir.Node) -> None:
-        """Write a switch: both outputs are its input; their readers ask the predicate."""
+        """Write a switch: both outputs are its input, and their readers test the flag."""
         data, predicate = node.inputs
         if predicate not in self._flags:
             flag = self._new_flag()
@@ -59,13 +60,13 @@ class Branches:
                 self._aliases.pass_on(data, output)
 
     def merge(self, node: ir.Node) -> None:
-        """Write a merge, which takes the input that lives; a flag says whether any does."""
+        """Write a merge: it takes the input that is alive. A flag says whether one is."""
         names = [self._values.name(0), self._values.name(1)]
-        decides = ir.Edge(node.name, -1)
+        decision = ir.Edge(node.name, -1)
         flag = self._new_flag()
-        may_be_dead = (decides, True) in self._guards.of(decides)
+        may_be_dead = (decision, True) in self._guards.of(decision)
         if may_be_dead:
-            self._flags[decides] = flag
+            self._flags[decision] = flag
             self._out.shared.append(flag)
             self._out.statement(f"{flag} = False", node.name, "")
         for index, edge in enumerate(node.inputs):

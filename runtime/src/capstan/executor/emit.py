@@ -1,16 +1,16 @@
-"""Write the source of a part: one function per segment, straight-line, over local variables.
+"""Write the source of a part: one straight-line function per segment, over local variables.
 
-A node is one line. There is no dictionary, queue or lock per node, and no decision: which kernel,
-which buffer and which copy were settled when the line was written. The line number of a traceback
-tells the node, so an error costs nothing until it happens. Nodes that depend on a `Switch` stand in
-an `if`.
+A node is one line. The line needs no dictionary, queue or lock, and makes no decision, because the
+kernel, the buffer and any copy are chosen when the line is written. The line number of a traceback
+gives the node of an error, so nodes without errors pay nothing for error messages. Nodes that
+depend on a `Switch` are inside an `if`.
 
-The module that is written looks like this:
+The generated module looks like this:
 
     def build(k, b):
         k0, k1, = k                       # kernels and constants
         b0, = b                           # buffers of one execution context
-        f0 = None                         # what one function leaves for another
+        f0 = None                         # variables that several functions share
         t1_0 = None
         def feed(values): ...
         def segment0():
@@ -35,17 +35,17 @@ from capstan.resources import containers
 
 
 def write(part: parts.Part, resources: containers.SessionResources) -> source.Code:
-    """Write the module of `part`; variables are looked up in `resources` and bound.
+    """Write the module of `part`. It is bound to the variables in `resources`.
 
     Raises:
         NotFoundError: an op or a kernel does not exist.
-        InvalidArgumentError: a variable is held with another dtype.
+        InvalidArgumentError: a variable exists with another dtype.
     """
     return _Emission(part, resources).write()
 
 
 class _Emission:
-    """One part that is being written, node by node."""
+    """Writes one part, node by node."""
 
     def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
         self._part = part
@@ -64,10 +64,10 @@ class _Emission:
 
     def write(self) -> source.Code:
         """Write the whole module."""
-        outside = exchange.Exchange(self._out, self._values, self._aliases, self._branches)
-        feed = outside.feed(self._part.feeds)
+        exchanges = exchange.Exchange(self._out, self._values, self._aliases, self._branches)
+        feed = exchanges.feed(self._part.feeds)
         arrivals = [
-            f"{message.number}: {outside.arrival(message)}" for message in self._part.incoming
+            f"{message.number}: {exchanges.arrival(message)}" for message in self._part.incoming
         ]
         functions = []
         sends = state.Layout.of(self._part).sends
@@ -76,8 +76,8 @@ class _Emission:
             with self._out.function(functions[-1]):
                 for node in segment:
                     self._node(node)
-                outside.send(sends[index])
-        fetch = outside.fetch(self._part.fetches)
+                exchanges.send(sends[index])
+        fetch = exchanges.fetch(self._part.fetches)
         table = "{" + ", ".join(arrivals) + "}"
         self._out.line(f"    return {feed}, {table}, ({source.items(functions)}), {fetch}")
         return self._out.code()
@@ -99,8 +99,8 @@ class _Emission:
         bound = bind.bind(node, self._part.tensor_shapes, self._constants, self._resources)
         outputs = bound.outputs
         edges = [ir.Edge(node.name, index) for index in range(len(outputs))]
-        if not node.inputs and len(outputs) == 1 and _stands_for_a_variable(*outputs[0]):
-            # A variable is found once and used by every step.
+        if not node.inputs and len(outputs) == 1 and _is_variable(*outputs[0]):
+            # The variable is looked up once, here, and used by every step.
             if edges[0] not in self._fed:
                 self._aliases.add_variable(edges[0], bound.function(), is_ref=outputs[0][1])
             return
@@ -135,7 +135,7 @@ class _Emission:
         return f"{self._out.bind(bound.function)}({', '.join(arguments)})"
 
     def _planned(self, outputs: Sequence[ir.Edge]) -> list[str]:
-        """Name a buffer for every output, or none when the shape of one is not known."""
+        """Return a buffer name for each output, or no names if any buffer cannot be planned."""
         facts = [
             (self._part.tensor_shapes.get(edge), self._part.tensor_dtypes.get(edge))
             for edge in outputs
@@ -145,7 +145,7 @@ class _Emission:
         return [self._out.buffer(shape, dtype) for shape, dtype in facts]
 
 
-def _stands_for_a_variable(dtype: dtypes.DType, is_ref: bool) -> bool:
+def _is_variable(dtype: dtypes.DType, is_ref: bool) -> bool:
     return is_ref or dtype is dtypes.resource
 
 

@@ -1,4 +1,4 @@
-"""What a part takes in and gives out, in generated code: feeds, messages and fetches."""
+"""The feeds, messages and fetches of a part, in generated code."""
 
 from collections.abc import Sequence
 
@@ -13,29 +13,29 @@ from capstan.resources import variable
 
 
 class Exchange:
-    """Writes the functions that take values in, and the expressions that give them out."""
+    """Writes the functions that receive values, and the expressions for values that leave."""
 
     def __init__(
         self,
         out: source.Writer,
         held: values.Values,
         aliased: aliases.Aliases,
-        taken: branches.Branches,
+        conditions: branches.Branches,
     ) -> None:
         self._out = out
         self._values = held
         self._aliases = aliased
-        self._branches = taken
+        self._branches = conditions
 
     def feed(self, edges: Sequence[ir.Edge]) -> str:
-        """Write the function that takes the feeds; returns its name."""
+        """Write the function that receives the feeds, and return its name."""
         self._receive("feed", edges, "f")
         return "feed"
 
     def arrival(self, message: parts.Message) -> str:
-        """Write the function that takes a message; returns its name.
+        """Write the function that receives a message, and return its name.
 
-        The last value of a message with conditional tensors says which of them live.
+        The last value of a message with conditional tensors says which of them are alive.
         """
         function = f"message{message.number}"
         alive = [f"a{message.number}"] if message.conditional else []
@@ -49,7 +49,7 @@ class Exchange:
         pins: list[source.Pin] = []
         texts = [self._message(number, message, pins) for number, message in enumerate(messages)]
         if pins:
-            # Last, so that nothing can fail while they are held.
+            # Pinning comes last, so that no later line can fail while the pins are held.
             texts = [[self._evaluated(text) for text in message] for message in texts]
             cells = [self._out.bind(pin.cell) for pin in pins]
             names = [texts[pin.message][pin.place] for pin in pins]
@@ -60,7 +60,7 @@ class Exchange:
         self._out.line(f"        return ({source.items(tuples)})")
 
     def fetch(self, edges: Sequence[ir.Edge]) -> str:
-        """Write the function that returns the fetches; returns its name."""
+        """Write the function that returns the fetches, and return its name."""
         self._out.line("    def fetch():")
         self._out.line(f"        return ({source.items([*map(self._fetched, edges)])})")
         return "fetch"
@@ -79,7 +79,7 @@ class Exchange:
             self._out.line("        return None")
 
     def _message(self, number: int, message: parts.Message, pins: list[source.Pin]) -> list[str]:
-        """Return the expressions for the values of a message; adds those that are pinned."""
+        """Return the expressions for the values of a message, and add its pins to `pins`."""
         texts: list[str] = []
         for edge in message.edges:
             condition = self._branches.condition(edge)
@@ -96,7 +96,7 @@ class Exchange:
         return texts
 
     def _evaluated(self, text: str) -> str:
-        """Return a name for a leaving value; a line computes it first where it is no name yet."""
+        """Return a name for the value of `text`. Write its assignment if `text` is no name."""
         if text.isidentifier():
             return text
         name = f"s{len(self._out.lines)}"
@@ -115,7 +115,7 @@ class Exchange:
 
 
 def _pin_all(cells: tuple[variable.Variable, ...]) -> list[Array]:
-    """Pin all or none."""
+    """Pin all variables, or none if one of them has no value."""
     pinned: list[Array] = []
     try:
         for cell in cells:
@@ -128,7 +128,7 @@ def _pin_all(cells: tuple[variable.Variable, ...]) -> list[Array]:
 
 
 def _mask(alive: tuple[object, ...]) -> Array:
-    return np.array([bool(one) for one in alive], np.bool_)
+    return np.array([bool(flag) for flag in alive], np.bool_)
 
 
 def _refuse(tensor: str) -> None:

@@ -1,4 +1,4 @@
-"""Turn what a kernel raised into the error that TensorFlow's user knows, with its node."""
+"""Translate an exception of a kernel into the OpError that TensorFlow raises, with its node."""
 
 import re
 from types import TracebackType
@@ -12,7 +12,7 @@ _SHAPES = re.compile(r"shapes? (\([\d, ]*\)) (\([\d, ]*\))")
 
 
 def blame(fault: Exception, code: source.Code, filename: str) -> errors.OpError:
-    """Return the step's error: class by what was raised, node by the line that ran."""
+    """Return the OpError for `fault`. Its message names the node whose line raised it."""
     name = _node_at(fault.__traceback__, code, filename)
     translated = fault if isinstance(fault, errors.OpError) else _translate(fault)
     if name is None:
@@ -38,14 +38,14 @@ def _translate(fault: Exception) -> errors.OpError:
     if isinstance(fault, ZeroDivisionError):
         return errors.InvalidArgumentError(None, None, "Integer division by zero")
     if isinstance(fault, ValueError | TypeError | IndexError | np.exceptions.AxisError):
-        return errors.InvalidArgumentError(None, None, _shapes_in_words(text))
+        return errors.InvalidArgumentError(None, None, _broadcast_message(text))
     return errors.InternalError(None, None, f"{type(fault).__name__}: {text}")
 
 
-def _shapes_in_words(text: str) -> str:
-    """NumPy's broadcasting complaint in TensorFlow's words."""
-    found = _SHAPES.search(text)
-    if found is None or "broadcast" not in text:
+def _broadcast_message(text: str) -> str:
+    """Return NumPy's message about shapes that do not broadcast in TensorFlow's words."""
+    match = _SHAPES.search(text)
+    if match is None or "broadcast" not in text:
         return text
-    one, other = (shape.strip("()").replace(" ", "").rstrip(",") for shape in found.groups())
-    return f"Incompatible shapes: [{one}] vs. [{other}]"
+    first, second = (shape.strip("()").replace(" ", "").rstrip(",") for shape in match.groups())
+    return f"Incompatible shapes: [{first}] vs. [{second}]"

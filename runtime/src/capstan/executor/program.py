@@ -1,8 +1,8 @@
-"""A compiled part: code, made once; contexts, one per step in flight.
+"""A compiled part: its code, and one context for each step in flight.
 
-A context is the generated module bound to buffers of its own. A step takes one from the free list
-and gives it back when its fetches are copied and its sends have left, so concurrent steps never
-see each other's buffers and a steady state allocates nothing.
+A context is the generated module bound to its own buffers. A step takes a context from the free
+list. It gives the context back when its fetches are copied and its messages are sent. Concurrent
+steps therefore never share buffers, and a training loop allocates no new ones.
 """
 
 import itertools
@@ -27,7 +27,7 @@ _ALIGNMENT = 64
 
 
 class Context:
-    """The functions of a part over buffers that no other step uses."""
+    """The generated functions of a part, bound to buffers that no other step uses."""
 
     __slots__ = ("arrive", "feed", "fetch", "segments")
 
@@ -45,7 +45,7 @@ class Context:
 
 
 class Program:
-    """A part, ready to run. Thread-safe: each step works in a context of its own."""
+    """A part that is ready to run. Thread-safe: each step has its own context."""
 
     _serial = itertools.count()
 
@@ -58,10 +58,10 @@ class Program:
         self._free: deque[Context] = deque()
 
     def take(self) -> Context:
-        """Return a context that nobody else uses until it is given back.
+        """Return a context that no other step uses until `give_back`.
 
         Raises:
-            ResourceExhaustedError: there is no memory for its buffers.
+            ResourceExhaustedError: there is not enough memory for its buffers.
         """
         try:
             return self._free.pop()
@@ -70,16 +70,16 @@ class Program:
             return Context(*self._build(self.code.bound, buffers))
 
     def give_back(self, context: Context) -> None:
-        """Return a context whose values have all been copied or sent."""
+        """Put back a context whose values have all been copied or sent."""
         self._free.append(context)
 
     def run_segment(self, context: Context, index: int) -> Sequence[Values]:
-        """Run segment `index`; returns the values of each message in `layout.sends[index]`.
+        """Run segment `index` and return the values of each message in `layout.sends[index]`.
 
-        They must be handed to `release` when they have left.
+        The caller must pass them to `release` when the messages are sent.
 
         Raises:
-            OpError: what the kernel found, with the node's name.
+            OpError: a kernel failed. The message names the node.
         """
         try:
             with np.errstate(all="ignore"):
@@ -88,19 +88,23 @@ class Program:
             raise self.blame(fault) from fault
 
     def release(self, index: int, messages: Sequence[Values]) -> None:
-        """Say that what segment `index` returned has left; variables may change in place again."""
+        """Unpin the values that segment `index` returned, after its messages are sent."""
         for pin in self.code.pins[index]:
             pin.cell.unpin(messages[pin.message][pin.place])
 
     def fetch(self, context: Context) -> Values:
-        """Return the fetches; they live in the context's buffers, variables apart."""
+        """Return the fetches. They share the context's buffers, except for copies of variables.
+
+        Raises:
+            OpError: a fetch has no value. The message names the node.
+        """
         try:
             return context.fetch()
         except Exception as fault:
             raise self.blame(fault) from fault
 
     def blame(self, fault: Exception) -> errors.OpError:
-        """Name the node in whose line `fault` was raised."""
+        """Return `fault` as an OpError that names the node whose line raised it."""
         return faults.blame(fault, self.code, self._filename)
 
     def _compile(self) -> Callable[..., tuple[Any, ...]]:
@@ -114,12 +118,16 @@ class Program:
 
 
 def _allocate(buffer: source.Buffer) -> Array:
-    """An uninitialised array whose memory starts on a cache line."""
+    """Return an uninitialised array whose memory starts on a cache line.
+
+    Raises:
+        ResourceExhaustedError: there is not enough memory.
+    """
     dtype = np.dtype(buffer.dtype.as_numpy_dtype)
     size = math.prod(buffer.shape) * dtype.itemsize
     try:
         raw = np.empty(size + _ALIGNMENT, np.uint8)
-    except (MemoryError, ValueError):  # NumPy's word for more than it can count
+    except (MemoryError, ValueError):  # NumPy raises ValueError above its maximum size
         shape = ",".join(map(str, buffer.shape))
         raise errors.ResourceExhaustedError(
             None,

@@ -1,7 +1,7 @@
-"""One part in one step: the shell around `state` that moves values and calls segments.
+"""One part in one step: moves values and calls the segments that `state` allows to run.
 
-Whoever brings an event runs what it made runnable, in its own thread: the caller of the step, the
-thread that reads a link, or the thread that a pushed message woke. No thread waits here.
+A segment runs in the thread that delivered its last missing event: the caller of the step, the
+thread that reads a link, or the thread of a pushed message. No thread waits here.
 """
 
 import threading
@@ -16,11 +16,11 @@ Done = Callable[[program.Values, errors.OpError | None], None]
 
 
 class PartRun:
-    """A part in flight.
+    """One run of a part.
 
-    `send(message, values)` hands a message over and returns when the values may be reused.
-    `done(fetches, error)` is called exactly once, in the thread of the last event, whatever goes
-    wrong; the fetches are valid until it returns. Thread-safe.
+    `send(message, values)` sends a message and returns when the values may be reused.
+    `done(fetches, error)` is called exactly once, in the thread of the last event, also if the part
+    fails. The fetches are valid until `done` returns. Thread-safe.
     """
 
     def __init__(self, compiled: program.Program, send: Send, done: Done) -> None:
@@ -33,7 +33,7 @@ class PartRun:
         self._ended = False
 
     def start(self, feeds: program.Values) -> None:
-        """Begin, with the values of `part.feeds`."""
+        """Start the part with the values of `part.feeds`. Run its first segments if possible."""
         try:
             self._context.feed(feeds)
             with self._lock:
@@ -44,7 +44,10 @@ class PartRun:
         self._run(ready)
 
     def arrive(self, number: int, values: program.Values) -> None:
-        """Take in message `number`; the values must stay valid until the part is done."""
+        """Receive message `number`, and run the segments that waited for it.
+
+        The values must stay valid until the part is done.
+        """
         try:
             with self._lock:
                 if self._ended:
@@ -57,7 +60,7 @@ class PartRun:
         self._run(ready)
 
     def fail(self, error: errors.OpError) -> None:
-        """End the part from outside; a segment that is running finishes for nothing."""
+        """End the part with `error`. The results of a segment that is running are dropped."""
         self._end((), error, reusable=False)
 
     def _run(self, ready: Sequence[int]) -> None:
@@ -77,8 +80,8 @@ class PartRun:
                 return
             with self._lock:
                 ready = self._state.finish(index)
-                over = self._state.is_over
-            if over:
+                is_over = self._state.is_over
+            if is_over:
                 self._finish()
                 return
 

@@ -1,4 +1,4 @@
-"""The text of a part in the making: lines, the nodes they belong to, what is bound to run them."""
+"""The source text of a part: its lines, their nodes, and the values that it is bound to."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from capstan.resources import variable
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An array that each context allocates for itself."""
+    """An array that every context allocates separately."""
 
     shape: tuple[int, ...]
     dtype: dtypes.DType
@@ -20,9 +20,9 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A value that leaves a segment and is the memory of a variable, pinned while it leaves.
+    """A variable that is pinned while a message with its memory is sent.
 
-    It is value `place` of message `message`.
+    The memory is value number `place` of message number `message` of a segment.
     """
 
     message: int
@@ -32,8 +32,9 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What was written, and what must be bound to run it. `lines` maps line numbers to nodes, and
-    `pins` each segment to what it pins.
+    """The source of a part, and the values and buffers that it must be bound to.
+
+    `lines` maps line numbers to node names. `pins[i]` are the pins of segment i.
     """
 
     source: str
@@ -45,7 +46,7 @@ class Code:
 
 @dataclass(slots=True)
 class Writer:
-    """Collects lines. `shared` are the names that one function leaves for another."""
+    """Collects lines. `shared` are the names that several functions use."""
 
     lines: list[str] = field(default_factory=list)
     nodes: dict[int, str] = field(default_factory=dict)
@@ -61,22 +62,25 @@ class Writer:
         self.lines.append(text)
 
     def statement(self, text: str, name: str, condition: str) -> None:
-        """Add a line of a segment for the node `name`; neighbours share the `if` of a condition."""
+        """Add a line for the node `name` to a segment.
+
+        Consecutive lines with the same condition share one `if`.
+        """
         if condition != self._block:
             self._block = condition
             if condition:
                 self._add(f"        if {condition}:", name)
-        # A name comes from a client: it must not end the comment.
+        # The name comes from a client. Escaping keeps a line break from ending the comment.
         indent = " " * (12 if condition else 8)
         self._add(f"{indent}{text}  # {name!a}", name)
 
     def bind(self, value: object) -> str:
-        """Name a value that the code uses."""
+        """Bind a value to the code and return its name."""
         self.bound.append(value)
         return f"k{len(self.bound) - 1}"
 
     def buffer(self, shape: shapes.Shape, dtype: dtypes.DType | None) -> str:
-        """Name a planned buffer; `None` in the source when nothing can be planned."""
+        """Return the name of a new buffer, or "None" if its size is unknown before the step."""
         if dtype is None or not plannable(shape, dtype):
             return "None"
         self.buffers.append(Buffer(tuple(size or 0 for size in shape or ()), dtype))
@@ -84,23 +88,26 @@ class Writer:
 
     @contextmanager
     def function(self, name: str) -> Iterator[None]:
-        """Write a function whose `nonlocal` names are those that its body adds to `shared`."""
+        """Write a function around the lines of the `with` block.
+
+        The names that the block adds to `shared` become `nonlocal` names of the function.
+        """
         lines, self.lines = self.lines, []
         nodes, self.nodes = self.nodes, {}
         before = len(self.shared)
         self._block = ""
         yield
         body, self.lines = self.lines, lines
-        placed, self.nodes = self.nodes, nodes
+        body_nodes, self.nodes = self.nodes, nodes
         self.line(f"    def {name}():")
         if len(self.shared) > before:
             self.line(f"        nonlocal {', '.join(self.shared[before:])}")
         offset = len(self.lines)
         self.lines += body
-        self.nodes.update({number + offset: node for number, node in placed.items()})
+        self.nodes.update({number + offset: node for number, node in body_nodes.items()})
 
     def code(self) -> Code:
-        """The whole module, with everything bound at its head."""
+        """Return the complete module, with the assignments of all bound names at its head."""
         head = ["def build(k, b):"]
         head += unpack("k", len(self.bound)) + unpack("b", len(self.buffers))
         head += [f"    {name} = None" for name in self.shared]
@@ -114,15 +121,15 @@ class Writer:
 
 
 def plannable(shape: shapes.Shape, dtype: dtypes.DType | None) -> bool:
-    """Say whether an array of that shape and dtype can be allocated before the step."""
+    """Return whether an array of that shape and dtype can be allocated before the step."""
     return infer.is_static(shape) and dtype not in (None, dtypes.string, dtypes.resource)
 
 
 def unpack(name: str, count: int) -> list[str]:
-    """Bind the items of a tuple to numbered names."""
+    """Return the line that unpacks the tuple `name` into numbered names, if there are any."""
     return [f"    {items(f'{name}{index}' for index in range(count))} = {name}"] if count else []
 
 
 def items(texts: Iterator[str] | Sequence[str]) -> str:
-    """The inside of a tuple, also of one item."""
+    """Return the text between the parentheses of a tuple, with a comma after each item."""
     return "".join(f"{text}, " for text in texts)

@@ -1,8 +1,8 @@
-"""Which segment may run next. Events in, instructions out; no thread, no array, no clock.
+"""The decision which segment of a part may run next.
 
-A part is a row of segments, one per leg. A segment runs once, when the segments before it have run
-and the messages of its leg and of earlier legs have arrived. Counts are integers over segments;
-nothing here knows a node.
+A part is a sequence of segments, one per leg. A segment runs once, after the segments before it and
+after the messages of its leg and of earlier legs have arrived. The state is one count per segment.
+This module uses no threads, arrays or clocks.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from capstan.partition import parts
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The segments of a part: which messages each one waits for, and which it sends.
+    """The messages that each segment of a part waits for, and those that it sends.
 
-    `needs[i]` are message numbers; messages that no segment waits for (control to nobody) are not
-    in it.
+    `needs[i]` are the numbers of the messages that segment i waits for. A message is in no `needs`
+    if the part has no node at the message's leg or a later one.
     """
 
     needs: tuple[tuple[int, ...], ...]
@@ -34,12 +34,12 @@ class Layout:
 
 
 def segment_legs(part: parts.Part) -> tuple[int, ...]:
-    """The legs at which the part has something to run, in order."""
-    return tuple(sorted({part.legs[item.name] for item in part.nodes})) or (0,)
+    """Return the legs at which the part has nodes, in order. Return `(0,)` if it has no nodes."""
+    return tuple(sorted({part.legs[node.name] for node in part.nodes})) or (0,)
 
 
 class StepState:
-    """The life of one part in one step. Not thread-safe: its owner serialises the calls."""
+    """The state of one part in one step. Not thread-safe: the owner must serialise the calls."""
 
     def __init__(self, layout: Layout) -> None:
         self._reader = {
@@ -52,15 +52,18 @@ class StepState:
 
     @property
     def is_over(self) -> bool:
-        """Every segment has run."""
+        """Whether every segment has run."""
         return self._left == 0
 
     def start(self) -> Sequence[int]:
-        """The step has begun and its feeds are here. Returns the segments to run now."""
+        """Record that the step started with its feeds. Return the segments that may run now."""
         return self._count(0)
 
     def arrive(self, number: int) -> Sequence[int]:
-        """Message `number` is here; one that came before or that nobody awaits changes nothing."""
+        """Record that message `number` arrived. Return the segments that may run now.
+
+        A repeated message, or one that no segment waits for, changes nothing.
+        """
         index = self._reader.get(number)
         if index is None or number in self._arrived:
             return ()
@@ -68,7 +71,7 @@ class StepState:
         return self._count(index)
 
     def finish(self, index: int) -> Sequence[int]:
-        """Segment `index` has run."""
+        """Record that segment `index` ran. Return the segments that may run now."""
         self._left -= 1
         return self._count(index + 1) if index + 1 < len(self._missing) else ()
 

@@ -1,4 +1,4 @@
-"""Where the generated code of a part finds each tensor."""
+"""The expression for each tensor in the generated code of a part."""
 
 from capstan.core import node as ir
 from capstan.executor import source
@@ -6,11 +6,11 @@ from capstan.graph import guards
 from capstan.partition import parts
 
 _AFTER_ALL = 1 << 30
-"""The leg of a fetch: it is read after the last segment."""
+"""The leg of a fetch, which is read after the last segment."""
 
 
 class Values:
-    """The expressions that hold the tensors of a part, added in the order of its code."""
+    """The expressions for the tensors of a part, added in the order of its code."""
 
     def __init__(self, part: parts.Part, out: source.Writer) -> None:
         self._part = part
@@ -26,11 +26,11 @@ class Values:
         return f"t{len(self._texts)}_{output}"
 
     def put(self, edge: ir.Edge, text: str) -> None:
-        """Note that the expression `text` gives `edge` in every segment."""
+        """Record that the expression `text` gives `edge` in every segment."""
         self._texts[edge] = text
 
     def hold(self, edge: ir.Edge, name: str) -> None:
-        """Note that a segment assigns `edge` to `name`, and share it with segments that read it."""
+        """Record that a segment assigns `edge` to `name`. Share it if later segments read it."""
         self._texts[edge] = name
         if self._last_legs.get(edge, 0) > self._part.legs[edge.node]:
             self._out.shared.append(name)
@@ -49,7 +49,7 @@ def _last_legs(part: parts.Part) -> dict[ir.Edge, int]:
     for edge in part.fetches:
         reach(edge, _AFTER_ALL)
     for reader in reversed(part.nodes):
-        # A switch hands its input on under other names.
+        # The outputs of a switch are its input, so their readers read the input.
         for index in (0, 1) if reader.op in guards.SWITCHES else ():
             reach(reader.inputs[0], last.get(ir.Edge(reader.name, index), 0))
     return last

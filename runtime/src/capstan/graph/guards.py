@@ -1,81 +1,88 @@
-"""When a node runs: the branches that must be taken for it, as TensorFlow's dead tensors decide.
+"""Guards: the branch decisions under which a node runs.
 
-`Switch` passes its input to one of two outputs; what hangs on the other one does not run, and
-neither does what hangs on that, until a `Merge` takes the side that lives. A guard is the list of
-decisions that a tensor hangs on, outermost first: it lets a compiler write an `if` where an
-interpreter would carry dead tensors along.
+`Switch` passes its input to one of two outputs. In TensorFlow the other output is a dead tensor. A
+node with a dead input does not run, and its outputs are dead too. A `Merge` takes the input that is
+alive. A guard is the list of decisions that a tensor depends on, outermost first. With guards the
+compiler writes an `if` where an interpreter would pass dead tensors from node to node.
 """
 
 from collections.abc import Iterable
 
-from capstan.core import node
+from capstan.core import node as ir
 
-Atom = tuple[node.Edge, bool]
-"""A decision: the tensor that decides, and the side taken."""
+Atom = tuple[ir.Edge, bool]
+"""A decision: the tensor that decides, and the value that it must have."""
 Guard = tuple[Atom, ...]
+"""The decisions that a tensor depends on, outermost first."""
 
 SWITCHES = frozenset({"Switch", "RefSwitch"})
 MERGES = frozenset({"Merge"})
 
 
-def alive(edge: node.Edge) -> node.Edge:
-    """What decides whether a tensor that arrives lives; its value may be a decision of its own.
+def alive(edge: ir.Edge) -> ir.Edge:
+    """Return the edge that stands for the decision whether a tensor that arrives is alive.
 
-    >>> alive(node.Edge("x", 1)), alive(node.Edge("x", -1))
+    It differs from the edge of the tensor, because the tensor's value may itself be a decision.
+
+    >>> alive(ir.Edge("x", 1)), alive(ir.Edge("x", -1))
     (Edge(node='x', index=-3), Edge(node='x', index=-1))
     """
-    return node.Edge(edge.node, -2 - edge.index)
+    return ir.Edge(edge.node, -2 - edge.index)
 
 
 class Guards:
     """The guards of the nodes learnt so far.
 
-    `fed` names the tensors that are fed: they live whatever their nodes do. `arrived` names what
-    comes from elsewhere: such a tensor, or control edge (index -1), decides by itself whether it
-    lives.
+    The tensors in `fed` are always alive. The tensors and control edges (index -1) in `arrived`
+    come from another task. Whether one of them is alive is a decision of its own.
     """
 
-    def __init__(self, fed: Iterable[node.Edge] = (), arrived: Iterable[node.Edge] = ()) -> None:
+    def __init__(self, fed: Iterable[ir.Edge] = (), arrived: Iterable[ir.Edge] = ()) -> None:
         self._fed = frozenset(fed)
-        self._edges: dict[node.Edge, Guard] = {edge: ((alive(edge), True),) for edge in arrived}
+        self._edges: dict[ir.Edge, Guard] = {edge: ((alive(edge), True),) for edge in arrived}
         self._nodes: dict[str, Guard] = {}
 
-    def learn(self, item: node.Node) -> Guard:
-        """Add a node whose producers have been learnt; returns its own guard."""
-        if item.op in MERGES:
-            guard = self._merged(item)
+    def learn(self, node: ir.Node) -> Guard:
+        """Add a node whose producers have been learnt, and return its guard."""
+        if node.op in MERGES:
+            guard = self._merged(node)
         else:
-            guard = _union(self.of(edge) for edge in (*item.inputs, *_controls(item)))
-        self._nodes[item.name] = guard
-        if item.op in SWITCHES and len(item.inputs) == 2:
+            guard = _union(self.of(edge) for edge in (*node.inputs, *_controls(node)))
+        self._nodes[node.name] = guard
+        if node.op in SWITCHES and len(node.inputs) == 2:
             for side in (False, True):
-                output = node.Edge(item.name, int(side))
-                self._edges[output] = (*guard, (item.inputs[1], side))
+                output = ir.Edge(node.name, int(side))
+                self._edges[output] = (*guard, (node.inputs[1], side))
         return guard
 
-    def of(self, edge: node.Edge) -> Guard:
-        """The guard of a tensor, or of a control edge; empty when it always lives."""
+    def of(self, edge: ir.Edge) -> Guard:
+        """Return the guard of a tensor or control edge: empty if the edge is always alive."""
         if edge in self._fed:
             return ()
         found = self._edges.get(edge)
         return self._nodes.get(edge.node, ()) if found is None else found
 
-    def _merged(self, item: node.Node) -> Guard:
-        """What both sides of a decision share; a merge of anything else decides by itself."""
-        sides = [self.of(edge) for edge in item.inputs]
-        outer = _union(self.of(edge) for edge in _controls(item))
+    def _merged(self, node: ir.Node) -> Guard:
+        """Return the guard of a merge.
+
+        A merge with an input that is always alive depends only on its control dependencies. A merge
+        of both sides of one decision depends only on the decisions that both sides share.
+        Whether any other merge has an output is a decision of its own.
+        """
+        sides = [self.of(edge) for edge in node.inputs]
+        outer = _union(self.of(edge) for edge in _controls(node))
         if not all(sides):
             return outer
         if len(sides) == 2:
-            one, other = map(set, sides)
-            differ = one ^ other
-            if len(differ) == 2 and len({edge for edge, _ in differ}) == 1:
-                return _union([outer, tuple(atom for atom in sides[0] if atom in other)])
-        return (*outer, (node.Edge(item.name, -1), True))
+            first, second = map(set, sides)
+            differing = first ^ second
+            if len(differing) == 2 and len({edge for edge, _ in differing}) == 1:
+                return _union([outer, tuple(atom for atom in sides[0] if atom in second)])
+        return (*outer, (ir.Edge(node.name, -1), True))
 
 
-def _controls(item: node.Node) -> list[node.Edge]:
-    return [node.Edge(name, -1) for name in item.control]
+def _controls(node: ir.Node) -> list[ir.Edge]:
+    return [ir.Edge(name, -1) for name in node.control]
 
 
 def _union(guards: Iterable[Guard]) -> Guard:

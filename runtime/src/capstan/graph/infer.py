@@ -1,8 +1,8 @@
-"""What is known of every tensor before the step: dtype, static shape, and small constant values.
+"""Facts about tensors that are known before the step: dtype, static shape and constant values.
 
-The rows of `framework.opdef` give the shapes; a node whose row has no shape rule, or whose op is
-unknown, has unknown shapes. Wrong graphs are found when they run, not here: a rule that refuses its
-inputs leaves the shape unknown, and the kernel says what is wrong with the real values.
+The shape rules in `framework.opdef` give the shapes. If the op is unknown or has no shape rule, the
+shapes of the node's outputs are unknown. If a shape rule refuses its inputs, the shape is unknown
+too, and no error is raised here: the kernel reports the error in the step, with the real values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from capstan import errors
-from capstan.core import dtypes, node, shapes
+from capstan.core import dtypes, shapes
+from capstan.core import node as ir
 from capstan.core.arrays import Array
 from capstan.framework import attributes as attribute_rules
 from capstan.framework import opdef
@@ -18,7 +19,7 @@ from capstan.framework import opdef
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """What is fed in place of a tensor; `shape` is None when it may change."""
+    """The dtype and shape of a feed. `shape` is None if the shape may differ between steps."""
 
     dtype: dtypes.DType
     shape: shapes.Shape
@@ -26,47 +27,47 @@ class Fed:
 
 @dataclass(slots=True)
 class Knowledge:
-    """Facts by tensor. `constants` holds what is known before the step, never a feed."""
+    """Facts by tensor. `constants` holds the values of constants, never the value of a feed."""
 
-    fed: Mapping[node.Edge, Fed] = field(default_factory=dict)
-    tensor_dtypes: dict[node.Edge, dtypes.DType] = field(default_factory=dict)
-    tensor_shapes: dict[node.Edge, shapes.Shape] = field(default_factory=dict)
-    constants: dict[node.Edge, Array] = field(default_factory=dict)
-    refs: set[node.Edge] = field(default_factory=set)
+    fed: Mapping[ir.Edge, Fed] = field(default_factory=dict)
+    tensor_dtypes: dict[ir.Edge, dtypes.DType] = field(default_factory=dict)
+    tensor_shapes: dict[ir.Edge, shapes.Shape] = field(default_factory=dict)
+    constants: dict[ir.Edge, Array] = field(default_factory=dict)
+    refs: set[ir.Edge] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for edge, facts in self.fed.items():
             self.tensor_dtypes[edge] = facts.dtype
             self.tensor_shapes[edge] = facts.shape
 
-    def learn(self, item: node.Node) -> None:
-        """Add the facts about the outputs of `item`, whose producers are known already."""
-        if not opdef.is_defined(item.op):
+    def learn(self, node: ir.Node) -> None:
+        """Add the facts about the outputs of `node`, whose producers must have been learnt."""
+        if not opdef.is_defined(node.op):
             return
-        _, outputs = arguments(item)
-        known = self._shapes(opdef.lookup(item.op), item, attributes(item), len(outputs))
+        _, outputs = arguments(node)
+        known = self._shapes(opdef.lookup(node.op), node, attributes(node), len(outputs))
         for index, ((dtype, is_ref), shape) in enumerate(zip(outputs, known, strict=True)):
-            edge = node.Edge(item.name, index)
+            edge = ir.Edge(node.name, index)
             if edge in self.fed:
                 continue
             self.tensor_dtypes[edge] = dtype
             self.tensor_shapes[edge] = shape
             if is_ref:
                 self.refs.add(edge)
-        if item.op == "Const" and node.Edge(item.name) not in self.fed:
-            self.constants[node.Edge(item.name)] = item.attrs["value"]
+        if node.op == "Const" and ir.Edge(node.name) not in self.fed:
+            self.constants[ir.Edge(node.name)] = node.attrs["value"]
 
     def _shapes(
-        self, row: opdef.OpDef, item: node.Node, attrs: Mapping[str, Any], count: int
+        self, row: opdef.OpDef, node: ir.Node, attrs: Mapping[str, Any], count: int
     ) -> Sequence[shapes.Shape]:
         if row.shape is None:
             return (None,) * count
         context = opdef.ShapeContext(
-            inputs=[self.tensor_shapes.get(edge) for edge in item.inputs],
+            inputs=[self.tensor_shapes.get(edge) for edge in node.inputs],
             attrs=attrs,
             constants={
                 index: self.constants[edge]
-                for index, edge in enumerate(item.inputs)
+                for index, edge in enumerate(node.inputs)
                 if edge in self.constants
             },
         )
@@ -77,46 +78,46 @@ class Knowledge:
         return known if len(known) == count else (None,) * count
 
 
-def attributes(item: node.Node) -> dict[str, Any]:
-    """The attributes of `item`, with its op's defaults for those that are left out."""
-    row = opdef.lookup(item.op)
+def attributes(node: ir.Node) -> dict[str, Any]:
+    """Return the attributes of `node`, and its op's defaults for the attributes that it omits."""
+    row = opdef.lookup(node.op)
     filled = {name: value for name, value in row.attrs.items() if not isinstance(value, type)}
-    filled.update(item.attrs)
+    filled.update(node.attrs)
     return filled
 
 
 Tensors = Sequence[tuple[dtypes.DType, bool]]
-"""A dtype, and whether it is a reference, per tensor."""
+"""For each tensor: its dtype, and whether it is a reference."""
 
 
-def arguments(item: node.Node) -> tuple[Tensors, Tensors]:
-    """The inputs and outputs that the op of `item` has for its attributes.
+def arguments(node: ir.Node) -> tuple[Tensors, Tensors]:
+    """Return the inputs and outputs that the op of `node` has with the node's attributes.
 
     Raises:
         NotFoundError: the op is not registered.
-        InvalidArgumentError: an attribute is missing or wrong, or the inputs are too few or many.
+        InvalidArgumentError: an attribute is missing or wrong, or the number of inputs is wrong.
     """
-    row = opdef.lookup(item.op)
-    attrs = attributes(item)
+    row = opdef.lookup(node.op)
+    attrs = attributes(node)
     try:
         attribute_rules.verify(row, attrs)
         inputs = opdef.expand(row.input_arguments, attrs)
         outputs = opdef.expand(row.output_arguments, attrs)
     except (KeyError, TypeError) as fault:
         raise errors.InvalidArgumentError(
-            None, None, f"NodeDef of '{item.name}' does not fit Op<name={item.op}>: {fault}"
+            None, None, f"NodeDef of '{node.name}' does not fit Op<name={node.op}>: {fault}"
         ) from None
-    if len(inputs) != len(item.inputs):
-        wanted = ", ".join(dtype.name for dtype, _ in inputs)
+    if len(inputs) != len(node.inputs):
+        expected = ", ".join(dtype.name for dtype, _ in inputs)
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"NodeDef of '{item.name}' has {len(item.inputs)} inputs, but Op<name={item.op}> "
-            f"expects '{wanted}'",
+            f"NodeDef of '{node.name}' has {len(node.inputs)} inputs, but Op<name={node.op}> "
+            f"expects '{expected}'",
         )
     return inputs, outputs
 
 
 def is_static(shape: shapes.Shape) -> bool:
-    """Say whether buffers can be planned for `shape`."""
+    """Return whether every dimension of `shape` is known."""
     return shape is not None and None not in shape

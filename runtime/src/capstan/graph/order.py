@@ -1,26 +1,28 @@
-"""Topological order, the form that every later pass relies on."""
+"""The topological order of nodes, which every later pass relies on."""
 
 from collections.abc import Iterable, Iterator
 
 from capstan import errors
-from capstan.core import node
+from capstan.core import node as ir
 
-Nodes = dict[str, node.Node]
+Nodes = dict[str, ir.Node]
 
 
-def producers(item: node.Node) -> Iterator[str]:
-    """Names of the nodes that must run before `item`, data first, each as often as it is used."""
-    for edge in item.inputs:
+def producers(node: ir.Node) -> Iterator[str]:
+    """Yield the names of the nodes that must run before `node`.
+
+    Producers of inputs come before control dependencies. A name is repeated if it is used twice.
+    """
+    for edge in node.inputs:
         yield edge.node
-    yield from item.control
+    yield from node.control
 
 
 def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:
-    """Return what `roots` need, every producer before its consumers; names outside `nodes` are
-    taken as given.
+    """Return the nodes that `roots` need, every producer before its consumers.
 
-    The order is that of a depth-first walk, so it depends only on the graph and the order of the
-    roots.
+    Producers that are not in `nodes` are ignored. The order is that of a depth-first walk, so it
+    depends only on the graph and the order of the roots.
 
     Raises:
         InvalidArgumentError: the nodes form a cycle.

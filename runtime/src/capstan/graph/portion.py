@@ -1,51 +1,53 @@
-"""Partial runs: what of a graph can run with the feeds so far, and what that leaves to later.
+"""Partial runs: a step is cut into portions, each of which runs as soon as its feeds are known.
 
-A partial run is one step that is fed and fetched in portions. Each portion runs every node that no
-longer waits for a feed, once; the tensors that later portions need of it are kept and given to them
-as feeds. TensorFlow holds the step open instead (DirectSession::PRun), with the same results.
+A partial run is one step that is fed and fetched in portions. Each portion runs the nodes that wait
+for no missing feed and that no earlier portion ran. Tensors that later portions need are kept and
+fed to those portions. TensorFlow keeps the step open instead (DirectSession::PRun). The results are
+the same.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from capstan import errors
-from capstan.core import dtypes, node
+from capstan.core import dtypes
+from capstan.core import node as ir
 from capstan.framework import opdef
 from capstan.graph import infer, prune
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a partial run is to do in all. `nodes` are those it needs, in topological order."""
+    """A partial run. `nodes` are the nodes that it needs, in topological order."""
 
-    nodes: Mapping[str, node.Node]
-    feeds: tuple[node.Edge, ...]
-    fetches: tuple[node.Edge, ...]
+    nodes: Mapping[str, ir.Node]
+    feeds: tuple[ir.Edge, ...]
+    fetches: tuple[ir.Edge, ...]
     targets: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """A graph to run once. `feeds` are of the user, or were fetched by earlier portions."""
+    """A graph to run once. The user or an earlier portion provides the values of `feeds`."""
 
-    nodes: Mapping[str, node.Node]
-    feeds: tuple[node.Edge, ...]
-    fetches: tuple[node.Edge, ...]
+    nodes: Mapping[str, ir.Node]
+    feeds: tuple[ir.Edge, ...]
+    fetches: tuple[ir.Edge, ...]
     targets: tuple[str, ...]
 
 
 def plan(
-    nodes: Mapping[str, node.Node],
-    feeds: Collection[node.Edge],
-    fetches: Collection[node.Edge],
+    nodes: Mapping[str, ir.Node],
+    feeds: Collection[ir.Edge],
+    fetches: Collection[ir.Edge],
     targets: Collection[str],
 ) -> Plan:
     """Plan a partial run over a session's graph.
 
     Raises:
         NotFoundError: a feed, fetch or target names no node.
-        InvalidArgumentError: a tensor is both fed and fetched, nothing is asked for, or the nodes
-            form a cycle.
+        InvalidArgumentError: a tensor is both fed and fetched, there is no fetch and no target, or
+            the nodes form a cycle.
     """
     if not fetches and not targets:
         raise errors.InvalidArgumentError(
@@ -55,73 +57,77 @@ def plan(
         if edge in feeds:
             raise errors.InvalidArgumentError(None, None, f"{edge.tensor} is both fed and fetched.")
     needed = prune.prune(nodes, tuple(feeds), tuple(fetches), tuple(targets))
-    # A feed stands for its producer, which need not run.
+    # The producer of a fed tensor need not run, but the portions look it up.
     fed = {edge.node: nodes[edge.node] for edge in feeds if edge.node not in needed}
     return Plan(needed | fed, tuple(feeds), tuple(fetches), tuple(targets))
 
 
-def ready(whole: Plan, pending: Collection[node.Edge]) -> frozenset[str]:
-    """Return the nodes that wait for none of the `pending` feeds."""
+def ready(full_plan: Plan, pending: Collection[ir.Edge]) -> frozenset[str]:
+    """Return the names of the nodes that wait for none of the `pending` feeds."""
     found: set[str] = set()
-    for item in _needed(whole):
+    for node in _needed(full_plan):
         waits = any(
-            edge in pending if edge in whole.feeds else edge.node not in found
-            for edge in item.inputs
+            edge in pending if edge in full_plan.feeds else edge.node not in found
+            for edge in node.inputs
         )
-        if not waits and all(source in found for source in item.control):
-            found.add(item.name)
+        if not waits and all(source in found for source in node.control):
+            found.add(node.name)
     return frozenset(found)
 
 
-def awaited(whole: Plan, fetch: node.Edge, pending: Collection[node.Edge]) -> node.Edge | None:
+def awaited(full_plan: Plan, fetch: ir.Edge, pending: Collection[ir.Edge]) -> ir.Edge | None:
     """Return a pending feed that `fetch` waits for, if there is one."""
     stack, seen = [fetch.node], {fetch.node}
     while stack:
-        item = whole.nodes[stack.pop()]
-        for edge in item.inputs:
+        node = full_plan.nodes[stack.pop()]
+        for edge in node.inputs:
             if edge in pending:
                 return edge
-        sources = [edge.node for edge in item.inputs if edge not in whole.feeds]
-        fresh = {name for name in (*sources, *item.control) if name not in seen}
+        sources = [edge.node for edge in node.inputs if edge not in full_plan.feeds]
+        fresh = {name for name in (*sources, *node.control) if name not in seen}
         seen |= fresh
         stack += fresh
     return None
 
 
-def portion(whole: Plan, ran: Collection[str], now: Collection[str]) -> Portion:
+def portion(full_plan: Plan, ran: Collection[str], now: Collection[str]) -> Portion:
     """Return the graph that runs the nodes in `now`, of which none is in `ran`."""
-    cut = _Cut(whole, ran)
+    cut = _Cut(full_plan, ran)
     nodes = {
-        item.name: replace(
-            item,
-            inputs=tuple(cut.source(edge) for edge in item.inputs),
-            control=tuple(name for name in item.control if name not in ran),
+        node.name: replace(
+            node,
+            inputs=tuple(cut.source(edge) for edge in node.inputs),
+            control=tuple(name for name in node.control if name not in ran),
         )
-        for item in _needed(whole)
-        if item.name in now
+        for node in _needed(full_plan)
+        if node.name in now
     }
-    fetches, targets = _handed_on(whole, {*ran, *now}, nodes)
+    fetches, targets = _outcomes(full_plan, {*ran, *now}, nodes)
     return Portion({**cut.around, **nodes}, tuple(cut.feeds), tuple(fetches), tuple(targets))
 
 
 class _Cut:
-    """The edge between what ran and what runs now: `feeds`, and nodes `around` the new ones."""
+    """The border between the nodes that ran and the nodes of the new portion.
 
-    def __init__(self, whole: Plan, ran: Collection[str]) -> None:
-        self._whole = whole
+    `feeds` are the tensors that are fed across the border. `around` are the nodes from beyond the
+    border that the portion's graph must contain.
+    """
+
+    def __init__(self, full_plan: Plan, ran: Collection[str]) -> None:
+        self._plan = full_plan
         self._ran = ran
-        self.feeds: dict[node.Edge, None] = {}
-        self.around: dict[str, node.Node] = {}
+        self.feeds: dict[ir.Edge, None] = {}
+        self.around: dict[str, ir.Node] = {}
 
-    def source(self, edge: node.Edge) -> node.Edge:
-        """Return where the value of `edge` comes from in this portion."""
-        producer = self._whole.nodes[edge.node]
-        if edge not in self._whole.feeds:
+    def source(self, edge: ir.Edge) -> ir.Edge:
+        """Return the edge that gives the value of `edge` in this portion."""
+        producer = self._plan.nodes[edge.node]
+        if edge not in self._plan.feeds:
             if producer.name not in self._ran:
                 return edge
-            if _is_place(producer, edge.index) and producer.inputs:
+            if _is_variable(producer, edge.index) and producer.inputs:
                 return self.source(producer.inputs[0])
-            if producer.op == "Const" or _is_place(producer, edge.index):
+            if producer.op == "Const" or _is_variable(producer, edge.index):
                 self.around[producer.name] = replace(producer, control=())
                 return edge
         self.feeds[edge] = None
@@ -129,41 +135,50 @@ class _Cut:
         return edge
 
 
-def _handed_on(
-    whole: Plan, ran: Collection[str], nodes: Mapping[str, node.Node]
-) -> tuple[dict[node.Edge, None], dict[str, None]]:
-    """Return what `nodes` compute for the user and for later portions, and what else must run."""
-    fetches = dict.fromkeys(edge for edge in whole.fetches if edge.node in nodes)
-    targets = dict.fromkeys(name for name in whole.targets if name in nodes)
-    for item in _needed(whole):
-        if item.name in ran:
+def _outcomes(
+    full_plan: Plan, ran: Collection[str], nodes: Mapping[str, ir.Node]
+) -> tuple[dict[ir.Edge, None], dict[str, None]]:
+    """Return the fetches and the targets of a portion that runs `nodes`.
+
+    They include the tensors and control dependencies that later portions need.
+    """
+    fetches = dict.fromkeys(edge for edge in full_plan.fetches if edge.node in nodes)
+    targets = dict.fromkeys(name for name in full_plan.targets if name in nodes)
+    for node in _needed(full_plan):
+        if node.name in ran:
             continue
-        targets.update((name, None) for name in item.control if name in nodes)
-        for edge in item.inputs:
-            if edge in whole.feeds or edge.node not in nodes or nodes[edge.node].op == "Const":
+        targets.update((name, None) for name in node.control if name in nodes)
+        for edge in node.inputs:
+            if edge in full_plan.feeds or edge.node not in nodes or nodes[edge.node].op == "Const":
                 continue
-            if _is_place(nodes[edge.node], edge.index):
+            if _is_variable(nodes[edge.node], edge.index):
                 targets[edge.node] = None
             else:
                 fetches[edge] = None
     return fetches, targets
 
 
-def _needed(whole: Plan) -> Iterator[node.Node]:
-    """The nodes that run, in order: producers that are only fed over do not."""
-    reached = {edge.node for edge in whole.fetches} | set(whole.targets)
-    for item in reversed(tuple(whole.nodes.values())):
-        if item.name in reached:
-            reached.update(edge.node for edge in item.inputs if edge not in whole.feeds)
-            reached.update(item.control)
-    return (item for item in whole.nodes.values() if item.name in reached)
+def _needed(full_plan: Plan) -> Iterator[ir.Node]:
+    """Return the nodes of the plan that run, in order.
+
+    A node whose needed outputs are all fed does not run.
+    """
+    reached = {edge.node for edge in full_plan.fetches} | set(full_plan.targets)
+    for node in reversed(tuple(full_plan.nodes.values())):
+        if node.name in reached:
+            reached.update(edge.node for edge in node.inputs if edge not in full_plan.feeds)
+            reached.update(node.control)
+    return (node for node in full_plan.nodes.values() if node.name in reached)
 
 
-def _is_place(item: node.Node, index: int) -> bool:
-    """Say whether an output is a variable and no value: it cannot be kept, only found again."""
-    if not opdef.is_defined(item.op):
+def _is_variable(node: ir.Node, index: int) -> bool:
+    """Return whether an output is a reference or a handle of a variable.
+
+    Such an output cannot be kept and fed. Each portion looks up the variable again.
+    """
+    if not opdef.is_defined(node.op):
         return False
-    _, outputs = infer.arguments(item)
+    _, outputs = infer.arguments(node)
     if index >= len(outputs):
         return False
     dtype, is_ref = outputs[index]

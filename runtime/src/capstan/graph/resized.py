@@ -1,38 +1,44 @@
-"""Variables that do not keep their shape: an Assign without `validate_shape` gives them another.
+"""Variables whose shape can change, because an Assign has `validate_shape` false.
 
-What such a variable declares says nothing of the values that a step finds in it, so the compiler
-must not plan with it.
+The compiler must not rely on the declared shape of such a variable.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from capstan.core import node, shapes
+from capstan.core import node as ir
+from capstan.core import shapes
 
 _VARIABLES = frozenset({"Variable", "VariableV2"})
 
 
-def resized(items: Iterable[node.Node], nodes: Mapping[str, node.Node]) -> frozenset[str]:
-    """Return the names of the variables of the graph `nodes` that one of `items` may resize."""
+def resized(changed: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> frozenset[str]:
+    """Return the names of the variables that one of the nodes `changed` may resize.
+
+    `nodes` is the graph of the variables.
+    """
     found = (
-        _variable(item, nodes)
-        for item in items
-        if item.op == "Assign" and not item.attrs.get("validate_shape", True)
+        _variable(node, nodes)
+        for node in changed
+        if node.op == "Assign" and not node.attrs.get("validate_shape", True)
     )
     return frozenset(name for name in found if name is not None)
 
 
-def without_shape(item: node.Node) -> node.Node:
-    """Return a variable that declares no shape."""
-    return replace(item, attrs={**item.attrs, "shape": shapes.TensorShape(None)})
+def without_shape(node: ir.Node) -> ir.Node:
+    """Return the variable `node` with an unknown shape."""
+    return replace(node, attrs={**node.attrs, "shape": shapes.TensorShape(None)})
 
 
-def _variable(item: node.Node, nodes: Mapping[str, node.Node]) -> str | None:
-    """The variable behind a reference: who changes or switches one takes and gives it first."""
+def _variable(node: ir.Node, nodes: Mapping[str, ir.Node]) -> str | None:
+    """Return the name of the variable that the first input of `node` leads to, or None.
+
+    Every op that passes a reference on has the reference as its first input and output.
+    """
     seen: set[str] = set()
-    while item.op not in _VARIABLES:
-        if item.name in seen or not item.inputs or item.inputs[0].node not in nodes:
+    while node.op not in _VARIABLES:
+        if node.name in seen or not node.inputs or node.inputs[0].node not in nodes:
             return None
-        seen.add(item.name)
-        item = nodes[item.inputs[0].node]
-    return item.name
+        seen.add(node.name)
+        node = nodes[node.inputs[0].node]
+    return node.name

@@ -1,9 +1,8 @@
-"""Do before the step what need not be done in it: fold constants, merge nodes that compute the
-same.
+"""Simplify a graph before it runs: fold constants and merge nodes that compute the same.
 
-Of the nodes of a train step a third are constant once the shapes of the feeds are known (Shape,
-Prod, BroadcastGradientArgs, Tile ...). A node is folded when its op is stateless and its inputs
-are constant, or when it asks only for a shape that is known.
+When the shapes of the feeds are known, a third of the nodes of a train step are constant (Shape,
+Prod, BroadcastGradientArgs, Tile ...). A node is folded if its op is stateless and its inputs are
+constant, or if it computes only a shape, size or rank that is known.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,48 +10,49 @@ from dataclasses import replace
 
 import numpy as np
 
-from capstan.core import node, shapes
+from capstan.core import node as ir
+from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.framework import opdef
 from capstan.graph import guards, infer, schedule
 
-Evaluate = Callable[[node.Node, Sequence[Array]], Sequence[Array] | None]
-"""Compute a node's outputs from constant inputs, or None when that is not possible here."""
+Evaluate = Callable[[ir.Node, Sequence[Array]], Sequence[Array] | None]
+"""Computes the outputs of a node from constant inputs, or returns None if it cannot."""
 
 MAX_FOLDED_BYTES = 1 << 20
-"""Larger results stay computed: a folded constant travels with the graph. A guess."""
+"""Nodes with larger results are not folded, because a constant is sent with the graph. A guess."""
 
 _SHAPE_OPS = frozenset({"Shape", "Size", "Rank"})
 
 
 def simplify(
-    nodes: Mapping[str, node.Node],
-    feeds: Mapping[node.Edge, infer.Fed],
+    nodes: Mapping[str, ir.Node],
+    feeds: Mapping[ir.Edge, infer.Fed],
     keep: frozenset[str],
     evaluate: Evaluate,
-) -> tuple[dict[str, node.Node], infer.Knowledge]:
-    """Return an equivalent graph in topological order, and what is known of its tensors.
+) -> tuple[dict[str, ir.Node], infer.Knowledge]:
+    """Return an equivalent graph in topological order, and the facts about its tensors.
 
-    `feeds` tells what is fed; `keep` names the nodes that must stay under their own names (fetched,
-    targeted). Dead nodes may remain; prune again afterwards.
+    `keep` are the names that must remain, such as fetched nodes and targets. The graph may contain
+    nodes that are no longer needed, so the caller must prune it again.
     """
     known = infer.Knowledge(feeds)
     fed_nodes = {edge.node for edge in feeds}
-    done: dict[str, node.Node] = {}
-    moved = _Moves(frozenset(feeds))
+    done: dict[str, ir.Node] = {}
+    moves = _Moves(frozenset(feeds))
     twins: dict[object, str] = {}
     waits = _Waits(frozenset(feeds))
     for name, original in nodes.items():
-        item = moved.rewire(_asking(original, nodes, feeds, known))
-        replacements = [item]
+        node = moves.rewire(_with_original_predicate(original, nodes, feeds, known))
+        replacements = [node]
         if name not in fed_nodes:
-            constants = _fold(item, known, evaluate, waits.of_inputs(item), taken=nodes)
+            constants = _fold(node, known, evaluate, waits.of_inputs(node), used=nodes)
             if len(constants) == 1 or (constants and name not in keep):
                 replacements = constants
             if len(replacements) > 1:
-                moved.split(name, [new.name for new in replacements])
+                moves.split(name, [new.name for new in replacements])
             elif (twin := _twin(replacements[0], twins)) is not None and name not in keep:
-                moved.rename(name, twin)
+                moves.rename(name, twin)
                 replacements = []
         for new in replacements:
             done[new.name] = new
@@ -61,100 +61,105 @@ def simplify(
     return done, known
 
 
-def _asking(
-    item: node.Node,
-    nodes: Mapping[str, node.Node],
-    feeds: Mapping[node.Edge, infer.Fed],
+def _with_original_predicate(
+    node: ir.Node,
+    nodes: Mapping[str, ir.Node],
+    feeds: Mapping[ir.Edge, infer.Fed],
     known: infer.Knowledge,
-) -> node.Node:
-    """Return a switch over what its predicate is a copy of, so that equal decisions are seen to be.
+) -> ir.Node:
+    """Replace the predicate of a switch by the tensor that it is a copy of.
 
-    `tf.cond` decides by `pred` for one part of its branches, by a copy of it for the other.
+    `tf.cond` uses `pred` for some of its switches and a copy of `pred` for the others. After this
+    replacement they are recognisably the same decision. Other nodes are returned unchanged.
     """
-    if item.op not in guards.SWITCHES or len(item.inputs) != 2:
-        return item
-    asked = item.inputs[1]
-    while asked not in feeds and _is_copy(nodes[asked.node]):
-        (source,) = nodes[asked.node].inputs
+    if node.op not in guards.SWITCHES or len(node.inputs) != 2:
+        return node
+    predicate = node.inputs[1]
+    while predicate not in feeds and _is_copy(nodes[predicate.node]):
+        (source,) = nodes[predicate.node].inputs
         if source in known.refs:
             break
-        asked = source
-    return item if asked == item.inputs[1] else replace(item, inputs=(item.inputs[0], asked))
+        predicate = source
+    if predicate == node.inputs[1]:
+        return node
+    return replace(node, inputs=(node.inputs[0], predicate))
 
 
-def _is_copy(item: node.Node) -> bool:
-    return item.op == "Identity" and not item.control and len(item.inputs) == 1
+def _is_copy(node: ir.Node) -> bool:
+    return node.op == "Identity" and not node.control and len(node.inputs) == 1
 
 
 class _Moves:
-    """Which nodes have others in their place. Edges to fed tensors stay as they are."""
+    """The nodes that other nodes replace. Edges to fed tensors stay as they are."""
 
-    def __init__(self, fed: frozenset[node.Edge]) -> None:
+    def __init__(self, fed: frozenset[ir.Edge]) -> None:
         self._fed = fed
         self._renamed: dict[str, str] = {}
         self._split: dict[str, Sequence[str]] = {}
 
     def rename(self, name: str, other: str) -> None:
-        """`other` computes what `name` does."""
+        """Record that the node `other` replaces `name`, because it computes the same."""
         self._renamed[name] = other
 
     def split(self, name: str, others: Sequence[str]) -> None:
-        """Constants, one an output, stand for `name`; to wait for one is to wait for it."""
+        """Record that the constants `others`, one for each output, replace the node `name`."""
         self._split[name] = others
 
-    def rewire(self, item: node.Node) -> node.Node:
-        """Return `item` over the nodes that took the place of its producers."""
-        inputs = tuple(map(self._edge, item.inputs))
+    def rewire(self, node: ir.Node) -> ir.Node:
+        """Return `node` with each producer replaced by the node that took its place."""
+        inputs = tuple(map(self._edge, node.inputs))
         control = tuple(
             dict.fromkeys(
                 self._split[source][0]
                 if source in self._split
                 else self._renamed.get(source, source)
-                for source in item.control
+                for source in node.control
             )
         )
-        if inputs == item.inputs and control == item.control:
-            return item
-        return replace(item, inputs=inputs, control=control)
+        if inputs == node.inputs and control == node.control:
+            return node
+        return replace(node, inputs=inputs, control=control)
 
-    def _edge(self, edge: node.Edge) -> node.Edge:
+    def _edge(self, edge: ir.Edge) -> ir.Edge:
         if edge in self._fed:
             return edge
         if edge.node in self._split:
-            return node.Edge(self._split[edge.node][edge.index])
-        return node.Edge(self._renamed.get(edge.node, edge.node), edge.index)
+            return ir.Edge(self._split[edge.node][edge.index])
+        return ir.Edge(self._renamed.get(edge.node, edge.node), edge.index)
 
 
 class _Waits:
-    """For which nodes it matters when, or whether, they run; a fed tensor waits for nothing.
+    """The nodes that a constant must wait for when it replaces a computed node.
 
-    A value that is known early must still not count as there before the step comes to it: what
-    depends on it might then change a variable too soon, or run in a branch that is not taken.
+    A constant is known before the step. Without a control dependency, a node that depends on it
+    could change a variable too early or run in a branch that is not taken. Fed tensors wait for no
+    node.
     """
 
-    def __init__(self, fed: frozenset[node.Edge]) -> None:
+    def __init__(self, fed: frozenset[ir.Edge]) -> None:
         self._fed = fed
         self._on: dict[str, tuple[str, ...]] = {}
         self._switches: set[str] = set()
 
-    def learn(self, item: node.Node) -> None:
+    def learn(self, node: ir.Node) -> None:
         """Add a node whose producers have been learnt."""
-        if item.op == "Const":
-            if item.control:
-                self._on[item.name] = item.control
+        if node.op == "Const":
+            if node.control:
+                self._on[node.name] = node.control
             return
-        changes = opdef.is_defined(item.op) and schedule.changes_state(item)
-        if item.op in guards.SWITCHES:
-            self._switches.add(item.name)
-        elif item.control or changes or self.of_inputs(item) != ():
-            self._on[item.name] = (item.name,)
+        changes = opdef.is_defined(node.op) and schedule.changes_state(node)
+        if node.op in guards.SWITCHES:
+            self._switches.add(node.name)
+        elif node.control or changes or self.of_inputs(node) != ():
+            self._on[node.name] = (node.name,)
 
-    def of_inputs(self, item: node.Node) -> tuple[str, ...] | None:
-        """The nodes that a constant in place of `item` must wait for.
+    def of_inputs(self, node: ir.Node) -> tuple[str, ...] | None:
+        """Return the nodes that a constant in place of `node` must wait for.
 
-        None: there can be none, as nobody can wait for one side of a switch.
+        None means that no constant can replace `node`, because a control dependency cannot wait for
+        one side of a switch.
         """
-        sources = [edge.node for edge in item.inputs if edge not in self._fed]
+        sources = [edge.node for edge in node.inputs if edge not in self._fed]
         if not self._switches.isdisjoint(sources):
             return None
         names = (name for source in sources for name in self._on.get(source, ()))
@@ -162,72 +167,72 @@ class _Waits:
 
 
 def _fold(
-    item: node.Node,
+    node: ir.Node,
     known: infer.Knowledge,
     evaluate: Evaluate,
     control: tuple[str, ...] | None,
-    taken: Mapping[str, object],
-) -> list[node.Node]:
-    """Return a constant for each output of `item`, or nothing when they are not known."""
-    if item.op == "Const" or not opdef.is_defined(item.op) or item.control or control is None:
+    used: Mapping[str, object],
+) -> list[ir.Node]:
+    """Return a constant for each output of `node`, or an empty list if it cannot be folded."""
+    if node.op == "Const" or not opdef.is_defined(node.op) or node.control or control is None:
         return []
-    if opdef.lookup(item.op).stateful or not item.inputs:
+    if opdef.lookup(node.op).stateful or not node.inputs:
         return []
     values: Sequence[Array] | None = None
-    if item.op in _SHAPE_OPS:
-        shape = known.tensor_shapes.get(item.inputs[0])
+    if node.op in _SHAPE_OPS:
+        shape = known.tensor_shapes.get(node.inputs[0])
         if shape is not None and infer.is_static(shape):
             sizes = tuple(size or 0 for size in shape)
-            values = evaluate(item, [np.broadcast_to(np.zeros((), np.int8), sizes)])
-    elif all(edge in known.constants for edge in item.inputs) and not _is_large(item, known):
-        values = evaluate(item, [known.constants[edge] for edge in item.inputs])
+            values = evaluate(node, [np.broadcast_to(np.zeros((), np.int8), sizes)])
+    elif all(edge in known.constants for edge in node.inputs) and not _is_large(node, known):
+        values = evaluate(node, [known.constants[edge] for edge in node.inputs])
     if not values or sum(value.nbytes for value in values) > MAX_FOLDED_BYTES:
         return []
-    names = [item.name] if len(values) == 1 else _names(item.name, len(values), taken)
+    names = [node.name] if len(values) == 1 else _names(node.name, len(values), used)
     return [
-        node.Node(name, "Const", (), control, item.device, {"dtype": dtype, "value": value})
-        for name, value, (dtype, _) in zip(names, values, infer.arguments(item)[1], strict=True)
+        ir.Node(name, "Const", (), control, node.device, {"dtype": dtype, "value": value})
+        for name, value, (dtype, _) in zip(names, values, infer.arguments(node)[1], strict=True)
     ]
 
 
-def _is_large(item: node.Node, known: infer.Knowledge) -> bool:
-    """Say whether the outputs of `item` are known to be too large to be folded."""
-    known.learn(item)
-    outputs = enumerate(infer.arguments(item)[1])
+def _is_large(node: ir.Node, known: infer.Knowledge) -> bool:
+    """Return whether the outputs of `node` are known to be too large to fold."""
+    known.learn(node)
+    outputs = enumerate(infer.arguments(node)[1])
     sizes = (
-        (shapes.num_elements(known.tensor_shapes[node.Edge(item.name, index)]) or 0) * dtype.size
+        (shapes.num_elements(known.tensor_shapes[ir.Edge(node.name, index)]) or 0) * dtype.size
         for index, (dtype, _) in outputs
     )
     return sum(sizes) > MAX_FOLDED_BYTES
 
 
-def _names(name: str, count: int, taken: Mapping[str, object]) -> list[str]:
-    """Names for the outputs of a node that the client's graph does not use."""
-    mark = "folded"
-    while any(f"{name}/{mark}_{index}" in taken for index in range(count)):
-        mark += "_"
-    return [f"{name}/{mark}_{index}" for index in range(count)]
+def _names(name: str, count: int, used: Mapping[str, object]) -> list[str]:
+    """Return names for the constants of a node's outputs that the client's graph does not use."""
+    suffix = "folded"
+    while any(f"{name}/{suffix}_{index}" in used for index in range(count)):
+        suffix += "_"
+    return [f"{name}/{suffix}_{index}" for index in range(count)]
 
 
-def _twin(item: node.Node, twins: dict[object, str]) -> str | None:
-    """Name an earlier node that computes the same on the same device, or remember this one."""
-    if not opdef.is_defined(item.op) or opdef.lookup(item.op).stateful:
+def _twin(node: ir.Node, twins: dict[object, str]) -> str | None:
+    """Return an earlier node that computes the same on the same device, or record `node`."""
+    if not opdef.is_defined(node.op) or opdef.lookup(node.op).stateful:
         return None
-    if not item.inputs and item.op != "Const":
+    if not node.inputs and node.op != "Const":
         return None
     key = (
-        item.op,
-        item.inputs,
-        item.control,
-        item.device,
+        node.op,
+        node.inputs,
+        node.control,
+        node.device,
         tuple(
             sorted(
-                (name, _value_key(value)) for name, value in item.attrs.items() if name[0] != "_"
+                (name, _value_key(value)) for name, value in node.attrs.items() if name[0] != "_"
             )
         ),
     )
-    found = twins.setdefault(key, item.name)
-    return None if found == item.name else found
+    first = twins.setdefault(key, node.name)
+    return None if first == node.name else first
 
 
 def _value_key(value: object) -> object:

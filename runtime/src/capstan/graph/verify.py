@@ -1,63 +1,65 @@
-"""Whether nodes that came from elsewhere fit together: that what one takes is what another gives.
+"""The check that the nodes of a client's graph fit together.
 
-A client may send anything. The passes after this one rely on it: every input and control
-dependency exists, has the type that its op declares, and is a reference where one is needed.
+A client may send any graph. Later passes rely on this check: every input and control dependency
+exists, every input has the dtype that its op declares, and it is a reference where one is needed.
 """
 
 from collections.abc import Collection, Mapping
 
 from capstan import errors
-from capstan.core import dtypes, node
+from capstan.core import dtypes
+from capstan.core import node as ir
 from capstan.graph import infer
 
 
-def verify(nodes: Mapping[str, node.Node], feeds: Mapping[node.Edge, infer.Fed]) -> None:
-    """Check the nodes that a step needs; `feeds` tells what replaces tensors.
+def verify(nodes: Mapping[str, ir.Node], feeds: Mapping[ir.Edge, infer.Fed]) -> None:
+    """Check the nodes that a step needs. `feeds` gives the fed tensors.
 
     Raises:
         NotFoundError: an op is not registered.
-        InvalidArgumentError: a node does not fit its op, or the nodes that it names.
+        InvalidArgumentError: a node does not fit its op, or the nodes that it takes inputs from.
     """
-    given: dict[str, infer.Tensors] = {}
-    taken: dict[str, infer.Tensors] = {}
-    for item in nodes.values():
-        taken[item.name], given[item.name] = infer.arguments(item)
-    for item in nodes.values():
-        _require_nodes(item, nodes, feeds)
-        for place, (edge, wanted) in enumerate(zip(item.inputs, taken[item.name], strict=True)):
-            found = (feeds[edge].dtype, False) if edge in feeds else _output(edge, given, item)
+    outputs: dict[str, infer.Tensors] = {}
+    inputs: dict[str, infer.Tensors] = {}
+    for node in nodes.values():
+        inputs[node.name], outputs[node.name] = infer.arguments(node)
+    for node in nodes.values():
+        _require_nodes(node, nodes, feeds)
+        for place, (edge, wanted) in enumerate(zip(node.inputs, inputs[node.name], strict=True)):
+            found = (feeds[edge].dtype, False) if edge in feeds else _output(edge, outputs, node)
             if not _fits(found, wanted):
                 raise _wrong(
-                    item,
-                    f"Input {place} of node {item.name} was passed {_show(found)} from "
+                    node,
+                    f"Input {place} of node {node.name} was passed {_show(found)} from "
                     f"{edge.tensor} incompatible with expected {_show(wanted)}.",
                 )
 
 
-def _require_nodes(
-    item: node.Node, nodes: Mapping[str, node.Node], feeds: Collection[node.Edge]
-) -> None:
-    needed = [edge.node for edge in item.inputs if edge not in feeds]
-    for name in (*needed, *item.control):
+def _require_nodes(node: ir.Node, nodes: Mapping[str, ir.Node], feeds: Collection[ir.Edge]) -> None:
+    needed = [edge.node for edge in node.inputs if edge not in feeds]
+    for name in (*needed, *node.control):
         if name not in nodes:
-            raise _wrong(item, f"Node '{item.name}': Unknown input node '{name}'")
+            raise _wrong(node, f"Node '{node.name}': Unknown input node '{name}'")
 
 
 def _output(
-    edge: node.Edge, given: Mapping[str, infer.Tensors], item: node.Node
+    edge: ir.Edge, known: Mapping[str, infer.Tensors], node: ir.Node
 ) -> tuple[dtypes.DType, bool]:
-    outputs = given[edge.node]
+    outputs = known[edge.node]
     if edge.index >= len(outputs):
         raise _wrong(
-            item,
-            f"Node '{item.name}': Connecting to invalid output {edge.index} of source node "
+            node,
+            f"Node '{node.name}': Connecting to invalid output {edge.index} of source node "
             f"{edge.node} which has {len(outputs)} outputs.",
         )
     return outputs[edge.index]
 
 
 def _fits(found: tuple[dtypes.DType, bool], wanted: tuple[dtypes.DType, bool]) -> bool:
-    """A reference will do for a value, a value not for a reference."""
+    """Return whether `found` can be passed as `wanted`.
+
+    A reference can be passed as a value, but a value cannot be passed as a reference.
+    """
     return found[0] == wanted[0] and found[1] >= wanted[1]
 
 
@@ -66,5 +68,5 @@ def _show(tensor: tuple[dtypes.DType, bool]) -> str:
     return f"{dtype.name}_ref" if is_ref else dtype.name
 
 
-def _wrong(item: node.Node, what: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, f"{what}\n\t [[{{{{node {item.name}}}}}]]")
+def _wrong(node: ir.Node, message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, f"{message}\n\t [[{{{{node {node.name}}}}}]]")

@@ -1,1 +1,1 @@
-"""Cut a placed graph into parts, one a task, and messages, one a source, destination and leg."""
+"""Cut a placed graph into one part per task, and messages between the parts."""

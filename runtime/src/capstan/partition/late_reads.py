@@ -1,30 +1,31 @@
-"""Reads of variables across tasks that the graph orders behind a change of the variable.
+"""Reads of variables across tasks that the graph orders after a change of the variable.
 
-A value leaves its task as soon as it is there, and a variable is always there. A node of another
-task may read the variable itself (a reference edge) and wait, by a control edge or by another
-input, for a node that changes the variable; it must see the value after the change. TensorFlow lets
-it ask for the value only when everything else is there (core/graph/graph_partition.cc,
-`ref_control_inputs`). Here an `Identity` on the variable's task waits for what the node waits for,
-and the node reads that. A node that waits for no such change reads the variable itself, so no step
-takes another round trip for it.
+A task sends a tensor as soon as the tensor is known, and a variable is known from the start. A node
+of another task may read the variable through a reference edge and also wait, by a control edge or
+by another input, for a node that changes the variable. Such a reader must get the value after the
+change. In TensorFlow the reader requests the value only when its other inputs have arrived
+(core/graph/graph_partition.cc, `ref_control_inputs`). Here an `Identity` on the variable's task
+waits for the same nodes as the reader, and the reader reads the `Identity`. A reader that waits for
+no change reads the variable itself, which saves a round trip.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from capstan.core import node
+from capstan.core import node as ir
 from capstan.graph import guards, infer, schedule
 
 
 def insert(
-    nodes: Mapping[str, node.Node],
+    nodes: Mapping[str, ir.Node],
     tasks: Mapping[str, str],
     known: infer.Knowledge,
-    fed: frozenset[node.Edge],
-) -> tuple[dict[str, node.Node], dict[str, str]]:
-    """Return the graph and the tasks of its nodes with an `Identity` before each late read.
+    fed: frozenset[ir.Edge],
+) -> tuple[dict[str, ir.Node], dict[str, str]]:
+    """Return the graph and the tasks of its nodes, with an `Identity` for each late read.
 
-    `nodes` are in topological order, and so is the answer. `known` learns the new tensors.
+    `nodes` and the returned graph are in topological order. The facts about the new tensors are
+    added to `known`.
     """
     late = _LateReads(nodes, tasks, known, fed)
     for reader in nodes.values():
@@ -33,22 +34,22 @@ def insert(
 
 
 class _LateReads:
-    """The new graph while it is made."""
+    """The new graph under construction."""
 
     def __init__(
         self,
-        nodes: Mapping[str, node.Node],
+        nodes: Mapping[str, ir.Node],
         tasks: Mapping[str, str],
         known: infer.Knowledge,
-        fed: frozenset[node.Edge],
+        fed: frozenset[ir.Edge],
     ) -> None:
-        self.graph: dict[str, node.Node] = {}
+        self.graph: dict[str, ir.Node] = {}
         self.tasks = dict(tasks)
         self._nodes = nodes
         self._known = known
         self._fed = fed
 
-    def add(self, reader: node.Node) -> None:
+    def add(self, reader: ir.Node) -> None:
         """Add a node, and an `Identity` for each variable that it reads late."""
         inputs = tuple(
             self._late(edge, reader) if self._is_remote_variable(edge, reader) else edge
@@ -57,12 +58,15 @@ class _LateReads:
         is_late = inputs != reader.inputs
         self.graph[reader.name] = replace(reader, inputs=inputs) if is_late else reader
 
-    def _is_remote_variable(self, edge: node.Edge, reader: node.Node) -> bool:
+    def _is_remote_variable(self, edge: ir.Edge, reader: ir.Node) -> bool:
         here = self.tasks[reader.name]
         return edge in self._known.refs and edge not in self._fed and self.tasks[edge.node] != here
 
-    def _late(self, edge: node.Edge, reader: node.Node) -> node.Edge:
-        """Return what `reader` reads in place of the variable `edge`."""
+    def _late(self, edge: ir.Edge, reader: ir.Node) -> ir.Edge:
+        """Return the edge that `reader` reads instead of the variable `edge`.
+
+        It is `edge` itself if the reader waits for no change of the variable.
+        """
         awaited = self._awaited(reader)
         task = self.tasks[edge.node]
         changes = {
@@ -72,7 +76,7 @@ class _LateReads:
         }
         if changes <= self._ancestors([edge.node]):
             return edge
-        read = node.Node(
+        read = ir.Node(
             self._free_name(f"{edge.node}/late_read"),
             "Identity",
             (edge,),
@@ -83,11 +87,11 @@ class _LateReads:
         self.graph[read.name] = read
         self.tasks[read.name] = task
         self._known.learn(read)
-        return node.Edge(read.name)
+        return ir.Edge(read.name)
 
-    def _awaited(self, reader: node.Node) -> list[str]:
-        """The nodes that must run before `reader`, except for variables that it reads."""
-        # Of the inputs of a merge only one is alive: it waits for none in particular.
+    def _awaited(self, reader: ir.Node) -> list[str]:
+        """Return the nodes that must run before `reader`, except the variables that it reads."""
+        # Only one input of a merge is alive, so a merge waits for no particular input.
         inputs = () if reader.op in guards.MERGES else reader.inputs
         values = [
             edge.node for edge in inputs if edge not in self._fed and edge not in self._known.refs
@@ -95,7 +99,7 @@ class _LateReads:
         return list(dict.fromkeys([*values, *reader.control]))
 
     def _ancestors(self, names: Iterable[str]) -> set[str]:
-        """Return the named nodes and all that run before them."""
+        """Return the named nodes and all nodes that run before them."""
         found = set(names)
         pending = list(found)
         while pending:

@@ -1,15 +1,15 @@
 """Cut a placed graph into parts.
 
-The leg of a tensor is the number of task crossings on the longest path that leads to it, so what
-one task owes another at one leg can travel in one message without waiting for its own answer: a
-parameter server sends variables (leg 1), gets gradients (leg 2), and neither waits for the other's
-next message. Constants are copied into each part that reads them and never travel.
+The leg of a tensor is the number of task crossings on the longest path that leads to it. All
+tensors that one task sends to another at one leg therefore fit into one message, which never waits
+for a reply to itself. For example, a parameter server sends variables at leg 1 and receives
+gradients at leg 2. Constants are copied into each part that reads them and are never sent.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from capstan.core import node
+from capstan.core import node as ir
 from capstan.graph import guards, infer
 from capstan.partition import late_reads, parts
 
@@ -18,21 +18,21 @@ from capstan.partition import late_reads, parts
 class _Draft:
     """A part while its nodes are being collected."""
 
-    nodes: dict[str, node.Node] = field(default_factory=dict)
+    nodes: dict[str, ir.Node] = field(default_factory=dict)
     legs: dict[str, int] = field(default_factory=dict)
-    feeds: dict[node.Edge, None] = field(default_factory=dict)
-    fetches: list[node.Edge] = field(default_factory=list)
+    feeds: dict[ir.Edge, None] = field(default_factory=dict)
+    fetches: list[ir.Edge] = field(default_factory=list)
 
 
 class _Cut:
-    """One partitioning in progress."""
+    """The parts and messages under construction."""
 
     def __init__(
         self,
-        nodes: Mapping[str, node.Node],
+        nodes: Mapping[str, ir.Node],
         tasks: Mapping[str, str],
         home: str,
-        fed: frozenset[node.Edge],
+        fed: frozenset[ir.Edge],
     ) -> None:
         self.nodes = nodes
         self.tasks = tasks
@@ -40,21 +40,24 @@ class _Cut:
         self.fed = fed
         self.drafts: dict[str, _Draft] = {}
         self.legs: dict[str, int] = {}
-        self.messages: dict[tuple[str, str, int], dict[node.Edge, None]] = {}
-        self.conditional: dict[tuple[str, str, int], dict[node.Edge, None]] = {}
+        self.messages: dict[tuple[str, str, int], dict[ir.Edge, None]] = {}
+        self.conditional: dict[tuple[str, str, int], dict[ir.Edge, None]] = {}
         self.guards = guards.Guards(fed)
 
     def draft(self, task: str) -> _Draft:
         return self.drafts.setdefault(task, _Draft())
 
     def is_copied(self, name: str) -> bool:
-        item = self.nodes[name]
-        return item.op == "Const" and not item.control
+        node = self.nodes[name]
+        return node.op == "Const" and not node.control
 
-    def leg_of(self, item: node.Node) -> int:
-        """One more than the leg of each producer in another task, the same as those in this one."""
-        here = self.tasks[item.name]
-        sources = [edge.node for edge in item.inputs if edge not in self.fed] + list(item.control)
+    def leg_of(self, node: ir.Node) -> int:
+        """Return the leg of `node`.
+
+        It is at least the leg of each producer, and one more if the producer is in another task.
+        """
+        here = self.tasks[node.name]
+        sources = [edge.node for edge in node.inputs if edge not in self.fed] + list(node.control)
         return max(
             (
                 self.legs[source] + (self.tasks[source] != here)
@@ -64,8 +67,8 @@ class _Cut:
             default=0,
         )
 
-    def bring(self, edge: node.Edge, task: str) -> None:
-        """Make `edge` readable in the part of `task`."""
+    def bring(self, edge: ir.Edge, task: str) -> None:
+        """Make the tensor `edge` available in the part of `task`."""
         draft = self.draft(task)
         if edge in self.fed:
             draft.feeds[edge] = None
@@ -75,26 +78,26 @@ class _Cut:
         elif self.tasks[edge.node] != task:
             self.message(edge, task)[edge] = None
 
-    def message(self, edge: node.Edge, task: str) -> dict[node.Edge, None]:
-        """The message that makes `edge`, be it a control edge, known to `task`."""
+    def message(self, edge: ir.Edge, task: str) -> dict[ir.Edge, None]:
+        """Return the edges of the message that brings `edge`, or a control edge, to `task`."""
         key = (self.tasks[edge.node], task, self.legs[edge.node] + 1)
         if self.guards.of(edge):
             self.conditional.setdefault(key, {})[edge] = None
         return self.messages.setdefault(key, {})
 
-    def add(self, item: node.Node) -> None:
-        task = self.tasks[item.name]
-        self.legs[item.name] = self.leg_of(item)
-        for edge in item.inputs:
+    def add(self, node: ir.Node) -> None:
+        task = self.tasks[node.name]
+        self.legs[node.name] = self.leg_of(node)
+        for edge in node.inputs:
             self.bring(edge, task)
-        for source in item.control:
+        for source in node.control:
             if not self.is_copied(source) and self.tasks[source] != task:
-                self.message(node.Edge(source, -1), task)
+                self.message(ir.Edge(source, -1), task)
         draft = self.draft(task)
-        draft.nodes[item.name] = item
-        draft.legs[item.name] = self.legs[item.name]
+        draft.nodes[node.name] = node
+        draft.legs[node.name] = self.legs[node.name]
 
-    def fetch(self, edge: node.Edge) -> None:
+    def fetch(self, edge: ir.Edge) -> None:
         task = self.home if self.is_copied(edge.node) else self.tasks[edge.node]
         if self.is_copied(edge.node):
             self.bring(edge, task)
@@ -104,28 +107,28 @@ class _Cut:
 
 
 def partition(
-    nodes: Mapping[str, node.Node],
+    nodes: Mapping[str, ir.Node],
     tasks: Mapping[str, str],
-    feeds: Sequence[node.Edge],
-    fetches: Sequence[node.Edge],
+    feeds: Sequence[ir.Edge],
+    fetches: Sequence[ir.Edge],
     known: infer.Knowledge,
     home: str,
 ) -> dict[str, parts.Part]:
     """Return the parts by task.
 
-    `nodes` are in topological order; `tasks` names the task of each. `home` is the task of the
-    master, where fetched constants are taken. Fetches that are fed are the caller's business.
-    `known` learns the tensors that partitioning adds.
+    `nodes` are in topological order, and `tasks` maps each name to its task. `home` is the task of
+    the master, whose part returns fetched constants. Fetches that are also fed are ignored: the
+    caller has their values. The facts about new tensors are added to `known`.
     """
     fed = frozenset(feeds)
     nodes, tasks = late_reads.insert(nodes, tasks, known, fed)
     cut = _Cut(nodes, tasks, home, fed)
-    for item in nodes.values():
-        cut.guards.learn(item)
-        if cut.is_copied(item.name):
-            cut.legs[item.name] = 0
+    for node in nodes.values():
+        cut.guards.learn(node)
+        if cut.is_copied(node.name):
+            cut.legs[node.name] = 0
         else:
-            cut.add(item)
+            cut.add(node)
     for edge in fetches:
         if edge not in fed:
             cut.fetch(edge)
@@ -145,7 +148,7 @@ def _part(
         *(edge for message in (*incoming, *outgoing) for edge in message.edges),
         *draft.feeds,
         *draft.fetches,
-        *(edge for item in draft.nodes.values() for edge in item.inputs),
+        *(edge for node in draft.nodes.values() for edge in node.inputs),
         *(edge for edge in known.tensor_dtypes if edge.node in draft.nodes),
     ]
     return parts.Part(

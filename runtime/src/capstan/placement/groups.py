@@ -1,9 +1,9 @@
-"""Which nodes must share a device: a union-find over colocation and over reference edges."""
+"""Colocation groups: the nodes that must share a device, in a union-find."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from capstan import errors
-from capstan.core import node
+from capstan.core import node as ir
 
 
 class Groups:
@@ -13,7 +13,7 @@ class Groups:
         self._parent: dict[str, str] = {}
 
     def find(self, name: str) -> str:
-        """Return the name that stands for the group of `name`."""
+        """Return the name of the node that represents the group of `name`."""
         parent = self._parent
         root = name
         while parent.setdefault(root, root) != root:
@@ -22,45 +22,46 @@ class Groups:
             parent[name], name = root, parent[name]
         return root
 
-    def join(self, one: str, other: str) -> None:
-        """Make one group of two; the group of `other` leads."""
-        self._parent[self.find(one)] = self.find(other)
+    def join(self, name: str, other: str) -> None:
+        """Merge the groups of two nodes. The group of `other` keeps its representative."""
+        self._parent[self.find(name)] = self.find(other)
 
 
 def colocated(
-    items: Iterable[node.Node],
-    nodes: Mapping[str, node.Node],
-    follows: Callable[[node.Node], Sequence[str]],
+    new: Iterable[ir.Node],
+    nodes: Mapping[str, ir.Node],
+    follows: Callable[[ir.Node], Sequence[str]],
 ) -> Groups:
-    """Group `items` by `_class` attributes (`loc:@name`), and with the state that they change.
+    """Return the colocation groups of the `new` nodes.
 
-    `follows` names these: who changes a variable goes where it is, whatever its own device says.
+    A node is grouped with the nodes that its `_class` attribute names (`loc:@name`) and with the
+    nodes that `follows` returns for it, such as the variable that it changes.
     """
     groups = Groups()
-    for item in items:
-        for name in class_names(item):
+    for node in new:
+        for name in class_names(node):
             if name in nodes:
-                groups.join(item.name, name)
-        for name in follows(item):
-            groups.join(item.name, name)
+                groups.join(node.name, name)
+        for name in follows(node):
+            groups.join(node.name, name)
     return groups
 
 
-def class_names(item: node.Node) -> tuple[str, ...]:
-    """Names that the `_class` attribute of `item` asks to be with.
+def class_names(node: ir.Node) -> tuple[str, ...]:
+    """Return the names of the nodes that the `_class` attribute of `node` colocates it with.
 
     Raises:
-        InvalidArgumentError: the attribute is no list of texts.
+        InvalidArgumentError: the attribute is not a list of UTF-8 texts.
     """
-    spellings = item.attrs.get("_class", ())
+    spellings = node.attrs.get("_class", ())
     try:
-        # Strictly: a name that is no UTF-8 is refused, not carried along.
+        # Strict decoding refuses a name that is not valid UTF-8.
         texts = [text.decode() if isinstance(text, bytes) else text for text in spellings]
         return tuple(text[5:] for text in texts if text.startswith("loc:@"))
     except (AttributeError, TypeError, UnicodeDecodeError) as fault:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Node '{item.name}' has a damaged attribute '_class', {spellings!r}: it must be a "
+            f"Node '{node.name}' has a damaged attribute '_class', {spellings!r}: it must be a "
             f"list of UTF-8 texts, 'loc:@' and the name of a node each ({fault})",
         ) from None

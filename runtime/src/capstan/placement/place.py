@@ -4,15 +4,15 @@ Rules, in order:
 
 1. A node that has a device keeps it. Placement is incremental: each Create and Extend places only
    the nodes that are new.
-2. Nodes that must be together (`groups`) are placed together, on a device that suits every one.
+2. The nodes of one colocation group (`groups`) are placed on one device that suits all of them.
 3. Of the devices that suit, the best type wins (GPU before CPU), then the first name. A node that
    asks for no device therefore goes to the first task of the cluster, whichever session adds it.
-4. A source of one tensor (no inputs, one output) goes with its consumers when they agree. Shape,
-   Size and Rank go with their input.
+4. A node with no inputs and one output goes to the device of its consumers if they all have the
+   same device. Shape, Size and Rank go to the device of their input.
 
-One deviation: a node that cannot be placed, or whose op is unknown, is a fault of that node and
-fails only the steps that need it. A client sends its whole graph, with savers and summaries that it
-may never run.
+TensorFlow refuses a graph if one of its nodes cannot be placed. Here such a node gets a fault,
+which fails only the steps that need the node. The reason is that a client sends its whole graph,
+with savers and summaries that it may never run.
 """
 
 from collections import defaultdict
@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from capstan import errors
-from capstan.core import devices, dtypes, node
+from capstan.core import devices, dtypes
+from capstan.core import node as ir
 from capstan.framework import opdef
 from capstan.graph import infer
 from capstan.placement import groups
 
 Supports = Callable[[str, str, Mapping[str, Any]], bool]
-"""supports(op, device type, attrs)"""
+"""`supports(op, device type, attrs)` returns whether a kernel for the op exists."""
 
 _PRIORITY = {"GPU": 0, "CPU": 1}
 _METADATA = frozenset({"Shape", "Size", "Rank"})
@@ -35,7 +36,7 @@ _METADATA = frozenset({"Shape", "Size", "Rank"})
 
 @dataclass(slots=True)
 class Placement:
-    """Devices, and the faults of the nodes that have none."""
+    """The devices of placed nodes, and the faults of nodes without a device, by node name."""
 
     devices: dict[str, str] = field(default_factory=dict)
     faults: dict[str, errors.OpError] = field(default_factory=dict)
@@ -43,79 +44,85 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Placer:
-    """What placement depends on besides the graph: the cluster's devices and its kernels."""
+    """The inputs of placement besides the graph: the cluster's devices and its kernels."""
 
     available: Sequence[str]
     supports: Supports
     allow_soft_placement: bool = False
 
     def place(
-        self, new: Iterable[node.Node], nodes: Mapping[str, node.Node], placement: Placement
+        self, new: Iterable[ir.Node], nodes: Mapping[str, ir.Node], placement: Placement
     ) -> None:
         """Add the devices, or the faults, of `new` nodes of the graph `nodes` to `placement`."""
-        fresh = {item.name: item for item in new}
-        sound = [item for item in fresh.values() if not self._is_refused(item, placement)]
+        fresh = {node.name: node for node in new}
+        placeable = [node for node in fresh.values() if not self._is_refused(node, placement)]
         together = groups.colocated(
-            sound, nodes, lambda item: [name for name in holders(item) if name in nodes]
+            placeable, nodes, lambda node: [name for name in holders(node) if name in nodes]
         )
-        members: dict[str, list[node.Node]] = defaultdict(list)
-        for item in sound:
-            members[together.find(item.name)].append(item)
+        by_group: dict[str, list[ir.Node]] = defaultdict(list)
+        for node in placeable:
+            by_group[together.find(node.name)].append(node)
         anchors = _anchors(together, fresh, placement)
-        late: list[tuple[list[node.Node], list[str]]] = []
-        for root, items in members.items():
+        followers: list[tuple[list[ir.Node], list[str]]] = []
+        for root, members in by_group.items():
             if root in anchors:
-                _assign(items, anchors[root], placement)
+                _assign(members, anchors[root], placement)
                 continue
-            candidates = self._candidates(items, nodes, placement)
-            if candidates and _goes_with_another(items):
-                late.append((items, candidates))
+            candidates = self._candidates(members, nodes, placement)
+            if candidates and _follows_neighbours(members):
+                followers.append((members, candidates))
             elif candidates:
-                _assign(items, candidates[0], placement)
-        consumers = _consumers(nodes) if late else {}
-        for items, candidates in late:
-            _assign(items, _company(items[0], candidates, consumers, placement), placement)
+                _assign(members, candidates[0], placement)
+        consumers = _consumers(nodes) if followers else {}
+        for members, candidates in followers:
+            _assign(members, _device_near(members[0], candidates, consumers, placement), placement)
 
-    def _is_refused(self, item: node.Node, placement: Placement) -> bool:
-        """Note the fault of a node that no device runs, whatever else it is to be with."""
+    def _is_refused(self, node: ir.Node, placement: Placement) -> bool:
+        """If no device can run the node, record its fault and return True.
+
+        Such a node must not decide where the other nodes of its group go.
+        """
         try:
-            infer.arguments(item)
-            groups.class_names(item)
+            infer.arguments(node)
+            groups.class_names(node)
         except errors.OpError as fault:
-            placement.faults[item.name] = fault
+            placement.faults[node.name] = fault
             return True
         kinds = {devices.parse(name).device_type or "" for name in self.available}
-        attrs = infer.attributes(item)
-        if any(self.supports(item.op, kind, attrs) for kind in kinds):
+        attrs = infer.attributes(node)
+        if any(self.supports(node.op, kind, attrs) for kind in kinds):
             return False
-        placement.faults[item.name] = _fault(item, self._why(devices.DeviceSpec()))
+        placement.faults[node.name] = _fault(node, self._reason(devices.DeviceSpec()))
         return True
 
     def _candidates(
-        self, items: Sequence[node.Node], nodes: Mapping[str, node.Node], placement: Placement
+        self, members: Sequence[ir.Node], nodes: Mapping[str, ir.Node], placement: Placement
     ) -> list[str]:
-        """Devices that suit all of `items`, best first; none: the fault is noted."""
+        """Return the devices that suit all of `members`, best first.
+
+        If there are none, record the fault of every member.
+        """
         try:
-            spec = _intersection(items, nodes)
+            spec = _intersection(members, nodes)
         except ValueError as conflict:
-            return _refuse(items, _fault(items[0], str(conflict)), placement)
-        fitting = self._fitting(spec, items)
+            return _refuse(members, _fault(members[0], str(conflict)), placement)
+        fitting = self._fitting(spec, members)
         if not fitting and self.allow_soft_placement:
             spec = devices.DeviceSpec(job=spec.job, replica=spec.replica, task=spec.task)
-            fitting = self._fitting(spec, items)
+            fitting = self._fitting(spec, members)
         if fitting:
             return fitting
-        return _refuse(items, _fault(items[0], self._why(spec)), placement)
+        return _refuse(members, _fault(members[0], self._reason(spec)), placement)
 
-    def _fitting(self, spec: devices.DeviceSpec, items: Sequence[node.Node]) -> list[str]:
+    def _fitting(self, spec: devices.DeviceSpec, members: Sequence[ir.Node]) -> list[str]:
         def fits(name: str) -> bool:
             kind = devices.DeviceSpec.from_string(name).device_type or ""
-            return all(self.supports(item.op, kind, infer.attributes(item)) for item in items)
+            return all(self.supports(node.op, kind, infer.attributes(node)) for node in members)
 
         matching = [name for name in self.available if spec.matches(devices.parse(name))]
         return sorted(filter(fits, matching), key=_preference)
 
-    def _why(self, spec: devices.DeviceSpec) -> str:
+    def _reason(self, spec: devices.DeviceSpec) -> str:
         asked = spec.to_string()
         if any(spec.matches(devices.parse(name)) for name in self.available):
             kind = spec.device_type or "any"
@@ -130,15 +137,15 @@ class Placer:
         )
 
 
-def holders(item: node.Node) -> list[str]:
-    """Names of the nodes whose state `item` changes: the producers of its reference inputs."""
+def holders(node: ir.Node) -> list[str]:
+    """Return the producers of the references and handles that `node` reads or changes."""
     try:
-        inputs, _ = infer.arguments(item)
+        inputs, _ = infer.arguments(node)
     except errors.OpError:
         return []
     return [
         edge.node
-        for edge, (dtype, is_ref) in zip(item.inputs, inputs, strict=True)
+        for edge, (dtype, is_ref) in zip(node.inputs, inputs, strict=True)
         if is_ref or dtype == dtypes.resource
     ]
 
@@ -148,95 +155,102 @@ def _preference(name: str) -> tuple[int, str]:
     return _PRIORITY.get(kind, len(_PRIORITY)), name
 
 
-def _intersection(items: Sequence[node.Node], nodes: Mapping[str, node.Node]) -> devices.DeviceSpec:
-    """Merge what the members ask for. Who follows a reference has no say of its own."""
+def _intersection(members: Sequence[ir.Node], nodes: Mapping[str, ir.Node]) -> devices.DeviceSpec:
+    """Merge the devices that the members ask for.
+
+    A member that takes a reference from another member follows it. Its own device is ignored.
+    """
     merged: dict[str, Any] = {}
     owner: dict[str, str] = {}
-    names = {item.name for item in items}
-    for item in items:
-        if not item.device or not names.isdisjoint(holders(item)):
+    names = {node.name for node in members}
+    for node in members:
+        if not node.device or not names.isdisjoint(holders(node)):
             continue
-        spec = devices.DeviceSpec.from_string(item.device)
+        spec = devices.DeviceSpec.from_string(node.device)
         for key in ("job", "replica", "task", "device_type", "device_index"):
             asked = getattr(spec, key)
             if asked is None:
                 continue
             if merged.setdefault(key, asked) != asked:
                 raise ValueError(
-                    f"Cannot colocate nodes '{item.name}' and '{owner[key]}': their devices "
-                    f"'{item.device}' and '{nodes[owner[key]].device}' are incompatible"
+                    f"Cannot colocate nodes '{node.name}' and '{owner[key]}': their devices "
+                    f"'{node.device}' and '{nodes[owner[key]].device}' are incompatible"
                 )
-            owner[key] = item.name
+            owner[key] = node.name
     return devices.DeviceSpec(**merged)
 
 
 def _anchors(
-    together: groups.Groups, fresh: Mapping[str, node.Node], placement: Placement
+    together: groups.Groups, fresh: Mapping[str, ir.Node], placement: Placement
 ) -> dict[str, str | errors.OpError]:
-    """Groups that hold a node of an earlier placement go where that node is."""
+    """Return the device or the fault of each group that has a node of an earlier placement."""
     anchors: dict[str, str | errors.OpError] = {}
-    for item in fresh.values():
-        if item.name in placement.faults:
+    for node in fresh.values():
+        if node.name in placement.faults:
             continue
-        for name in (*groups.class_names(item), *(edge.node for edge in item.inputs)):
-            if name in fresh or together.find(name) != together.find(item.name):
+        for name in (*groups.class_names(node), *(edge.node for edge in node.inputs)):
+            if name in fresh or together.find(name) != together.find(node.name):
                 continue
-            found = placement.devices.get(name) or placement.faults.get(name)
-            if found is not None:
-                anchors[together.find(item.name)] = found
+            outcome = placement.devices.get(name) or placement.faults.get(name)
+            if outcome is not None:
+                anchors[together.find(node.name)] = outcome
     return anchors
 
 
 def _assign(
-    items: Sequence[node.Node], outcome: "str | errors.OpError", placement: Placement
+    members: Sequence[ir.Node], outcome: "str | errors.OpError", placement: Placement
 ) -> None:
-    for item in items:
+    for node in members:
         if isinstance(outcome, str):
-            placement.devices[item.name] = outcome
+            placement.devices[node.name] = outcome
         else:
-            placement.faults[item.name] = outcome
+            placement.faults[node.name] = outcome
 
 
-def _refuse(items: Sequence[node.Node], fault: errors.OpError, placement: Placement) -> list[str]:
-    _assign(items, fault, placement)
+def _refuse(members: Sequence[ir.Node], fault: errors.OpError, placement: Placement) -> list[str]:
+    _assign(members, fault, placement)
     return []
 
 
-def _fault(item: node.Node, why: str) -> errors.OpError:
+def _fault(node: ir.Node, reason: str) -> errors.OpError:
     return errors.InvalidArgumentError(
-        None, None, f"Cannot assign a device for operation '{item.name}': {why}"
+        None, None, f"Cannot assign a device for operation '{node.name}': {reason}"
     )
 
 
-def _goes_with_another(items: Sequence[node.Node]) -> bool:
-    if len(items) != 1:
+def _follows_neighbours(members: Sequence[ir.Node]) -> bool:
+    if len(members) != 1:
         return False
-    item = items[0]
-    row = opdef.lookup(item.op)
-    if item.op in _METADATA:
+    node = members[0]
+    row = opdef.lookup(node.op)
+    if node.op in _METADATA:
         return True
-    return not item.inputs and len(row.outputs) == 1 and "Ref(" not in row.outputs[0]
+    return not node.inputs and len(row.outputs) == 1 and "Ref(" not in row.outputs[0]
 
 
-def _consumers(nodes: Mapping[str, node.Node]) -> dict[str, list[str]]:
+def _consumers(nodes: Mapping[str, ir.Node]) -> dict[str, list[str]]:
     readers: dict[str, list[str]] = defaultdict(list)
-    for item in nodes.values():
-        for edge in item.inputs:
-            readers[edge.node].append(item.name)
+    for node in nodes.values():
+        for edge in node.inputs:
+            readers[edge.node].append(node.name)
     return readers
 
 
-def _company(
-    item: node.Node,
+def _device_near(
+    node: ir.Node,
     candidates: Sequence[str],
     consumers: Mapping[str, Sequence[str]],
     placement: Placement,
 ) -> str:
-    """The device of the neighbours of `item` when it is a candidate, else the first candidate."""
-    if item.op in _METADATA:
-        near = {placement.devices.get(item.inputs[0].node)}
+    """Return the device of the neighbours of `node`, or the first candidate.
+
+    The neighbours of Shape, Size and Rank are their input, those of other nodes their consumers.
+    The first candidate is returned if the neighbours differ or their device is no candidate.
+    """
+    if node.op in _METADATA:
+        near = {placement.devices.get(node.inputs[0].node)}
     else:
-        near = {placement.devices.get(name) for name in consumers.get(item.name, ())}
+        near = {placement.devices.get(name) for name in consumers.get(node.name, ())}
     if len(near) == 1:
         (device,) = near
         if device is not None and device in candidates:
