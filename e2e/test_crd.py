@@ -1,4 +1,4 @@
-"""An operator whose API server does not know TrainingJobs yet, or no longer knows them."""
+"""An operator whose API server does not know TrainingJobs yet, or does not know them any more."""
 
 import contextlib
 import pathlib
@@ -20,7 +20,7 @@ from testbed.story import Story, job
 def story(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[Story]:
     """A story in a cluster of its own, which does not know TrainingJobs.
 
-    It depends on `cluster` only to be skipped where no control plane can run.
+    The fixture requests `cluster` only because that skips the test where no control plane can run.
     """
     with contextlib.ExitStack() as stack:
         empty = stack.enter_context(control.running())
@@ -35,7 +35,7 @@ def story(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[Story]:
         yield Story(empty, kubelet, operator, space)
 
 
-def test_an_operator_waits_for_the_crd_and_works_once_it_is_there(story: Story) -> None:
+def test_an_operator_waits_for_the_crd_and_then_serves_jobs(story: Story) -> None:
     cluster, operator = story.cluster, story.operator
     with kept(operator) as lives:
         wait.until(lambda: "waiting for the CRD" in operator.tail(), else_show=operator.tail)
@@ -50,5 +50,5 @@ def test_an_operator_waits_for_the_crd_and_works_once_it_is_there(story: Story) 
         cluster.apply(CRD)
         wait.until(operator.ready, else_show=operator.tail)
         story.started(job("again"))
-        # It ends in order, or kills itself where a watch does not end.
+        # The operator exits in order, or kills itself if a watch does not end.
         assert set(lives.ended) <= {1, -signal.SIGKILL}

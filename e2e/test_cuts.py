@@ -1,9 +1,9 @@
-"""The operator is cut off before and after every single call of the API server: every job comes to
-the same end, and nothing is told twice.
+"""The operator dies before and after each of its calls of the API server, and another operator goes
+on. Every job ends in the same way, and no event is reported twice.
 
-The operator is its controller in this process, over a client that dies. That costs a tenth of a
-real process, so this file holds the promise for every call of every script. test_sigkill.py adds a
-real process's death: broken connections, a Lease that stays, and watches that begin anew.
+The operator is here only its controller, which runs in this process over a client that dies. That
+costs a tenth of a real process, so this file can test every call of every script. test_sigkill.py
+kills a real process, which adds broken connections, a Lease that remains, and new watches.
 """
 
 import asyncio
@@ -22,21 +22,21 @@ from testbed.api import Api
 from testbed.control import Cluster
 from testbed.endings import Ending
 from testbed.kubelet import Kubelet
-from testbed.lives import Act, Cut, Dead, Mortal, Seen, Side, World, watch
+from testbed.lives import Act, Cut, CuttableClient, Dead, Seen, ServedJob, Side, watch
 from testbed.story import job, replica
 
 Json = dict[str, Any]
 
 AT_ONCE = 8
-"""Jobs that are served at a time."""
+"""The number of jobs that are served at the same time."""
 MOST_CALLS = 16
-"""More than the operator makes in any script."""
+"""More calls than the operator makes in any script."""
 LONG = {"restartBackoff": {"initialSeconds": 1000, "maxSeconds": 1000}}
 
 
 @dataclass
 class Place:
-    """The namespace in which scripts are played, and its cluster."""
+    """The namespace in which scripts run, and its cluster."""
 
     cluster: Cluster
     kubelet: Kubelet
@@ -49,13 +49,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Script:
-    """What happens to a job until its end. Cuts are made from the first act on."""
+    """The manifest of a job, the acts that happen to it, and the goal that ends the script.
+
+    The operator can die from the first act on.
+    """
 
     manifest: Callable[[str], Json]
     acts: Callable[[Place], list[Act]]
     goal: Callable[[Seen], object]
     from_nothing: bool = False
-    """Cuts are made from the first pass on."""
+    """Whether the operator can die from the first pass on."""
 
 
 def phase(name: str) -> Callable[[Seen], bool]:
@@ -71,17 +74,19 @@ def running(task: str, attempt: int) -> Callable[[Seen], bool]:
 
 
 def over(name: str, *rows: str) -> Callable[[Seen], bool]:
-    """Whether the job is over, its rows are these, and no pod lives or is still being deleted."""
+    """Return a condition: the job has ended with these states of its tasks, and none of its pods
+    runs or is still being deleted.
+    """
 
     def holds(seen: Seen) -> bool:
-        lives = [
+        alive = [
             pod
             for pod in seen.pods
             if pod["status"]["phase"] in ("Pending", "Running")
             or "deletionTimestamp" in pod["metadata"]
         ]
         states = tuple(row["state"] for row in seen.status.get("tasks", ()))
-        return phase(name)(seen) and states == rows and not lives
+        return phase(name)(seen) and states == rows and not alive
 
     return holds
 
@@ -100,7 +105,7 @@ def oom(place: Place) -> list[Act]:
 
 
 def vanishes(place: Place) -> list[Act]:
-    def delete(_: World, seen: Seen) -> None:
+    def delete(_: ServedJob, seen: Seen) -> None:
         space, _, name = seen.pod("worker-0").partition("/")
         place.api.delete(paths.pod(space, name), {"gracePeriodSeconds": 0})
 
@@ -108,37 +113,37 @@ def vanishes(place: Place) -> list[Act]:
 
 
 def refused_at_first(place: Place) -> list[Act]:
-    """The account that the pods need is made only when the API server has refused a pod."""
+    """Create the service account of the pods only after the API server has refused a pod."""
 
-    def help_out(world: World, seen: Seen) -> None:
+    def create_account(served: ServedJob, seen: Seen) -> None:
         accounts = f"/api/v1/namespaces/{place.namespace}/serviceaccounts"
         place.api.post(accounts, {"metadata": {"name": seen.job["metadata"]["name"]}})
-        world.leap(2000)
+        served.leap(2000)
 
-    return [Act(lambda seen: seen.row("worker-0").get("state") == "CreateFailed", help_out)]
+    return [Act(lambda seen: seen.row("worker-0").get("state") == "CreateFailed", create_account)]
 
 
 def node_lost(place: Place) -> list[Act]:
-    """The node under worker-0 falls silent, and stays so for longer than anybody waits."""
+    """Silence the node of worker-0 for longer than the operator waits for lost nodes."""
 
-    def lose(world: World, seen: Seen) -> None:
+    def lose(served: ServedJob, seen: Seen) -> None:
         node = seen.row("worker-0")["node"]
         place.api.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
         place.kubelet.not_ready(node)
         place.kubelet.unready(seen.pod("worker-0"))
-        world.leap(2000)
+        served.leap(2000)
 
     return [Act(phase("Running"), lose)]
 
 
-def a_job(**given: Any) -> Callable[[str], Json]:
-    """A job of one ps and one worker; `given` are fields of the worker."""
-    return lambda name: job(name, ps=replica(), worker=replica(**given))
+def a_job(**fields: Any) -> Callable[[str], Json]:
+    """Return the manifest of a job of one ps and one worker with these fields, by its name."""
+    return lambda name: job(name, ps=replica(), worker=replica(**fields))
 
 
 def with_account(name: str) -> Json:
-    one = replica(pod={"serviceAccountName": name})
-    return job(name, run_policy=LONG, worker=one)
+    worker = replica(pod={"serviceAccountName": name})
+    return job(name, run_policy=LONG, worker=worker)
 
 
 def misspelt(name: str) -> Json:
@@ -147,10 +152,10 @@ def misspelt(name: str) -> Json:
 
 
 def on_two_nodes(name: str) -> Json:
-    """Of a pair of nodes that no other job uses."""
+    """Return a job whose worker runs only on two nodes that no other job uses."""
     hosts = {"key": "kubernetes.io/hostname", "operator": "In", "values": pair(name)}
-    place = {"nodeSelectorTerms": [{"matchExpressions": [hosts]}]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": place}}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [hosts]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     return job(name, worker=replica(pod={"affinity": affinity}))
 
 
@@ -158,17 +163,17 @@ def pair(name: str) -> list[str]:
     return [f"{name}-a", f"{name}-b"]
 
 
-def nothing(_: Place) -> list[Act]:
+def no_acts(_: Place) -> list[Act]:
     return []
 
 
 SCRIPTS = {
-    "the start": Script(a_job(), nothing, phase("Running"), from_nothing=True),
-    "an exit": Script(a_job(), exits("worker-0", 1), running("worker-0", 2)),
-    "no memory": Script(a_job(), oom, running("worker-0", 2)),
-    "a pod that is gone": Script(a_job(), vanishes, running("worker-0", 2)),
-    "a lost ps": Script(a_job(), exits("ps-0", 1), running("ps-0", 2)),
-    "the whole job": Script(
+    "the start": Script(a_job(), no_acts, phase("Running"), from_nothing=True),
+    "a failed worker": Script(a_job(), exits("worker-0", 1), running("worker-0", 2)),
+    "a worker out of memory": Script(a_job(), oom, running("worker-0", 2)),
+    "a deleted pod": Script(a_job(), vanishes, running("worker-0", 2)),
+    "a failed ps": Script(a_job(), exits("ps-0", 1), running("ps-0", 2)),
+    "a restart of the job": Script(
         a_job(onFailure="RestartJob"),
         exits("worker-0", 1),
         lambda seen: running("ps-0", 2)(seen) and running("worker-0", 2)(seen),
@@ -178,13 +183,13 @@ SCRIPTS = {
         a_job(restartPolicy="ExitCode"), exits("worker-0", 1), over("Failed", "Stopped", "Failed")
     ),
     "a refused pod": Script(with_account, refused_at_first, running("worker-0", 2), True),
-    "an invalid template": Script(misspelt, nothing, phase("Invalid"), from_nothing=True),
+    "an invalid template": Script(misspelt, no_acts, phase("Invalid"), from_nothing=True),
     "a lost node": Script(on_two_nodes, node_lost, running("worker-0", 2)),
 }
 
 
 @pytest.mark.parametrize("title", SCRIPTS)
-def test_wherever_an_operator_dies_the_next_one_brings_the_job_to_the_same_end(
+def test_a_job_ends_in_the_same_way_wherever_its_operator_dies(
     title: str, cluster: Cluster, kubelet: Kubelet, namespace: str
 ) -> None:
     with contextlib.ExitStack() as stack:
@@ -195,11 +200,11 @@ def test_wherever_an_operator_dies_the_next_one_brings_the_job_to_the_same_end(
 
 @contextlib.contextmanager
 def nodes_in_pairs(cluster: Cluster) -> Iterator[Kubelet]:
-    """Two nodes for each job that there may be: one to be lost, and another."""
+    """Run a kubelet with two nodes for each possible job: one to lose, and another one."""
     numbers = range(1, MOST_CALLS + 1)
     jobs = ["uncut", *(str(Cut(number, side)) for number in numbers for side in Side)]
     kubelet = Kubelet(cluster.api, 0)
-    kubelet.nodes = [node for one in jobs for node in pair(one)]
+    kubelet.nodes = [node for name in jobs for node in pair(name)]
     kubelet.start()
     try:
         yield kubelet
@@ -210,12 +215,14 @@ def nodes_in_pairs(cluster: Cluster) -> Iterator[Kubelet]:
 
 
 async def cut_everywhere(place: Place, script: Script) -> None:
-    """Cut at call 1, 2 ... until there is no such call any more, each in a job of its own."""
+    """Let the operator die at call 1, 2 ... until it makes no such call any more. Each cut has a
+    job of its own.
+    """
     async with await Rest.connect(str(place.cluster.kubeconfig)) as rest:
         stage = Stage(place, rest, script)
         async with stage.watched():
             uncut = await stage.play("uncut", None)
-            assert uncut.calls, "the script needs no call"
+            assert uncut.calls, "the operator made no call in this script"
             last = len(uncut.calls)
             done = 0
             was_cut = True
@@ -231,7 +238,7 @@ async def cut_everywhere(place: Place, script: Script) -> None:
 
 @dataclass
 class Played:
-    """What became of a job, and of the operator that could be cut off."""
+    """The end of a job, the calls of its first operator, and whether that operator died."""
 
     ending: Ending
     calls: list[str]
@@ -239,57 +246,59 @@ class Played:
 
 
 class Stage:
-    """Plays one script with several jobs at once."""
+    """Runs one script with several jobs at once."""
 
     def __init__(self, place: Place, rest: Rest, script: Script) -> None:
         self._place = place
         self._rest = rest
         self._script = script
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._worlds: set[World] = set()
+        self._jobs: set[ServedJob] = set()
 
     @contextlib.asynccontextmanager
     async def watched(self) -> Any:
-        """Show all jobs what happens to them."""
-        eyes = asyncio.create_task(watch(self._rest, self._place.namespace, self._worlds))
+        """Show the jobs their objects while the block runs."""
+        watching = asyncio.create_task(watch(self._rest, self._place.namespace, self._jobs))
         yield
-        eyes.cancel()
+        watching.cancel()
 
     async def compare(self, cut: Cut, uncut: Played) -> bool:
-        """Play with this cut; say whether there was such a call."""
+        """Run the script with this cut, and compare its end with `uncut`. Return whether the
+        operator made the call of the cut.
+        """
         async with self._turns:
             played = await self.play(str(cut), cut)
         played.ending.assert_like(uncut.ending, cut)
         return played.was_cut
 
     async def play(self, name: str, cut: Cut | None) -> Played:
-        """Play the script with a job of this name; another operator takes over at the cut."""
+        """Run the script with a job of this name. At the cut another operator takes over."""
         script, space = self._script, self._place.namespace
         await self._rest.create(paths.jobs(space), script.manifest(name))
-        mortal = Mortal(self._rest, cut)
-        mortal.armed = script.from_nothing
-        world = World(self._rest, Key(space, name), script.acts(self._place), script.goal)
-        world.on_act = lambda: setattr(mortal, "armed", True)
-        self._worlds.add(world)
+        client = CuttableClient(self._rest, cut)
+        client.armed = script.from_nothing
+        served = ServedJob(self._rest, Key(space, name), script.acts(self._place), script.goal)
+        served.on_act = lambda: setattr(client, "armed", True)
+        self._jobs.add(served)
         was_cut = False
         try:
             try:
-                await world.serve(mortal)
+                await served.serve(client)
             except Dead:
                 was_cut = True
-                await world.serve(self._rest)
-            return Played(await self._ending(world), mortal.calls, was_cut)
+                await served.serve(self._rest)
+            return Played(await self._ending(served), client.calls, was_cut)
         finally:
-            self._worlds.discard(world)
+            self._jobs.discard(served)
 
-    async def _ending(self, world: World) -> Ending:
-        """Say what became of the job, and delete it."""
-        space, name = world.key
+    async def _ending(self, served: ServedJob) -> Ending:
+        """Return the end of the job, and delete the job."""
+        space, name = served.key
         try:
             service = await self._rest.get(paths.service(space, name))
         except NotFound:
             service = None
         events = await self._rest.list(paths.events(space))
-        seen = world.seen
+        seen = served.seen
         await self._rest.delete(paths.job(space, name), uid=seen.job["metadata"]["uid"])
         return Ending.of(seen.job, seen.pods, service, events.items)

@@ -1,4 +1,4 @@
-"""An operator takes over in a cluster that has lost its CRD while the operator stood by."""
+"""A standby takes over in a cluster that has lost the CRD in the meantime."""
 
 import contextlib
 import pathlib
@@ -17,9 +17,9 @@ from testbed.story import Story, job
 
 @pytest.fixture
 def pair(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[tuple[Operator, Story]]:
-    """The leader, and the story of the operator that stands by, in a cluster of their own.
+    """The leader, and the story of the standby, in a cluster of their own.
 
-    `cluster` is asked for because it skips the test where no control plane can run.
+    The fixture requests `cluster` only because that skips the test where no control plane can run.
     """
     with contextlib.ExitStack() as stack:
         own = stack.enter_context(control.running())
@@ -30,7 +30,7 @@ def pair(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[tuple[Operator, S
         space = own.namespace()
 
         def start(name: str) -> Operator:
-            # A busy machine must not cost the leader its Lease.
+            # The Lease is long, so that the leader does not lose it on a busy machine.
             flags = (f"--namespace={space}", "--lease-duration=60")
             log = tmp_path / f"{name}.log"
             operator = Operator(own.kubeconfig, log, flags, users_environment())
@@ -45,7 +45,7 @@ def pair(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[tuple[Operator, S
         yield leader, Story(own, kubelet, standby, space)
 
 
-def test_an_operator_that_takes_over_without_the_crd_serves_it_when_it_is_back(
+def test_a_standby_that_takes_over_without_the_crd_serves_jobs_when_the_crd_is_back(
     pair: tuple[Operator, Story],
 ) -> None:
     leader, story = pair

@@ -1,4 +1,4 @@
-"""The end of a job, without all that is true of one job, one place or one moment only."""
+"""The end of a job in a form that two jobs can be compared by: without names, nodes and times."""
 
 import difflib
 import json
@@ -10,11 +10,11 @@ from typing import Any
 
 Json = dict[str, Any]
 
-_OF_THE_MOMENT = re.compile(
+_IGNORED_FIELDS = re.compile(
     r"uid|resourceVersion|generation|managedFields|.*Time|.*Timestamp|.*At|.*IPs?"
     r"|nodeName|node|containerID|capstan.dev/job-uid"
 )
-"""Fields that differ between two jobs that came to the same end."""
+"""Fields that differ between two jobs with the same end."""
 
 _WORDS = (
     (re.compile(r"\bfake-\d+\b|\bJOB-[ab]\b"), "NODE"),
@@ -25,16 +25,16 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class Ending:
-    """A job with its Service and pods, and how often each event was told."""
+    """A job with its Service and its pods as JSON, and how often each event was reported."""
 
     state: str
-    told: Counter[str]
+    events: Counter[str]
 
     @classmethod
     def of(
         cls, job: Json, pods: Iterable[Json], service: Json | None, events: Iterable[Json]
     ) -> "Ending":
-        """Take the objects, and of the events those that are about the job."""
+        """Make the ending from these objects, and from those of the events that regard the job."""
         uid = job["metadata"]["uid"]
         names = {job["metadata"]["name"]: "JOB", job["metadata"]["namespace"]: "SPACE"}
         state = {
@@ -42,30 +42,32 @@ class Ending:
             "service": service,
             "pods": sorted(pods, key=lambda pod: pod["metadata"]["name"]),
         }
-        its = [event for event in events if event["regarding"].get("uid") == uid]
-        lines = (f"{event['type']} {event['reason']}: {event['note']}" for event in its)
-        told = Counter(_essence(line, names) for line in lines)
-        return cls(json.dumps(_essence(state, names), indent=1, sort_keys=True), told)
+        own_events = [event for event in events if event["regarding"].get("uid") == uid]
+        lines = (f"{event['type']} {event['reason']}: {event['note']}" for event in own_events)
+        counts = Counter(_normalised(line, names) for line in lines)
+        return cls(json.dumps(_normalised(state, names), indent=1, sort_keys=True), counts)
 
     def assert_like(self, uncut: "Ending", when: object) -> None:
-        """Raise AssertionError unless this is the same end, and nothing was told twice."""
+        """Raise AssertionError unless this is the same end as `uncut` and no event was reported
+        more often. `when` names this ending in the message.
+        """
         lines = [ending.state.splitlines() for ending in (uncut, self)]
         difference = "\n".join(difflib.unified_diff(*lines, "uncut", str(when), lineterm="", n=2))
         assert not difference, difference
-        more = self.told - uncut.told
-        assert not more, f"{when}: told more often than uncut: {more}"
+        more = self.events - uncut.events
+        assert not more, f"{when}: events reported more often than without a cut: {more}"
 
 
-def _essence(value: Any, names: Mapping[str, str]) -> Any:
+def _normalised(value: Any, names: Mapping[str, str]) -> Any:
     match value:
         case dict():
             if value.get("state") == "Stopped":
-                # An operator that looks late does not know how a stopped pod ended.
+                # An operator that takes over late does not know how a stopped pod ended.
                 value = {key: value[key] for key in value if key not in ("exitCode", "reason")}
-            kept = {key: _essence(inner, names) for key, inner in value.items()}
-            return {key: kept[key] for key in kept if not _OF_THE_MOMENT.fullmatch(key)}
+            kept = {key: _normalised(inner, names) for key, inner in value.items()}
+            return {key: kept[key] for key in kept if not _IGNORED_FIELDS.fullmatch(key)}
         case list():
-            listed = [_essence(inner, names) for inner in value]
+            listed = [_normalised(inner, names) for inner in value]
             is_map = all(isinstance(inner, dict) and "type" in inner for inner in listed)
             return sorted(listed, key=lambda inner: inner["type"]) if is_map else listed
         case str():

@@ -1,7 +1,7 @@
-"""An operator that dies at a chosen call of the API server, and another that goes on from there.
+"""An operator that dies at a chosen call of the API server, and another operator that takes over.
 
-It is no process, but the operator's controller over a client that dies. Its memory dies with it,
-and the next operator begins with the objects that the API server has.
+Such an operator is no process, but the operator's controller over a client that dies. Its memory is
+lost with it, and the next operator begins with the objects that the API server has.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ LABEL = "capstan.dev/job-name"
 
 
 class Side(enum.Enum):
-    """The operator dies before it sends a call, or before it reads the answer."""
+    """Whether the operator dies before it sends a call, or after the call, before the answer."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -41,7 +41,7 @@ class Side(enum.Enum):
 
 @dataclass(frozen=True)
 class Cut:
-    """Where an operator dies: at its n-th call, from 1."""
+    """The call at which an operator dies. The first call is 1."""
 
     call: int
     side: Side
@@ -54,11 +54,11 @@ class Dead(Exception):
     """The operator has died."""
 
 
-class Mortal:
-    """A Rest, as the controller uses it, that dies; after that every call raises Dead."""
+class CuttableClient:
+    """A Rest that dies at a cut. The cut call and every later call raise Dead."""
 
     def __init__(self, rest: Rest, cut: Cut | None) -> None:
-        """Live for ever without a cut. Calls count from when `armed` is set."""
+        """Begin to count calls when `armed` is set. Without a cut the client never dies."""
         self._rest = rest
         self._cut = cut
         self._dead = False
@@ -88,7 +88,7 @@ class Mortal:
 
 @dataclass(frozen=True)
 class Seen:
-    """A job and its pods, as the API server has them."""
+    """A job and its pods as last read from the API server."""
 
     job: Json
     pods: list[Json]
@@ -103,50 +103,52 @@ class Seen:
         return rows[0] if rows else {}
 
     def pod(self, task: str) -> str:
-        """The pod of a task, as the fake kubelet's verbs take it."""
+        """Return the key of a task's pod, which the methods of the fake kubelet take."""
         metadata = self.job["metadata"]
         return f"{metadata['namespace']}/{metadata['name']}-{task}"
 
 
-Sees = Callable[[Seen], object]
+Condition = Callable[[Seen], object]
 
 
 @dataclass(frozen=True)
 class Act:
-    """Something that happens to a job once, as soon as `when` is true of it."""
+    """An event of a job. `happen` is called once, as soon as `when` holds."""
 
-    when: Sees
-    what: "Callable[[World, Seen], object]"
+    when: Condition
+    happen: "Callable[[ServedJob, Seen], object]"
 
 
 @dataclass(eq=False)
-class World:
+class ServedJob:
     """One job, the acts that happen to it, and the operators that serve it one after another."""
 
     rest: Rest
     key: Key
     acts: list[Act]
-    goal: Sees
+    goal: Condition
     seen: Seen = Seen({}, [])
     cache: Cache = field(default_factory=Cache)
     on_act: Callable[[], None] = lambda: None
-    """Called when the first thing happens to the job."""
+    """Called before each act."""
     _done: bool = False
     """Whether the last pass left nothing to do."""
     _ahead: timedelta = timedelta(0)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def leap(self, seconds: float) -> None:
-        """Let time pass for the operator. May be called by any thread; it looks soon after."""
+        """Move the operator's clock ahead. Any thread may call this. The operator notices within
+        a second.
+        """
         self._ahead += timedelta(seconds=seconds)
 
     def now(self) -> datetime:
         return service.now() + self._ahead
 
     async def serve(self, rest: Any) -> None:
-        """Be a new operator of the job until the goal is reached and nothing is left to do.
+        """Run a new operator of the job until the goal is reached and nothing is left to do.
 
-        Raises Dead when its client dies, and TimeoutError.
+        Raises Dead when the client dies, and TimeoutError after WITHIN_SECONDS.
         """
         jobs, pods = await _lists(self.rest, self.key.namespace)
         self.cache = Cache()
@@ -161,36 +163,36 @@ class World:
                 self._done = False
                 again = await self._pass(controller)
                 await recorder.post()
-                # A status may be held back for a moment, and a failed call is made again.
+                # A short pause means more work: a status that is held back, or a call to retry.
                 self._done = again is None or again > APART.total_seconds()
                 if self._rests() and not self.acts and self.goal(self.seen):
                     return
                 await self._wait(again)
 
     async def act(self) -> None:
-        """Let the next act happen if its time has come, but not while the operator works: it might
-        die of that, and the next operator would see half of the act.
+        """Let the next act happen if its condition holds and the operator is idle. An operator that
+        works might die during the act, and the next operator would see half of the act.
         """
         if self.acts and self._rests() and self.acts[0].when(self.seen):
             act = self.acts[0]
             self.on_act()
-            await asyncio.to_thread(act.what, self, self.seen)
+            await asyncio.to_thread(act.happen, self, self.seen)
             self.acts.remove(act)
             self._woken.set()
 
     def show(self, jobs: Listed, pods: Listed) -> None:
-        """Take the objects of the namespace, as consistent LISTs have returned them."""
+        """Give the job and the operator's cache the objects of the namespace, from two LISTs."""
         space, name = self.key
-        job = [one for one in jobs.items if one["metadata"]["name"] == name]
-        its = [one for one in pods.items if one["metadata"]["labels"].get(LABEL) == name]
-        self.seen = Seen(job[0], its) if job else self.seen
-        news = self.cache.replace_jobs(job, jobs.resource_version, space)
-        news |= self.cache.replace_pods(its, pods.resource_version, space)
-        if news:
+        own_jobs = [job for job in jobs.items if job["metadata"]["name"] == name]
+        own_pods = [pod for pod in pods.items if pod["metadata"]["labels"].get(LABEL) == name]
+        self.seen = Seen(own_jobs[0], own_pods) if own_jobs else self.seen
+        changed = self.cache.replace_jobs(own_jobs, jobs.resource_version, space)
+        changed |= self.cache.replace_pods(own_pods, pods.resource_version, space)
+        if changed:
             self._woken.set()
 
     def _rests(self) -> bool:
-        """Whether the operator waits until something happens."""
+        """Return whether the operator is idle until something changes."""
         return self._done and not self._woken.is_set()
 
     async def _pass(self, controller: Controller) -> float | None:
@@ -200,23 +202,23 @@ class World:
             return LOOK_SECONDS
 
     async def _wait(self, seconds: float | None) -> None:
-        # Time may leap meanwhile.
+        # At most a second, because the clock may leap meanwhile.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1 if seconds is None else min(seconds, 1)):
                 await self._woken.wait()
 
 
-async def watch(rest: Rest, namespace: str, worlds: Collection[World]) -> None:
-    """Show all worlds of a namespace its objects, again and again, until cancelled."""
+async def watch(rest: Rest, namespace: str, served_jobs: Collection[ServedJob]) -> None:
+    """Show the namespace's objects to all its served jobs, again and again, until cancelled."""
     while True:
         jobs, pods = await _lists(rest, namespace)
-        for world in worlds:
-            world.show(jobs, pods)
-        await asyncio.gather(*(world.act() for world in worlds))
+        for served in served_jobs:
+            served.show(jobs, pods)
+        await asyncio.gather(*(served.act() for served in served_jobs))
         await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _lists(rest: Rest, namespace: str) -> tuple[Listed, Listed]:
-    # Pods last: a status must not tell of newer pods than those that are seen.
+    # Pods are read last, so that no status is newer than the pods.
     jobs = await rest.list(paths.jobs(namespace))
     return jobs, await rest.list(paths.pods(namespace), labelSelector=LABEL)
