@@ -1,4 +1,4 @@
-"""The example `digits`: its data, its program alone, and its errors on bad input."""
+"""The example `digits`: its data, its program without a cluster, and its errors on bad input."""
 
 import importlib.util
 import json
@@ -15,7 +15,7 @@ from conftest import ROOT, Shell
 EXAMPLE = ROOT / "examples/digits"
 TRAIN = EXAMPLE / "train.py"
 NO_TENSORFLOW = "needs TensorFlow: pip install -r requirements/oracle.txt, which `make test` does"
-SAYS_ACCURACY = re.compile(r"^test accuracy (\d\.\d{3})$", re.MULTILINE)
+ACCURACY = re.compile(r"^test accuracy (\d\.\d{3})$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_the_data_are_the_digits_that_scikit_learn_ships(digits: ModuleType) -> 
     assert b"".join(ours) == theirs
 
 
-def test_the_split_depends_on_the_seed_alone(digits: ModuleType) -> None:
+def test_the_split_depends_only_on_the_seed(digits: ModuleType) -> None:
     (first, test), (again, test_again), (other, _) = digits.load(), digits.load(), digits.load(1)
     assert (first.labels == again.labels).all()
     assert (test.images == test_again.images).all()
@@ -74,14 +74,16 @@ BAD_CONFIGS = {
     "no task": json.dumps({"cluster": ONE_WORKER}),
     "no such job": config(ONE_WORKER, type="evaluator", index=0),
     "no such index": config(ONE_WORKER, type="worker", index=7),
-    "an index that is no number": config(ONE_WORKER, type="worker", index="x"),
-    "a cluster that is no object": config(7, type="worker", index=0),
+    "an index that is not a number": config(ONE_WORKER, type="worker", index="x"),
+    "a cluster that is not an object": config(7, type="worker", index=0),
 }
 
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("text", BAD_CONFIGS.values(), ids=BAD_CONFIGS)
-def test_a_bad_tf_config_is_one_line_that_names_it_and_exit_2(shell: Shell, text: str) -> None:
+def test_an_invalid_tf_config_gives_one_line_of_error_and_exit_status_2(
+    shell: Shell, text: str
+) -> None:
     ran = shell.run(sys.executable, TRAIN, env={"TF_CONFIG": text})
     assert ran.returncode == 2
     assert "TF_CONFIG" in ran.stderr
@@ -99,7 +101,9 @@ def test_a_bad_tf_config_is_one_line_that_names_it_and_exit_2(shell: Shell, text
         (["--job_name=worker", "--worker_hosts=127.0.0.1:20990", "--task_index=x"], "--task_index"),
     ],
 )
-def test_a_bad_flag_is_named_with_exit_2(shell: Shell, arguments: list[str], named: str) -> None:
+def test_the_error_about_an_invalid_flag_names_it_and_gives_exit_status_2(
+    shell: Shell, arguments: list[str], named: str
+) -> None:
     ran = shell.run(sys.executable, TRAIN, *arguments)
     assert ran.returncode == 2
     assert named in ran.stderr
@@ -107,9 +111,9 @@ def test_a_bad_flag_is_named_with_exit_2(shell: Shell, arguments: list[str], nam
 
 
 @pytest.mark.e2e
-def test_a_port_in_use_is_one_line_with_the_address_and_exit_2(shell: Shell) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
+def test_a_port_in_use_gives_one_line_with_the_address_and_exit_status_2(shell: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
         ran = shell.run(sys.executable, TRAIN, "--job_name=worker", f"--worker_hosts={address}")
     assert ran.returncode == 2
     assert address in ran.stderr
@@ -117,10 +121,10 @@ def test_a_port_in_use_is_one_line_with_the_address_and_exit_2(shell: Shell) -> 
 
 
 @pytest.mark.e2e
-def test_it_trains_alone_and_leaves_a_checkpoint(shell: Shell) -> None:
+def test_the_program_trains_without_a_cluster_and_writes_a_checkpoint(shell: Shell) -> None:
     ran = shell.run(sys.executable, TRAIN, "--steps=1500", "--checkpoint_dir=saved")
     assert ran.returncode == 0, ran.stderr
-    accuracy = SAYS_ACCURACY.search(ran.stdout)
+    accuracy = ACCURACY.search(ran.stdout)
     assert accuracy is not None
     assert float(accuracy[1]) >= 0.95
     assert (shell.folder / "saved/checkpoint").read_text().splitlines()[0] == (
@@ -129,7 +133,7 @@ def test_it_trains_alone_and_leaves_a_checkpoint(shell: Shell) -> None:
 
 
 @pytest.mark.e2e
-def test_it_resumes_from_its_checkpoint(shell: Shell) -> None:
+def test_the_program_resumes_from_its_checkpoint(shell: Shell) -> None:
     shell.run(sys.executable, TRAIN, "--steps=300", "--checkpoint_dir=saved")
     ran = shell.run(sys.executable, TRAIN, "--steps=400", "--checkpoint_dir=saved")
     assert ran.returncode == 0, ran.stderr
@@ -150,6 +154,6 @@ def test_tensorflow_runs_the_same_program(shell: Shell) -> None:
     (shell.folder / "digits.py").write_bytes((EXAMPLE / "digits.py").read_bytes())
     ran = shell.run(sys.executable, script, "--steps=1500")
     assert ran.returncode == 0, ran.stderr
-    accuracy = SAYS_ACCURACY.search(ran.stdout)
+    accuracy = ACCURACY.search(ran.stdout)
     assert accuracy is not None
     assert float(accuracy[1]) >= 0.95

@@ -1,4 +1,4 @@
-"""The reference pages list every field and variable that the code has, and no others."""
+"""The reference pages list all fields and variables of the code, and no others."""
 
 import pathlib
 import re
@@ -68,7 +68,7 @@ def test_every_phase_is_documented() -> None:
     assert re.findall(r"`([^`]+)`", row[1]) == [phase.value for phase in status.Phase]
 
 
-def test_the_job_on_the_page_is_one() -> None:
+def test_the_job_on_the_page_is_valid() -> None:
     text = (REFERENCE / "trainingjob.md").read_text(encoding="utf-8")
     block = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert block is not None
@@ -84,5 +84,5 @@ def test_every_variable_that_a_task_gets_is_documented() -> None:
     environment = cluster.environment(job, lambda _: "127.0.0.1:1", "/any")
     given = environment.of(names.TaskName(names.ReplicaType.WORKER, 0), attempt=1, epoch=1)
     documented = first_column(section("environment.md", "# The environment of a task"))
-    # The progress file is local mode's to add: it is a path on this machine.
+    # Local mode adds the progress file, because it is a path on the user's machine.
     assert documented == {*given, "CAPSTAN_PROGRESS_FILE"}

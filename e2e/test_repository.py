@@ -1,4 +1,4 @@
-"""The promises of the repository about itself: anyone can read it, clone it and trust it."""
+"""The promises of the repository about its files, its pages and its `make` targets."""
 
 import configparser
 import os
@@ -20,14 +20,14 @@ PATH_IN_TEXT = re.compile(
     r"`((?:operator|runtime|docs|e2e|examples|requirements|\.ci)/[\w./-]*|[\w.-]+\.(?:md|toml))`"
 )
 MADE_BY_USERS = {"job.yaml"}
-_ALL_BUT_IGNORED = ("--cached", "--others", "--exclude-standard")
+_NOT_IGNORED = ("--cached", "--others", "--exclude-standard")
 
 
 def tracked() -> list[pathlib.Path]:
     """Return the files of the working tree that git knows or would add."""
     listed = subprocess.run(
-        # Git refuses a checkout of another user by default.
-        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", *_ALL_BUT_IGNORED],
+        # By default git refuses to read a checkout that belongs to another user.
+        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", *_NOT_IGNORED],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -51,7 +51,7 @@ def test_a_page_names_only_files_that_exist(page: pathlib.Path) -> None:
     links = [page.parent / target.strip() for target in LINK.findall(text)]
     named = [name for name in PATH_IN_TEXT.findall(text) if name not in MADE_BY_USERS]
     missing = [str(link) for link in links if not link.exists()]
-    # A name without a folder may stand for a file beside the page or one at the root or in a half.
+    # A name without a folder may be a file beside the page, at the root or in a half.
     missing += [
         name
         for name in named
@@ -64,7 +64,7 @@ def test_a_page_names_only_files_that_exist(page: pathlib.Path) -> None:
     assert missing == []
 
 
-def test_operator_is_a_folder_and_never_a_package() -> None:
+def test_the_folder_operator_is_not_a_package() -> None:
     assert not (ROOT / "operator/__init__.py").exists()
     code = "import operator; print(operator.add(1, 2))"
     ran = subprocess.run(
@@ -73,8 +73,8 @@ def test_operator_is_a_folder_and_never_a_package() -> None:
     assert ran.stdout == "3\n"
 
 
-def test_no_file_names_where_packages_are_fetched_from() -> None:
-    # Written apart, so that this file does not name them either.
+def test_no_file_names_a_package_index() -> None:
+    # The names are in pieces, so that this file does not contain them either.
     hosts = re.compile("py" r"pi\.org|python" r"hosted\.org|--(?:extra-)?index-url|--find-links ")
     naming = [
         str(path.relative_to(ROOT))
@@ -84,8 +84,8 @@ def test_no_file_names_where_packages_are_fetched_from() -> None:
     assert naming == []
 
 
-def test_nothing_is_marked_as_unfinished() -> None:
-    # Written apart, so that this file does not hold them either.
+def test_no_file_has_a_mark_of_unfinished_work() -> None:
+    # The marks are in pieces, so that this file does not contain them either.
     marks = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|NotImplemented" r"Error)\b")
     unfinished = [
         str(path.relative_to(ROOT))
@@ -104,7 +104,7 @@ def test_every_requirement_is_pinned_and_hashed(lock: pathlib.Path) -> None:
     assert loose == []
 
 
-def test_each_half_and_the_e2e_tests_are_tested_alike() -> None:
+def test_the_halves_and_the_e2e_tests_have_the_same_settings_of_pytest() -> None:
     halves = [
         tomllib.loads((ROOT / half / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
         for half in ("operator", "runtime")
@@ -114,20 +114,21 @@ def test_each_half_and_the_e2e_tests_are_tested_alike() -> None:
     assert halves[0] == halves[1]
     assert halves[0]["filterwarnings"] == [e2e["pytest"]["filterwarnings"]]
     assert halves[0]["tmp_path_retention_policy"] == e2e["pytest"]["tmp_path_retention_policy"]
-    halfs, e2es = markers(halves[0]["markers"]), markers(e2e["pytest"]["markers"].splitlines())
-    both = halfs.keys() & e2es.keys()
-    assert both >= {"e2e", "soak"}
-    assert {name: halfs[name] for name in both} == {name: e2es[name] for name in both}
+    of_halves = markers(halves[0]["markers"])
+    of_e2e = markers(e2e["pytest"]["markers"].splitlines())
+    common = of_halves.keys() & of_e2e.keys()
+    assert common >= {"e2e", "soak"}
+    assert {name: of_halves[name] for name in common} == {name: of_e2e[name] for name in common}
 
 
 def markers(lines: list[str]) -> dict[str, str]:
-    """The markers of pytest by name, each with its meaning."""
-    told = (line.partition(": ") for line in lines if line)
-    return {name: meaning for name, _, meaning in told}
+    """Return the meaning of each marker of pytest, by its name."""
+    pairs = (line.partition(": ") for line in lines if line)
+    return {name: meaning for name, _, meaning in pairs}
 
 
 @pytest.mark.e2e
-def test_a_run_prints_its_seed_and_keeps_the_order_of_the_files_with_nodes_last() -> None:
+def test_a_run_prints_its_seed_and_runs_the_files_in_order_with_nodes_last() -> None:
     command = (sys.executable, "-m", "pytest", "--collect-only", "-q", "--seed=5")
     ran = subprocess.run(
         command, cwd=ROOT / "e2e", env=users_environment(), capture_output=True, text=True
@@ -142,14 +143,14 @@ def test_a_run_prints_its_seed_and_keeps_the_order_of_the_files_with_nodes_last(
     assert on_nodes
 
 
-def test_the_root_has_neither_packaging_nor_pytest() -> None:
+def test_the_root_has_no_package_and_no_settings_of_pytest() -> None:
     root = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "project" not in root
     assert "pytest" not in root["tool"]
     assert not (ROOT / "pytest.ini").exists()
 
 
-def test_the_index_of_decisions_lists_each_with_its_title() -> None:
+def test_the_index_of_decisions_lists_every_decision_with_its_title() -> None:
     index = (ROOT / "docs/adr/README.md").read_text()
     decisions = sorted((ROOT / "docs/adr").glob("[0-9]*.md"))
     assert decisions
@@ -161,12 +162,12 @@ def test_the_index_of_decisions_lists_each_with_its_title() -> None:
 @pytest.mark.parametrize(
     "decision", sorted((ROOT / "docs/adr").glob("[0-9]*.md")), ids=lambda path: path.stem
 )
-def test_a_decision_says_why_what_and_what_not(decision: pathlib.Path) -> None:
+def test_a_decision_has_the_four_sections(decision: pathlib.Path) -> None:
     headings = re.findall(r"^## (.*)$", decision.read_text(), re.MULTILINE)
     assert headings == ["Context", "Decision", "Consequences", "Turned down"]
 
 
-def test_make_alone_lists_the_targets_that_the_readme_names() -> None:
+def test_make_without_a_target_lists_all_targets_that_the_pages_name() -> None:
     listed = make(ROOT).stdout
     targets = set(re.findall(r"make ([a-z-]+)", listed))
     assert {"check", "test", "demo", "generate"} <= targets
@@ -178,7 +179,7 @@ def test_make_alone_lists_the_targets_that_the_readme_names() -> None:
     assert named <= targets
 
 
-def test_make_refuses_a_python_that_is_too_old_or_absent(tmp_path: pathlib.Path) -> None:
+def test_make_refuses_a_python_that_is_too_old_or_not_installed(tmp_path: pathlib.Path) -> None:
     old = tmp_path / "python-old"
     old.write_text('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.8.1 && exit\nexit 1\n')
     old.chmod(0o755)
@@ -190,7 +191,7 @@ def test_make_refuses_a_python_that_is_too_old_or_absent(tmp_path: pathlib.Path)
         assert "make PYTHON=" in ran.stderr
 
 
-def test_make_says_what_to_install_where_venv_is_missing(tmp_path: pathlib.Path) -> None:
+def test_make_names_the_package_to_install_if_venv_is_missing(tmp_path: pathlib.Path) -> None:
     bare = tmp_path / "python-bare"
     bare.write_text('#!/bin/sh\ncase "$2" in *ensurepip*) exit 1;; esac\nexit 0\n')
     bare.chmod(0o755)
@@ -223,7 +224,7 @@ def make(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[s
     )
 
 
-def test_ci_runs_what_users_run() -> None:
+def test_ci_runs_make_test() -> None:
     script = ROOT / ".ci/run"
     assert os.access(script, os.X_OK)
     assert script.read_text().splitlines()[-1] == "exec make test"

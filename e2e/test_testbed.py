@@ -1,4 +1,4 @@
-"""The test bed itself, on which the tests of the operator rely."""
+"""The promises of the test bed, on which the tests of the operator rely."""
 
 import contextlib
 import pathlib
@@ -41,20 +41,23 @@ def running_pod(cluster: Cluster, kubelet: Kubelet, namespace: str) -> str:
 
 
 def condition(pod: Json, kind: str) -> str:
-    found = [one["status"] for one in pod["status"].get("conditions", []) if one["type"] == kind]
-    return found[0] if found else ""
+    """Return the status of a pod's condition; empty if the pod has no such condition."""
+    conditions = pod["status"].get("conditions", [])
+    return next((found["status"] for found in conditions if found["type"] == kind), "")
 
 
-def test_the_server_says_which_version_it_is(cluster: Cluster) -> None:
+def test_the_api_server_reports_the_pinned_version(cluster: Cluster) -> None:
     pinned = (programs.MODULE / "go.mod").read_text()
     version = cluster.api.get("/version")["gitVersion"]
     assert f"k8s.io/kubernetes {version}" in pinned
 
 
-def test_a_service_account_may_do_what_it_is_given(cluster: Cluster, namespace: str) -> None:
-    its = cluster.api_as(cluster.service_account(namespace, "reader"))
+def test_a_service_account_has_only_the_rights_of_its_roles(
+    cluster: Cluster, namespace: str
+) -> None:
+    reader_api = cluster.api_as(cluster.service_account(namespace, "reader"))
     with pytest.raises(ApiError) as refused:
-        its.list(pods(namespace))
+        reader_api.list(pods(namespace))
     assert refused.value.status == 403
     reader = f"{namespace}:reader"
     cluster.kubectl(
@@ -64,9 +67,9 @@ def test_a_service_account_may_do_what_it_is_given(cluster: Cluster, namespace: 
 
     def lists() -> bool:
         try:
-            return its.list(pods(namespace)) == []
+            return reader_api.list(pods(namespace)) == []
         except ApiError as error:
-            # The server learns of roles by a watch, as everybody does.
+            # The API server reads roles by a watch and knows a new one only after a moment.
             if error.status != 403:
                 raise
             return False
@@ -74,7 +77,7 @@ def test_a_service_account_may_do_what_it_is_given(cluster: Cluster, namespace: 
     wait.until(lists)
 
 
-def test_objects_outlive_the_api_server_and_old_watches_do_not(
+def test_objects_survive_a_restart_of_the_api_server_and_old_watches_do_not(
     cluster: Cluster, namespace: str
 ) -> None:
     maps = f"/api/v1/namespaces/{namespace}/configmaps"
@@ -89,15 +92,15 @@ def test_objects_outlive_the_api_server_and_old_watches_do_not(
     assert gone.value.status == 410
 
 
-def test_a_pod_runs_and_ends_as_it_is_told(
+def test_a_pod_runs_and_exits_as_the_test_says(
     cluster: Cluster, kubelet: Kubelet, running_pod: str
 ) -> None:
     assert cluster.api.get(running_pod)["status"]["phase"] == "Running"
     kubelet.exit(cluster.api.get(running_pod), 3, message="no data")
     status = cluster.api.get(running_pod)["status"]
     assert status["phase"] == "Failed"
-    ended = status["containerStatuses"][0]["state"]["terminated"]
-    assert (ended["exitCode"], ended["reason"], ended["message"]) == (3, "Error", "no data")
+    end = status["containerStatuses"][0]["state"]["terminated"]
+    assert (end["exitCode"], end["reason"], end["message"]) == (3, "Error", "no data")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +112,7 @@ def test_a_pod_runs_and_ends_as_it_is_told(
         ("image_pull_fails", "Pending", "ImagePullBackOff"),
     ],
 )
-def test_what_can_happen_to_a_pod_at_its_start(
+def test_a_pod_can_fail_at_its_start(
     cluster: Cluster,
     kubelet: Kubelet,
     namespace: str,
@@ -121,17 +124,17 @@ def test_what_can_happen_to_a_pod_at_its_start(
     init = [{"name": "prepare", "image": "any:dev"}]
     cluster.api.post(pods(namespace), a_pod("one", initContainers=init))
 
-    def told() -> bool:
+    def has_failed() -> bool:
         status = cluster.api.get(f"{pods(namespace)}/one")["status"]
-        of_all = status.get("initContainerStatuses", []) + status.get("containerStatuses", [])
-        states = [state for one in of_all for state in one["state"].values()]
+        containers = status.get("initContainerStatuses", []) + status.get("containerStatuses", [])
+        states = [state for container in containers for state in container["state"].values()]
         reasons = {status.get("reason"), *(state.get("reason") for state in states)}
         return status["phase"] == phase and reason in reasons
 
-    wait.until(told)
+    wait.until(has_failed)
 
 
-def test_a_deleted_pod_ends_and_goes(cluster: Cluster, running_pod: str) -> None:
+def test_a_deleted_pod_is_terminated_and_removed(cluster: Cluster, running_pod: str) -> None:
     version = cluster.api.get(running_pod)["metadata"]["resourceVersion"]
     folder, _, name = running_pod.rpartition("/")
     watch = cluster.api.watch(folder, version, fieldSelector=f"metadata.name={name}")
@@ -146,7 +149,7 @@ def test_a_deleted_pod_ends_and_goes(cluster: Cluster, running_pod: str) -> None
     wait.until(lambda: cluster.api.find(running_pod) is None)
 
 
-def test_pods_of_a_silent_node_stay_until_it_is_back(
+def test_deleted_pods_of_a_silent_node_remain_until_the_node_is_back(
     cluster: Cluster, kubelet: Kubelet, running_pod: str
 ) -> None:
     node = cluster.api.get(running_pod)["spec"]["nodeName"]
@@ -158,14 +161,14 @@ def test_pods_of_a_silent_node_stay_until_it_is_back(
     wait.until(lambda: cluster.api.find(running_pod) is None)
 
 
-def test_the_operator_comes_up_dies_and_comes_back(operator: Operator) -> None:
+def test_the_operator_becomes_ready_again_after_it_was_stopped(operator: Operator) -> None:
     assert operator.metrics()
     assert operator.stop() == 0
     operator.start()
     operator.wait_ready()
 
 
-def test_stories_share_an_operator_until_it_ends_and_count_only_their_own(
+def test_stories_share_an_operator_until_it_ends_and_count_only_their_own_jobs(
     cluster: Cluster, kubelet: Kubelet, tmp_path: pathlib.Path
 ) -> None:
     with contextlib.closing(SharedOperator(cluster, tmp_path, users_environment())) as shared:
@@ -191,12 +194,14 @@ def test_stories_share_an_operator_until_it_ends_and_count_only_their_own(
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_of_a_control_plane_that_is_ended(
+def test_a_control_plane_whose_run_is_ended_leaves_nothing_behind(
     shell: Shell, cluster: Cluster, how: signal.Signals
 ) -> None:
     code = (
         "import signal\nfrom testbed import control\n"
-        "with control.running() as one:\n    print(one.folder, flush=True)\n    signal.pause()"
+        "with control.running() as cluster:\n"
+        "    print(cluster.folder, flush=True)\n"
+        "    signal.pause()"
     )
     run = shell.start(sys.executable, "-c", code, cwd=ROOT / "e2e")
     assert run.stdout is not None
@@ -204,6 +209,6 @@ def test_nothing_is_left_of_a_control_plane_that_is_ended(
     wait.until(lambda: len(shell.alive()) == 5)
     run.send_signal(how)
     wait.until(lambda: not shell.alive())
-    # The next run removes the folder of a killed one.
+    # The next run removes the folder of a killed run.
     with state_folder("control"):
         assert not folder.exists()

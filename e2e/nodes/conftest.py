@@ -1,4 +1,6 @@
-"""What tests on real nodes share: a cluster of two, a third node to lose, and a namespace each."""
+"""Fixtures of the tests on real nodes: a cluster of two nodes, a third node that a test may kill,
+and a namespace for each test.
+"""
 
 import contextlib
 from collections.abc import Iterator
@@ -32,7 +34,7 @@ def nodes(current: Current) -> Nodes:
 def gpu_node(nodes: Nodes) -> Iterator[str]:
     """The name of a third node, which has GPUs and a taint that keeps other pods away.
 
-    Tests share it until one of them cuts its power; the next test gets a new one.
+    Tests share the node until one of them kills it. The next test then gets a new node.
     """
     name = next((name for name in nodes.nodes if name not in ("node1", "node2")), None)
     if name is None:

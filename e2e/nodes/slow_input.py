@@ -1,9 +1,9 @@
 """Train the example `digits`, and slow its input down until a test speeds it up again.
 
 Tests give this text to `python -c` as the command of a job's workers. The first attempt of a worker
-reads some batches at full speed and then two a second: it trains on, and writes checkpoints, but it
-does not reach the last step before the test has done its part. It logs "the input is slow" then. It
-reads at full speed again as soon as the file /tmp/faster exists.
+reads FAST_BATCHES batches at full speed, logs "the input is slow", and then reads two batches a
+second. The worker keeps training and writing checkpoints, but does not reach its last step before
+the test creates the file /tmp/faster. From then on it reads at full speed again.
 """
 
 import itertools
@@ -23,7 +23,7 @@ all_batches = digits.batches
 
 
 def slow_batches(*args: object, **options: object) -> Iterator[digits.Examples]:
-    """Yield the batches of `digits.batches`."""
+    """Yield the batches of `digits.batches`, slowly until FASTER exists."""
     batches = all_batches(*args, **options)
     yield from itertools.islice(batches, FAST_BATCHES)
     print("the input is slow", flush=True)

@@ -1,4 +1,4 @@
-"""The images run as an unprivileged user, and hold nothing of the machine that built them."""
+"""The images run as an unprivileged user and contain nothing of the machine that built them."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from testbed.nodes import Nodes
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 OURS = ("runtime", "operator", "digits")
-# In pieces, because this file may not contain these words either.
+# The words are in pieces, because this file may not contain them.
 INDEXES = re.compile(rb"py" rb"pi\.org|index" rb"-url|extra-index|trusted" rb"-host")
 TOOLS = {"gcc", "cc", "g++", "make", "git"}
 COMMANDS = {
@@ -40,10 +40,10 @@ def image(request: pytest.FixtureRequest, builder: None) -> str:
 
 
 class Archive:
-    """The configuration and the files of an image in an archive."""
+    """The configuration and the files of an image, read from its archive."""
 
     def __init__(self, path: pathlib.Path) -> None:
-        """Read the configuration."""
+        """Read the configuration from this archive."""
         self.path = path
         with tarfile.open(path) as archive:
             [manifest] = json.load(self._open(archive, "manifest.json"))
@@ -64,7 +64,7 @@ class Archive:
         return archive.extractfile(name)
 
 
-def test_an_image_has_nothing_of_this_machine(image: str) -> None:
+def test_an_image_contains_nothing_of_this_machine(image: str) -> None:
     archive = Archive(images.archive(image))
     # The configuration includes the history of the build, with its arguments.
     configured = json.dumps(archive.config).encode()
@@ -77,7 +77,7 @@ def test_an_image_has_nothing_of_this_machine(image: str) -> None:
     )
     wrong = []
     for path, content in archive.files():
-        # pip's own code names its index; only files that the build wrote matter.
+        # pip's own code names its index. Only configuration files that the build wrote matter.
         configures = path.endswith(("pip.conf", ".pth", "direct_url.json", "RECORD", ".cfg"))
         if here.search(content) or (configures and INDEXES.search(content)):
             wrong.append(path)
@@ -86,20 +86,20 @@ def test_an_image_has_nothing_of_this_machine(image: str) -> None:
     assert wrong == []
 
 
-def test_a_build_removes_what_a_killed_build_left(builder: None) -> None:
+def test_a_build_removes_the_containers_of_a_killed_build(builder: None) -> None:
     images.archive("pause")
     place = images.programs.cache() / "images"
     store = images.Store(place)
     with images.programs.locked(place, "builds images", images.programs.to_stderr):
-        left = store._run("from", "--pull=never", images.RECIPES["pause"].name).strip()
-        mounted = store._run("mount", left).strip()
+        container = store._run("from", "--pull=never", images.RECIPES["pause"].name).strip()
+        mounted = store._run("mount", container).strip()
         assert os.path.ismount(mounted)
         store.clear()
         assert not os.path.ismount(mounted)
         assert store._run("containers", "--quiet") == ""
 
 
-def test_an_image_runs_as_a_numeric_user_and_keeps_no_settings_of_pip(image: str) -> None:
+def test_an_image_runs_as_a_numeric_user_and_contains_no_settings_of_pip(image: str) -> None:
     config = Archive(images.archive(image)).config["config"]
     assert config["User"] == "65532:65532"
     assert "PYTHONUNBUFFERED=1" in config["Env"]
@@ -120,14 +120,14 @@ def test_an_image_runs_with_a_read_only_root(nodes: Nodes, namespace: str, image
 
 
 def ended(nodes: Nodes, namespace: str, pod: str) -> str:
-    """Return the phase of a pod that has ended; empty before."""
+    """Return the phase of a pod if the pod has ended, else an empty string."""
     phase = nodes.get("pod", pod, namespace=namespace)["status"]["phase"]
     return phase if phase in ("Succeeded", "Failed") else ""
 
 
 def restricted(namespace: str, name: str, image: str, command: list[str]) -> dict[str, Any]:
-    """A pod with a read-only root that meets the pod security standard `restricted`."""
-    may = {
+    """Return a pod with a read-only root that meets the pod security standard `restricted`."""
+    security = {
         "readOnlyRootFilesystem": True,
         "allowPrivilegeEscalation": False,
         "runAsNonRoot": True,
@@ -139,7 +139,7 @@ def restricted(namespace: str, name: str, image: str, command: list[str]) -> dic
         "image": image,
         "imagePullPolicy": "Never",
         "command": command,
-        "securityContext": may,
+        "securityContext": security,
     }
     return {
         "apiVersion": "v1",

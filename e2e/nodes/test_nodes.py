@@ -1,4 +1,4 @@
-"""The test bed's nodes behave like those of a production cluster, and leave nothing behind."""
+"""The test bed's nodes behave like nodes of a production cluster, and leave nothing behind."""
 
 import dataclasses
 import pathlib
@@ -26,7 +26,7 @@ COUNTERS = {"ns_last_pid", "nf_conntrack_count", "nr", "random", "perf_event_max
 
 
 def pod(namespace: str, name: str, program: str, **spec: Any) -> dict[str, Any]:
-    """A pod that runs a program in Python once."""
+    """Return a pod that runs a Python program once."""
     resources = spec.pop("resources", {})
     container = {
         "name": TRAINER,
@@ -49,19 +49,19 @@ def pod(namespace: str, name: str, program: str, **spec: Any) -> dict[str, Any]:
 
 
 def until_phase(nodes: Nodes, namespace: str, name: str, *phases: str) -> dict[str, Any]:
-    """Wait until a pod is in one of these phases; return the pod."""
+    """Wait until a pod is in one of these phases. Return the pod."""
 
-    def arrived() -> bool:
+    def is_there() -> bool:
         return nodes.get("pod", name, namespace=namespace)["status"]["phase"] in phases
 
-    nodes.until(arrived, f"{name} is {' or '.join(phases)}")
+    nodes.until(is_there, f"{name} is {' or '.join(phases)}")
     return nodes.get("pod", name, namespace=namespace)
 
 
 def ended(nodes: Nodes, namespace: str, name: str) -> dict[str, Any]:
-    """Wait until a pod has ended; return the `terminated` state of its container."""
-    found = until_phase(nodes, namespace, name, "Succeeded", "Failed")
-    terminated: dict[str, Any] = found["status"]["containerStatuses"][0]["state"]["terminated"]
+    """Wait until a pod has ended. Return the `terminated` state of its container."""
+    final = until_phase(nodes, namespace, name, "Succeeded", "Failed")
+    terminated: dict[str, Any] = final["status"]["containerStatuses"][0]["state"]["terminated"]
     return terminated
 
 
@@ -69,7 +69,9 @@ def log(nodes: Nodes, namespace: str, name: str) -> str:
     return nodes.kubectl("logs", name, "-n", namespace).stdout
 
 
-def test_pods_of_two_nodes_talk_by_address_and_by_name(nodes: Nodes, namespace: str) -> None:
+def test_pods_of_two_nodes_reach_each_other_by_address_and_by_name(
+    nodes: Nodes, namespace: str
+) -> None:
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -120,7 +122,7 @@ def test_a_container_over_its_memory_limit_is_killed(nodes: Nodes, namespace: st
     assert (terminated["exitCode"], terminated["reason"]) == (137, "OOMKilled")
 
 
-def test_a_containers_process_can_be_killed_from_outside(nodes: Nodes, namespace: str) -> None:
+def test_a_test_can_kill_the_process_of_a_container(nodes: Nodes, namespace: str) -> None:
     nodes.apply(pod(namespace, "victim", "import time; time.sleep(3600)"))
     until_phase(nodes, namespace, "victim", "Running")
     nodes.kill("victim", namespace=namespace)
@@ -128,13 +130,13 @@ def test_a_containers_process_can_be_killed_from_outside(nodes: Nodes, namespace
     assert (terminated["exitCode"], terminated["reason"]) == (137, "Error")
 
 
-def test_a_pod_asks_the_api_server_as_its_service_account(nodes: Nodes, namespace: str) -> None:
+def test_a_pod_reaches_the_api_server_as_its_service_account(nodes: Nodes, namespace: str) -> None:
     ask = """
         import json, pathlib, ssl, time, urllib.request
-        given = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
-        namespace = (given / "namespace").read_text()
-        trust = ssl.create_default_context(cafile=given / "ca.crt")
-        token = {"Authorization": f"Bearer {(given / 'token').read_text()}"}
+        account = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+        namespace = (account / "namespace").read_text()
+        trust = ssl.create_default_context(cafile=account / "ca.crt")
+        token = {"Authorization": f"Bearer {(account / 'token').read_text()}"}
         address = f"https://kubernetes.default.svc/api/v1/namespaces/{namespace}/pods/asks"
         request = urllib.request.Request(address, headers=token)
         deadline = time.monotonic() + 90
@@ -158,7 +160,7 @@ def test_a_pod_asks_the_api_server_as_its_service_account(nodes: Nodes, namespac
     assert log(nodes, namespace, "asks") == "node2\n"
 
 
-def test_a_pod_that_asks_for_gpus_runs_on_the_node_that_has_them(
+def test_a_pod_that_requests_gpus_runs_on_the_node_with_gpus(
     nodes: Nodes, gpu_node: str, namespace: str
 ) -> None:
     show = "import os; print(len(os.environ['NVIDIA_VISIBLE_DEVICES'].split(',')))"
@@ -167,21 +169,21 @@ def test_a_pod_that_asks_for_gpus_runs_on_the_node_that_has_them(
     nodes.apply(pod(namespace, "trains", show, resources=limits, tolerations=tolerations))
     assert ended(nodes, namespace, "trains")["exitCode"] == 0, log(nodes, namespace, "trains")
     assert log(nodes, namespace, "trains") == "2\n"
-    found = nodes.get("pod", "trains", namespace=namespace)
-    assert found["spec"]["nodeName"] == gpu_node
+    scheduled = nodes.get("pod", "trains", namespace=namespace)
+    assert scheduled["spec"]["nodeName"] == gpu_node
 
 
 def settings() -> dict[str, str]:
-    """Read all settings of the machine: the path of each and its value."""
-    found = {}
+    """Return the values of all settings of the machine, by their paths."""
+    values = {}
     for folder in ("kernel", "net", "vm"):
         for path in pathlib.Path("/proc/sys", folder).rglob("*"):
             if path.is_file() and not COUNTERS.intersection(path.parts):
                 try:
-                    found[str(path)] = path.read_text(errors="replace")
+                    values[str(path)] = path.read_text(errors="replace")
                 except OSError:
-                    found[str(path)] = "cannot be read"
-    return found
+                    values[str(path)] = "cannot be read"
+    return values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,23 +197,23 @@ class Machine:
     @classmethod
     def now(cls) -> "Machine":
         lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
-        # Another run may build images at the same time, and mount their layers in the cache.
+        # Another run may build images at the same time and mount their layers in the cache.
         mounts = sorted(
             " ".join(line.split()[2:5]) for line in lines if str(programs.cache()) not in line
         )
         return cls(sorted(psutil.net_if_addrs()), mounts, settings())
 
     def assert_unchanged(self) -> None:
-        """Compare with the machine now. New settings are allowed: a cluster may need a module of
-        the kernel, and the module brings its own.
+        """Compare with the machine now. New settings are allowed, because a cluster may load a
+        kernel module that adds some.
         """
         now = Machine.now()
-        still = {name: now.settings.get(name) for name in self.settings}
-        assert (now.links, now.mounts, still) == (self.links, self.mounts, self.settings)
+        values = {path: now.settings.get(path) for path in self.settings}
+        assert (now.links, now.mounts, values) == (self.links, self.mounts, self.settings)
 
 
 def left_of(folder: pathlib.Path) -> list[object]:
-    """Find the processes, control groups and files of the cluster with this folder."""
+    """Return the processes, control groups and files of the cluster with this folder."""
     groups = [tree.path / f"{cgroups.PREFIX}{folder.name}" for tree in cgroups.hierarchies()]
     return [*marked(folder), *(path for path in (*groups, folder) if path.exists())]
 
@@ -230,7 +232,7 @@ def test_a_cluster_leaves_nothing_behind() -> None:
     before.assert_unchanged()
 
 
-def test_a_run_removes_what_a_killed_run_left(tmp_path: pathlib.Path) -> None:
+def test_a_run_removes_the_cluster_of_a_killed_run(tmp_path: pathlib.Path) -> None:
     need_nodes()
     before = Machine.now()
     run = """

@@ -1,4 +1,4 @@
-"""A user's view of a real cluster: jobs train to their end, whatever fails on the way."""
+"""Jobs on a real cluster, as a user sees them: they train to their end although parts fail."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ EXAMPLE = ROOT / "examples/digits/job.yaml"
 OPERATOR = "capstan-system"
 FLAGS = ["--node-lost-seconds=5"]
 STEPS = "--steps=3000"
-"""Enough to learn the digits; the example itself takes 20 000."""
+"""Enough steps to learn the digits. The example itself takes 20 000."""
 TRAIN = ["python", "train.py", STEPS]
 TRAIN_SLOWLY = ["python", "-c", (pathlib.Path(__file__).parent / "slow_input.py").read_text()]
 GPU = "nvidia.com/gpu"
@@ -28,7 +28,7 @@ GPU = "nvidia.com/gpu"
 
 @pytest.fixture(scope="module", autouse=True)
 def operator(nodes: Nodes) -> None:
-    """The operator as people install it, except that it waits for lost nodes for less time."""
+    """Install the operator as users do, but let it wait less for lost nodes."""
     nodes.apply_kinds(ROOT / "crds/trainingjobs.capstan.dev.yaml")
     [deployment] = yaml.safe_load_all((ROOT / "deploy/operator.yaml").read_text())
     [container] = deployment["spec"]["template"]["spec"]["containers"]
@@ -44,7 +44,7 @@ class Story:
     """The job `digits` in a namespace of its own."""
 
     def __init__(self, nodes: Nodes, namespace: str) -> None:
-        """Nothing is submitted yet."""
+        """Begin without a job."""
         self.nodes = nodes
         self.namespace = namespace
 
@@ -53,8 +53,8 @@ class Story:
         self.nodes.apply(manifest)
 
     def status(self) -> Json:
-        found: Json = self.nodes.get("tjob", "digits", namespace=self.namespace)
-        return found.get("status") or {"phase": "", "tasks": []}
+        job: Json = self.nodes.get("tjob", "digits", namespace=self.namespace)
+        return job.get("status") or {"phase": "", "tasks": []}
 
     def row(self, task: str) -> Json:
         return next((row for row in self.status()["tasks"] if row["name"] == task), {})
@@ -66,35 +66,39 @@ class Story:
         return self.nodes.log(f"digits-{task}", namespace=self.namespace)
 
     def kill(self, task: str) -> None:
-        """`kill -9` the trainer of a task that runs."""
+        """`kill -9` the trainer of a running task."""
         self.nodes.kill(f"digits-{task}", namespace=self.namespace)
 
-    def until(self, condition: Callable[[], object], what: str, within: float = 240) -> None:
-        """Wait for a condition. An AssertionError holds the job's status and the operator's log."""
+    def until(self, condition: Callable[[], object], goal: str, within: float = 240) -> None:
+        """Wait for a condition. Raises AssertionError with `goal`, the job's status and the
+        operator's log if the condition does not hold in time.
+        """
         try:
-            self.nodes.until(condition, what, within)
+            self.nodes.until(condition, goal, within)
         except AssertionError as error:
             status = json.dumps(self.status(), indent=1)
             words = ("logs", "deployment/capstan-operator", "-n", OPERATOR, "--tail=30")
             log = self.nodes.kubectl(*words, check=False).stdout
-            raise AssertionError(f"not in time: {what}\n{status}\n{log}") from error
+            raise AssertionError(f"not in time: {goal}\n{status}\n{log}") from error
 
     def until_slow(self, *tasks: str) -> None:
-        """Wait until these workers, which run `TRAIN_SLOWLY`, train and have a slow input."""
+        """Wait until these workers, which run `TRAIN_SLOWLY`, train with slow input."""
         for task in tasks:
             self.until(lambda task=task: "the input is slow" in self.log(task), f"{task} is slow")
 
     def speed_up(self) -> None:
-        """Give the workers that are in their first attempt a fast input, so that the job ends."""
+        """Give the workers in their first attempt fast input, so that the job ends."""
         for task in ("worker-0", "worker-1"):
             if self.row(task)["attempt"] == 1:
-                # Before that, the container may not have its own file system yet.
+                # Before the trainer logs, the container may not have its own file system yet.
                 self.until_slow(task)
                 trainer = self.nodes.processes(f"digits-{task}", namespace=self.namespace)[0]
                 pathlib.Path(f"/proc/{trainer}/root/tmp/faster").touch()
 
     def until_attempt(self, task: str, attempt: int) -> Json:
-        """Wait until this attempt runs; return the row, which says how the last one ended."""
+        """Wait until this attempt runs. Return the row of the task, which says how the attempt
+        before it ended.
+        """
 
         def runs() -> bool:
             row = self.row(task)
@@ -104,7 +108,7 @@ class Story:
         return self.row(task)
 
     def until_succeeded(self) -> Json:
-        """Wait until the job has succeeded; return its status."""
+        """Wait until the job has succeeded. Return its status."""
         ended = ("Succeeded", "Failed")
         self.until(lambda: self.status()["phase"] in ended, "the end of the job", within=480)
         status = self.status()
@@ -117,21 +121,23 @@ class Story:
 
 @pytest.fixture
 def story(nodes: Nodes, namespace: str) -> Iterator[Story]:
-    """A story in a namespace of its own. Its job is deleted with it, or it would slow the next."""
+    """A story in a namespace of its own. Its job is deleted after the test, because a running job
+    would slow down the next test.
+    """
     story = Story(nodes, namespace)
     yield story
     nodes.kubectl("delete", "tjob", "--all", "-n", namespace)
 
 
 def example(command: list[str] = TRAIN) -> Json:
-    """The example, with this command for its workers."""
+    """Return the example with this command for its workers."""
     job: Json = yaml.safe_load(EXAMPLE.read_text())
     container(job, "worker")["command"] = command
     return job
 
 
 def slow_example() -> Json:
-    """The example, with workers that have a slow input until `Story.speed_up`."""
+    """Return the example with workers that have slow input until `Story.speed_up`."""
     return example([*TRAIN_SLOWLY, STEPS])
 
 
@@ -151,7 +157,7 @@ def test_the_example_trains_to_its_end(story: Story) -> None:
     story.until(lambda: story.row("ps-0")["state"] == "Stopped", "the ps has stopped")
 
 
-def test_a_sidecar_ends_with_its_task_and_the_pod_stays_with_its_log(story: Story) -> None:
+def test_a_sidecar_ends_with_its_task_and_the_pod_is_kept_with_its_log(story: Story) -> None:
     job = example()
     sidecar = {
         "name": "sidecar",
@@ -168,7 +174,10 @@ def test_a_sidecar_ends_with_its_task_and_the_pod_stays_with_its_log(story: Stor
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a task, and what the row of the task then says of it."""
+    """A fault of a task, and how the row of the task must describe it.
+
+    `charged` is the limit that the failure counts towards.
+    """
 
     task: str
     reason: str
@@ -179,7 +188,7 @@ class Fault:
 
 
 def fails_at_first(command: str) -> Json:
-    """The slow example, with another command for the first attempt of worker 1."""
+    """Return the slow example with a command that worker 1 runs first in its first attempt."""
     job = slow_example()
     script = f'if [ "$CAPSTAN_ATTEMPT-$HOSTNAME" = 1-worker-1 ]; then {command}; fi; exec "$@"'
     train = container(job, "worker")["command"]
@@ -219,17 +228,17 @@ FAULTS = {
     "a worker exceeds its memory": Fault(
         *("worker-1", "OOMKilled", 137, "application"), job=needs_too_much_memory
     ),
-    "a worker ends with 1": Fault(
+    "a worker exits with 1": Fault(
         *("worker-1", "Error", 1, "application"), job=lambda: fails_at_first("exit 1")
     ),
-    "somebody deletes a pod": Fault(
+    "a user deletes a pod": Fault(
         *("worker-1", "Deleted", None, "infrastructure", delete_worker_1), ends_soon_after_sigterm
     ),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-def test_a_task_that_fails_comes_back_and_the_job_succeeds(story: Story, fault: Fault) -> None:
+def test_a_failed_task_is_restarted_and_the_job_succeeds(story: Story, fault: Fault) -> None:
     story.submit(fault.job())
     story.until_slow("worker-0")
     fault.happens(story)
@@ -241,12 +250,12 @@ def test_a_task_that_fails_comes_back_and_the_job_succeeds(story: Story, fault: 
     assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == (fault.task, "digits")
     story.speed_up()
     status = story.until_succeeded()
-    others = {"application": 0, "infrastructure": 0}
-    assert status["restarts"] == {**others, fault.charged: 1}
+    none = {"application": 0, "infrastructure": 0}
+    assert status["restarts"] == {**none, fault.charged: 1}
     assert status["epoch"] == (2 if fault.task == "ps-0" else 1)
 
 
-def test_training_goes_on_from_a_checkpoint_after_the_ps_was_killed(story: Story) -> None:
+def test_training_continues_from_a_checkpoint_after_the_ps_was_killed(story: Story) -> None:
     disk = story.nodes.folder / story.namespace
     disk.mkdir()
     disk.chmod(0o777)
@@ -255,7 +264,7 @@ def test_training_goes_on_from_a_checkpoint_after_the_ps_was_killed(story: Story
     job["spec"]["checkpoint"] = {"path": "/checkpoints", "existingClaim": "checkpoints"}
     story.submit(job)
     story.until_slow("worker-0")
-    story.until(lambda: last_checkpoint(disk) > 100, "there is a checkpoint of the training")
+    story.until(lambda: last_checkpoint(disk) > 100, "a checkpoint after step 100 exists")
     story.kill("ps-0")
     story.until_attempt("ps-0", 2)
     story.speed_up()
@@ -268,13 +277,13 @@ def test_training_goes_on_from_a_checkpoint_after_the_ps_was_killed(story: Story
 
 
 def last_checkpoint(folder: pathlib.Path) -> int:
-    """The step of the last checkpoint in a folder; 0 if there is none."""
+    """Return the step of the last checkpoint in a folder; 0 if the folder has none."""
     names = [path.name for path in folder.glob("model.ckpt-*.index")]
     return max((int(re.findall(r"\d+", name)[0]) for name in names), default=0)
 
 
 def shared_disk(namespace: str, folder: pathlib.Path) -> list[Json]:
-    """A volume that all nodes share, as checkpoints need, and a claim to it."""
+    """Return a volume that all nodes share, as checkpoints need, and a claim to it."""
     common = {
         "accessModes": ["ReadWriteMany"],
         "storageClassName": "",
@@ -298,7 +307,7 @@ def shared_disk(namespace: str, folder: pathlib.Path) -> list[Json]:
     return [volume, claim]
 
 
-def test_a_job_trains_on_when_the_operator_is_killed(story: Story) -> None:
+def test_a_job_keeps_training_when_the_operator_is_killed(story: Story) -> None:
     story.submit(slow_example())
     story.until_slow("worker-0", "worker-1")
     [operator] = json.loads(
@@ -311,7 +320,7 @@ def test_a_job_trains_on_when_the_operator_is_killed(story: Story) -> None:
     assert status["restarts"] == {"application": 0, "infrastructure": 0}
 
 
-def test_workers_that_ask_for_gpus_get_them_and_the_ps_stays_away(
+def test_workers_that_request_gpus_get_them_and_the_ps_runs_elsewhere(
     story: Story, gpu_node: str
 ) -> None:
     job = slow_example()
@@ -326,7 +335,7 @@ def test_workers_that_ask_for_gpus_get_them_and_the_ps_stays_away(
     story.until_succeeded()
 
 
-def test_workers_of_a_node_that_lost_its_power_train_on_elsewhere(
+def test_workers_of_a_node_that_lost_power_continue_on_another_node(
     story: Story, gpu_node: str
 ) -> None:
     job = slow_example()
