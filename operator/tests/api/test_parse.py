@@ -382,7 +382,7 @@ BEGINS = "a TrainingJob begins with `apiVersion:` and `kind:`"
             "has a value that YAML cannot convert (month must be in 1..12); put it in quotes",
         ),
         ("a: &a [*a]", "a[0]: contains itself (line 1)"),
-        ("[" * 1500, "is nested too deeply"),
+        ("[" * 500, "is nested too deeply"),
     ],
 )
 def test_what_is_no_yaml_is_told_with_its_place(text: str, fault: str) -> None:

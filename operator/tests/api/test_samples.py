@@ -40,8 +40,13 @@ def run(sample: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @of(VALID)
-def test_a_right_job_is_read_and_run(sample: Path, tmp_path: Path) -> None:
+def test_a_valid_sample_is_parsed(sample: Path) -> None:
     parse.parse(sample.read_text())
+
+
+@pytest.mark.e2e
+@of(VALID)
+def test_capstanctl_runs_a_valid_sample(sample: Path, tmp_path: Path) -> None:
     ran = run(sample, tmp_path)
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
 
@@ -64,8 +69,9 @@ def test_what_an_api_server_cannot_refuse_the_operator_does_in_the_same_words(sa
     assert said == {one["fault"] for one in REFUSED.finditer(text)}
 
 
+@pytest.mark.e2e
 @of(INVALID)
-def test_a_wrong_job_is_not_run(sample: Path, tmp_path: Path) -> None:
+def test_capstanctl_refuses_an_invalid_sample(sample: Path, tmp_path: Path) -> None:
     ran = run(sample, tmp_path)
     assert ran.returncode == 2
     assert "nothing was started" in ran.stderr

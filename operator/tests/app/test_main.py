@@ -14,7 +14,7 @@ from http.client import HTTPConnection, HTTPException
 
 import pytest
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 
 @pytest.fixture

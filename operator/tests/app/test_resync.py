@@ -155,6 +155,7 @@ def test_the_watches_are_checked_against_each_comparison(tmp_path: Path) -> None
     in_a_world(tmp_path, scenario)
 
 
+@pytest.mark.alone
 def test_a_comparison_holds_a_few_pages_of_whole_pods_in_memory(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.items["pods"] = [

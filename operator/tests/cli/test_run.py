@@ -18,6 +18,8 @@ from processes import ENVIRONMENT, is_running, wait_until
 
 from capstan_operator.local import ports, process
 
+pytestmark = pytest.mark.alone
+
 CAPSTANCTL = (str(Path(sys.executable).with_name("capstanctl")), "run", "job/job.yaml")
 SERVE = "import signal; print('serving', flush=True); signal.pause()"
 REPORT = """
@@ -141,6 +143,7 @@ def test_a_job_that_succeeds_ends_with_what_came_out(run: Run) -> None:
     assert run.log("ps-0") == "serving\n"
 
 
+@pytest.mark.e2e
 def test_a_job_that_fails_ends_with_the_reason(run: Run) -> None:
     run.job("{backoffLimit: 0}", ps_1=SERVE, worker_1="raise SystemExit('out of digits')")
     code, output, _ = run.start().end()
@@ -150,6 +153,7 @@ def test_a_job_that_fails_ends_with_the_reason(run: Run) -> None:
     assert run.status()["failure"] in last
 
 
+@pytest.mark.e2e
 def test_a_pod_field_that_kubernetes_does_not_have_is_warned_of_and_the_job_runs(run: Run) -> None:
     run.job(worker_1="print('trained')")
     file = run.folder / "job" / "job.yaml"
@@ -165,6 +169,7 @@ def test_a_pod_field_that_kubernetes_does_not_have_is_warned_of_and_the_job_runs
     ]
 
 
+@pytest.mark.e2e
 def test_ctrl_c_leaves_nothing(run: Run) -> None:
     run.job(ps_1=SERVE, worker_2=SERVE)
     run.start().wait(lambda: run.status()["phase"] == "Running")
@@ -293,6 +298,7 @@ def test_a_second_ctrl_c_kills_who_does_not_stop(run: Run) -> None:
     assert not any(map(is_running, run.seen))
 
 
+@pytest.mark.e2e
 def test_a_killed_capstanctl_leaves_nothing(run: Run) -> None:
     run.job(ps_1=SERVE, worker_1=SERVE)
     run.start().wait(lambda: run.status()["phase"] == "Running")

@@ -40,6 +40,7 @@ def chaos(folder: Path, *arguments: str) -> list[str]:
 
 
 @pytest.mark.e2e
+@pytest.mark.alone
 def test_two_tasks_are_killed_one_after_the_other_and_come_back(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     (tmp_path / "job.yaml").write_text(JOB)
@@ -61,6 +62,7 @@ def test_two_tasks_are_killed_one_after_the_other_and_come_back(tmp_path: Path) 
     assert output.splitlines()[-1].endswith("restarts 2")
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("kill", ["worker-1", "@7", "worker-1@soon"])
 def test_a_kill_that_cannot_be_meant_is_a_usage_error(tmp_path: Path, kill: str) -> None:
     command = [sys.executable, str(CHAOS), str(tmp_path / "status.json"), "--kill", kill]

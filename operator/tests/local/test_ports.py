@@ -46,7 +46,7 @@ def test_chosen_ports_are_none_that_the_kernel_hands_out() -> None:
     assert not [port for port in ports.choose("x", TASKS).values() if low <= port <= high]
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.integers(1, 65535), st.integers(1, 65535), st.text(max_size=9))
 def test_every_port_is_tried_once_and_ephemeral_ones_last(a: int, b: int, seed: str) -> None:
     ephemeral = range(min(a, b), max(a, b) + 1)
@@ -58,7 +58,11 @@ def test_every_port_is_tried_once_and_ephemeral_ones_last(a: int, b: int, seed: 
 
 
 def test_a_base_gives_consecutive_ports() -> None:
-    first = next(iter(ports.choose("base", TASKS[:1]).values()))
+    first = next(
+        first
+        for first in range(10_000, 20_000)
+        if all(map(ports.is_free, range(first, first + len(TASKS))))
+    )
     chosen = ports.choose("", TASKS, ports.Base(first, "--port"))
     assert list(chosen.values()) == [first, first + 1, first + 2]
 

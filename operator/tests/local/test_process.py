@@ -14,6 +14,8 @@ from processes import ENVIRONMENT, Bench, is_running, wait_for, wait_until
 
 from capstan_operator.local import guard, process
 
+pytestmark = pytest.mark.alone
+
 SAY_READY_AND_WAIT = "import signal; print('ready', flush=True); signal.pause()"
 IGNORE_SIGTERM = (
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);"

@@ -19,6 +19,8 @@ from capstan_operator.local.tasks import Tasks
 from capstan_operator.reconcile.actions import StartTask, StopTask
 from capstan_operator.reconcile.observe import Deletion, TaskPhase, TaskView
 
+pytestmark = pytest.mark.alone
+
 WORKER = TaskName.parse("worker-0")
 PS = TaskName.parse("ps-0")
 WAIT = "import signal; print('ready', flush=True); signal.pause()"

@@ -245,7 +245,7 @@ def assert_no_counting_life_is_stopped(decided: Plan, after: Status, seen: Obser
 
 
 TestHistories = pytest.mark.timeout(240)(Histories.TestCase)  # many examples on a busy machine
-TestHistories.settings = hypothesis.settings(stateful_step_count=40, phases=PHASES)
+TestHistories.settings = hypothesis.settings(phases=PHASES)
 
 
 views = st.builds(

@@ -262,4 +262,4 @@ class Pods(stateful.RuleBasedStateMachine):
 
 
 TestPods = pytest.mark.timeout(240)(Pods.TestCase)  # many examples on a busy machine
-TestPods.settings = hypothesis.settings(stateful_step_count=25, phases=PHASES)
+TestPods.settings = hypothesis.settings(phases=PHASES)
