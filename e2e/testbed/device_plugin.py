@@ -1,8 +1,8 @@
 """Pretend that a node has GPUs: `device_plugin.py COUNT` runs on the node until it is killed.
 
-It tells the kubelet of COUNT devices `nvidia.com/gpu`. Like NVIDIA's own plugin, it sets
-NVIDIA_VISIBLE_DEVICES in a container that asks for some of them. It speaks Kubernetes' device
-plugin API v1beta1, and encodes and decodes the few messages that it needs by itself.
+The plugin offers COUNT devices `nvidia.com/gpu` to the kubelet. Like NVIDIA's own plugin, it sets
+NVIDIA_VISIBLE_DEVICES in each container that requests such devices. It speaks Kubernetes' device
+plugin API v1beta1, and encodes and decodes the few messages of that API itself.
 """
 
 import pathlib
@@ -20,13 +20,15 @@ _EMPTY = b""
 
 
 def field(number: int, content: bytes | str) -> bytes:
-    """Encode a field that holds text or another message."""
+    """Encode one field that contains text or another message."""
     data = content.encode() if isinstance(content, str) else content
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
 def fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the number and the content of each field of a message that has only such fields."""
+    """Yield the number and the content of each field of a message. All its fields must contain text
+    or messages.
+    """
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)
@@ -50,7 +52,7 @@ def _read_varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 class Plugin:
-    """The plugin's side of the protocol: each method answers one call of the kubelet."""
+    """The plugin's side of the protocol. Each handler answers one call of the kubelet."""
 
     def __init__(self, count: int) -> None:
         """Offer `count` devices, all healthy."""

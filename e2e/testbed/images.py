@@ -1,9 +1,9 @@
-"""Container images with no registry and no engine: Capstan's own, and what the nodes need.
+"""Build the container images of the nodes without a registry: Capstan's own, a base and `pause`.
 
-`archive("digits")` is a file that containerd imports. It is built by buildah from the Dockerfiles
-that people use, in a store of its own beside the test bed's programs; its name says what it was
-made from, so that it is built once. Nothing of this machine gets into an image: how pip finds
-packages here is mounted while it runs.
+`archive("digits")` returns a file that containerd imports. buildah builds the image from the
+Dockerfiles that users build, in a store of its own beside the test bed's programs. The name of the
+file has a hash of everything that the image is made from, so each version is built once. Nothing of
+this machine gets into an image: the settings of pip are only mounted during the build.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from testbed.programs import Tell
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMANDS = {"buildah": "buildah", "mmdebstrap": "mmdebstrap"}
-"""The commands that are needed, and the Debian package of each."""
+"""The commands that a build needs, and the Debian package of each."""
 
 _BASE = """\
 FROM scratch
@@ -32,16 +32,17 @@ CMD ["python3"]
 """
 _BASE_PACKAGES = "python3,python3-venv,python3-pip,ca-certificates"
 _UNWANTED = ("doc", "info", "locale", "man")
-# Holds the namespaces of a pod. Made from the base, whose layers every node has anyway.
+# The container of this image holds the namespaces of a pod. The image starts from the base, because
+# every node has the layers of the base.
 _PAUSE = 'FROM python:3.11-slim\nUSER 65532:65532\nENTRYPOINT ["sleep", "infinity"]\n'
 _KEPT = 3
-"""Archives of one image, for checkouts side by side."""
+"""The number of archives that are kept for one image. Several checkouts may use them."""
 _LABEL = "capstan.dev/made-from"
 
 
 @dataclass(frozen=True)
 class _Recipe:
-    """One image: the name it is known by, and what it is made from."""
+    """One image: its name, its Dockerfile, its input files and the image that it starts from."""
 
     name: str
     dockerfile: str | pathlib.Path
@@ -73,14 +74,15 @@ RECIPES = {
 
 
 class BuildFailed(Exception):
-    """An image cannot be built; the message ends with what was said."""
+    """An image cannot be built. The message ends with the last lines of the failed command."""
 
 
 def archive(image: str, tell: Tell | None = None) -> pathlib.Path:
-    """Return the archive of an image, and build it and what it is made from where need be.
+    """Return the archive of an image. Build the image, and the image that it starts from, if
+    necessary.
 
-    A minute for the first, seconds for each after it. Any number of processes may ask at once.
-    Raises BuildFailed. Needs root and the COMMANDS.
+    The first build takes a minute, each later one seconds. Any number of processes may call this at
+    once. Raises BuildFailed. Needs root and the COMMANDS.
     """
     tell = tell or programs.to_stderr
     place = programs.cache() / "images"
@@ -91,7 +93,7 @@ def archive(image: str, tell: Tell | None = None) -> pathlib.Path:
             if not made.exists():
                 store = Store(place)
                 store.clear()
-                store.have(image, tell)
+                store.ensure(image, tell)
                 store.save(image, made)
             _remove_old(place, image)
     os.utime(made)
@@ -99,7 +101,7 @@ def archive(image: str, tell: Tell | None = None) -> pathlib.Path:
 
 
 def _key(image: str) -> str:
-    """Name what an image is made from: the same name, the same image."""
+    """Return a hash of everything that an image is made from. Equal keys mean equal images."""
     recipe = RECIPES[image]
     made_from = hashlib.sha256(_key(recipe.made_from).encode() if recipe.made_from else b"")
     made_from.update(_dockerfile(recipe).encode())
@@ -122,7 +124,7 @@ def _dockerfile(recipe: _Recipe) -> str:
 
 
 class Store:
-    """Images and their layers, apart from those of the machine's own tools."""
+    """A store of images and layers, apart from the stores of the machine's own tools."""
 
     def __init__(self, place: pathlib.Path) -> None:
         self._place = place
@@ -132,16 +134,16 @@ class Store:
         )
 
     def clear(self) -> None:
-        """Remove what builds that were killed have left: containers, mounted. No build may run."""
+        """Remove the containers and the mounts of killed builds. No build may run meanwhile."""
         self._run("rm", "--all")
 
-    def have(self, image: str, tell: Tell) -> None:
-        """Build an image; layers that have not changed are kept from the last time."""
+    def ensure(self, image: str, tell: Tell) -> None:
+        """Build an image if the store does not have it. Unchanged layers are not built again."""
         recipe = RECIPES[image]
         if self._made_from(recipe.name) == _key(image):
             return
         if recipe.made_from:
-            self.have(recipe.made_from, tell)
+            self.ensure(recipe.made_from, tell)
         tell(f"building the image {recipe.name}")
         folder = self._place / "context"
         shutil.rmtree(folder, ignore_errors=True)
@@ -149,24 +151,24 @@ class Store:
         try:
             self._build(image, folder)
         finally:
-            # It may hold the password of a package index.
+            # The folder may contain the password of a package index.
             shutil.rmtree(folder)
 
     def _build(self, image: str, folder: pathlib.Path) -> None:
         recipe = RECIPES[image]
         if not recipe.made_from:
             _bootstrap(folder / "base.tar")
-        written = folder / "Dockerfile"
-        written.write_text(_dockerfile(recipe), encoding="utf-8")
+        dockerfile = folder / "Dockerfile"
+        dockerfile.write_text(_dockerfile(recipe), encoding="utf-8")
         self._run(
-            # Another isolation would need a bridge and rules in the machine's own network.
+            # Other kinds of isolation need a bridge and rules in the machine's own network.
             *("build", "--quiet", "--layers", "--pull=never", "--isolation", "chroot"),
-            *(*_pips_own(folder), "--label", f"{_LABEL}={_key(image)}"),
-            *("--tag", recipe.name, "--file", written, recipe.context or folder),
+            *(*_pip_mounts(folder), "--label", f"{_LABEL}={_key(image)}"),
+            *("--tag", recipe.name, "--file", dockerfile, recipe.context or folder),
         )
 
     def save(self, image: str, to: pathlib.Path) -> None:
-        """Write an image as an archive, at once or not at all."""
+        """Write an image as an archive. The archive appears only when it is complete."""
         unfinished = to.with_name(f".{to.name}")
         unfinished.unlink(missing_ok=True)
         name = RECIPES[image].name
@@ -180,7 +182,7 @@ class Store:
         return ""
 
     def _run(self, command: str, *words: object) -> str:
-        return _said("buildah", *self._options, command, *words)
+        return _output("buildah", *self._options, command, *words)
 
 
 def _bootstrap(to: pathlib.Path) -> None:
@@ -191,15 +193,17 @@ def _bootstrap(to: pathlib.Path) -> None:
     ]
     sources = [path for path in listed if path.exists()]
     without = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _UNWANTED]
-    _said(
+    _output(
         *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={_BASE_PACKAGES}", *without),
         *("", to, *sources[:1]),
     )
 
 
-def _pips_own(folder: pathlib.Path) -> list[str]:
-    """Mount how pip finds packages on this machine, and the authorities that it trusts."""
-    listed = _said(sys.executable, "-m", "pip", "config", "list")
+def _pip_mounts(folder: pathlib.Path) -> list[str]:
+    """Return the options that mount this machine's settings of pip, and the authorities that pip
+    trusts.
+    """
+    listed = _output(sys.executable, "-m", "pip", "config", "list")
     options = dict(line.rstrip("'").split("='", 1) for line in listed.splitlines() if "='" in line)
     known = {key.rpartition(".")[2]: value for key, value in options.items()}
     authorities = known.pop("cert", "/etc/ssl/certs/ca-certificates.crt")
@@ -208,13 +212,14 @@ def _pips_own(folder: pathlib.Path) -> list[str]:
         for key in ("index-url", "extra-index-url", "trusted-host", "timeout", "retries", "proxy")
         if key in known
     ]
-    written = folder / "pip.conf"
-    written.write_text("\n".join(["[global]", "cert = /run/ca.crt", *lines, ""]))
-    mounts = {authorities: "/run/ca.crt", written: "/etc/pip.conf"}
-    return [f"--volume={here}:{there}:ro" for here, there in mounts.items()]
+    pip_conf = folder / "pip.conf"
+    pip_conf.write_text("\n".join(["[global]", "cert = /run/ca.crt", *lines, ""]))
+    mounts = {authorities: "/run/ca.crt", pip_conf: "/etc/pip.conf"}
+    return [f"--volume={source}:{target}:ro" for source, target in mounts.items()]
 
 
-def _said(*words: object) -> str:
+def _output(*words: object) -> str:
+    """Run a command with low priority and return its output. Raises BuildFailed."""
     command = ["nice", *(str(word) for word in words)]
     ran = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if ran.returncode:
@@ -224,14 +229,14 @@ def _said(*words: object) -> str:
 
 
 def _remove_old(place: pathlib.Path, image: str) -> None:
-    """Keep the archives of an image that were used last."""
+    """Remove all archives of an image but the last ones that were used."""
     made = sorted(place.glob(f"{image}-*.tar"), key=lambda path: path.stat().st_mtime)
     for path in made[:-_KEPT]:
         path.unlink()
 
 
 def main() -> None:
-    """Build the images that are named, or all, and say where they are."""
+    """Build the named images, or all, and print the paths of their archives."""
     for image in sys.argv[1:] or RECIPES:
         print(archive(image))
 

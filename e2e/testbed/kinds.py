@@ -1,4 +1,4 @@
-"""The kinds of CRDs: an API server serves them a moment after it says so."""
+"""Wait for the kinds of CRDs, which the API server serves only a moment after it says so."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def are_served(api: Api) -> bool:
-    """Say whether objects of all kinds of all CRDs can be asked for."""
+    """Return whether the API server serves all kinds of all CRDs."""
     return all(_is_served(api, path) for crd in api.list(CRDS) for path in _collections(crd))
 
 
@@ -16,7 +16,7 @@ def _is_served(api: Api, path: str) -> bool:
     try:
         api.get(path, limit=1)
     except ApiError as error:
-        # 429: the server has begun to serve the kind, and has not read its objects yet.
+        # 429: the server serves the kind, but has not read its objects yet.
         if error.status not in (404, 429, 503):
             raise
         return False
@@ -24,7 +24,7 @@ def _is_served(api: Api, path: str) -> bool:
 
 
 def _collections(crd: Json) -> Iterator[str]:
-    """Where the objects of a CRD are listed, in each version that is to be served."""
+    """Yield the path of a CRD's objects, for each version that the server must serve."""
     spec = crd["spec"]
     for version in spec["versions"]:
         if version["served"]:

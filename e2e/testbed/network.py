@@ -1,7 +1,8 @@
-"""A cluster's own network: a bridge, a link for each node, and no way out.
+"""A cluster's own network: a bridge and a link for each node, without a route to the outside.
 
-An open file of this process and the processes in the network keep it alive. When the last of them
-is gone, the kernel removes it with its links and rules. The machine's own network does not change.
+An open file of this process and the processes in the network keep the network alive. After the last
+of them, the kernel removes the network with its links and rules. The machine's own network does not
+change.
 """
 
 import contextlib
@@ -13,24 +14,24 @@ import threading
 from collections.abc import Iterator
 
 GATEWAY = "172.31.255.1"
-"""The address on which the control plane and the name server listen."""
+"""The address of the control plane and of the name server."""
 
 _NEW_NETWORK = 0x40000000
 _HERE = "/proc/thread-self/ns/net"
 
 
 def address(node: int) -> str:
-    """A node's own address."""
+    """Return a node's own address."""
     return f"172.31.255.{10 + node}"
 
 
 def pods(node: int) -> str:
-    """The range of addresses that a node gives to its pods."""
+    """Return the range of addresses that a node gives to its pods."""
     return f"10.244.{node}.0/24"
 
 
 class Network:
-    """A network namespace: threads of this process enter it, and start processes in it."""
+    """A network namespace. Threads of this process enter it and start processes in it."""
 
     def __init__(self) -> None:
         """Make the network with its bridge. Raises PermissionError without root."""
@@ -39,22 +40,24 @@ class Network:
         maker.start()
         maker.join()
         if self._open < 0:
-            raise PermissionError("a network namespace cannot be made here: it takes root")
+            raise PermissionError("cannot make a network namespace: run the tests as root")
         with self.entered():
-            # This sets the network of the writing thread only. Packets between the pods of two
-            # nodes pass here.
+            # This changes only the network of the writing thread. The namespace forwards packets
+            # between the pods of two nodes.
             pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
             ip("link set lo up")
             ip("link add br0 type bridge")
             ip(f"addr add {GATEWAY}/24 dev br0")
             ip("link set br0 up")
-            # Kubernetes' programs look for their own address along the default route, which
-            # therefore exists, but leads nowhere.
+            # Kubernetes' programs find their own address by the default route. The route therefore
+            # exists, but leads nowhere.
             ip(f"route add default via {GATEWAY} dev br0")
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Move this thread, and all processes that it starts, into the network for the block."""
+        """Move this thread, and all processes that it starts, into the network while the block
+        runs.
+        """
         home = os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC)
         try:
             _enter(self._open)
@@ -73,11 +76,11 @@ class Network:
             ip(f"route replace {pods(node)} via {address(node)}")
 
     def close(self) -> None:
-        """Let go of the network: it ends with the last process in it."""
+        """Release the network. It ends with the last process in it."""
         os.close(self._open)
 
     def _make(self) -> None:
-        # Runs in a thread of its own, so that the other threads stay in the machine's network.
+        # This runs in a thread of its own. All other threads stay in the machine's network.
         if _libc().unshare(_NEW_NETWORK) == 0:
             self._open = os.open(_HERE, os.O_RDONLY | os.O_CLOEXEC)
 
@@ -90,7 +93,7 @@ def ip(words: str) -> None:
 def _enter(namespace: int) -> None:
     if _libc().setns(namespace, _NEW_NETWORK):
         number = ctypes.get_errno()
-        raise OSError(number, f"cannot enter a network: {os.strerror(number)}")
+        raise OSError(number, f"cannot enter the network namespace: {os.strerror(number)}")
 
 
 def _libc() -> ctypes.CDLL:

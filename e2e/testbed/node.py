@@ -13,7 +13,7 @@ _DEVICE_PLUGIN = pathlib.Path(__file__).parent / "device_plugin.py"
 
 
 class Node:
-    """One node of a cluster, from its start to the loss of its power."""
+    """One node of a cluster, from its start until its power is cut."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class Node:
         group: cgroups.Group,
         binaries: pathlib.Path,
     ) -> None:
-        """Start the machine. `start_containerd` and `join` make it a node."""
+        """Start the machine. `start_containerd` and `join` turn the machine into a node."""
         self.name = name(number)
         self._number = number
         self._binaries = binaries
@@ -59,11 +59,11 @@ class Node:
 
     def device_plugin(self, count: int) -> None:
         """Pretend that the node has this many GPUs. The kubelet must run."""
-        # -P: the script's folder has modules that are named like modules of the standard library.
+        # -P, because some modules in the script's folder hide modules of the standard library.
         self._start(sys.executable, "-P", _DEVICE_PLUGIN, count)
 
     def processes(self, container: str) -> list[int]:
-        """The processes of a container, by its id, as the real machine counts them."""
+        """Return the ids, on the real machine, of the processes of a container, given its id."""
         for folder in self.machine.group.folders:
             for path in folder.glob(f"**/{container}/cgroup.procs"):
                 pids = [int(pid) for pid in path.read_text().split()]
@@ -72,13 +72,13 @@ class Node:
         return []
 
     def check(self) -> None:
-        """Raises HasEnded if one of the node's programs does not run any more."""
+        """Raise HasEnded if one of the node's programs has ended."""
         for daemon in self._daemons:
             if not daemon.running():
                 raise HasEnded(f"{self.name}: a program has ended\n{daemon.tail()}")
 
     def logs(self) -> str:
-        """The last lines of each program's log."""
+        """Return the last lines of each program's log."""
         return "\n".join(daemon.tail(15) for daemon in self._daemons)
 
     def kill(self) -> None:
@@ -92,7 +92,7 @@ class Node:
         self._daemons.append(self.machine.start(program, *words))
 
     def _write_json(self, file: str, content: dict[str, Any]) -> pathlib.Path:
-        """JSON is YAML."""
+        """Write a configuration file. The programs read YAML, and JSON is YAML."""
         path = self._folder / file
         path.write_text(json.dumps(content, indent=1))
         return path
@@ -103,7 +103,7 @@ class Node:
             "bridge": "cni0",
             "isGateway": True,
             "hairpinMode": True,
-            # Pods keep their own addresses on other nodes; the cluster's network has routes.
+            # Pods reach other nodes with their own addresses. The cluster's network has routes.
             "ipMasq": False,
             "ipam": {
                 "type": "host-local",
@@ -131,7 +131,7 @@ def _kubelet(folder: pathlib.Path, resolver: pathlib.Path) -> dict[str, Any]:
         "resolvConf": str(resolver),
         "clusterDNS": [network.GATEWAY],
         "clusterDomain": "cluster.local",
-        # As with containerd: no lower score, no higher limit than this machine's.
+        # Most sandboxes do not allow a process to lower its own score or to raise its limits.
         "oomScoreAdj": 0,
         "maxOpenFiles": 20000,
         "evictionHard": {
@@ -139,7 +139,7 @@ def _kubelet(folder: pathlib.Path, resolver: pathlib.Path) -> dict[str, Any]:
             "imagefs.available": "1%",
             "memory.available": "100Mi",
         },
-        # No image can be pulled here, so none may be collected, however full the machine's disk is.
+        # No image can be pulled here, so the kubelet may remove none, however full the disk is.
         "imageGCHighThresholdPercent": 100,
         "nodeStatusUpdateFrequency": "4s",
         "volumePluginDir": str(folder / "plugins"),
@@ -157,7 +157,7 @@ def _kube_proxy(node: str, kubeconfig: pathlib.Path) -> dict[str, Any]:
         "hostnameOverride": node,
         "detectLocalMode": "BridgeInterface",
         "detectLocal": {"bridgeInterface": "cni0"},
-        # These settings are the whole machine's, and a namespace cannot write them.
+        # These settings belong to the whole machine, and a namespace cannot write them.
         "conntrack": {
             "maxPerCore": 0,
             "min": 0,

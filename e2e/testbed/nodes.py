@@ -3,9 +3,9 @@
     with nodes.running(2, images=("digits",)) as cluster:
         cluster.kubectl("apply", "-f", "pod.yaml")
 
-A cluster lives in a network and in namespaces of its own, and is gone when the block ends or its
-process is killed. It does not touch the machine's interfaces, settings, container runtimes and
-other control groups.
+A cluster has its own network and its own namespaces. It is gone when the block ends or its process
+is killed. It does not touch the machine's interfaces, settings, container runtimes and other
+control groups.
 """
 
 import contextlib
@@ -29,15 +29,15 @@ from testbed.process import Daemon, state_folder
 PROXY = "system:kube-proxy"
 RESOLVER = "resolver"
 MOST_NODES = 8
-"""How many nodes may join a cluster during its life."""
+"""The number of nodes that may join a cluster during its life."""
 
 _PATHS = {
     "node": "/api/v1/nodes/{name}",
     "pod": "/api/v1/namespaces/{namespace}/pods/{name}",
     "tjob": "/apis/capstan.dev/v1alpha1/namespaces/{namespace}/trainingjobs/{name}",
 }
-"""Where the API server has the objects that tests read again and again: each call of kubectl takes
-a tenth of a second of processor time.
+"""The paths of the objects that tests read often. A call of kubectl would take a tenth of a second
+of processor time for each read.
 """
 
 _PACKAGES = {
@@ -52,31 +52,31 @@ _PACKAGES = {
     "nsenter": "util-linux",
     "runc": "runc",
 }
-"""The commands that are needed, and Debian's package of each."""
+"""The commands that nodes need, and the Debian package of each."""
 
 
 def unavailable() -> str | None:
-    """Say why this machine cannot have nodes, and what would change that; None if it can."""
+    """Return why this machine cannot run nodes and how to enable them; None if it can run them."""
     if sys.platform != "linux":
-        return f"real nodes run on Linux only, and this is {sys.platform}"
+        return f"real nodes run only on Linux, and this machine runs {sys.platform}"
     if os.geteuid():
-        return "real nodes take root: `sudo make test`"
-    lacking = {package for command, package in _PACKAGES.items() if not shutil.which(command)}
+        return "real nodes need root: run `sudo make test`"
+    missing = {package for command, package in _PACKAGES.items() if not shutil.which(command)}
     if not (containerd.plugins() / "bridge").exists():
-        lacking.add("containernetworking-plugins")
-    if lacking:
-        listed = " ".join(sorted(lacking))
+        missing.add("containernetworking-plugins")
+    if missing:
+        listed = " ".join(sorted(missing))
         return f"real nodes need: apt-get install --no-install-recommends {listed}"
     if not cgroups.hierarchies():
-        return f"real nodes need control groups, and none is mounted under {cgroups.ROOT}"
+        return f"real nodes need control groups: mount them under {cgroups.ROOT}"
     return None
 
 
 class Nodes:
-    """A cluster with real nodes, and what tests do with it and to it. One thread only."""
+    """A cluster with real nodes, and the tests' operations on it. Only one thread may use it."""
 
     def __init__(self, folder: pathlib.Path, binaries: pathlib.Path, node_grace: str) -> None:
-        """Make the network of the cluster; nothing runs yet."""
+        """Make the network of the cluster. Nothing runs yet."""
         self.folder = folder
         self.nodes: dict[str, Node] = {}
         self._binaries = binaries
@@ -95,13 +95,13 @@ class Nodes:
 
     @property
     def kubeconfig(self) -> pathlib.Path:
-        """The administrator's; it leads to the API server from the inside only."""
+        """The administrator's kubeconfig. It works only inside the cluster's network."""
         return self.control.kubeconfig
 
     def start(self, count: int, archives: Sequence[pathlib.Path]) -> None:
-        """Start the cluster with its first nodes; returns when they are Ready.
+        """Start the cluster with its first nodes. Returns when they are Ready.
 
-        These nodes and those that are added later have the images of the archives.
+        All nodes, also later ones, have the images of the archives.
         """
         self._group.make()
         self._group.hand_on()
@@ -116,7 +116,7 @@ class Nodes:
         self.add_nodes(count)
 
     def add_nodes(self, count: int) -> list[Node]:
-        """Start more nodes, at once; returns when they are Ready."""
+        """Start more nodes in parallel. Returns the nodes when they are Ready."""
         added = []
         for _ in range(count):
             self._added += 1
@@ -133,7 +133,7 @@ class Nodes:
         return added
 
     def device_plugin(self, node: str, count: int) -> None:
-        """Give a node GPUs that do not exist; returns when pods may ask for them."""
+        """Give a node imaginary GPUs. Returns when pods can request them."""
         self.nodes[node].device_plugin(count)
         path = ("status", "allocatable", "nvidia.com/gpu")
         self.until(
@@ -142,13 +142,15 @@ class Nodes:
         )
 
     def kill_node(self, node: str) -> None:
-        """Cut a node's power: its programs cannot say goodbye. Its Node object stays."""
+        """Cut a node's power: all its processes are killed at once. Its Node object remains."""
         self.nodes.pop(node).kill()
 
     def ready(self, node: str) -> bool:
-        found = self.find("node", node, namespace="")
-        conditions = _at(found, ("status", "conditions")) or []
-        return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+        conditions = _at(self.find("node", node, namespace=""), ("status", "conditions")) or []
+        return any(
+            condition["type"] == "Ready" and condition["status"] == "True"
+            for condition in conditions
+        )
 
     def kubectl(
         self,
@@ -156,7 +158,7 @@ class Nodes:
         input: str | None = None,  # noqa: A002 - as subprocess names it
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl as the administrator. Raises AssertionError with what it said."""
+        """Run kubectl as the administrator. Raises AssertionError with its output if it fails."""
         with self.network.entered():
             return self.control.kubectl(*words, input=input, check=check)
 
@@ -170,18 +172,18 @@ class Nodes:
             self.control.apply(path)
 
     def find(self, kind: str, named: str, *, namespace: str) -> dict[str, Any] | None:
-        """Read a node, a pod or a tjob; None if there is none."""
+        """Return a node, a pod or a tjob; None if it does not exist."""
         with self.network.entered():
             return self.control.api.find(_PATHS[kind].format(namespace=namespace, name=named))
 
     def get(self, kind: str, named: str, *, namespace: str) -> dict[str, Any]:
-        """Read a node, a pod or a tjob. Raises AssertionError if there is none."""
+        """Return a node, a pod or a tjob. Raises AssertionError if it does not exist."""
         found = self.find(kind, named, namespace=namespace)
-        assert found is not None, f"there is no {kind} {named} in {namespace!r}"
+        assert found is not None, f"there is no {kind} {named} in the namespace {namespace!r}"
         return found
 
     def log(self, pod: str, *, namespace: str) -> str:
-        """The log of a pod's trainer; empty if there is none, or none yet."""
+        """Return the log of a pod's trainer; empty if the pod has no log or no log yet."""
         path = _PATHS["pod"].format(namespace=namespace, name=pod)
         with self.network.entered(), contextlib.suppress(ApiError):
             return self.control.api.text(f"{path}/log?container=trainer")
@@ -200,23 +202,23 @@ class Nodes:
             )
 
     def processes(self, pod: str, *, namespace: str, container: str = "trainer") -> list[int]:
-        """The processes of a container of a pod, by their ids on this machine."""
-        found = self.get("pod", pod, namespace=namespace)
-        for status in found["status"].get("containerStatuses", []):
+        """Return the ids, on this machine, of the processes of a pod's container."""
+        manifest = self.get("pod", pod, namespace=namespace)
+        for status in manifest["status"].get("containerStatuses", []):
             if status["name"] == container and "containerID" in status:
-                node = self.nodes[found["spec"]["nodeName"]]
+                node = self.nodes[manifest["spec"]["nodeName"]]
                 return node.processes(status["containerID"].partition("://")[2])
         return []
 
     def kill(self, pod: str, *, namespace: str, container: str = "trainer") -> None:
-        """`kill -9` the first process of a container, from outside."""
+        """`kill -9` the first process of a container."""
         os.kill(self.processes(pod, namespace=namespace, container=container)[0], signal.SIGKILL)
 
-    def until(self, condition: Callable[[], object], what: str, within: float = 180) -> None:
-        """Wait for a condition; one that raises AssertionError does not hold yet.
+    def until(self, condition: Callable[[], object], goal: str, within: float = 180) -> None:
+        """Wait for a condition. A condition that raises AssertionError does not hold yet.
 
-        Raises AssertionError with the nodes' logs when time is up, and HasEnded when a program of
-        a node does not run any more.
+        Raises AssertionError with `goal` and the nodes' logs after `within` seconds, and HasEnded
+        when a program of a node has ended.
         """
 
         def holds() -> bool:
@@ -224,14 +226,14 @@ class Nodes:
                 node.check()
             return bool(condition())
 
-        wait.until(holds, within, else_show=lambda: f"not yet: {what}\n{self.logs()}")
+        wait.until(holds, within, else_show=lambda: f"not yet: {goal}\n{self.logs()}")
 
     def logs(self) -> str:
-        """The last lines of all logs."""
+        """Return the last lines of all logs."""
         return "\n".join([self.control.logs(), *(node.logs() for node in self.nodes.values())])
 
     def stop(self) -> None:
-        """End all of it at once."""
+        """Kill the whole cluster, and remove its control groups and its network."""
         for node in self.nodes.values():
             node.kill()
         self.nodes.clear()
@@ -255,7 +257,8 @@ class Nodes:
             "  kubernetes cluster.local in-addr.arpa {\n"
             f"    kubeconfig {self.control.kubeconfigs[RESOLVER]}\n"
             "    pods disabled\n"
-            # A task that comes back has a new address under its old name: at once, not in 5 s.
+            # A restarted task has a new address under its old name. No program may cache the old
+            # address, not even for the default of 5 s.
             "    ttl 0\n"
             "  }\n"
             "}\n"
@@ -273,12 +276,12 @@ def running(
     node_grace: str = "20s",
     tell: programs.Tell | None = None,
 ) -> Iterator[Nodes]:
-    """Run a cluster of `count` nodes; nothing is left of it when the block ends.
+    """Run a cluster of `count` nodes while the block runs. Nothing of it remains after the block.
 
-    All nodes have these `images`, by their names in `images.RECIPES`; without any, no pod can run.
-    Kubernetes takes a node for lost when it has been silent for `node_grace`. What killed runs left
-    is removed first. Raises programs.Unavailable, programs.BuildFailed and images.BuildFailed, and
-    HasEnded and AssertionError when the cluster does not come up.
+    All nodes have these `images`, by their names in `images.RECIPES`. Without images no pod can
+    run. Kubernetes treats a node as lost when it has been silent for `node_grace`. The remains of
+    killed runs are removed first. Raises programs.Unavailable, programs.BuildFailed and
+    images.BuildFailed, and HasEnded and AssertionError when the cluster does not start.
     """
     if reason := unavailable():
         raise programs.Unavailable(reason)

@@ -1,10 +1,10 @@
-"""Build the programs of the test bed, once: Kubernetes, etcd and CoreDNS from pinned Go modules.
+"""Build the programs of the test bed once: Kubernetes, etcd and CoreDNS from pinned Go modules.
 
-They are one file that acts as the program by whose name it is called (`go/main.go`), with a link
-for each name. The file and its links are kept outside the tree, under
-`$XDG_CACHE_HOME/capstan/testbed` or `~/.cache/capstan/testbed`, in a folder that is named by a hash
-of everything they are made from. Go keeps its own caches where it always does (`GOCACHE`,
-`GOMODCACHE`), so the next version builds fast, and Go itself removes old entries.
+All programs are one file, with a link for each name. The file acts as the program by whose name it
+is called (`go/main.go`). The file and its links are kept outside the tree, under
+`$XDG_CACHE_HOME/capstan/testbed` or `~/.cache/capstan/testbed`. The name of their folder is a hash
+of everything they are made from. Go uses its normal caches (`GOCACHE`, `GOMODCACHE`), so the next
+version builds fast, and Go itself removes old entries.
 """
 
 import contextlib
@@ -29,61 +29,61 @@ NAMES = (
 """The programs, by the names that `go/main.go` knows."""
 
 TICK = 10.0
-"""Seconds from one line of progress to the next."""
+"""The seconds between two lines of progress."""
 
-_WHOLE = "testbed"
-"""The file that is all programs."""
+_BINARY = "testbed"
+"""The name of the file that contains all programs."""
 
-# Kubernetes reads its version from two packages. Without these flags /version is empty.
+# Kubernetes reads its version from these two packages. Without linker flags /version is empty.
 _STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 Tell = Callable[[str], None]
 
 
 class Unavailable(Exception):
-    """This machine cannot have the programs; the message says why, and what would change that."""
+    """This machine cannot build the programs. The message says why and how to enable the build."""
 
 
 class BuildFailed(Exception):
-    """The programs do not compile; the message ends with the compiler's last lines."""
+    """The programs do not compile. The message ends with the compiler's last lines."""
 
 
 def folder(tell: Tell | None = None) -> pathlib.Path:
-    """Return the folder that holds the programs, each under its name. Build them if need be.
+    """Return the folder with the programs, each under its name. Build them if necessary.
 
     The first build takes minutes. Any number of processes may call this at once: one builds, the
-    others wait. `tell` gets a line of progress now and then; without it the lines go to stderr.
-    Raises Unavailable and BuildFailed.
+    others wait. `tell` gets the lines of progress; without `tell` they go to stderr. Raises
+    Unavailable and BuildFailed.
     """
     tell = tell or to_stderr
     go = _go()
     flags = _flags()
     place = cache() / _key(go, flags)
-    if not (place / _WHOLE).exists():
+    if not (place / _BINARY).exists():
         place.mkdir(parents=True, exist_ok=True)
         with locked(place, "builds the programs", tell):
-            if not (place / _WHOLE).exists():
+            if not (place / _BINARY).exists():
                 _build(go, flags, place, tell)
     return place
 
 
 def cache() -> pathlib.Path:
-    """Where the programs of all versions are kept."""
+    """Return the folder in which the programs of all versions are kept."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return pathlib.Path(base).expanduser() / "capstan/testbed"
 
 
 def _go() -> pathlib.Path:
     if sys.platform != "linux":
-        raise Unavailable(f"the test bed runs on Linux only, and this is {sys.platform}")
+        raise Unavailable(f"the test bed runs only on Linux, and this machine runs {sys.platform}")
     go = pathlib.Path(sys.executable).parent / "go"
     if not go.exists():
-        raise Unavailable(f"{go} is missing: `make programs` installs Go and builds the programs")
+        raise Unavailable(f"{go} is missing: run `make programs`, which installs Go and builds")
     return go
 
 
 def _key(go: pathlib.Path, flags: tuple[str, ...]) -> str:
-    """Hash everything the programs are made from: the same key means the same programs."""
+    """Return a hash of everything the programs are made from. Equal keys mean equal programs."""
     made_from = hashlib.sha256(_run(go, "version").encode())
     for name in ("go.mod", "go.sum", "main.go"):
         made_from.update((MODULE / name).read_bytes())
@@ -92,7 +92,7 @@ def _key(go: pathlib.Path, flags: tuple[str, ...]) -> str:
 
 
 def _flags() -> tuple[str, ...]:
-    """The flags of the compiler and the linker. Nothing is written that only debuggers read."""
+    """Return the flags of the compiler and the linker. They leave out debugging data."""
     pinned = re.search(r"k8s\.io/kubernetes v(1\.(\d+)\.\d+)", (MODULE / "go.mod").read_text())
     if pinned is None:
         raise BuildFailed(f"{MODULE}/go.mod names no version of k8s.io/kubernetes")
@@ -112,43 +112,43 @@ def _flags() -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def locked(place: pathlib.Path, what: str, tell: Tell) -> Iterator[None]:
-    """Hold a folder against other processes. If another process holds it, tell what that process
-    does there, and wait. The system frees the folder when its holder dies.
+def locked(place: pathlib.Path, activity: str, tell: Tell) -> Iterator[None]:
+    """Lock a folder against other processes. If another process has the lock, tell its activity
+    and wait. The system releases the lock when the process dies.
     """
     with (place / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell(f"another run {what}: waiting for it")
+            tell(f"another run {activity}: waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _build(go: pathlib.Path, flags: tuple[str, ...], place: pathlib.Path, tell: Tell) -> None:
-    """Fetch the modules and build the programs; the file itself appears last."""
-    status, said = _go_does(go, ("list", "-deps", "."), "fetching Go modules", tell)
+    """Fetch the modules and build the programs. The file itself appears last."""
+    status, errors = _run_go(go, ("list", "-deps", "."), "fetching Go modules", tell)
     if status:
         raise Unavailable(
-            f"the Go modules of the programs cannot be fetched: {said}\n"
-            "`make programs` needs a module proxy: set GOPROXY to one that this machine reaches"
+            f"the Go modules of the programs cannot be fetched: {errors}\n"
+            "set GOPROXY to a module proxy that this machine reaches, and run `make programs`"
         )
     unfinished = place / ".unfinished"
-    what = "building Kubernetes, etcd and CoreDNS"
-    status, said = _go_does(go, ("build", *flags, f"-o={unfinished}", "."), what, tell)
+    activity = "building Kubernetes, etcd and CoreDNS"
+    status, errors = _run_go(go, ("build", *flags, f"-o={unfinished}", "."), activity, tell)
     if status:
-        raise BuildFailed(f"go build failed in {MODULE}: {said}")
+        raise BuildFailed(f"go build failed in {MODULE}: {errors}")
     for name in NAMES:
         (place / name).unlink(missing_ok=True)
-        (place / name).symlink_to(_WHOLE)
-    unfinished.rename(place / _WHOLE)
+        (place / name).symlink_to(_BINARY)
+    unfinished.rename(place / _BINARY)
 
 
-def _go_does(go: pathlib.Path, words: tuple[str, ...], what: str, tell: Tell) -> tuple[int, str]:
-    """Run Go in the module, tell how long it takes, return its exit status and its last words."""
+def _run_go(go: pathlib.Path, words: tuple[str, ...], activity: str, tell: Tell) -> tuple[int, str]:
+    """Run Go in the module and tell the elapsed time. Return its exit status and its last lines."""
     settings = {
         "CGO_ENABLED": "0",
-        # A Go of another version would make other programs than the folder's name says.
+        # A Go of another version would not make the programs that the folder's name promises.
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
         # The compiler collects its garbage less often, which saves a tenth of its time.
@@ -168,14 +168,14 @@ def _go_does(go: pathlib.Path, words: tuple[str, ...], what: str, tell: Tell) ->
     ):
         try:
             while process.poll() is None:
-                tell(f"{what}: {time.monotonic() - began:.0f} s")
+                tell(f"{activity}: {time.monotonic() - began:.0f} s")
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(TICK)
         finally:
             process.kill()
         output.seek(0)
-        said = [line for line in output.read().splitlines() if not line.startswith("go: downl")]
-        return process.returncode, " ".join(dict.fromkeys(said[-5:]))
+        lines = [line for line in output.read().splitlines() if not line.startswith("go: downl")]
+        return process.returncode, " ".join(dict.fromkeys(lines[-5:]))
 
 
 def _run(*words: object) -> str:
@@ -187,9 +187,10 @@ def to_stderr(line: str) -> None:
 
 
 def main() -> None:
-    """Build the programs and say where they are.
+    """Build the programs and print their folder.
 
-    Ends with status 0 where they cannot be had: the tests that need them say so and are skipped.
+    Exits with status 0 if this machine cannot build them. The tests that need them are then
+    skipped, and say why.
     """
     try:
         place = folder()
