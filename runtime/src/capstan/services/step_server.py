@@ -86,7 +86,7 @@ class StepServer:
             link.close()
 
     def close(self) -> None:
-        """Stop the threads of pushed messages after their present message. Does not wait."""
+        """End the threads that deliver pushed messages, after the present ones. Does not wait."""
         self._pool.shutdown()
 
     def _require_ended(self, step: int | None, following: int) -> None:

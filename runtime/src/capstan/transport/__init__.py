@@ -1,1 +1,1 @@
-"""How tasks reach each other: frames over links (the data plane), gRPC (the control plane)."""
+"""Communication between tasks: frames over links (data plane) and gRPC (control plane)."""

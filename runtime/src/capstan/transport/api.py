@@ -1,9 +1,9 @@
-"""The seam of the data plane: what a step needs of whatever carries its tensors.
+"""The interface of the data plane, which carries the tensors of steps.
 
-A `Link` is an ordered, two-way channel of frames between two tasks. It serves one step at a time:
-the master takes one per remote participant from a pool, the caller of the step reads it, and gives
-it back when the step has ended well. A step that ends badly closes its links, and that is how the
-others learn of it. Every plane passes one conformance suite.
+A `Link` is an ordered, two-way channel of frames between two tasks. It serves one step at a time.
+The master takes one link for each remote task of a step from a pool. The thread that runs the step
+reads the links, and gives them back when the step has succeeded. A step that fails closes its
+links, which tells the other tasks. Every data plane passes the same conformance suite.
 """
 
 import enum
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Kind(enum.IntEnum):
-    """What a frame says."""
+    """The kind of a frame."""
 
     HELLO = 1
     START = 2
@@ -30,8 +30,8 @@ class Frame:
     """One message of a step.
 
     `subject` is the graph handle in START, the number of the message in LEG, and the status code in
-    DONE (0: the values are the fetches; else the one value is the error message, as bytes).
-    `values` are in the order of the message's edge table.
+    DONE. If that code is 0, the values are the fetches; otherwise the only value is the error
+    message as bytes. `values` are in the order of the message's edge table.
     """
 
     kind: Kind
@@ -44,18 +44,19 @@ class Link(Protocol):
     """An exclusive channel to one peer."""
 
     def send(self, frame: Frame) -> None:
-        """Hand over a frame; the arrays may be reused when this returns.
+        """Send a frame. The caller may overwrite the arrays when this returns.
 
-        Never deadlocks against a peer that sends at the same time.
+        This cannot deadlock with a peer that sends at the same time.
 
         Raises:
             UnavailableError: the peer is gone, or the link was closed.
         """
 
     def recv(self, deadline: float | None = None) -> Frame:
-        """Block until the next frame. Its values may live in memory of the link: they are valid
-        until a frame with the same kind and subject or the next START arrives, or the link is
-        closed.
+        """Block until the next frame arrives, and return it.
+
+        Its values may be views of the link's memory. They are valid until the link is closed or a
+        frame arrives that is a START or has the same kind and subject.
 
         `deadline` is in seconds of `time.monotonic`; None waits for ever.
 
@@ -65,24 +66,24 @@ class Link(Protocol):
         """
 
     def pending(self) -> bool:
-        """Say whether bytes of a frame were read already: then `recv` must come before a poll."""
+        """Return whether bytes of a frame were read already. If so, call `recv` before polling."""
 
     def fileno(self) -> int:
-        """A descriptor that polls readable when `recv` has something to read."""
+        """Return a descriptor that polls as readable when `recv` has data to read."""
 
     def close(self) -> None:
-        """End the link, from any thread; a blocked `send` or `recv` raises. Idempotent."""
+        """Close the link, from any thread; a blocked `send` or `recv` raises. Idempotent."""
 
 
 class Dialer(Protocol):
-    """Makes links to the tasks of a cluster."""
+    """Opens links to the tasks of a cluster."""
 
     def dial(self, task: str, incarnation: int, deadline: float | None = None) -> Link:
-        """Open a link to `task` (`/job:ps/replica:0/task:0`), waiting while it cannot be reached.
+        """Open a link to `task` (`/job:ps/replica:0/task:0`); retry while it cannot be reached.
 
         Raises:
-            UnavailableError: not reachable before the deadline.
-            AbortedError: the task answers with another incarnation: it was restarted.
+            UnavailableError: the task could not be reached before the deadline.
+            AbortedError: the task has another incarnation, because it was restarted.
         """
 
 
@@ -90,18 +91,18 @@ class Links(Protocol):
     """Links to the tasks of a cluster, kept between steps. Thread-safe."""
 
     def take(self, task: str, incarnation: int, deadline: float | None = None) -> Link:
-        """Return an idle link to `task`, or dial one; nobody else has it until it is given back.
+        """Return an idle or new link to `task`, for this caller alone until it is given back.
 
         Raises as `Dialer.dial`.
         """
 
     def give_back(self, task: str, incarnation: int, link: Link) -> None:
-        """Return a link on which nothing is on its way."""
+        """Give back a link on which no frame can arrive any more."""
 
     def close(self) -> None:
-        """Close every idle link, and each one that is given back later."""
+        """Close every idle link, and every link that is given back later."""
 
 
 def text(message: str) -> Array:
-    """A string as a value of a frame."""
+    """Return a string as a value of a frame."""
     return np.array(message.encode(), dtype=object)

@@ -1,10 +1,12 @@
-"""Frames out of a stream of bytes that arrives in pieces. No I/O here: whoever reads, reads into
-`target()`, says with `filled(count)` how much it was, and takes the frames that are complete.
+"""Assembles frames from a stream of bytes. This module does no I/O.
 
-Small frames come out of one staging buffer, so that one system call reads a whole one. The payload
-of a large frame is read straight into the memory where its values will be viewed. That memory is
-kept per kind and subject and used again for the next such frame, since taking and first touching
-fresh pages costs as much as the copy.
+The caller reads bytes into `target()`, reports their number with `filled(count)`, and calls `take`
+for complete frames.
+
+Small frames are read through one staging buffer, so that one system call reads a whole frame. The
+payload of a large frame is read directly into the memory that its values view. That memory is kept
+for each kind and subject and reused for the next such frame, because allocating new pages and
+touching them first costs as much as a copy.
 """
 
 from dataclasses import dataclass
@@ -19,15 +21,16 @@ Array = np.ndarray[Any, Any]
 
 _STAGING_BYTES: Final = 16384
 _KEPT_SLOTS: Final = 256
-# Memory this small is kept whatever comes next; more must be used to a quarter at least.
+# Memory up to this size is reused for any smaller frame. Larger memory is reused only if the frame
+# fills a quarter of it.
 _ALWAYS_KEPT_BYTES: Final = 1 << 20
-# Large feeds lie in one place: each graph has a handle of its own, and there is no end of graphs.
+# Large feeds of all graphs share one slot: each graph has its own handle, and graphs are unbounded.
 _ANY_GRAPH: Final = -1
 
 
 @dataclass(slots=True)
 class _Slot:
-    """Where frames of one kind and subject are laid; `values` is None when it holds strings."""
+    """The memory for frames of one kind and subject. `values` is None if they hold strings."""
 
     table: bytes
     rows: tuple[frames.Row, ...]
@@ -37,7 +40,7 @@ class _Slot:
 
 
 class Assembler:
-    """The reading end of one stream. Not thread-safe. After an error it must not be used again."""
+    """Assembles the frames of one stream. Not thread-safe, and not usable after an error."""
 
     def __init__(self, max_message_bytes: int = frames.MAX_MESSAGE_BYTES) -> None:
         self._limit = max_message_bytes
@@ -51,11 +54,11 @@ class Assembler:
 
     @property
     def holds_bytes(self) -> bool:
-        """Whether part of a frame, or a whole one, was read and not taken."""
+        """Whether bytes of a frame were read that `take` has not returned yet."""
         return self._header is not None or self._start != self._end
 
     def target(self) -> memoryview:
-        """Where the next bytes belong; never empty once `take` has returned None."""
+        """Return the buffer for the next bytes. It is not empty after `take` has returned None."""
         if self._header is not None:
             return self._slot.payload[-self._missing :]
         if self._end == 0:
@@ -65,7 +68,7 @@ class Assembler:
         return self._staging[self._end :]
 
     def filled(self, count: int) -> None:
-        """Note that `count` bytes were written to `target()`."""
+        """Record that `count` bytes were written to `target()`."""
         if self._header is not None:
             self._missing -= count
         else:
@@ -74,11 +77,11 @@ class Assembler:
     def take(self, *, fresh: bool = False) -> api.Frame | None:
         """Return the next complete frame, or None.
 
-        `fresh` lays a frame that begins now in new memory: what was handed out stays valid.
+        With `fresh`, a frame that begins now gets new memory, and earlier frames stay valid.
 
         Raises:
-            DataLossError: the bytes are no frame.
-            ResourceExhaustedError: the frame is larger than allowed.
+            DataLossError: the bytes are not a frame.
+            ResourceExhaustedError: the frame exceeds the limit.
         """
         if self._header is None:
             self._header = self._begin(fresh)
@@ -93,7 +96,7 @@ class Assembler:
         return api.Frame(header.kind, header.step, header.subject, values)
 
     def _begin(self, fresh: bool) -> frames.Header | None:
-        """Read header and table, if they are there, and move what has come of the payload."""
+        """Read the header and the table if both are there, and copy the payload read so far."""
         available = self._end - self._start
         if available < frames.HEADER.size:
             return None
@@ -137,7 +140,7 @@ class Assembler:
         return slot
 
     def _make_room(self, need: int) -> None:
-        """Let `need` bytes follow `start`, by moving what is held to the front."""
+        """Make room for `need` bytes after `start`: move the unread bytes to the front."""
         if len(self._staging) - self._start >= need:
             return
         held = self._staging[self._start : self._end].tobytes()
@@ -156,7 +159,7 @@ def _fits(memory: Array, size: int) -> bool:
 
 
 def _take(size: int) -> Array:
-    """Return memory that starts at a multiple of the alignment; its pages are not touched yet."""
+    """Return new aligned memory, whose pages are not touched yet."""
     try:
         raw = np.empty(size + frames.ALIGNMENT - 1, np.uint8)
     except MemoryError:

@@ -1,4 +1,4 @@
-"""How a caller calls off something that it still waits for."""
+"""Cancellation of a call by its caller."""
 
 import contextlib
 import threading
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 
 class Cancellation:
-    """Whether a result is still wanted. It is called off at most once. Thread-safe."""
+    """A flag that says that the result of a call is no longer needed. Set once; thread-safe."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -15,11 +15,11 @@ class Cancellation:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether nobody wants the result any more."""
+        """Whether `cancel` was called."""
         return self._event.is_set()
 
     def cancel(self) -> None:
-        """Wake every waiter and call what `watched` was given. Idempotent."""
+        """Wake every waiter, and call the callbacks given to `watched`. Idempotent."""
         with self._lock:
             self._event.set()
             callbacks, self._callbacks = self._callbacks, []
@@ -27,12 +27,12 @@ class Cancellation:
             callback()
 
     def wait(self, timeout_s: float) -> bool:
-        """Block for `timeout_s`, or until the cancellation; say whether there was one."""
+        """Block for `timeout_s` or until `cancel` is called; return whether it was called."""
         return self._event.wait(timeout_s)
 
     @contextlib.contextmanager
     def watched(self, callback: Callable[[], object]) -> Iterator[None]:
-        """Call `callback` if the cancellation comes within the block, or came before it."""
+        """Call `callback` if `cancel` is called before the end of the block."""
         with self._lock:
             if not self._event.is_set():
                 self._callbacks.append(callback)

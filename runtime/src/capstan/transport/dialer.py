@@ -1,9 +1,8 @@
-"""How a task opens links to the others: ask over the control plane, then dial.
+"""Opens links to other tasks: asks the task over the control plane, then connects.
 
-The host is the one that the ClusterSpec names, resolved anew each time: a task that was replaced
-has a new address under its old name. Where its port cannot be connected although it has just
-answered `Connect`, something between the two lets only the control plane through: then the link
-goes that way as well.
+The host is the one in the ClusterSpec. Its name is resolved for each link, because a task that was
+replaced has a new address under its old name. If a task answers `Connect` but its data port cannot
+be reached, a firewall probably passes only the control plane. The link then uses gRPC as well.
 """
 
 import logging
@@ -17,9 +16,10 @@ from capstan import errors
 from capstan.transport import api, frames, interfaces, listener, sockets
 
 _RETRY_S: Final = 0.1
-# Two SYNs. A firewall that drops them must not use up the time in which the other plane answers.
+# Time for two SYNs. If a firewall drops them, there must be time left for the other plane.
 _REACH_S: Final = 2.0
-# How long a port that could not be connected is not tried again: rules change, rarely. A guess.
+# How long a data port that could not be reached is not tried again. Firewall rules change rarely;
+# the value is a guess.
 _BARRED_S: Final = 60.0
 
 
@@ -34,9 +34,9 @@ class LinkDialer(api.Dialer):
         planes: Sequence[str] = listener.PLANES,
         max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
     ) -> None:
-        """Dial as `task`, over one of `planes`, the better one first.
+        """Dial as `task`, over one of `planes`, in order of preference.
 
-        `addresses` gives the `host:port` of every task, `peers` whom to ask.
+        `addresses` gives the `host:port` of every task, and `peers` its control plane.
         """
         self._task = task
         self._addresses = dict(addresses)
@@ -46,12 +46,12 @@ class LinkDialer(api.Dialer):
         self._barred: dict[tuple[str, int], float] = {}
 
     def dial(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
-        """Open a link, as `api.Dialer.dial`; blocks until `deadline`, or for ever.
+        """Open a link, as `api.Dialer.dial`. Without a deadline it may block for ever.
 
         Raises:
-            UnavailableError: not reachable before the deadline.
-            AbortedError: the task answers with another incarnation.
-            UnimplementedError: the task has none of our planes.
+            UnavailableError: the task could not be reached before the deadline.
+            AbortedError: the task has another incarnation.
+            UnimplementedError: the task offers none of our planes.
         """
         pause = threading.Event()
         why = ""
@@ -61,7 +61,7 @@ class LinkDialer(api.Dialer):
             except errors.UnavailableError as error:
                 why = error.message
             except errors.DeadlineExceededError as error:
-                # Time was up in the middle of a try; what kept the earlier ones away says more.
+                # The time ended during an attempt. The error of an earlier attempt says more.
                 why = why or error.message
             left = _RETRY_S if deadline is None else deadline - time.monotonic()
             if left <= 0:
@@ -95,7 +95,7 @@ class LinkDialer(api.Dialer):
         return sockets.dial(host, int(offer.address), min(left, _REACH_S))
 
     def _bar(self, task: str, incarnation: int, error: errors.OpError) -> None:
-        """Note that a task is there, and its port is not."""
+        """Record that the data port of a task cannot be reached, and warn the first time."""
         if (task, incarnation) not in self._barred:
             logging.getLogger("capstan").warning(
                 "%s answers, but its data port does not: %s. Tensors travel over gRPC, which is "

@@ -1,4 +1,4 @@
-"""The bytes of a frame, whatever carries them. No I/O here.
+"""The encoding of frames as bytes. This module does no I/O.
 
     header   32 bytes   magic u16, kind u16, step u64, subject u32, rows u32, table bytes u32,
                         payload bytes u64
@@ -8,8 +8,8 @@
 
 All numbers are little-endian, dtypes are TensorFlow's (framework/types.proto), and arrays are in C
 order in the byte order of the header. Strings are packed as TensorFlow packs them: all lengths as
-varints, then all bytes. Whatever a peer sends, reading it ends in a frame or in an error: lengths
-are checked against limits and against one another before memory is taken for them.
+varints, then all bytes. Any input of a peer is read as a frame or raises an error: lengths are
+checked against limits and against one another before memory is allocated for them.
 """
 
 import functools
@@ -33,22 +33,22 @@ MAGIC: Final = 0xC4F7
 ALIGNMENT: Final = 64
 MAX_TABLE_BYTES: Final = 1 << 20
 MAX_MESSAGE_BYTES: Final = (1 << 31) - 1
-"""The largest payload unless a server is told otherwise: what gRPC can carry as well."""
+"""The default limit of a payload, which is also the limit of a gRPC message."""
 
 _ROW = struct.Struct("<IHHQ")
 _MAX_RANK = 64  # NumPy's own
 _KINDS = {int(kind): kind for kind in api.Kind}
 _ZEROS = bytes(ALIGNMENT)
 
-# Copying a value of this size costs less than one more buffer in a gathering write.
+# Values up to this size are copied: that costs less than one more buffer in a gathering write.
 _COPIED_BYTES = 4096
 
-# Layouts remembered by an encoder: more than the messages of a step, less than a leak.
+# How many layouts an encoder remembers: enough for the messages of a step, and bounded.
 _REMEMBERED = 256
 
 
 class Header(NamedTuple):
-    """The first 32 bytes, checked. A tuple: a frozen dataclass takes a microsecond to make."""
+    """The checked header of a frame. A tuple, because a frozen dataclass takes longer to make."""
 
     kind: api.Kind
     step: int
@@ -60,7 +60,7 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Where one value lies in the payload, and what it is."""
+    """The dtype and shape of one value, and its place in the payload."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -72,8 +72,8 @@ def read_header(data: bytes | bytearray | memoryview, at: int, max_message_bytes
     """Read the header at offset `at`.
 
     Raises:
-        DataLossError: this is no frame.
-        ResourceExhaustedError: the frame is larger than allowed.
+        DataLossError: the bytes are not the header of a frame.
+        ResourceExhaustedError: the frame exceeds a limit.
     """
     magic, kind, step, subject, rows, table_bytes, payload_bytes = HEADER.unpack_from(data, at)
     if magic != MAGIC or kind not in _KINDS:
@@ -89,7 +89,7 @@ def read_table(header: Header, table: bytes) -> tuple[Row, ...]:
     """Read the rows, and check that they describe the payload that the header announces.
 
     Raises:
-        DataLossError: they do not.
+        DataLossError: the rows are malformed or do not match the header.
     """
     rows: list[Row] = []
     at = offset = end = 0
@@ -116,10 +116,10 @@ def read_table(header: Header, table: bytes) -> tuple[Row, ...]:
 
 
 def read_values(rows: Sequence[Row], payload: memoryview) -> tuple[Array, ...]:
-    """View the values in `payload`; strings are copied out of it.
+    """Return the values as views of `payload`; strings are copied.
 
     Raises:
-        DataLossError: strings that do not fill their bytes, or a shape that NumPy cannot hold.
+        DataLossError: strings do not fill their bytes, or NumPy cannot hold a shape.
     """
     try:
         return tuple(
@@ -129,12 +129,12 @@ def read_values(rows: Sequence[Row], payload: memoryview) -> tuple[Array, ...]:
             for row in rows
         )
     except (ValueError, OverflowError) as error:
-        raise _broken(f"it holds what is no value: {error}") from None
+        raise _broken(f"it holds an invalid value: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What is the same in all frames whose values have the same dtypes and shapes."""
+    """The table and paddings that all frames with the same dtypes and shapes share."""
 
     signature: Signature
     table: bytes
@@ -144,10 +144,10 @@ class _Layout:
 
 
 class Encoder:
-    """Turns frames into buffers. Not thread-safe: one per link, used under the lock of its sender.
+    """Encodes frames as buffers. Not thread-safe: each link uses its own one under its send lock.
 
-    Remembers the layout of the last frame of each kind and subject: in a training loop it is that
-    of the next one.
+    It remembers the layout of the last frame of each kind and subject, because the next frame of a
+    training loop has the same layout.
     """
 
     def __init__(self, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
@@ -158,8 +158,9 @@ class Encoder:
         """Return the buffers to send, in order. Large values are not copied.
 
         Raises:
-            InvalidArgumentError: a value that frames cannot carry.
-            ResourceExhaustedError: more than `max_message_bytes`, or too many values.
+            InvalidArgumentError: frames cannot carry one of the values.
+            ResourceExhaustedError: the payload exceeds `max_message_bytes`, or there are too many
+                values.
         """
         values = frame.values
         if not values:
@@ -232,7 +233,7 @@ def _plan(signature: Signature, strings: dict[int, bytes], limit: int) -> _Layou
 def _check_size(row: Row) -> None:
     count = math.prod(row.shape)
     if row.dtype.hasobject:
-        if count > row.size:  # every string has a length of at least one byte
+        if count > row.size:  # the length of each string takes at least one byte
             raise _broken(f"{count} strings do not fit in {row.size} bytes")
     elif count * row.dtype.itemsize != row.size:
         raise _broken(f"{row.size} bytes are not {list(row.shape)} of {row.dtype}")
@@ -282,7 +283,7 @@ def _numpy_dtype(code: int) -> np.dtype[Any]:
     if dtype is dtypes.resource:
         return dtypes.np_resource
     if dtype.is_ref_dtype or not dtype.is_numpy_compatible:
-        raise _broken(f"a {dtype.name} does not travel")
+        raise _broken(f"frames cannot carry {dtype.name}")
     return np.dtype(dtype.as_numpy_dtype)
 
 

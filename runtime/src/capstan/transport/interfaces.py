@@ -1,9 +1,7 @@
-"""What a master and a worker answer, free of gRPC.
+"""The interfaces of masters and workers, without gRPC.
 
-TensorFlow's cut: master_interface.h, worker_interface.h.
-
-`transport.grpc` speaks these over the network; `services.master` and `services.worker` implement
-them.
+They follow TensorFlow's master_interface.h and worker_interface.h. `services.master` and
+`services.worker` implement them, and `transport.grpc` carries their calls over the network.
 """
 
 import socket
@@ -34,7 +32,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """Who a worker is. A restart of the task changes `incarnation`, never 0."""
+    """The identity of a worker. `incarnation` is not 0 and changes when the task restarts."""
 
     incarnation: int
     devices: tuple[Device, ...]
@@ -51,17 +49,16 @@ class Incarnation:
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """Per-step options: `timeout_ms` 0 means the session's own limit."""
+    """Options of one step. A `timeout_ms` of 0 means the session's own limit."""
 
     timeout_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The answer to `connect`: how to open one link of `plane`.
+    """The answer to `connect`: how to open one link over `plane`.
 
-    `address` is what the plane needs beside the host that the ClusterSpec names: the port of `tcp`,
-    nothing for `grpc`.
+    `address` is the port for `tcp` and empty for `grpc`. The host is the one in the ClusterSpec.
     """
 
     plane: str
@@ -70,36 +67,37 @@ class Offer:
 
 
 class ConnectApi(Protocol):
-    """How a task opens a link to another one. Thread-safe."""
+    """The calls by which a task opens a link to another task. Thread-safe."""
 
     def connect(
         self, task: str, incarnation: int, planes: Sequence[str], deadline: float | None = None
     ) -> Offer:
-        """Ask a task for a way in: `task` is who asks, `incarnation` whom it expects.
+        """Ask another task for an offer to open a link.
 
-        `deadline` is in seconds of `time.monotonic`.
+        `task` is the name of the caller's task, `incarnation` the one that the caller expects of
+        the other task, and `deadline` is in seconds of `time.monotonic`.
 
         Raises:
-            UnavailableError, DeadlineExceededError: it does not answer.
-            AbortedError: it is another incarnation.
-            UnimplementedError: it has none of the `planes`.
+            UnavailableError, DeadlineExceededError: the other task does not answer.
+            AbortedError: the other task has another incarnation.
+            UnimplementedError: the other task offers none of the `planes`.
         """
 
     def open_tunnel(self) -> socket.socket:
         """Return a socket that leads to the task through the control plane, for the plane `grpc`.
 
-        Waits for nothing: where nobody answers, the socket ends.
+        Does not block. If the task cannot be reached, the socket closes.
         """
 
 
 class Door(Protocol):
-    """Where the links of a task come in. Thread-safe; nothing blocks."""
+    """Accepts the links of a task. Thread-safe; no method blocks."""
 
     def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> Offer:
-        """Answer `ConnectApi.connect`; raises as that."""
+        """Answer `ConnectApi.connect`. Raises as `ConnectApi.connect`."""
 
     def admit(self, sock: socket.socket) -> None:
-        """Take over what leads to somebody who has yet to show the token of an offer."""
+        """Take over a connection whose peer has not shown the token of an offer yet."""
 
 
 class MasterApi(Protocol):
@@ -114,7 +112,7 @@ class MasterApi(Protocol):
         """Open a session; returns its handle. Waits until every task of the cluster answers.
 
         Raises:
-            CancelledError: `cancellation` ended the wait.
+            CancelledError: `cancellation` was set during the wait.
         """
 
     def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
@@ -122,7 +120,7 @@ class MasterApi(Protocol):
 
         Raises:
             AbortedError: the session does not exist, or is at another version.
-            InvalidArgumentError: the session has a node of that name already.
+            InvalidArgumentError: the session already has a node with the name of a new one.
         """
 
     def run_step(
@@ -133,7 +131,7 @@ class MasterApi(Protocol):
         targets: Sequence[str],
         options: StepOptions,
     ) -> list[Array]:
-        """Run what `fetches` (`node:index`) and `targets` (`node`) need; returns copies."""
+        """Run a step; returns copies of `fetches` (`node:index`). `targets` (`node`) only run."""
 
     def make_callable(
         self,
@@ -143,19 +141,19 @@ class MasterApi(Protocol):
         targets: Sequence[str],
         options: StepOptions,
     ) -> int:
-        """Remember what a step names; returns a handle of it, good for this session.
+        """Remember the names of a step; returns a handle, which is valid in this session.
 
         Raises:
-            NotFoundError, InvalidArgumentError: the graph has nothing of that name.
+            NotFoundError, InvalidArgumentError: a name is not in the graph.
         """
 
     def run_callable(
         self, handle: str, callable_handle: int, feeds: Sequence[Array]
     ) -> list[Array]:
-        """Run a step that was remembered, its feeds in order; returns copies of its fetches."""
+        """Run a remembered step with `feeds` in its order; returns copies of its fetches."""
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
-        """Forget a step that was remembered, if there is one of this handle."""
+        """Forget a remembered step, if the handle is known."""
 
     def partial_run_setup(
         self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
@@ -170,11 +168,11 @@ class MasterApi(Protocol):
         fetches: Sequence[str],
         options: StepOptions,
     ) -> list[Array]:
-        """Feed a portion, run what waits for nothing more, and return copies of `fetches`.
+        """Feed a portion, run the nodes that need no other feed, and return copies of `fetches`.
 
         Raises:
-            InvalidArgumentError: a feed or fetch that was not announced or comes again, a fetch
-                that waits for a feed, or no such partial run.
+            InvalidArgumentError: a feed or fetch was not in the setup or is repeated, a fetch needs
+                a tensor that was not fed yet, or there is no such partial run.
         """
 
     def close_session(self, handle: str) -> None:
@@ -184,14 +182,14 @@ class MasterApi(Protocol):
         """Close every session of this master and clear the containers on all tasks."""
 
     def list_devices(self, handle: str) -> tuple[Device, ...]:
-        """The devices that the session may use."""
+        """Return the devices that the session may use."""
 
 
 class WorkerApi(Protocol):
-    """What a master asks of a task outside steps. Thread-safe; every call is one round trip."""
+    """The calls of a master to a task, except for steps. Thread-safe; a call is one round trip."""
 
     def get_status(self) -> WorkerStatus:
-        """Say who answers."""
+        """Return the identity and the devices of the worker."""
 
     def register_graph(
         self,
@@ -202,12 +200,12 @@ class WorkerApi(Protocol):
     ) -> int:
         """Compile a part for later steps; returns its handle, unique in this incarnation.
 
-        The part is given up when `master`, whose session it is, is gone. `deadline` is in seconds
-        of `time.monotonic`; None waits however long it takes.
+        The worker forgets the part when `master`, which runs the session, is gone. `deadline` is in
+        seconds of `time.monotonic`; None waits for ever.
         """
 
     def deregister_graph(self, session: str) -> None:
-        """Forget all that a session registered."""
+        """Forget all parts of a session."""
 
     def cleanup_all(self, containers: Sequence[str]) -> None:
-        """Clear containers (none named: the default one)."""
+        """Clear the named containers, or the default one if `containers` is empty."""

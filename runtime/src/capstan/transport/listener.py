@@ -1,10 +1,9 @@
-"""Where links begin: a task's door, which lets in who holds a token, and who knocks on it.
+"""The start of a link: a listener that accepts connections with a token, and `greet`, its dialler.
 
-There are two ways to the door, the planes: a port of its own (`tcp`), and the stream that the
-control plane carries (`grpc`) for those who cannot reach that port. The token comes out of
-`Connect` on the control plane, and is good for one connection. It is the first frame on the
-connection (HELLO), and the listener answers with another one, so that a dialler knows at once
-whether it was let in.
+Connections arrive over two planes: a port of the task (`tcp`), and a stream that the control plane
+carries (`grpc`), for peers that cannot reach that port. The dialler gets a token from `Connect` on
+the control plane. The token is valid for one connection. The dialler sends it in the first frame
+(HELLO), and the listener answers with a HELLO, so the dialler knows at once that it was accepted.
 """
 
 import contextlib
@@ -24,20 +23,21 @@ from capstan.transport import api, frames, interfaces, sockets, stream
 TCP: Final = "tcp"
 GRPC: Final = "grpc"
 PLANES: Final = (TCP, GRPC)
-"""The names of the planes in `Connect`, the better one first."""
+"""The names of the planes in `Connect`, in order of preference."""
 
 _HELLO_S: Final = 10.0
-# A stranger must not make us take memory.
+# A peer without a token must not make us allocate memory.
 _HELLO_BYTES: Final = 256
 _TOKEN_BYTES: Final = 32
 _RETRY_S: Final = 0.01
-# Tokens given out and not used yet. Beyond this the oldest is void: its dialler died in between.
+# The most tokens that are issued and unused. Beyond this the oldest is dropped: its dialler has
+# probably died.
 _MAX_TOKENS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Who is at the other end of an accepted link: the task's name, as it told `Connect`."""
+    """The peer of an accepted link: the task name that it gave to `Connect`."""
 
     task: str
 
@@ -57,9 +57,9 @@ class Listener:
     ) -> None:
         """Listen on a port of `host` that the system chooses, and serve until `close`.
 
-        Without a host there is no port, and links come by `admit` alone. `handle` is called for
-        every link, in a daemon thread of its own; the link is closed when it returns. It may let
-        UnavailableError pass: so a link ends.
+        If `host` is None, there is no port, and links arrive only through `admit`. `handle` is
+        called for every link in a new daemon thread, and the link is closed when it returns. It may
+        raise UnavailableError, with which a link ends.
 
         Raises:
             UnavailableError: `host` has no address here.
@@ -74,11 +74,11 @@ class Listener:
         self._port = None if host is None else _Port(host, self.admit)
 
     def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
-        """Answer `Connect`: tell `task` where to dial and with which token.
+        """Answer `Connect`: return the plane, the port and the token for a link of `task`.
 
         Raises:
-            AbortedError: `task` means another incarnation of this task.
-            UnimplementedError: it speaks none of our planes.
+            AbortedError: `task` expects another incarnation of this task.
+            UnimplementedError: `planes` has none of our planes.
             UnavailableError: the listener is closed.
         """
         if incarnation != self._incarnation:
@@ -107,7 +107,7 @@ class Listener:
         return interfaces.Offer(plane, address, token)
 
     def admit(self, sock: socket.socket) -> None:
-        """Take over a connection of somebody who has yet to show a token. Returns at once."""
+        """Take over a connection whose peer has not shown a token yet. Returns at once."""
         threading.Thread(target=self._serve, args=(sock,), name="capstan-link", daemon=True).start()
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class Listener:
                 self._links.discard(link)
 
     def _admit(self, sock: socket.socket) -> tuple[stream.StreamLink, Hello] | None:
-        """Read the token; None when it is not good, or what came is none."""
+        """Read the token; return None if it is unknown or the peer sends anything else."""
         try:
             door = stream.StreamLink(sock, "a dialler", _HELLO_BYTES)
             frame = door.recv(time.monotonic() + _HELLO_S)
@@ -168,9 +168,9 @@ class _Port:
         self._thread.start()
 
     def close(self) -> None:
-        """Give the port back. Idempotent."""
+        """Release the port. Idempotent."""
         self._ended.set()
-        with contextlib.suppress(OSError):  # wakes `accept`, unless an earlier close did
+        with contextlib.suppress(OSError):  # wakes `accept`; fails if the port is closed already
             socket.create_connection(self._address, timeout=_HELLO_S).close()
         self._thread.join()
 
@@ -180,8 +180,8 @@ class _Port:
                 try:
                     sock, _ = self._socket.accept()
                 except OSError:
-                    # The dialler is gone already, or this process is out of descriptors, of which
-                    # links that end give some back.
+                    # The dialler is gone already, or this process has no descriptor left.
+                    # Try again, because links that end release theirs.
                     self._ended.wait(_RETRY_S)
                     continue
                 if self._ended.is_set():
@@ -197,10 +197,10 @@ def greet(
     deadline: float | None = None,
     max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
 ) -> stream.StreamLink:
-    """Show the token of `offer` to whom `sock` leads to; returns the link, which owns `sock`.
+    """Send the token of `offer` over `sock`; returns the link, which owns `sock`.
 
     Raises:
-        UnavailableError: we were not let in before `deadline` (at most ten seconds from now).
+        UnavailableError: the peer did not accept the link before `deadline`, or in ten seconds.
     """
     latest = time.monotonic() + _HELLO_S
     try:

@@ -1,4 +1,4 @@
-"""Links kept between steps, so that a step does not pay for a handshake."""
+"""Keeps links between steps, so that a step needs no handshake."""
 
 import select
 import threading
@@ -8,7 +8,7 @@ from capstan.transport import api
 
 
 class Pool(api.Links):
-    """`api.Links` over any dialler. Thread-safe; dialling holds no lock."""
+    """Implements `api.Links` with any dialler. Thread-safe; it holds no lock while it dials."""
 
     def __init__(self, dialer: api.Dialer) -> None:
         self._dialer = dialer
@@ -30,9 +30,7 @@ class Pool(api.Links):
         return self._dialer.dial(task, incarnation, deadline)
 
     def give_back(self, task: str, incarnation: int, link: api.Link) -> None:
-        """Keep `link` for the next step. Links to other incarnations of `task` are closed: they are
-        dead.
-        """
+        """Keep `link` for the next step, and close the links to other incarnations of `task`."""
         with self._lock:
             dead = [
                 old
@@ -48,7 +46,7 @@ class Pool(api.Links):
             old.close()
 
     def close(self) -> None:
-        """Close every idle link, and each one that is given back later. Idempotent."""
+        """Close every idle link, and every link that is given back later. Idempotent."""
         with self._lock:
             self._closed = True
             links = [link for idle in self._idle.values() for link in idle]
@@ -67,7 +65,7 @@ class Pool(api.Links):
 
 
 def _is_quiet(link: api.Link) -> bool:
-    """Say whether nothing is on its way: an idle peer that has something to say is gone."""
+    """Return whether there is nothing to read: input on an idle link means that it is dead."""
     descriptor = link.fileno()
     if descriptor < 0 or link.pending():
         return False

@@ -1,14 +1,14 @@
-"""What the operating system is told about a link's socket, and what it is asked.
+"""Opens the sockets of links, and sets and reads their options.
 
-A dead host must be noticed in about ten seconds, a slow process never: a task that computes, is
-stopped by a debugger or waits for a core is alive. Keepalive finds the dead host while nothing is
-under way, TCP_USER_TIMEOUT while sent bytes wait for their acknowledgement. But Linux also counts
-the time in which the peer acknowledges everything and just does not read (tcp(7); seen: it ends the
-connection of a stopped process). So a blocked sender takes that limit off while this is so, and
-counts unanswered probes itself.
+A dead host must be noticed in about ten seconds, but a slow process must never count as dead: a
+task that computes, is stopped by a debugger or waits for a core is alive. Keepalive finds a dead
+host while no bytes are in transit, and TCP_USER_TIMEOUT while sent bytes are not acknowledged. But
+Linux also counts the time in which the peer acknowledges everything and only does not read
+(tcp(7)), and would end the connection of a stopped process. A blocked sender therefore removes that
+limit during this time, and counts unanswered probes itself.
 
-Only Linux has all of these; elsewhere a dead host is found by keepalive alone. A local socket needs
-none: its other end is in this process (grpc/tunnel.py).
+Only Linux has all of these options. On other systems only keepalive finds a dead host. A local
+socket needs none of them, because its other end is in this process (grpc/tunnel.py).
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _DEAD_PROBES: Final = 5
 
 
 def prepare(sock: socket.socket) -> None:
-    """Set the options of a link on a connected socket, and make it non-blocking."""
+    """Set the options of a link on a connected socket, and make the socket non-blocking."""
     sock.setblocking(False)
     if not _is_tcp(sock):
         return
@@ -43,23 +43,23 @@ def prepare(sock: socket.socket) -> None:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
     limit_silence(sock, on=True)
     if ipaddress.ip_address(sock.getpeername()[0].partition("%")[0]).is_loopback:
-        # bbr, some hosts' default, paces what never leaves the machine: half the throughput.
+        # bbr, the default of some hosts, paces loopback traffic too and halves the throughput.
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
 
 
 def limit_silence(sock: socket.socket, *, on: bool) -> None:
-    """Let the kernel end the connection when the peer's host is silent for ten seconds, or not."""
+    """Set whether the kernel ends the connection if the peer's host is silent for ten seconds."""
     if _LINUX and _is_tcp(sock):
         millis = DEAD_AFTER_S * 1000 if on else 0
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, millis)
 
 
 def is_only_slow(sock: socket.socket) -> bool:
-    """Say of a socket that cannot send whether the peer has confirmed everything but does not read.
+    """Return whether the peer of a blocked socket has acknowledged all bytes but does not read.
 
     Raises:
-        UnavailableError: the peer does not even answer the kernel's probes any more.
+        UnavailableError: the peer's host does not answer the kernel's probes.
     """
     if not _LINUX or not _is_tcp(sock):
         return False
@@ -75,7 +75,7 @@ def listen(host: str) -> socket.socket:
     """Listen on a port of `host` that the system chooses.
 
     Raises:
-        UnavailableError: the name has no address here.
+        UnavailableError: the name has no address of this machine.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(
@@ -89,10 +89,10 @@ def listen(host: str) -> socket.socket:
 
 
 def dial(host: str, port: int, timeout_s: float) -> socket.socket:
-    """Connect to a port of `host`, whose name is resolved now.
+    """Resolve the name `host` and connect to a port of it.
 
     Raises:
-        UnavailableError: nobody answers there within `timeout_s`, or the name has no address.
+        UnavailableError: there is no answer within `timeout_s`, or the name has no address.
     """
     try:
         return socket.create_connection((host, port), timeout=max(0.001, timeout_s))

@@ -1,8 +1,8 @@
 """The socket plane: links over TCP connections.
 
-A link never waits in the kernel's `send`: two tasks that push large tensors to each other at once
-would each wait for the other to read. A sender whose socket is full reads what the peer sends, into
-memory that nobody looks at yet, until it can go on; `recv` hands those frames out first.
+A link never blocks in the kernel's `send`. Otherwise two tasks that send large tensors to each
+other at once would each wait for the other to read. While the socket of a sender is full, the
+sender reads the peer's frames into new memory. `recv` returns these frames first.
 """
 
 import collections
@@ -19,14 +19,15 @@ from capstan.transport import api, assembly, frames, sockets
 
 _MAX_PARTS: Final = 1024  # IOV_MAX of Linux and macOS
 _STALL_S: Final = 1.0
-# How soon a blocked sender looks again whether it may read, while another thread is in `recv`.
+# How often a blocked sender checks whether it may read while another thread is in `recv`.
 _REVISIT_MS: Final = 50
 
 
 class StreamLink(api.Link):
-    """`api.Link` over a connected TCP socket, which it owns.
+    """An `api.Link` over a connected socket, which it owns.
 
-    Thread-safe: one thread may be in `send` while another is in `recv`; two in the same take turns.
+    Thread-safe: one thread may be in `send` while another one is in `recv`. Two threads in the same
+    method run one after the other.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class StreamLink(api.Link):
         peer: str,
         max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
     ) -> None:
-        """Take over `sock`; `peer` is what messages call the other end."""
+        """Take over `sock`. `peer` is the name of the other end in error messages."""
         sockets.prepare(sock)
         self.peer = peer
         self._socket = sock
@@ -51,12 +52,12 @@ class StreamLink(api.Link):
         self._either = _poll(sock, select.POLLIN | select.POLLOUT)
 
     def send(self, frame: api.Frame) -> None:
-        """Send a frame, as `api.Link.send`; the arrays may be reused on return.
+        """Send a frame, as `api.Link.send`. The caller may overwrite the arrays on return.
 
         Raises:
             UnavailableError: the peer is gone, or the link was closed.
-            InvalidArgumentError, ResourceExhaustedError: the frame cannot travel; nothing was sent
-                and the link stays usable.
+            InvalidArgumentError, ResourceExhaustedError: the frame cannot be encoded. Nothing was
+                sent, and the link stays usable.
         """
         try:
             with self._sending:
@@ -79,10 +80,10 @@ class StreamLink(api.Link):
         """Wait for a frame, as `api.Link.recv`.
 
         Raises:
-            DeadlineExceededError: no frame was complete in time; the link stays usable.
+            DeadlineExceededError: no complete frame arrived in time; the link stays usable.
             UnavailableError: the peer is gone, or the link was closed.
-            DataLossError, ResourceExhaustedError: the peer sent what is no frame, or one of more
-                than `max_message_bytes`. The link is closed.
+            DataLossError: the peer sent bytes that are not a frame. The link is closed.
+            ResourceExhaustedError: a frame exceeds `max_message_bytes`. The link is closed.
         """
         try:
             with self._receiving:
@@ -107,22 +108,22 @@ class StreamLink(api.Link):
         return bool(self._ahead) or self._assembler.holds_bytes
 
     def fileno(self) -> int:
-        """The socket, or -1 once it is closed."""
+        """Return the descriptor of the socket, or -1 after it was closed."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """End the link, as `api.Link.close`. Frames that were sent before still arrive."""
+        """Close the link, as `api.Link.close`. Frames that were sent before still arrive."""
         self._closed = True
-        with contextlib.suppress(OSError):  # the peer was first
+        with contextlib.suppress(OSError):  # the peer has closed it already
             self._socket.shutdown(socket.SHUT_RDWR)
         self._release(blocking=False)
 
     def _release(self, *, blocking: bool) -> None:
-        """Close the descriptor unless a thread is using it; that one will, on its way out.
+        """Close the descriptor, unless a thread uses it; that thread then closes it when it leaves.
 
-        Closing it under a thread that polls it would let that thread poll somebody else's. Only the
-        way out may wait for the other thread: `close` may come from a signal handler, on top of
-        either.
+        If the descriptor were closed while a thread polls it, the thread could poll a new file that
+        got the same number. `send` and `recv` call this with `blocking` when they leave. `close`
+        does not block, because a signal handler may call it inside `send` or `recv`.
         """
         if self._sending.acquire(blocking):
             if self._receiving.acquire(blocking):
@@ -135,7 +136,7 @@ class StreamLink(api.Link):
             raise self._gone(self._reason)
 
     def _give_up(self, error: BaseException) -> None:
-        """Close after what left the stream in the middle of a frame, or was no frame."""
+        """Close the link after a bad frame, or after an error in the middle of a frame."""
         self._reason = str(error) or type(error).__name__
         self.close()
 
@@ -154,21 +155,21 @@ class StreamLink(api.Link):
                 parts[at] = memoryview(parts[at])[sent:]
 
     def _wait_to_send(self) -> None:
-        """Return when the socket takes bytes again; read meanwhile, unless another thread does."""
+        """Block until the socket accepts bytes; read in the meantime unless another thread does."""
         since = time.monotonic()
-        lifted = False
+        unlimited = False
         try:
             while not self._can_send():
-                if not lifted and time.monotonic() - since > _STALL_S:
-                    lifted = sockets.is_only_slow(self._socket)
-                    if lifted:
+                if not unlimited and time.monotonic() - since > _STALL_S:
+                    unlimited = sockets.is_only_slow(self._socket)
+                    if unlimited:
                         sockets.limit_silence(self._socket, on=False)
         finally:
-            if lifted:
+            if unlimited:
                 sockets.limit_silence(self._socket, on=True)
 
     def _can_send(self) -> bool:
-        """Wait for a while; say whether to try again, be it to learn of an error."""
+        """Wait a short time; return whether `sendmsg` will now send bytes or raise an error."""
         if not self._receiving.acquire(blocking=False):
             return bool(self._writable.poll(_REVISIT_MS))
         try:
@@ -187,11 +188,11 @@ class StreamLink(api.Link):
             millis = max(0, math.ceil((deadline - time.monotonic()) * 1000))
         if not self._readable.poll(millis):
             raise errors.DeadlineExceededError(
-                None, None, f"No frame from {self.peer} was complete in time"
+                None, None, f"No complete frame from {self.peer} arrived in time"
             )
 
     def _read(self) -> None:
-        """Read what has come. Does not wait; holds `_receiving`."""
+        """Read the bytes that have arrived. Does not block. The caller must hold `_receiving`."""
         try:
             count = self._socket.recv_into(self._assembler.target())
         except BlockingIOError:

@@ -1,8 +1,8 @@
-"""The threads that answer calls.
+"""A thread pool of daemon threads, for the calls that a server answers.
 
-`concurrent.futures` waits for its threads when the interpreter ends; a call that blocks (a step
-that waits for a queue, a session that waits for a task) would keep a process alive whose program is
-over. These are daemons.
+`concurrent.futures` waits for its threads when the interpreter exits. A blocked call, such as a
+step that waits for a queue, would keep the process alive after its program has ended. Daemon
+threads do not.
 """
 
 import queue
@@ -15,7 +15,7 @@ _Work = tuple["futures.Future[Any]", Callable[[], Any]]
 
 
 class DaemonThreads(futures.Executor):
-    """An executor of at most `limit` daemon threads, started when all others are busy."""
+    """An executor of at most `limit` daemon threads. It starts one when all others are busy."""
 
     def __init__(self, limit: int, name: str) -> None:
         self._limit = limit
@@ -27,10 +27,10 @@ class DaemonThreads(futures.Executor):
         self._ended = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "futures.Future[Any]":
-        """Run `fn` in one of the threads; waits for a free one only beyond the limit.
+        """Run `fn` in one of the threads. Above the limit the call is queued until one is free.
 
         Raises:
-            RuntimeError: after `shutdown`, as every executor, or the system has no thread left.
+            RuntimeError: `shutdown` was called, or the system cannot start another thread.
         """
         future: futures.Future[Any] = futures.Future()
         with self._lock:
@@ -45,7 +45,7 @@ class DaemonThreads(futures.Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let every thread end after its present call; never waits for one."""
+        """End each thread after the calls submitted so far. Never waits, whatever `wait` says."""
         with self._lock:
             self._ended = True
             for _ in range(self._count):
@@ -57,6 +57,6 @@ class DaemonThreads(futures.Executor):
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(call())
-                except BaseException as error:  # noqa: BLE001 - the future's
+                except BaseException as error:  # noqa: BLE001 - the future raises it
                     future.set_exception(error)
             self._idle.release()

@@ -1,5 +1,4 @@
-"""The control plane: TensorFlow's master service and our own worker service over gRPC.
+"""The control plane: TensorFlow's master service and Capstan's worker service over gRPC.
 
-The only package that imports grpc; nothing imports it before a server or a `grpc://` session is
-made.
+Only this package imports grpc. It is imported when the first server or `grpc://` session is made.
 """

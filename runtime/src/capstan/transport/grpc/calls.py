@@ -1,4 +1,4 @@
-"""Calls to a service of another task, with the errors that they end with."""
+"""Calls to a service of another task; their failures are raised as `capstan.errors`."""
 
 import functools
 import socket
@@ -28,11 +28,15 @@ class Service:
         wait: bool = False,
         cancellation: cancellations.Cancellation | None = None,
     ) -> Any:
-        """Call a method. `wait`: until the task can be reached, else fail as soon as it cannot.
+        """Call a method and return its response. Blocks.
+
+        With `wait` the call waits until the task can be reached; otherwise it fails at once if the
+        task cannot be reached.
 
         Raises:
-            OpError: what the task answered; UnavailableError if it did not.
-            CancelledError: `cancellation` came before the answer.
+            OpError: the error that the task answered with.
+            UnavailableError: the task did not answer.
+            CancelledError: `cancellation` was set before the answer.
         """
         try:
             method = self._method(name)
@@ -41,14 +45,14 @@ class Service:
             return _result(method.future(request, timeout_s, wait_for_ready=wait), cancellation)
         except grpc.RpcError as error:
             raise status.from_call(error, self.address) from None
-        except ValueError as error:  # grpc's word for a channel that was closed
+        except ValueError as error:  # grpc raises this if the channel is closed
             raise self._closed(error) from None
 
     def open_tunnel(self) -> socket.socket:
-        """Return a socket to the task's door; it ends at once where the task cannot be reached.
+        """Return a socket to the task's `Door`. It closes at once if the task cannot be reached.
 
         Raises:
-            UnavailableError: this process has no descriptor left, or has hung up.
+            UnavailableError: this process has no descriptor left, or `close` was called.
         """
         try:
             return tunnel.open_tunnel(self._channel)
@@ -56,11 +60,11 @@ class Service:
             raise self._closed(error) from None
         except OSError as error:
             raise errors.UnavailableError(
-                None, None, f"There is no way to {self.address}: {error}"
+                None, None, f"Cannot open a stream to {self.address}: {error}"
             ) from None
 
     def close(self) -> None:
-        """Hang up; calls under way fail."""
+        """Close the channel; calls in progress fail."""
         self._channel.close()
 
     def _closed(self, error: ValueError) -> errors.UnavailableError:
@@ -70,11 +74,13 @@ class Service:
 
 
 def _result(call: Any, cancellation: cancellations.Cancellation) -> Any:
-    """Wait for the answer of a call that ends with `cancellation`."""
+    """Wait for the answer of a call, and cancel the call when `cancellation` is set."""
     try:
         with cancellation.watched(call.cancel):
             return call.result()
     except grpc.FutureCancelledError:
-        raise errors.CancelledError(None, None, "Session was closed before it existed") from None
+        raise errors.CancelledError(
+            None, None, "Session was closed before it was created"
+        ) from None
     finally:
-        call.cancel()  # for a caller that was interrupted; an answered call stays answered
+        call.cancel()  # if the wait was interrupted; this does not change an answered call

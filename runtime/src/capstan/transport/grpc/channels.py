@@ -1,4 +1,4 @@
-"""How this software uses gRPC: names, limits and patience, the same on both sides."""
+"""Service names and channel options of gRPC, the same on both sides of a connection."""
 
 from typing import Any, Final
 
@@ -13,18 +13,18 @@ WORKER: Final = "capstan.Worker"
 
 _LARGEST: Final = (1 << 31) - 1
 _KEEPALIVE_MS: Final = 10_000
-# gRPC also sets TCP_USER_TIMEOUT to this, and Linux counts the time in which a stopped process does
-# not read: that long a process may be stopped before it counts as dead.
+# gRPC also sets TCP_USER_TIMEOUT to this. Linux counts the time in which a stopped process does not
+# read, so a process may be stopped for this long before it counts as dead.
 _KEEPALIVE_TIMEOUT_MS: Final = 20_000
 
 _BOTH: Final = [
     # The default refuses 5 MB.
     ("grpc.max_send_message_length", _LARGEST),
     ("grpc.max_receive_message_length", _LARGEST),
-    # A host that died says nothing: ask, also when no call is under way.
+    # A dead host closes no connection. Send pings to find it, also when no call is in progress.
     ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
     ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
-    # While a ping that measures bandwidth is under way no other is sent, and it may take a minute.
+    # gRPC sends no keepalive while it waits for a bandwidth ping, by default for up to a minute.
     ("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
@@ -41,7 +41,7 @@ _CLIENT_OPTIONS: Final = [
     ("grpc.dns_min_time_between_resolutions_ms", 500),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
-    # Tasks reach each other directly, whatever the environment says about the way to the world.
+    # Tasks connect to each other directly, even if the environment names a proxy.
     ("grpc.enable_http_proxy", 0),
 ]
 
@@ -61,21 +61,21 @@ def method(channel: grpc.Channel, service: str, name: str) -> Any:
 
 
 def handler(name: str, answer: Any) -> "grpc.RpcMethodHandler[Any, Any]":
-    """Return the server's end of a method; `answer` gets the request as bytes, see `read`."""
+    """Return the server side of a method. `answer` gets the request as bytes for `read`."""
     return grpc.unary_unary_rpc_method_handler(
         answer, response_serializer=getattr(wire, f"{name}Response").SerializeToString
     )
 
 
 def read(name: str, data: bytes) -> Any:
-    """Return the request of a method. Left to gRPC, what is none would end as an internal error.
+    """Return the parsed request of a method. gRPC would report malformed bytes as internal error.
 
     Raises:
-        InvalidArgumentError: the bytes are no such message.
+        InvalidArgumentError: the bytes are not a request of this method.
     """
     try:
         return getattr(wire, f"{name}Request").FromString(data)
     except message.DecodeError as error:
         raise errors.InvalidArgumentError(
-            None, None, f"The {len(data)} bytes of the call are no {name}Request: {error}"
+            None, None, f"The {len(data)} bytes of the call are not a {name}Request: {error}"
         ) from None

@@ -1,4 +1,4 @@
-"""Masters and workers that are elsewhere: `interfaces` over a channel.
+"""Masters and workers of other tasks: `interfaces` over a gRPC channel.
 
 TensorFlow: grpc_remote_master.cc, grpc_remote_worker.cc.
 """
@@ -20,7 +20,7 @@ from capstan.transport.grpc import calls, channels, codec, wire
 
 Array = np.ndarray[Any, Any]
 
-# How long a task that is there, but says nothing, is waited for where no caller sets a limit.
+# How long a call without a caller's deadline waits for a task that accepts it but does not answer.
 _PATIENCE_S: Final = 2.0
 
 
@@ -29,12 +29,13 @@ def _seconds_to(deadline: float | None) -> float | None:
 
 
 class GrpcMaster(interfaces.MasterApi):
-    """The master at a target. Thread-safe. Every method raises what the master does, and
-    UnavailableError when it cannot be reached.
+    """The master at a target. Thread-safe.
+
+    Every method raises the errors of the master, and UnavailableError if it cannot be reached.
     """
 
     def __init__(self, target: str) -> None:
-        """`target` is `grpc://host:port`; nothing is contacted yet."""
+        """Open a channel to `target`, `grpc://host:port`; it connects when it is used."""
         self._service = calls.Service(target.removeprefix("grpc://"), channels.MASTER)
 
     def create_session(
@@ -43,7 +44,7 @@ class GrpcMaster(interfaces.MasterApi):
         settings: config.SessionConfig,
         cancellation: cancellations.Cancellation | None = None,
     ) -> str:
-        """Open a session; waits for the master, as long as the settings allow."""
+        """Open a session; waits for the master up to `settings.operation_timeout_ms`."""
         request = wire.CreateSessionRequest(
             graph_def=graph_def.encode(nodes), config=settings.to_proto()
         )
@@ -148,21 +149,22 @@ class GrpcMaster(interfaces.MasterApi):
         return codec.decode_devices([*response.local_device, *response.remote_device])
 
     def close(self) -> None:
-        """Hang up; calls under way fail."""
+        """Close the channel; calls in progress fail."""
         self._service.close()
 
 
 class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
-    """The worker of a task. Thread-safe. Every method raises what the worker does, and
-    UnavailableError when it cannot be reached.
+    """The worker of a task. Thread-safe.
+
+    Every method raises the errors of the worker, and UnavailableError if it cannot be reached.
     """
 
     def __init__(self, address: str) -> None:
-        """`address` is `host:port`; nothing is contacted yet."""
+        """Open a channel to `address`, `host:port`; it connects when it is used."""
         self._service = calls.Service(address, channels.WORKER)
 
     def get_status(self) -> interfaces.WorkerStatus:
-        """Say who answers.
+        """Return the incarnation and the devices of the task.
 
         Raises:
             FailedPreconditionError: the task speaks another version of the protocol.
@@ -213,12 +215,12 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         return self._service.open_tunnel()
 
     def close(self) -> None:
-        """Hang up; calls under way fail."""
+        """Close the channel; calls in progress fail."""
         self._service.close()
 
 
 class Peers:
-    """The workers of a cluster, each with one channel, opened when first asked for. Thread-safe."""
+    """The workers of a cluster. Each has one channel, opened on first use. Thread-safe."""
 
     def __init__(self, addresses: Mapping[str, str]) -> None:
         """`addresses` gives the `host:port` of every task."""
@@ -227,10 +229,10 @@ class Peers:
         self._workers: dict[str, GrpcWorker] = {}
 
     def worker(self, task: str) -> GrpcWorker:
-        """Return the worker of `task`; it may not be reachable.
+        """Return the worker of `task`, which may be unreachable.
 
         Raises:
-            InvalidArgumentError: no such task in the cluster.
+            InvalidArgumentError: the cluster has no such task.
         """
         with self._lock:
             found = self._workers.get(task)
@@ -243,7 +245,7 @@ class Peers:
             return found
 
     def close(self) -> None:
-        """Hang up on all."""
+        """Close every channel."""
         with self._lock:
             workers = tuple(self._workers.values())
             self._workers.clear()

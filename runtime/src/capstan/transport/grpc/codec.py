@@ -1,4 +1,4 @@
-"""Values of the two services as messages, and back."""
+"""Converts the values of the two services to protocol buffers and back."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def decode_tensors(messages: Iterable[Any]) -> dict[str, Array]:
     """Return tensors by name.
 
     Raises:
-        InvalidArgumentError: one that holds no value.
+        InvalidArgumentError: a message does not hold a valid tensor.
     """
     return {message.name: decode_tensor(message.tensor, message.name) for message in messages}
 
@@ -55,7 +55,7 @@ def encode_devices(devices: Iterable[interfaces.Device]) -> list[Any]:
 
 
 def decode_devices(messages: Iterable[Any]) -> tuple[interfaces.Device, ...]:
-    """Return what DeviceAttributes say."""
+    """Return the devices that DeviceAttributes describe."""
     return tuple(
         interfaces.Device(
             message.name, message.device_type, message.memory_limit, message.incarnation
@@ -85,7 +85,7 @@ def decode_part(request: Any) -> parts.Part:
 
     Raises:
         InvalidArgumentError: its GraphDef is malformed.
-        ValueError: it does not say the leg of every node.
+        ValueError: it does not hold the leg of every node.
     """
     nodes = tuple(graph_def.decode(request.graph_def))
     facts = {node.parse_tensor(message.edge): message for message in request.tensor}

@@ -1,7 +1,7 @@
-"""Whether the connection behind a call still stands.
+"""Finds out whether the connection of a call is still open.
 
-gRPC tells a server who called, and nothing when that client is gone. The kernel knows: Linux lists
-the connections of a process's network (proc(5), /proc/net/tcp). Elsewhere it stays unknown.
+gRPC tells a server the address of a client, but not that the client is gone. Linux lists the
+connections of a process's network (proc(5), /proc/net/tcp). On other systems the state is unknown.
 """
 
 import ipaddress
@@ -18,9 +18,9 @@ Address = tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]
 
 
 def is_open(peer: str, port: int) -> bool | None:
-    """Say whether `peer`, as `ServicerContext.peer` names it, is connected to our `port`.
+    """Return whether `peer`, as `ServicerContext.peer` names it, is connected to our `port`.
 
-    None where that cannot be known.
+    Returns None if that cannot be determined.
     """
     remote = parse(peer)
     if remote is None:
@@ -37,7 +37,7 @@ def is_open(peer: str, port: int) -> bool | None:
 
 
 def parse(peer: str) -> Address | None:
-    """Read the name of a peer; None when it is none of IP.
+    """Return the address in the name of a peer, or None if it is not an IP address.
 
     >>> parse("ipv4:127.0.0.1:4711"), parse("ipv6:%5B::1%5D:4711"), parse("unix:")
     ((IPv4Address('127.0.0.1'), 4711), (IPv6Address('::1'), 4711), None)
@@ -53,7 +53,7 @@ def parse(peer: str) -> Address | None:
 
 
 def established(table: str) -> Iterator[tuple[Address, Address]]:
-    """Read local and remote addresses of the open connections in one of the kernel's tables."""
+    """Yield the local and remote address of each open connection in one of the kernel's tables."""
     for line in table.splitlines()[1:]:
         _, local, remote, state, *_ = line.split()
         if state == _ESTABLISHED:
@@ -61,7 +61,7 @@ def established(table: str) -> Iterator[tuple[Address, Address]]:
 
 
 def _address(text: str) -> Address:
-    """Read an address: words of four bytes in the machine's byte order, then the port."""
+    """Parse an address: words of four bytes in the machine's byte order, then the port."""
     host, _, port = text.partition(":")
     data = bytes.fromhex(host)
     if sys.byteorder == "little":
@@ -72,6 +72,6 @@ def _address(text: str) -> Address:
 def _plain(
     address: ipaddress.IPv4Address | ipaddress.IPv6Address,
 ) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The IPv4 address where one is wrapped in IPv6: a socket for both kinds lists it so."""
+    """Return the IPv4 address if `address` is an IPv4-mapped one, as dual-stack sockets list it."""
     mapped = getattr(address, "ipv4_mapped", None)
     return address if mapped is None else mapped

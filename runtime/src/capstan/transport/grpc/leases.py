@@ -1,13 +1,14 @@
-"""Sessions whose clients are gone.
+"""Closes sessions whose clients are gone.
 
-A client that dies sends no CloseSession. Every call for a session renews its lease; a session with
-a call under way is kept. Otherwise it is closed when its client's connection has been gone for a
-minute: the client died, or would have called again.
+A client that dies sends no CloseSession. Every call for a session renews its lease, and a session
+with a call in progress is kept. Otherwise the session is closed when its client's connection has
+been closed for a minute: a live client would have called again.
 
-Quiet clients are another matter. After half an hour without a call gRPC itself hangs up (its
-`client_idle_timeout`), and a notebook may be alive and come back next morning. A connection that
-ends after so long says nothing, and its session is kept for a day, as where connections cannot be
-seen (connections.py). Times are seconds of `time.monotonic`.
+A quiet client is a different case. After half an hour without a call gRPC itself closes the
+connection (its `client_idle_timeout`), while a notebook may still be alive and call again the next
+morning. A connection that closes after so long therefore proves nothing, and the session is kept
+for a day. The same holds if the state of connections is unknown (connections.py). Times are seconds
+of `time.monotonic`.
 """
 
 import contextlib
@@ -28,12 +29,12 @@ IDLE_S: Final = 24 * 3600.0
 _SWEEP_S: Final = 10.0
 
 IsOpen = Callable[[str], bool | None]
-"""Say whether a peer is still connected; None when nobody can know."""
+"""Called with a peer; returns whether it is still connected, or None if that is unknown."""
 
 
 @dataclass(slots=True)
 class _Lease:
-    """`called` is when the last call ended, `seen` when its connection was last known to stand."""
+    """`called` is the end of the last call, `seen` the last time its connection was open."""
 
     peer: str
     calls: int
@@ -42,24 +43,24 @@ class _Lease:
 
 
 class Leases:
-    """The sessions that were created by calls. Thread-safe."""
+    """The leases of the sessions that clients created over gRPC. Thread-safe."""
 
     def __init__(self, close_session: Callable[[str], None]) -> None:
-        """`close_session` ends a session by its handle."""
+        """`close_session` closes the session of a handle."""
         self._close_session = close_session
         self._lock = threading.Lock()
         self._leases: dict[str, _Lease] = {}
         self._ended = threading.Event()
 
     def grant(self, handle: str, context: grpc.ServicerContext) -> None:
-        """Note that the call of `context` created a session."""
+        """Record that the call of `context` created a session."""
         now = time.monotonic()
         with self._lock:
             self._leases[handle] = _Lease(context.peer(), 0, now, now)
         self.renew(handle, context)
 
     def renew(self, handle: str, context: grpc.ServicerContext) -> None:
-        """Note that the call of `context` is for a session; it keeps it until it ends."""
+        """Record that the call of `context` is for a session, which it keeps open until it ends."""
         now = time.monotonic()
         with self._lock:
             lease = self._leases.get(handle)
@@ -71,12 +72,12 @@ class Leases:
             self._call_ended(lease)
 
     def forget(self, handle: str) -> None:
-        """Note that a session was closed."""
+        """Remove the lease of a closed session."""
         with self._lock:
             self._leases.pop(handle, None)
 
     def watch(self, is_open: IsOpen) -> None:
-        """Close what expires, every ten seconds from now, until `close`."""
+        """Start a thread that sweeps every ten seconds until `close`. Returns at once."""
 
         def watch() -> None:
             while not self._ended.wait(_SWEEP_S):
@@ -85,7 +86,7 @@ class Leases:
         threading.Thread(target=watch, name="capstan-leases", daemon=True).start()
 
     def close(self) -> None:
-        """Watch no more. Idempotent."""
+        """Stop the thread of `watch`. Idempotent."""
         self._ended.set()
 
     def sweep(self, now: float, is_open: IsOpen) -> None:
@@ -112,10 +113,12 @@ class Leases:
 
 
 def has_expired(now: float, called: float, seen: float, connected: bool | None) -> bool:
-    """Decide about a session without a call under way: when it was last called, when its connection
-    was last known to stand, and whether it does now.
+    """Return whether a session without a call in progress has expired at `now`.
+
+    `called` is the end of its last call, `seen` the last time its connection was open, and
+    `connected` whether the connection is open now (None: unknown).
     """
     if connected:
         return False
-    is_telling = connected is False and seen - called < QUIET_S
-    return now - max(called, seen) >= (GONE_S if is_telling else IDLE_S)
+    proves_death = connected is False and seen - called < QUIET_S
+    return now - max(called, seen) >= (GONE_S if proves_death else IDLE_S)

@@ -1,7 +1,8 @@
 """`tensorflow.MasterService`, as TensorFlow's own client calls it.
 
-Errors of a step go into its response where that has a place for them: the client repeats a call
-that ends with UNAVAILABLE, and a step must not run twice. What has a request id runs once.
+The error of a step is returned inside the response if the response has a field for it, because the
+client repeats a call that ends with UNAVAILABLE, and a step must not run twice. Calls with the same
+request id run once.
 """
 
 import functools
@@ -18,17 +19,17 @@ from capstan.transport.grpc import codec, leases, replay, wire
 
 
 class MasterService:
-    """A master's methods as messages in, messages out."""
+    """The methods of a master; each takes a request message and returns a response message."""
 
     def __init__(self, master: interfaces.MasterApi, sessions: leases.Leases) -> None:
-        """`sessions` learns who calls for which session."""
+        """`sessions` keeps the leases, which every call for a session renews."""
         self._master = master
         self._sessions = sessions
         self._once = replay.Once()
 
     def answers(self) -> Mapping[str, Callable[[Any, grpc.ServicerContext], Any]]:
-        """The methods by name."""
-        within = {
+        """Return the methods by name."""
+        session_calls = {
             "ExtendSession": self._extend,
             "PartialRunSetup": self._partial_run_setup,
             "RunStep": self._run,
@@ -38,16 +39,19 @@ class MasterService:
             "ReleaseCallable": self._release_callable,
         }
         return {
-            **{name: functools.partial(self._within, answer) for name, answer in within.items()},
+            **{
+                name: functools.partial(self._answer_in_session, answer)
+                for name, answer in session_calls.items()
+            },
             "CreateSession": self._create,
             "CloseSession": self._close,
             "Reset": self._reset,
         }
 
-    def _within(
+    def _answer_in_session(
         self, answer: Callable[[Any], Any], request: Any, context: grpc.ServicerContext
     ) -> Any:
-        """Answer a call for a session, and keep the session meanwhile."""
+        """Answer a call for a session, and renew its lease."""
         self._sessions.renew(request.session_handle, context)
         return answer(request)
 
@@ -94,7 +98,7 @@ class MasterService:
             values = self._master.run_step(handle, feeds, fetches, targets, options)
         return wire.RunStepResponse(
             tensor=codec.encode_tensors(dict(zip(fetches, values, strict=True))),
-            metadata=wire.RunMetadata(),  # its presence says that this is the last response
+            metadata=wire.RunMetadata(),  # marks the last response of the step
         )
 
     def _partial_run_setup(self, request: Any) -> Any:

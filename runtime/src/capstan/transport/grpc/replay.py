@@ -1,7 +1,7 @@
-"""Calls that come twice.
+"""Answers a call that a client sends twice.
 
-TensorFlow's client sends a call again when the connection broke under it, also when it was
-answered; a step trains, so it must not run twice. The repetition carries the same request id.
+TensorFlow's client repeats a call if the connection breaks before it has the answer. A step changes
+variables, so it must not run twice. The repeated call has the same request id.
 """
 
 import threading
@@ -13,19 +13,19 @@ from typing import Any, Final
 
 from capstan import errors
 
-# Ids of ended calls that are remembered. A client repeats within seconds.
+# How many ids of ended calls are remembered. A client repeats a call within seconds.
 _REMEMBERED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How a call ended. Errors are raised anew: a kept one would hold on to the whole step."""
+    """How a call ended. Each caller gets a new error: a kept one would keep its step in memory."""
 
     answer: Any = None
     code: int = 0
     message: str = ""
 
-    def tell(self) -> Any:
+    def unwrap(self) -> Any:
         if self.code:
             raise errors.from_code(self.code, self.message)
         return self.answer
@@ -33,13 +33,13 @@ class _Outcome:
 
 _LOST: Final = _Outcome(
     code=errors.ABORTED,
-    message="This step has run already, but the connection broke before its answer arrived: make a "
-    "new session to go on from the variables as they are",
+    message="This step has run already, but the connection broke before its answer arrived: create "
+    "a new session to continue with the present values of the variables",
 )
 
 
 class Once:
-    """Runs what has a request id once. Thread-safe."""
+    """Runs each request id once. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,42 +47,43 @@ class Once:
         self._ended: OrderedDict[int, _Outcome] = OrderedDict()
 
     def run(self, request_id: int, call: Callable[[], Any], *, repeatable: bool = False) -> Any:
-        """Return `call()`, or what the first call of this id gets if that is still running.
+        """Return `call()`; if the id is known, return or raise what its first call did.
 
-        When that has ended, its error is raised again, and its answer is given again if it is
-        `repeatable`: a small one. Id 0 is none. Raises what `call` does, and:
+        If the first call is still running, this waits for it. An answer is kept for later calls
+        only if it is `repeatable`, which means small. An id of 0 stands for no id.
 
         Raises:
-            AbortedError: the call was answered, and the answer is lost.
+            AbortedError: the first call has ended, and its answer was not kept.
+            Exception: as `call`.
         """
         if not request_id:
             return call()
-        mine: futures.Future[_Outcome] = futures.Future()
+        future: futures.Future[_Outcome] = futures.Future()
         with self._lock:
             known = self._ended.get(request_id)
-            first = mine if known else self._running.setdefault(request_id, mine)
+            first = future if known else self._running.setdefault(request_id, future)
         if known is not None:
-            return known.tell()
-        if first is not mine:
-            return first.result().tell()
+            return known.unwrap()
+        if first is not future:
+            return first.result().unwrap()
         try:
             answer = call()
         except BaseException as error:
             failed = _failure(error)
             self._end(request_id, failed, failed)
             raise
-        told = _Outcome(answer)
-        self._end(request_id, told, told if repeatable else _LOST)
+        outcome = _Outcome(answer)
+        self._end(request_id, outcome, outcome if repeatable else _LOST)
         return answer
 
-    def _end(self, request_id: int, told: _Outcome, kept: _Outcome) -> None:
-        """Tell those who wait, and keep what those who come later are told."""
+    def _end(self, request_id: int, outcome: _Outcome, kept: _Outcome) -> None:
+        """Give `outcome` to waiting callers, and keep `kept` for later ones."""
         with self._lock:
             waiting = self._running.pop(request_id)
             self._ended[request_id] = kept
             if len(self._ended) > _REMEMBERED:
                 self._ended.popitem(last=False)
-        waiting.set_result(told)
+        waiting.set_result(outcome)
 
 
 def _failure(error: BaseException) -> _Outcome:

@@ -1,4 +1,4 @@
-"""The control plane of one task: TensorFlow's master service and our worker service on one port."""
+"""The control plane of a task: TensorFlow's master service and the worker service on one port."""
 
 import functools
 import logging
@@ -22,7 +22,8 @@ from capstan.transport.grpc import (
 
 Answer = Callable[[Any, grpc.ServicerContext], Any]
 
-# A blocked call keeps its thread; four blocked calls must not starve the fifth. They start lazily.
+# A blocked call occupies its thread, and blocked calls must not delay others. A thread starts only
+# when all others are busy.
 _MAX_CALLS: Final = 1024
 
 
@@ -37,14 +38,14 @@ class ControlServer:
         worker: interfaces.WorkerApi,
         door: interfaces.Door,
     ) -> None:
-        """Take the port; 0 lets the system choose one, which `port` tells.
+        """Open the port; for 0 the system chooses one. `port` is its number.
 
         Raises:
-            UnknownError: the port is taken, or is not ours to take.
+            UnknownError: the port is in use, or this process may not open it.
         """
         calls = threads.DaemonThreads(_MAX_CALLS, "capstan-call")
         self._server = grpc.server(
-            calls,  # type: ignore[arg-type]  # any executor will do
+            calls,  # type: ignore[arg-type]  # gRPC accepts any executor
             options=channels.SERVER_OPTIONS,
         )
         self._sessions = leases.Leases(master.close_session)
@@ -69,25 +70,25 @@ class ControlServer:
             ) from None
 
     def start(self) -> None:
-        """Answer from now on."""
+        """Start to answer calls."""
         self._server.start()
         self._sessions.watch(functools.partial(connections.is_open, port=self.port))
 
     def stop(self) -> None:
-        """Give the port back; calls under way are cancelled. Idempotent."""
+        """Release the port and cancel the calls in progress. Idempotent."""
         self._sessions.close()
         self._server.stop(grace=None).wait()
 
 
 class _Worker:
-    """`capstan.Worker`."""
+    """The methods of the service `capstan.Worker`."""
 
     def __init__(self, worker: interfaces.WorkerApi, door: interfaces.Door) -> None:
         self._worker = worker
         self._door = door
 
     def answers(self) -> Mapping[str, Answer]:
-        """The methods by name."""
+        """Return the methods by name."""
         return {
             "GetStatus": self._status,
             "RegisterGraph": self._register,
@@ -135,12 +136,12 @@ def _methods(
 
 
 def _answer(name: str, answer: Answer, data: bytes, context: grpc.ServicerContext) -> Any:
-    """Answer a call, or end it with the status that stands for the error."""
+    """Answer a call, or end it with the gRPC status of its error."""
     try:
         return answer(channels.read(name, data), context)
     except errors.OpError as error:
         context.abort(*status.to_status(error))
-    except ValueError as error:  # of a message that contradicts itself
+    except ValueError as error:  # the message is not consistent
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     except Exception as error:
         logging.getLogger("capstan").exception("%s failed; please report this", name)

@@ -1,4 +1,4 @@
-"""Errors on the way over gRPC: the numbers of its status codes are those of `capstan.errors`."""
+"""Errors as gRPC status codes, whose numbers are those of `capstan.errors`."""
 
 from typing import Final
 
@@ -8,12 +8,12 @@ from capstan import errors
 
 _CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
 
-# Details travel in a header, and clients refuse more than 8 KiB of these.
+# Details travel in a header, and clients refuse more than 8 KiB of headers.
 _DETAILS_BYTES: Final = 2000
 
 
 def to_status(error: errors.OpError) -> tuple[grpc.StatusCode, str]:
-    """Return code and details for `ServicerContext.abort`; a long message loses its end."""
+    """Return code and details for `ServicerContext.abort`; a long message is cut at its end."""
     code = _CODES.get(error.error_code, grpc.StatusCode.UNKNOWN)
     details = error.message.encode()
     if len(details) > _DETAILS_BYTES:
@@ -22,7 +22,7 @@ def to_status(error: errors.OpError) -> tuple[grpc.StatusCode, str]:
 
 
 def from_call(error: grpc.RpcError, address: str) -> errors.OpError:
-    """Return the error that a call to `address` ended with."""
+    """Return the error for a failed call to `address`."""
     code: int = error.code().value[0]
     details = error.details() or error.code().name
     if code == errors.UNAVAILABLE:

@@ -1,13 +1,13 @@
-"""The stream plane: a link's bytes inside one gRPC call, for tasks that cannot reach each other's
-sockets.
+"""The stream plane: the bytes of a link inside one gRPC call.
 
-Each end of the call holds one end of a local socket pair; the link is an ordinary `StreamLink` on
-the other. So frames, tokens, closing and what a blocked sender does are those of the socket plane,
-and the call only carries bytes, at most 1 MiB a message, under gRPC's own flow control. That costs
-two copies and a thread hop each way.
+It serves tasks that cannot reach each other's sockets. Each side of the call holds one end of a
+local socket pair, and the link is an ordinary `StreamLink` on the other end. Frames, tokens,
+closing and blocked senders therefore work as on the socket plane. The call only carries bytes, at
+most 1 MiB a message, under gRPC's own flow control. This costs two copies and a thread switch each
+way.
 
-A peer that answers no ping of gRPC's (channels.py) is dead, a process that was stopped for that
-long included.
+A peer that does not answer gRPC's pings (channels.py) counts as dead, even if its process is only
+stopped.
 """
 
 import contextlib
@@ -24,13 +24,14 @@ METHOD: Final = "Link"
 CHUNK_BYTES: Final = 1 << 20
 
 Admit = Callable[[socket.socket], None]
-"""Take a connected socket over; returns at once."""
+"""Called with a connected socket, which it takes over; returns at once."""
 
 
-class _Mouth(Iterator[bytes]):
-    """Our end of a socket pair: an iterator of what the link sends, and a sink for what it gets.
+class _GrpcEnd(Iterator[bytes]):
+    """The gRPC side of a socket pair: an iterator of the bytes that the link sends.
 
-    Two threads use it, one each way. Whichever way ends first ends the other.
+    `copy_from` gives the link the bytes that arrive. One thread iterates, and another one copies.
+    When either direction ends, the other one ends too.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -38,20 +39,20 @@ class _Mouth(Iterator[bytes]):
         self._reading = threading.Lock()
 
     def __next__(self) -> bytes:
-        """Return what the link has sent, up to a chunk; blocks. Stops when the link is closed."""
+        """Return bytes that the link has sent, at most a chunk. Blocks; stops at the link's end."""
         with self._reading:
             if self._socket.fileno() < 0:
                 raise StopIteration
             try:
                 chunk = self._socket.recv(CHUNK_BYTES)
-            except ConnectionResetError:  # it was closed with bytes unread
+            except ConnectionResetError:  # the link was closed with unread bytes
                 raise StopIteration from None
         if not chunk:
             raise StopIteration
         return chunk
 
-    def swallow(self, chunks: Iterable[bytes]) -> None:
-        """Give the link all that comes, until the end of it or of the link; then close."""
+    def copy_from(self, chunks: Iterable[bytes]) -> None:
+        """Give `chunks` to the link until they or the link end; then close the socket."""
         try:
             with contextlib.suppress(OSError, grpc.RpcError):
                 for chunk in chunks:
@@ -62,7 +63,7 @@ class _Mouth(Iterator[bytes]):
                 self._socket.close()
 
     def end(self) -> None:
-        """Wake both threads: the link reads what is there, then the end."""
+        """Shut the socket down: both threads wake, and the link reads the rest and then the end."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -70,46 +71,46 @@ class _Mouth(Iterator[bytes]):
 def open_tunnel(channel: grpc.Channel) -> socket.socket:
     """Start a call to the task at the other end of `channel`; returns the socket that leads there.
 
-    Nothing is waited for: where nobody answers, the socket ends.
+    Does not wait for an answer. If the task cannot be reached, the socket closes.
     """
-    ours, mouth = _pair()
+    link_end, grpc_end = _pair()
     try:
-        call: Any = channel.stream_stream(f"/{channels.WORKER}/{METHOD}", None, None)(mouth)
+        call: Any = channel.stream_stream(f"/{channels.WORKER}/{METHOD}", None, None)(grpc_end)
     except BaseException:
-        ours.close()
-        mouth.swallow(())
+        link_end.close()
+        grpc_end.copy_from(())
         raise
 
     def carry() -> None:
-        mouth.swallow(call)
+        grpc_end.copy_from(call)
         call.cancel()
 
     threading.Thread(target=carry, name="capstan-tunnel", daemon=True).start()
-    return ours
+    return link_end
 
 
 def handler(admit: Admit) -> "grpc.RpcMethodHandler[Any, Any]":
-    """Return the server's end: `admit` gets a socket for each call, which lasts as long as that."""
+    """Return the server side: `admit` gets a socket for each call, which ends with that socket."""
 
     def serve(chunks: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
         try:
-            ours, mouth = _pair()
+            link_end, grpc_end = _pair()
         except OSError as error:
             context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"There is no socket left: {error}")
         threading.Thread(
-            target=mouth.swallow, args=(chunks,), name="capstan-tunnel", daemon=True
+            target=grpc_end.copy_from, args=(chunks,), name="capstan-tunnel", daemon=True
         ).start()
-        if not context.add_callback(mouth.end):
-            mouth.end()
-        admit(ours)
-        return mouth
+        if not context.add_callback(grpc_end.end):
+            grpc_end.end()
+        admit(link_end)
+        return grpc_end
 
     return grpc.stream_stream_rpc_method_handler(serve)
 
 
-def _pair() -> tuple[socket.socket, _Mouth]:
-    ours, theirs = socket.socketpair()
-    for end in (ours, theirs):
-        # So that chunks become as large as they may; systems give what they allow.
+def _pair() -> tuple[socket.socket, _GrpcEnd]:
+    link_end, other_end = socket.socketpair()
+    for end in (link_end, other_end):
+        # A chunk can only be as large as the buffer. A system may allow less.
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CHUNK_BYTES)
-    return ours, _Mouth(theirs)
+    return link_end, _GrpcEnd(other_end)

@@ -1,7 +1,8 @@
 """The protocol buffers of the two services, as attributes: `wire.RunStepRequest(...)`.
 
-Those that tensorboard has come from there. Sources: tensorflow/core/protobuf/{master,named_tensor,
-worker}.proto, framework/device_attributes.proto. Built on first use.
+Messages that tensorboard has are imported from there. The table below follows
+tensorflow/core/protobuf/{master,named_tensor,worker}.proto and framework/device_attributes.proto.
+The classes are built on first use.
 """
 
 import functools
@@ -59,7 +60,7 @@ ConnectResponse        plane:string=1 address:string=2 token:bytes=3
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class of a message of the table, or of one that it borrows."""
+    """Return the class of a message of the table, or of one that tensorboard has."""
     found = None if name.startswith("_") else _classes().get(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no message {name!r}")
