@@ -1,7 +1,7 @@
-"""`make images`: which engine builds, under which names, and the message where none can.
+"""`make images` chooses an engine, names the images, and explains why no engine works.
 
-The engines are scripts: real ones would build for minutes. `e2e/nodes/test_images.py` looks at the
-images themselves.
+The engines here are scripts, because real engines would build for minutes.
+`e2e/nodes/test_images.py` tests the images themselves.
 """
 
 import pathlib
@@ -19,10 +19,10 @@ CANNOT_BUILD = WORKS + '[ "$1" != build ]\n'
 
 
 class Made:
-    """A run of `make images`: its exit status, its output, and the builds that it asked for."""
+    """A run of `make images`: its exit status, its output, and the builds that it started."""
 
     def __init__(self, folder: pathlib.Path, engines: dict[str, str], **variables: str) -> None:
-        """Run it to its end with these scripts as engines, and these variables."""
+        """Run `make images` to its end with these scripts as engines and these variables."""
         calls = folder / "calls"
         calls.touch()
         for name in ENGINES:
@@ -43,7 +43,7 @@ class Made:
         ]
 
 
-def test_the_first_engine_that_works_builds_all_under_the_names_that_nodes_look_for(
+def test_the_first_working_engine_builds_all_images_under_the_names_that_nodes_use(
     tmp_path: pathlib.Path,
 ) -> None:
     made = Made(tmp_path, {"docker": HAS_NO_DAEMON, "podman": WORKS, "buildah": WORKS})
@@ -51,11 +51,11 @@ def test_the_first_engine_that_works_builds_all_under_the_names_that_nodes_look_
     assert "built by podman" in made.out
     assert {build[0] for build in made.builds} == {"podman"}
     names = [build[build.index("-t") + 1] for build in made.builds]
-    # The last one starts from the first.
+    # `digits` starts from `runtime`.
     assert names == [RECIPES[image].name for image in ("runtime", "operator", "digits")]
 
 
-def test_where_no_engine_works_the_message_of_each_is_shown(tmp_path: pathlib.Path) -> None:
+def test_the_error_shows_the_message_of_each_engine_if_none_works(tmp_path: pathlib.Path) -> None:
     made = Made(tmp_path, dict.fromkeys(ENGINES, HAS_NO_DAEMON))
     assert made.status != 0
     assert made.builds == []
@@ -64,14 +64,14 @@ def test_where_no_engine_works_the_message_of_each_is_shown(tmp_path: pathlib.Pa
     assert "warning" not in made.err
 
 
-def test_no_build_follows_one_that_failed(tmp_path: pathlib.Path) -> None:
+def test_no_build_starts_after_a_failed_build(tmp_path: pathlib.Path) -> None:
     made = Made(tmp_path, dict.fromkeys(ENGINES, CANNOT_BUILD))
     assert made.status != 0
     assert len(made.builds) == 1
 
 
 @pytest.mark.parametrize("variable", ["PIP_INDEX_URL", "PIP_TRUSTED_HOST"])
-def test_a_variable_of_pip_is_passed_on_by_name_alone(
+def test_a_variable_of_pip_is_passed_by_its_name_without_its_value(
     tmp_path: pathlib.Path, variable: str
 ) -> None:
     # The value may hold a password, and ps shows command lines.
@@ -82,7 +82,7 @@ def test_a_variable_of_pip_is_passed_on_by_name_alone(
         assert "a-secret" not in " ".join(build)
 
 
-def test_no_variable_of_pip_gets_into_an_image() -> None:
+def test_no_image_contains_a_variable_of_pip() -> None:
     for image in ("runtime", "operator", "digits"):
         dockerfile = RECIPES[image].dockerfile
         assert isinstance(dockerfile, pathlib.Path)

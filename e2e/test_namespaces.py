@@ -1,4 +1,4 @@
-"""An operator has no rights yet in one of the namespaces that it serves."""
+"""An operator that has no rights yet in one of the namespaces that it serves."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,12 +11,12 @@ from testbed.operator import Operator
 from testbed.story import Story, job
 
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings"
-WHO = "capstan-operator"
+ACCOUNT = "capstan-operator"
 
 
 @pytest.fixture
 def other(cluster: Cluster) -> Iterator[str]:
-    """A namespace beside the test's own."""
+    """A second namespace, beside the test's own."""
     name = cluster.namespace()
     yield name
     cluster.api.delete(f"/api/v1/namespaces/{name}")
@@ -27,25 +27,25 @@ def bind(cluster: Cluster, account_of: str, namespace: str) -> None:
     cluster.api.post(
         BINDINGS.format(namespace),
         {
-            "metadata": {"name": WHO},
+            "metadata": {"name": ACCOUNT},
             "roleRef": {
                 "apiGroup": "rbac.authorization.k8s.io",
                 "kind": "ClusterRole",
                 "name": "cluster-admin",
             },
-            "subjects": [{"kind": "ServiceAccount", "name": WHO, "namespace": account_of}],
+            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": account_of}],
         },
     )
 
 
-def test_the_other_namespaces_are_served_and_this_one_once_the_rights_are_there(
+def test_a_namespace_without_rights_is_served_as_soon_as_the_rights_exist(
     start_operator: Callable[..., Operator],
     cluster: Cluster,
     kubelet: Kubelet,
     namespace: str,
     other: str,
 ) -> None:
-    account = cluster.service_account(namespace, WHO)
+    account = cluster.service_account(namespace, ACCOUNT)
     bind(cluster, namespace, namespace)
     operator = start_operator(f"--namespace={other}", kubeconfig=account)
     here = Story(cluster, kubelet, operator, namespace)

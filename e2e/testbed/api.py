@@ -1,4 +1,4 @@
-"""A plain client of an API server, for tests: paths in, JSON out, errors with their status."""
+"""A simple client of an API server. It takes paths, returns JSON, and raises errors with status."""
 
 import json
 import pathlib
@@ -13,24 +13,24 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
-"""How Kubernetes writes a time: in whole seconds, of UTC."""
+"""The format in which Kubernetes writes a time: whole seconds in UTC."""
 
 _PATIENCE = 30.0
-"""How many seconds a busy server has to answer."""
+"""The seconds that a busy server has for an answer."""
 
 Json = dict[str, Any]
 
 
 def now() -> str:
-    """The time, as Kubernetes writes it."""
+    """Return the time as Kubernetes writes it."""
     return time.strftime(STAMP, time.gmtime())
 
 
 class ApiError(Exception):
-    """The server refused a request. Holds its `Status` object, and the main fields of that."""
+    """The server refused a request. `answer` is its `Status` object."""
 
     def __init__(self, method: str, path: str, status: Json) -> None:
-        """Keep the whole answer."""
+        """Take the method and the path of the request, and the `Status` object of the answer."""
         self.status = int(status.get("code", 0))
         self.reason = str(status.get("reason", ""))
         self.message = str(status.get("message", ""))
@@ -39,12 +39,14 @@ class ApiError(Exception):
 
 
 class Api:
-    """Threads may share it. Raises ApiError, and urllib3's errors where no answer comes."""
+    """A client of one API server. Threads may share it. Its methods raise ApiError, and urllib3's
+    errors if no answer comes.
+    """
 
     def __init__(
         self, server: str, ca: pathlib.Path, token: str, timeout: float = _PATIENCE
     ) -> None:
-        """Connect when first used."""
+        """Take the address and the credentials. The first request connects."""
         self._server = server
         self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         self._pool = urllib3.PoolManager(
@@ -55,7 +57,7 @@ class Api:
         return self._json("GET", path, query)
 
     def text(self, path: str) -> str:
-        """Return an answer that is not JSON: of /readyz, or a pod's log."""
+        """Return an answer that is not JSON, for example of /readyz or of a pod's log."""
         return self._answer("GET", path, {}).decode()
 
     def list(self, path: str, **query: object) -> list[Json]:
@@ -63,7 +65,7 @@ class Api:
         return items
 
     def find(self, path: str) -> Json | None:
-        """The object, or None if there is none."""
+        """Return the object; None if it does not exist."""
         try:
             return self.get(path)
         except ApiError as error:
@@ -86,11 +88,13 @@ class Api:
     def watch(
         self, path: str, resource_version: str, *, seconds: int = 60, **query: object
     ) -> Iterator[tuple[str, Json]]:
-        """Yield (type, object) until the server ends the watch. An error in it is raised."""
-        asked = {**query, "watch": "true", "resourceVersion": resource_version}
-        asked |= {"timeoutSeconds": seconds, "allowWatchBookmarks": "true"}
-        patience = urllib3.Timeout(connect=_PATIENCE, read=seconds + _PATIENCE)
-        stream = self._request("GET", path, asked, preload_content=False, timeout=patience)
+        """Yield (type, object) until the server ends the watch. Raises ApiError for an event of the
+        type ERROR.
+        """
+        full_query = {**query, "watch": "true", "resourceVersion": resource_version}
+        full_query |= {"timeoutSeconds": seconds, "allowWatchBookmarks": "true"}
+        timeout = urllib3.Timeout(connect=_PATIENCE, read=seconds + _PATIENCE)
+        stream = self._request("GET", path, full_query, preload_content=False, timeout=timeout)
         try:
             if stream.status >= 300:
                 raise _refusal("WATCH", path, stream.status, stream.read())
@@ -134,9 +138,9 @@ class Api:
         )
 
 
-def _refusal(method: str, path: str, code: int, said: bytes) -> ApiError:
-    """Read a refusal; a server that is overloaded may answer in plain text."""
+def _refusal(method: str, path: str, code: int, content: bytes) -> ApiError:
+    """Read a refusal. An overloaded server may answer in plain text."""
     try:
-        return ApiError(method, path, json.loads(said))
+        return ApiError(method, path, json.loads(content))
     except ValueError:
-        return ApiError(method, path, {"code": code, "message": said.decode()})
+        return ApiError(method, path, {"code": code, "message": content.decode()})

@@ -1,8 +1,8 @@
-"""Control groups for nodes: one sub-tree of the machine's own, made here and removed here.
+"""The control groups of nodes: a sub-tree of the machine's control groups.
 
-With version 1, or both, a node is in a folder of the same name in every hierarchy, and mounts all
-of them anew. With version 2 there is one hierarchy, and a node keeps its own processes in a leaf:
-a group that hands controllers on holds no process.
+With version 1, or with both versions, a node has a folder of the same name in every hierarchy, and
+mounts all hierarchies again. With version 2 there is one hierarchy, and a node keeps its own
+processes in a leaf, because a group that delegates controllers may not contain processes.
 """
 
 import contextlib
@@ -17,20 +17,20 @@ PREFIX = "capstan-testbed-"
 ROOT = pathlib.Path("/sys/fs/cgroup")
 _LEAF = "node"
 _NEEDED = ("cpu", "memory", "pids")
-# What a mount tells of itself besides its controllers.
+# The options of a mount that are not controllers.
 _NO_CONTROLLERS = ("rw", "ro", "xattr", "nsdelegate", "memory_recursiveprot", "release_agent")
 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A mounted tree of control groups; version 2 has no options."""
+    """A mounted tree of control groups. A tree of version 2 has no options."""
 
     path: pathlib.Path
     options: tuple[str, ...] = ()
 
 
 def hierarchies() -> list[Hierarchy]:
-    """All that are mounted where programs look for them."""
+    """Return all hierarchies that are mounted under ROOT, where programs look for them."""
     found = []
     for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
@@ -52,65 +52,68 @@ class Group:
     """A control group of the same name in every hierarchy."""
 
     def __init__(self, name: str) -> None:
-        """Name it; `make` makes it."""
+        """Name the group. `make` creates it."""
         self.folders = [tree.path / name for tree in hierarchies()]
 
     def make(self) -> None:
-        """Raises Unavailable where the machine does not hand on the controllers that pods need."""
+        """Create the group. Raises Unavailable if the machine does not delegate the controllers
+        that pods need.
+        """
         for folder in self.folders:
             folder.mkdir()
             if (folder / "cpuset.cpus").exists() and not only_version_2():
-                # Empty at first, and nothing can run in a group without processors.
+                # These files are empty at first, and no process can run in a group without
+                # processors.
                 for name in ("cpuset.cpus", "cpuset.mems"):
                     (folder / name).write_text((folder.parent / name).read_text())
                 (folder / "cgroup.clone_children").write_text("1")
         if only_version_2():
-            lacking = set(_NEEDED) - set(
+            missing = set(_NEEDED) - set(
                 (self.folders[0] / "cgroup.controllers").read_text().split()
             )
-            if lacking:
+            if missing:
                 self.remove()
                 raise Unavailable(
-                    f"{self.folders[0].parent}/cgroup.subtree_control lacks {sorted(lacking)}:"
-                    " the nodes' pods could not be limited"
+                    f"real nodes need the controllers {sorted(missing)} to limit pods: enable them"
+                    f" in {self.folders[0].parent}/cgroup.subtree_control"
                 )
 
     def hand_on(self) -> None:
-        """Let groups below use the controllers (version 2; in version 1 they may anyway)."""
+        """Let the groups below use the controllers. Version 1 needs no such step."""
         if only_version_2():
             controllers = (self.folders[0] / "cgroup.controllers").read_text().split()
             enabled = " ".join(f"+{controller}" for controller in controllers)
             (self.folders[0] / "cgroup.subtree_control").write_text(enabled)
 
     def enter(self) -> list[str]:
-        """The beginning of a command that runs in this group."""
+        """Return the beginning of a command line. The rest of that command runs in this group."""
         files = [str(folder / "cgroup.procs") for folder in self.folders]
         script = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit; shift; done; shift; exec "$@"'
         return ["sh", "-c", script, "sh", *files, "--"]
 
     def leaf(self) -> "Group":
-        """The group for a node's own processes: in version 2 one below it."""
+        """Return the group of a node's own processes. In version 2 it is a group below this one."""
         group = Group("")
         group.folders = [folder / _LEAF for folder in self.folders]
         return group if only_version_2() else self
 
     def remove(self) -> None:
-        """Remove it and all below it, once its processes are gone. Raises AssertionError if they
-        do not go.
+        """Remove the group and all groups below it. Blocks until their processes are gone; raises
+        AssertionError if they do not end.
         """
-        wait.until(self._removed, else_show=lambda: f"control groups left: {self.folders}")
+        wait.until(self._is_removed, else_show=lambda: f"control groups left: {self.folders}")
 
-    def _removed(self) -> bool:
+    def _is_removed(self) -> bool:
         for folder in self.folders:
             for below, _, _ in os.walk(folder, topdown=False):
-                # The kernel refuses as long as a process that was killed has not gone.
+                # The kernel refuses while a killed process still exists.
                 with contextlib.suppress(OSError):
                     pathlib.Path(below).rmdir()
         return not any(folder.exists() for folder in self.folders)
 
 
 def remove_left(base: pathlib.Path) -> None:
-    """Remove the groups of killed runs: those named after no folder in `base`."""
+    """Remove the groups of killed runs. Their names belong to no folder in `base`."""
     for tree in hierarchies():
         for path in tree.path.glob(f"{PREFIX}*"):
             if not (base / path.name.removeprefix(PREFIX)).exists():
@@ -118,7 +121,7 @@ def remove_left(base: pathlib.Path) -> None:
 
 
 def mounts() -> str:
-    """The script that mounts the control groups as a process in a namespace of them sees them."""
+    """Return the script that mounts the control groups for a process in their namespace."""
     if only_version_2():
         return f"mount -t cgroup2 cgroup2 {ROOT}"
     lines = [f"mount -t tmpfs -o mode=755 cgroup {ROOT}"]

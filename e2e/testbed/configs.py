@@ -21,11 +21,11 @@ AUDIT_POLICY = {
         {"level": "None"},
     ],
 }
-"""Note every request to write of service accounts, without those of Kubernetes itself."""
+"""Log every writing request of a service account, except for those of Kubernetes itself."""
 
 
 def scheduler(kubeconfig: pathlib.Path) -> Json:
-    """Return the configuration of the only scheduler, with no limit to its requests."""
+    """Return the configuration of the only scheduler. It does not limit its requests."""
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -35,7 +35,7 @@ def scheduler(kubeconfig: pathlib.Path) -> Json:
 
 
 def kubeconfig(server: str, ca: pathlib.Path, who: str, token: str, namespace: str) -> Json:
-    """Return the file with which a client reaches an API server."""
+    """Return the kubeconfig of a client of an API server."""
     cluster = {"server": server, "certificate-authority": str(ca)}
     context = {"cluster": "testbed", "user": who, "namespace": namespace}
     return {
@@ -51,8 +51,8 @@ def kubeconfig(server: str, ca: pathlib.Path, who: str, token: str, namespace: s
 def signing_key() -> str:
     """Make a key that signs the tokens of service accounts.
 
-    It is a SEC 1 structure of version 1, 32 bytes at random, and the name of the curve P-256; the
-    half of random numbers that begins with a zero bit is below the curve's order.
+    The key is a SEC 1 structure: version 1, 32 random bytes, and the name of the curve P-256. The
+    first bit is zero, so the number is below the curve's order.
     """
     number = secrets.token_bytes(32)
     scalar = bytes([number[0] & 0x7F]) + number[1:]

@@ -1,9 +1,9 @@
-"""containerd, and the images that it has from its first moment.
+"""containerd on a machine, and the images that it has from the start.
 
-An image takes seconds to import: each layer is hashed and unpacked. The images of a cluster are
-therefore imported once, into an `ImageStore`, and every node's containerd starts with hard links
-to the files of that store. Nothing ever writes to these files: a container's changes go to a
-directory of its own.
+The import of an image takes seconds, because containerd hashes and unpacks each layer. The images
+of a cluster are therefore imported once, into an `ImageStore`. Every node's containerd starts with
+hard links to the files of that store. Nothing writes to these files: the changes of a container go
+to a directory of its own.
 """
 
 import contextlib
@@ -27,14 +27,14 @@ until {_CTR} version >/dev/null 2>&1; do sleep 0.1; done
 """
 _IMPORT_SECONDS = 600
 _DATABASES = ("meta.db", "metadata.db")
-"""containerd writes to these files; each node needs its own copies."""
+"""The files to which containerd writes. Each node needs its own copies of them."""
 
 ENDPOINT = f"unix://{_SOCKET}"
-"""Where a machine's containerd listens, as a kubelet is told."""
+"""The address of a machine's containerd, for the configuration of a kubelet."""
 
 
 def start(machine: Machine) -> Daemon:
-    """Start containerd on a machine. Its images are in `machine.folder / "containerd"`."""
+    """Start containerd on a machine. It keeps its images in `machine.folder / "containerd"`."""
     networks = machine.folder / "net.d"
     networks.mkdir(exist_ok=True)
     config = machine.folder / "containerd.toml"
@@ -48,7 +48,7 @@ class ImageStore:
     def __init__(self, machine: Machine, archives: Sequence[pathlib.Path]) -> None:
         """Begin to import these archives of `images` on a machine that serves no other purpose.
 
-        Returns as soon as containerd has something to do; `wait` waits for the end.
+        Returns when the import has begun. `wait` waits for its end.
         """
         self._machine = machine
         self._containerd = start(machine)
@@ -57,27 +57,28 @@ class ImageStore:
         self._import = machine.start("sh", "-ec", _IMPORT, "sh", self._merged)
 
     def wait(self) -> None:
-        """Return when all images are imported; the machine has ended then.
+        """Wait until all images are imported, and end the machine.
 
-        Raises AssertionError with the logs if containerd refuses an image or ends.
+        Raises AssertionError with the logs if containerd refuses an image or ends, or after
+        _IMPORT_SECONDS.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._import.process.wait(_IMPORT_SECONDS)
         imported = self._import.process.poll() == 0
-        said = f"{self._import.tail()}\n{self._containerd.tail()}"
+        logs = f"{self._import.tail()}\n{self._containerd.tail()}"
         self.stop()
         self._merged.unlink()
-        assert imported, f"the images cannot be imported within {_IMPORT_SECONDS} s\n{said}"
+        assert imported, f"the images were not imported within {_IMPORT_SECONDS} s\n{logs}"
 
     def stop(self) -> None:
-        """End the machine; the images stay."""
+        """End the machine. The images remain."""
         if self._machine.running():
             self._machine.kill()
         for daemon in (self._containerd, self._import):
             daemon.kill()
 
     def link(self, machine: Machine) -> None:
-        """Give a machine all images, before its containerd starts."""
+        """Give all images to a machine. Its containerd must not run yet."""
         root = _root(machine)
         subprocess.run(["cp", "-a", "--link", _root(self._machine), root], check=True)
         for name in _DATABASES:
@@ -88,7 +89,9 @@ class ImageStore:
 
 
 def _merge(archives: Sequence[pathlib.Path], to: pathlib.Path) -> None:
-    """Write one archive with all images. Most of their layers are the same: it has each once."""
+    """Write one archive with all images. It contains each layer once, because images share most
+    layers.
+    """
     images: list[object] = []
     written = set()
     with tarfile.open(to, "w") as merged:
@@ -114,7 +117,7 @@ def _root(machine: Machine) -> pathlib.Path:
 
 
 def plugins() -> pathlib.Path:
-    """Where the plugins for pods' networks are installed."""
+    """Return the folder in which the plugins for pods' networks are installed."""
     places = [pathlib.Path("/usr/lib/cni"), pathlib.Path("/opt/cni/bin")]
     return next((place for place in places if (place / "bridge").exists()), places[0])
 

@@ -10,18 +10,19 @@ Kubernetes = TypeVar("Kubernetes")
 class Current:
     """Keeps one Kubernetes running for many tests, and ends it before another one starts.
 
-    A control plane and real nodes side by side would slow each other down. One thread only.
+    A control plane and real nodes would slow each other down. Only one thread may use this.
     """
 
     def __init__(self) -> None:
-        """Nothing runs yet."""
+        """Begin without a running Kubernetes."""
         self._stack = contextlib.ExitStack()
         self._start: object = None
         self._running: Any = None
 
     def use(self, start: Callable[[], contextlib.AbstractContextManager[Kubernetes]]) -> Kubernetes:
-        """Return the Kubernetes that `start` makes: the running one if `start` made it, else a new
-        one, after the running one has ended. Raises what `start` raises; nothing runs then.
+        """Return the Kubernetes that `start` starts. It is the running one if `start` started that;
+        else the running one ends and a new one starts. Raises the errors of `start`; after an error
+        nothing runs.
         """
         if self._start is not start:
             self.end()
@@ -31,6 +32,6 @@ class Current:
         return kubernetes
 
     def end(self) -> None:
-        """End the running one, if there is one."""
+        """End the running Kubernetes, if there is one."""
         self._start = self._running = None
         self._stack.close()

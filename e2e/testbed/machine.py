@@ -1,7 +1,7 @@
-"""An imitation of a machine: processes in namespaces of their own, with a first one that reaps.
+"""A simulated machine: processes in namespaces of their own, with a first process that reaps them.
 
-When the first one ends, all of them end, with their mounts and their network, as when a machine
-loses its power.
+When the first process ends, all processes end with their mounts and their network, as if the
+machine lost its power.
 """
 
 import pathlib
@@ -13,7 +13,7 @@ from testbed import cgroups, wait
 from testbed.process import Daemon, HasEnded
 
 _NAMESPACES = ("--mount", "--net", "--pid", "--uts", "--ipc", "--cgroup")
-# The kubelet sets these for the whole real machine, so it gets files of its own in their place.
+# The kubelet would set these for the whole real machine, so ordinary files replace them.
 _SYSCTLS = {
     "vm/overcommit_memory": 1,
     "vm/panic_on_oom": 0,
@@ -22,7 +22,7 @@ _SYSCTLS = {
     "kernel/keys/root_maxkeys": 1000000,
     "kernel/keys/root_maxbytes": 25000000,
 }
-# The imitation must not share these folders with the real machine.
+# The simulated machine must not share these folders with the real machine.
 _OWN_FOLDERS = ("/var/lib", "/var/log")
 
 
@@ -30,7 +30,7 @@ class Machine:
     """A host name, processes, and the real machine's file system with some folders replaced."""
 
     def __init__(self, name: str, folder: pathlib.Path, group: cgroups.Group) -> None:
-        """Start it. Its files are kept in `folder`, its processes in `group`."""
+        """Start the machine. Its files are in `folder`, its processes in `group`."""
         self.name = name
         self.folder = folder
         self.group = group
@@ -43,8 +43,8 @@ class Machine:
                 path.mkdir()
         self._enter = leaf.enter()
         self._first = self._start_first()
-        # The namespace begins at the group that its first process was born in; only then may that
-        # process move below, and the group hand on its controllers.
+        # The namespace begins at the group in which its first process started. Only after the start
+        # may that process move to the leaf and the group delegate its controllers.
         if leaf is not group:
             (leaf.folders[0] / "cgroup.procs").write_text(str(self.pid))
             (leaf.folders[0] / "cgroup.procs").write_text(str(self._first.pid))
@@ -53,11 +53,13 @@ class Machine:
 
     @property
     def pid(self) -> int:
-        """Its first process, as the real machine counts."""
+        """The id of the first process on the real machine."""
         return self._pid
 
     def run(self, script: str) -> str:
-        """Run a script of the shell to its end, and return what it says. Raises AssertionError."""
+        """Run a shell script to its end and return its output. Raises AssertionError if it
+        fails.
+        """
         ran = subprocess.run(
             self.command("sh", "-e"), input=script, capture_output=True, text=True, timeout=120
         )
@@ -65,27 +67,27 @@ class Machine:
         return ran.stdout
 
     def start(self, program: str, *words: object) -> Daemon:
-        """Start a process that ends with the machine; its log is in the machine's folder."""
+        """Start a process that ends with the machine. Its log is in the machine's folder."""
         log = self.folder / f"{pathlib.Path(program).name}.log"
         return Daemon(self.command(program, *words), log, mark=self._mark)
 
     def command(self, *words: object) -> list[str]:
-        """The command that runs another one on this machine."""
+        """Return the command line that runs the command `words` on this machine."""
         flags = [f"--target={self.pid}", *_NAMESPACES, "--"]
         return [*self._enter, "nsenter", *flags, *map(str, words)]
 
     def kill(self) -> None:
-        """End it at once and with all that runs on it. Returns when it is gone."""
-        for one in (self._pid, self._first.pid):
-            if psutil.pid_exists(one):
-                psutil.Process(one).kill()
+        """Kill all processes of the machine. Returns when they are gone."""
+        for pid in (self._pid, self._first.pid):
+            if psutil.pid_exists(pid):
+                psutil.Process(pid).kill()
         self._first.process.wait()
 
     def running(self) -> bool:
         return self._first.running()
 
     def _start_first(self) -> Daemon:
-        # bash collects the orphans of a namespace; sleep alone would not.
+        # bash reaps the orphans of the namespace; sleep alone would not.
         first = ("bash", "-c", "sleep infinity & wait")
         flags = (*_NAMESPACES, "--fork", "--kill-child=SIGKILL", "--propagation=private")
         words = [*self.group.enter(), "unshare", *flags, "--mount-proc", *first]
@@ -95,7 +97,7 @@ class Machine:
             if not daemon.running():
                 raise HasEnded(f"{self.name} did not start\n{daemon.tail()}")
             children = psutil.Process(daemon.pid).children()
-            # The namespaces and /proc are complete only when it is bash.
+            # The namespaces and /proc are complete only when the child has become bash.
             return children[0] if children and children[0].name() == "bash" else None
 
         self._pid = wait.until(bash, within=120, else_show=daemon.tail).pid

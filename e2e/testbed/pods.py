@@ -1,4 +1,4 @@
-"""Pods of the API: their names, their paths, and which of two versions is newer. Pure."""
+"""The keys, paths and versions of pods. All functions are pure."""
 
 from typing import Any
 
@@ -8,24 +8,26 @@ Json = dict[str, Any]
 
 
 def key(pod: Json) -> str:
-    """Name a pod as tests do: `namespace/name`."""
+    """Return the key of a pod, by which tests name it: `namespace/name`."""
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
 def path(pod: Json | str) -> str:
-    """Where the API has it, by its manifest or its key."""
+    """Return the path of a pod in the API. The pod is a manifest or a key."""
     namespace, _, name = (pod if isinstance(pod, str) else key(pod)).partition("/")
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
 
 
 def is_newer(pod: Json, known: Json | None) -> bool:
-    """Say whether this is another pod than the one known, or a later version of it."""
+    """Return whether `pod` is another pod than `known`, or a later version of it."""
     if known is None or known["metadata"]["uid"] != pod["metadata"]["uid"]:
         return True
-    new, old = (int(one["metadata"]["resourceVersion"]) for one in (pod, known))
-    return new > old
+    version, known_version = (int(each["metadata"]["resourceVersion"]) for each in (pod, known))
+    return version > known_version
 
 
 def is_replaced(error: ApiError) -> bool:
-    """Say whether the server refused a status because an earlier pod of this name had it."""
+    """Return whether the API server refused a status because it belongs to an earlier pod of this
+    name.
+    """
     return error.status == 422 and "metadata.uid" in error.message

@@ -1,7 +1,7 @@
-"""The status of a pod as a kubelet writes it, at each turn of the pod's life. Pure.
+"""The status of a pod as a kubelet writes it after each event of the pod. All functions are pure.
 
-Each function takes the pod and the time of one event, and returns the new status: a strategic merge
-patch, which merges conditions by type and replaces everything else.
+Each function takes the pod and the time of one event, and returns the new status. The status is a
+strategic merge patch: it merges conditions by type and replaces everything else.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ SIGTERMED = 143
 
 
 class End(NamedTuple):
-    """How a container ended."""
+    """The end of a container: its exit code, a reason and a message."""
 
     code: int
     reason: str
@@ -23,7 +23,7 @@ class End(NamedTuple):
 
 
 def running(pod: Json, now: str, *, ready: bool = True) -> Json:
-    """All init containers are done, and all containers run."""
+    """Return the status of a pod whose init containers have ended and whose containers run."""
     inits = [_init(pod, spec, now) for spec in _specs(pod, "initContainers")]
     containers = [_running(pod, spec, now, ready=ready) for spec in _specs(pod, "containers")]
     return {
@@ -40,7 +40,9 @@ def running(pod: Json, now: str, *, ready: bool = True) -> Json:
 
 
 def exited(pod: Json, now: str, end: End, container: str | None) -> Json:
-    """One container ends, by default the first; the pod ends when none runs any more."""
+    """Return the status after one container has ended, by default the first. The pod ends with its
+    last container.
+    """
     before = (
         pod.get("status", {}).get("containerStatuses") or running(pod, now)["containerStatuses"]
     )
@@ -51,20 +53,20 @@ def exited(pod: Json, now: str, end: End, container: str | None) -> Json:
     alive = any("running" in status["state"] for status in after)
     failed = any(status["state"].get("terminated", {}).get("exitCode") for status in after)
     phase = "Running" if alive else "Failed" if failed else "Succeeded"
-    why = {"Running": "ContainersNotReady", "Failed": "PodFailed", "Succeeded": "PodCompleted"}
+    reasons = {"Running": "ContainersNotReady", "Failed": "PodFailed", "Succeeded": "PodCompleted"}
     return {
         **running(pod, now),
         "phase": phase,
         "conditions": [
             _condition("Initialized", True, now, "PodCompleted" if phase == "Succeeded" else ""),
-            *_readiness(False, now, why[phase]),
+            *_readiness(False, now, reasons[phase]),
         ],
         "containerStatuses": after,
     }
 
 
 def killed(pod: Json, now: str, code: int) -> Json:
-    """Everything that still ran was ended by a signal."""
+    """Return the status after a signal has ended all containers that still ran."""
     before = pod.get("status", {}).get("containerStatuses") or []
     after = [
         status if "terminated" in status["state"] else _terminated(status, now, End(code, "Error"))
@@ -79,13 +81,13 @@ def killed(pod: Json, now: str, code: int) -> Json:
 
 
 def evicted(pod: Json, now: str, message: str) -> Json:
-    """The node needed what the pod had."""
-    ran = running(pod, now)
-    begun = pod.get("status", {}).get("containerStatuses") is not None
-    status = killed(pod if begun else {**pod, "status": ran}, now, SIGKILLED)
+    """Return the status after the kubelet has evicted the pod for lack of resources."""
+    started = running(pod, now)
+    has_started = pod.get("status", {}).get("containerStatuses") is not None
+    status = killed(pod if has_started else {**pod, "status": started}, now, SIGKILLED)
     target = _condition("DisruptionTarget", True, now, "TerminationByKubelet", message)
     return {
-        **ran,
+        **started,
         **status,
         "phase": "Failed",
         "reason": "Evicted",
@@ -95,7 +97,7 @@ def evicted(pod: Json, now: str, message: str) -> Json:
 
 
 def init_failed(pod: Json, now: str, code: int, message: str) -> Json:
-    """The first init container failed, so no other one starts."""
+    """Return the status after the first init container has failed. No other container starts."""
     specs = _specs(pod, "initContainers")
     first = _terminated(_running(pod, specs[0], now, ready=False), now, End(code, "Error", message))
     return {
@@ -114,7 +116,7 @@ def init_failed(pod: Json, now: str, code: int, message: str) -> Json:
 
 
 def image_missing(pod: Json, now: str) -> Json:
-    """An image cannot be pulled; the kubelet goes on trying."""
+    """Return the status of a pod whose image cannot be pulled. The kubelet keeps trying."""
     containers = [
         _waiting(
             spec,
@@ -136,7 +138,9 @@ def image_missing(pod: Json, now: str) -> Json:
 
 
 def node_conditions(state: str, now: str, reason: str, message: str) -> list[Json]:
-    """Return the condition that a node reports, or the control plane for a silent node."""
+    """Return the conditions that a node reports, or that the control plane sets on a silent
+    node.
+    """
     return [
         {
             "type": "Ready",
@@ -168,9 +172,9 @@ def _placed(pod: Json, now: str) -> Json:
 
 
 def _condition(name: str, holds: bool, now: str, reason: str = "", message: str = "") -> Json:
-    told = {"reason": reason} if reason else {}
-    told |= {"message": message} if message else {}
-    return {"type": name, "status": str(holds), "lastTransitionTime": now, **told}
+    details = {"reason": reason} if reason else {}
+    details |= {"message": message} if message else {}
+    return {"type": name, "status": str(holds), "lastTransitionTime": now, **details}
 
 
 def _readiness(ready: bool, now: str, reason: str) -> list[Json]:
@@ -208,12 +212,12 @@ def _init(pod: Json, spec: Mapping[str, Any], now: str) -> Json:
 
 
 def _waiting(spec: Mapping[str, Any], reason: str, message: str) -> Json:
-    told = {"reason": reason, **({"message": message} if message else {})}
-    return _container(spec, {"waiting": told}, ready=False, started=False)
+    waiting = {"reason": reason, **({"message": message} if message else {})}
+    return _container(spec, {"waiting": waiting}, ready=False, started=False)
 
 
 def _terminated(status: Json, now: str, end: End) -> Json:
-    ended = {
+    terminated = {
         "exitCode": end.code,
         "reason": end.reason,
         "startedAt": status["state"].get("running", {}).get("startedAt", now),
@@ -221,4 +225,4 @@ def _terminated(status: Json, now: str, end: End) -> Json:
         **({"containerID": status["containerID"]} if "containerID" in status else {}),
         **({"message": end.message} if end.message else {}),
     }
-    return {**status, "ready": False, "started": False, "state": {"terminated": ended}}
+    return {**status, "ready": False, "started": False, "state": {"terminated": terminated}}

@@ -1,4 +1,4 @@
-"""Nodes that are in the API and nowhere else: registered, ready, and silent."""
+"""Nodes that exist only in the API: register them, silence them and make them ready."""
 
 from testbed import podstatus, wait
 from testbed.api import STRATEGIC, Api, now
@@ -6,14 +6,15 @@ from testbed.api import STRATEGIC, Api, now
 NODES = "/api/v1/nodes"
 
 _SILENT = ("node.kubernetes.io/unreachable", "NoSchedule")
-"""Key and effect of the taint of a silent node. The controller manager adds it a while after the
-node fell silent, and removes it a while after the node is ready. The scheduler looks only at it."""
+"""The key and the effect of the taint of a silent node. The controller manager adds the taint a
+while after the node fell silent, and removes it a while after the node is ready. The scheduler
+looks only at the taint."""
 
 _CAPACITY = {"cpu": "10000", "memory": "100Ti", "pods": "20000", "ephemeral-storage": "1Pi"}
 
 
 def register(api: Api, node: str) -> None:
-    """Have a node that is ready, and large enough for whatever a test asks for."""
+    """Register a node that is ready and large enough for every test."""
     labels = {"kubernetes.io/hostname": node, "kubernetes.io/os": "linux"}
     api.post(NODES, {"metadata": {"name": node, "labels": labels}})
     addresses = [{"type": "InternalIP", "address": "127.0.0.1"}]
@@ -23,19 +24,20 @@ def register(api: Api, node: str) -> None:
 
 
 def ready(api: Api, node: str) -> None:
-    _tell(api, node, "True", "KubeletReady", "kubelet is posting ready status")
+    """Write the status of a ready node."""
+    _report(api, node, "True", "KubeletReady", "kubelet is posting ready status")
 
 
 def silence(api: Api, node: str) -> None:
-    """Write what the control plane writes about a node that has been silent for long; returns when
-    the scheduler places no more pods there.
+    """Write the status of a node that has been silent for long, as the control plane does. Returns
+    when the scheduler places no more pods there.
     """
-    _tell(api, node, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
+    _report(api, node, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
     wait.until(lambda: _is_silent(api, node), else_show=lambda: f"{node} has no taint")
 
 
 def revive(api: Api, node: str) -> None:
-    """The node reports again; returns when the scheduler places pods there."""
+    """Write the status of a ready node. Returns when the scheduler places pods there again."""
     ready(api, node)
     wait.until(lambda: not _is_silent(api, node), else_show=lambda: f"{node} has its taint")
 
@@ -50,9 +52,9 @@ def wait_untainted(api: Api) -> None:
 
 def _is_silent(api: Api, node: str) -> bool:
     taints = api.get(f"{NODES}/{node}")["spec"].get("taints", ())
-    return any((one["key"], one["effect"]) == _SILENT for one in taints)
+    return any((taint["key"], taint["effect"]) == _SILENT for taint in taints)
 
 
-def _tell(api: Api, node: str, state: str, reason: str, message: str) -> None:
+def _report(api: Api, node: str, state: str, reason: str, message: str) -> None:
     conditions = podstatus.node_conditions(state, now(), reason, message)
     api.patch(f"{NODES}/{node}/status", {"status": {"conditions": conditions}}, STRATEGIC)

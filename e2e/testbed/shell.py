@@ -1,4 +1,4 @@
-"""Commands as a user runs them, and all processes that they start."""
+"""Run commands as a user does, and find and end all processes that they start."""
 
 import os
 import pathlib
@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 import psutil
 
 MARK = "CAPSTAN_E2E_TEST"
-"""A variable in the environment of every process that a test starts: the test's name."""
+"""A variable in the environment of every process that a test starts. It names the test."""
 
-_NOT_HANDED_ON = {"TF_CONFIG", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"}
-"""Variables of the `make` that runs the tests, and of a task; a user's shell has none of them."""
+_REMOVED = {"TF_CONFIG", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"}
+"""Variables of a task and of the `make` that runs the tests. A user's shell has none of them."""
 
 
 def users_environment() -> dict[str, str]:
-    """The environment as a user's shell has it."""
-    return {key: value for key, value in os.environ.items() if key not in _NOT_HANDED_ON}
+    """Return the environment as a user's shell has it."""
+    return {key: value for key, value in os.environ.items() if key not in _REMOVED}
 
 
 @dataclass
 class Shell:
-    """Runs commands in a folder. Every process that they start inherits the mark."""
+    """Runs commands in a folder. Every process that the commands start inherits the mark."""
 
     folder: pathlib.Path
     mark: str
@@ -31,7 +31,7 @@ class Shell:
     def start(
         self, *command: object, env: Mapping[str, str] | None = None, **options: object
     ) -> subprocess.Popen[str]:
-        """Start a command; its output is text in pipes. `clean` kills it."""
+        """Start a command. Its output is text in pipes. `clean` kills the process."""
         process: subprocess.Popen[str] = subprocess.Popen(
             [str(word) for word in command],
             env={**users_environment(), **(env or {}), MARK: self.mark},
@@ -47,7 +47,7 @@ class Shell:
     def run(
         self, *command: object, timeout: float = 270, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
+        """Run a command to its end. Raises TimeoutExpired after `timeout` seconds."""
         process = self.start(*command, env=env)
         out, err = process.communicate(timeout=timeout)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
@@ -65,7 +65,7 @@ class Shell:
                 continue
 
     def clean(self) -> None:
-        """Kill every process with the mark, by its id, and collect those started here."""
+        """Kill every process with the mark, by its id, and reap the processes started here."""
         for process in self._marked():
             process.kill()
         for started in self.started:
