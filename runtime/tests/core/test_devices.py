@@ -125,7 +125,7 @@ def test_device_filters(filters: list[str], name: str, seen: bool) -> None:
 def test_the_task_of_a_device() -> None:
     assert devices.task_of("/job:w/task:2/cpu:0") == devices.task_name("w", 2)
     assert devices.task_of("/job:w/replica:1/task:2") == "/job:w/replica:1/task:2"
-    with pytest.raises(ValueError, match="'/cpu:0' does not say which task it is on"):
+    with pytest.raises(ValueError, match="the device name '/cpu:0' must set job and task"):
         devices.task_of("/cpu:0")
 
 

@@ -1,4 +1,4 @@
-"""The vocabulary of every other layer: dtypes, shapes, devices, clusters, nodes.
+"""The values that all other layers share: dtypes, shapes, devices, clusters, nodes.
 
-Values only; nothing here acts.
+The modules here have no side effects.
 """

@@ -1,4 +1,4 @@
-"""The arrays that steps pass around."""
+"""The array type of tensor values."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
-"""Attributes of nodes: Python values as AttrValue and back (framework/attr_value.proto).
+"""Conversion of node attributes between Python values and AttrValue (framework/attr_value.proto).
 
-A DType is a `type`, a TensorShape a `shape`, an array a `tensor`, bytes and text an `s`; lists hold
-values of one kind. What has no Python value here (functions, types of later TensorFlows) is kept as
-it came, so that a graph passes through unharmed.
+A DType is a `type`, a TensorShape a `shape`, an array a `tensor`, bytes and text an `s`. A list
+holds values of one kind. An attribute without a Python value (a function, or a type of a later
+TensorFlow) is kept in serialized form, so that it survives decoding and encoding.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from capstan.core import dtypes, shapes, tensor_proto
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """An AttrValue that Capstan does not look into, serialized."""
+    """A serialized AttrValue that Capstan does not interpret."""
 
     content: bytes
 
 
 def text(value: bytes | str) -> str:
-    """Return a string attribute, or a string element, as `str`; bytes that are no UTF-8 survive.
+    """Return a string attribute or string element as `str`. Invalid UTF-8 becomes surrogates.
 
     >>> text(b"loc:@x"), text("x"), text(b"\\xff").encode(errors="surrogateescape")
     ('loc:@x', 'x', b'\\xff')
@@ -33,7 +33,7 @@ def encode(value: Any) -> Any:
     """Return the AttrValue of a Python value.
 
     Raises:
-        TypeError: no attribute can hold it.
+        TypeError: no attribute can hold the value.
     """
     from tensorboard.compat.proto import attr_value_pb2
 
@@ -42,28 +42,28 @@ def encode(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         field = _field(value)
         return attr_value_pb2.AttrValue(**{field: _raw(field, value)})
-    kinds = {_field(item) for item in value}
-    if len(kinds) > 1:
+    fields = {_field(element) for element in value}
+    if len(fields) > 1:
         raise TypeError(f"a list attribute holds values of one kind, not {value!r}")
-    items = attr_value_pb2.AttrValue.ListValue()
-    for field in kinds:
-        getattr(items, field).extend(_raw(field, item) for item in value)
-    return attr_value_pb2.AttrValue(list=items)
+    values = attr_value_pb2.AttrValue.ListValue()
+    for field in fields:
+        getattr(values, field).extend(_raw(field, element) for element in value)
+    return attr_value_pb2.AttrValue(list=values)
 
 
 def decode(proto: Any) -> Any:
     """Return the Python value of an AttrValue.
 
     Raises:
-        ValueError: a damaged tensor or shape.
+        ValueError: a tensor or shape is damaged.
     """
     field = proto.WhichOneof("value")
     try:
         if field == "list":
             for name in ("s", "i", "f", "b", "type", "shape", "tensor", "func"):
-                items = getattr(proto.list, name)
-                if items:
-                    return [_python(name, item) for item in items]
+                elements = getattr(proto.list, name)
+                if elements:
+                    return [_python(name, element) for element in elements]
             return []
         return _python(field, getattr(proto, field) if field else None)
     except TypeError:
@@ -71,7 +71,7 @@ def decode(proto: Any) -> Any:
 
 
 def _field(value: Any) -> str:
-    # bool before int: a bool is an int in Python.
+    # bool comes before int, because a bool is an int in Python.
     for kinds, field in (
         ((bool, np.bool_), "b"),
         ((int, np.integer), "i"),
@@ -101,7 +101,7 @@ def _raw(field: str, value: Any) -> Any:
 
 
 def _python(field: str | None, raw: Any) -> Any:
-    """Return the value of one field; a TypeError when it has none in Python."""
+    """Return the Python value of one field; a TypeError if it has none."""
     match field:
         case "s" | "i" | "f" | "b":
             return raw

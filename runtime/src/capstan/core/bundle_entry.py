@@ -1,7 +1,8 @@
-"""What the index of a checkpoint says of a tensor, and its form on disk.
+"""Entries of a checkpoint's index and their format on disk.
 
-A tensor that was saved in slices has an entry that lists them, and one entry for each slice, under
-a key in Google's OrderedCode (core/util/saved_tensor_slice_util.cc).
+Each tensor has an entry. The entry of a tensor that was saved in slices lists the slices. Each
+slice has an entry of its own, with a key in Google's OrderedCode
+(core/util/saved_tensor_slice_util.cc).
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ Extent = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a tensor lies: `size` bytes from `offset` of a shard; `dtype` as in types.proto."""
+    """One entry: the tensor is `size` bytes at `offset` of a shard; `dtype` as in types.proto."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -34,7 +35,7 @@ class Entry:
     slices: tuple[tuple[Extent, ...], ...] = ()
 
     def encode(self) -> bytes:
-        """Write the entry as BundleEntryProto."""
+        """Return the entry as a serialized BundleEntryProto."""
         message = checkpoint_messages.BundleEntryProto(
             dtype=self.dtype,
             shard_id=self.shard,
@@ -42,7 +43,7 @@ class Entry:
             size=self.size,
             crc32c=self.crc,
         )
-        message.shape.SetInParent()  # a scalar has one too
+        message.shape.SetInParent()  # also a scalar has a shape message
         for size in self.shape:
             message.shape.dim.add(size=size)
         for extents in self.slices:
@@ -54,13 +55,13 @@ class Entry:
 
     @classmethod
     def decode(cls, data: bytes) -> "Entry":
-        """Read a BundleEntryProto.
+        """Read a serialized BundleEntryProto.
 
         >>> Entry.decode(Entry(1, (2, 0), size=8, crc=5).encode())
         Entry(dtype=1, shape=(2, 0), shard=0, offset=0, size=8, crc=5, slices=())
 
         Raises:
-            DataLossError: it is none.
+            DataLossError: `data` is not a BundleEntryProto, or has a negative number.
         """
         message = _parsed(checkpoint_messages.BundleEntryProto, data)
         shape = tuple(dim.size for dim in message.shape.dim)
@@ -85,7 +86,7 @@ class Entry:
 
 
 def encode_header(shards: int) -> bytes:
-    """Write a BundleHeaderProto: so many shards, little-endian, TensorFlow's version 1."""
+    """Return a serialized BundleHeaderProto for `shards` shards: little-endian, version 1."""
     message = checkpoint_messages.BundleHeaderProto(num_shards=shards)
     message.version.producer = _VERSION
     data: bytes = message.SerializeToString()
@@ -93,29 +94,29 @@ def encode_header(shards: int) -> bytes:
 
 
 def decode_header(data: bytes) -> int:
-    """Read a BundleHeaderProto and return the number of shards.
+    """Read a serialized BundleHeaderProto and return the number of shards.
 
     Raises:
         UnimplementedError: the tensors are big-endian.
-        DataLossError: it is no header, or of a format newer than this software reads.
+        DataLossError: `data` is not a header, or the format is newer than Capstan can read.
     """
     message = _parsed(checkpoint_messages.BundleHeaderProto, data)
     if message.endianness:
         raise errors.UnimplementedError(
             None,
             None,
-            "the checkpoint was written on a big-endian machine; save it anew on another",
+            "the checkpoint was written on a big-endian machine; save it on a little-endian one",
         )
     if message.version.min_consumer > _VERSION:
         raise errors.DataLossError(
-            None, None, "the checkpoint asks for a newer reader than this one"
+            None, None, "the checkpoint needs a newer version of Capstan to be read"
         )
     shards: int = message.num_shards
     return shards
 
 
 def index_of(extents: Sequence[Extent]) -> tuple[slice, ...]:
-    """Return a slice as the index of an array.
+    """Convert a slice to the index of an array.
 
     >>> index_of([(3, 2), (0, WHOLE)])
     (slice(3, 5, None), slice(None, None, None))
@@ -146,7 +147,8 @@ def _ordered(value: int) -> bytes:
 
 
 def _ordered_signed(value: int) -> bytes:
-    # One byte holds 6 bits and each further one 7: the first bits are the length, in unary.
+    # The leading bits hold the length in bytes, in unary. The first byte therefore holds 6 bits of
+    # the value, and each further byte 7 bits.
     bits = (value if value >= 0 else ~value).bit_length()
     size = max(1, (bits + 7) // 7)
     header = ((1 << size) - 1) << (8 * size - size)
@@ -154,7 +156,7 @@ def _ordered_signed(value: int) -> bytes:
 
 
 def _parsed(kind: Any, data: bytes) -> Any:
-    """Return the message in `data`; a DataLossError when there is none."""
+    """Parse a message of class `kind`; a DataLossError if `data` is not one."""
     from google.protobuf import message
 
     try:

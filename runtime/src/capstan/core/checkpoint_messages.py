@@ -1,7 +1,7 @@
 """The protocol buffers of checkpoints, as attributes: `checkpoint_messages.BundleEntryProto(...)`.
 
 Sources: tensorflow/core/protobuf/tensor_bundle.proto, framework/tensor_slice.proto,
-python/training/checkpoint_state.proto. Built on first use.
+python/training/checkpoint_state.proto. The classes are built on first use.
 """
 
 import functools
@@ -22,7 +22,7 @@ CheckpointState        model_checkpoint_path:string=1 all_model_checkpoint_paths
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class of a message of the table."""
+    """Return the class of the message `name`."""
     found = None if name.startswith("_") else _classes().get(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no message {name!r}")

@@ -1,8 +1,8 @@
-"""Which tasks there are and where they listen: `tf.train.ClusterSpec`, and reading it from
-TF_CONFIG.
+"""The tasks of a cluster and their addresses: `tf.train.ClusterSpec`, and reading TF_CONFIG
+(python/training/server_lib.py).
 
-Jobs map task indices to addresses (`host:port`). Indices may have holes; a job given as a list has
-none (python/training/server_lib.py).
+A job maps task indices to addresses (`host:port`). The indices may have gaps, unless the job is
+given as a list.
 """
 
 import json
@@ -14,7 +14,7 @@ from capstan.core import devices
 
 
 class ClusterSpec:
-    """An immutable cluster: from a dictionary, a ClusterDef or another ClusterSpec.
+    """An immutable cluster, made from a dictionary, a ClusterDef or another ClusterSpec.
 
     >>> spec = ClusterSpec({"w": ["a:1", "b:2"], "ps": {3: "c:4"}})
     >>> spec
@@ -23,7 +23,7 @@ class ClusterSpec:
     [None, None, None, 'c:4']
 
     Raises:
-        TypeError: anything else.
+        TypeError: `cluster` is none of these, or has a name, index or address of the wrong type.
     """
 
     __slots__ = ("_jobs",)
@@ -48,34 +48,34 @@ class ClusterSpec:
         return list(self._jobs)
 
     def num_tasks(self, job_name: str) -> int:
-        """Return how many tasks a job has; a ValueError when there is no such job."""
+        """Return the number of tasks of a job; a ValueError if there is no such job."""
         return len(self._job(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """Return the indices of a job's tasks in order; a ValueError when there is no such job."""
+        """Return the sorted task indices of a job; a ValueError if there is no such job."""
         return sorted(self._job(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """Return `host:port` of a task; a ValueError when there is no such job or task."""
+        """Return `host:port` of a task; a ValueError if there is no such job or task."""
         job = self._job(job_name)
         if task_index not in job:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
         return job[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """Return the addresses by task index, None in the holes."""
+        """Return the addresses of a job by task index, with None for missing indices."""
         job = self._job(job_name)
         return [job.get(index) for index in range(max(job, default=-1) + 1)]
 
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
-        """Return each job as a list of addresses, or by index when it has holes."""
+        """Return each job as a list of addresses, or as a dictionary if its indices have gaps."""
         return {
             name: list(_in_order(tasks).values()) if _is_dense(tasks) else _in_order(tasks)
             for name, tasks in self._jobs.items()
         }
 
     def as_cluster_def(self) -> Any:
-        """Return the ClusterDef, its jobs sorted by name."""
+        """Return the ClusterDef, with jobs sorted by name."""
         from tensorboard.compat.proto import cluster_pb2
 
         return cluster_pb2.ClusterDef(
@@ -149,9 +149,9 @@ def _text(value: object, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskConfig:
-    """What TF_CONFIG says: the cluster, and which task this process is.
+    """The contents of TF_CONFIG: the cluster, and the task of this process.
 
-    `task_type` is None in an environment without a task. An `evaluator` is no part of the cluster.
+    `task_type` is None if TF_CONFIG has no task. An `evaluator` need not be part of the cluster.
     """
 
     cluster: ClusterSpec
@@ -161,13 +161,13 @@ class TaskConfig:
 
 
 def from_json(text: str) -> ClusterSpec:
-    """Read a cluster that is written as in TF_CONFIG: job names with lists of addresses.
+    """Read a cluster in the format of TF_CONFIG: job names with lists of addresses.
 
     >>> from_json('{"ps": ["a:1"], "worker": ["b:1", "b:2"]}').num_tasks("worker")
     2
 
     Raises:
-        ValueError: it is not; the message tells all faults.
+        ValueError: `text` is not in this format. The message lists all faults.
     """
     try:
         document = json.loads(text)
@@ -181,15 +181,14 @@ def from_json(text: str) -> ClusterSpec:
 
 
 def from_tf_config(text: str) -> TaskConfig:
-    """Read the value of the environment variable TF_CONFIG; an empty one is an empty cluster.
+    """Read the value of the environment variable TF_CONFIG. An empty value is an empty cluster.
 
     >>> config = from_tf_config('{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 0}}')
     >>> config.task_type, config.task_index, config.cluster.task_address("ps", 0)
     ('ps', 0, 'a:1')
 
     Raises:
-        ValueError: not what TF_CONFIG may hold. The message starts with TF_CONFIG and names all
-            faults.
+        ValueError: the value is invalid. The message starts with TF_CONFIG and lists all faults.
     """
     if not text.strip():
         return TaskConfig(ClusterSpec({}))
@@ -198,7 +197,7 @@ def from_tf_config(text: str) -> TaskConfig:
     except json.JSONDecodeError as error:
         raise ValueError(f"TF_CONFIG is not JSON: {error}; it holds {_excerpt(text)}") from None
     if not isinstance(document, dict):
-        raise ValueError(  # noqa: TRY004 - the text is at fault, not a type
+        raise ValueError(  # noqa: TRY004, the text is wrong, not the type of an argument
             f"TF_CONFIG must be a JSON object, but it holds {_excerpt(text)}"
         )
     faults: list[str] = []

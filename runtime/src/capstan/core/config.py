@@ -1,6 +1,6 @@
-"""What a session is asked to do: the part of ConfigProto that Capstan honours, as a plain value.
+"""The settings of a session: the fields of ConfigProto that Capstan honours, as a plain value.
 
-Fields of ConfigProto that are not here are accepted and have no effect.
+All other fields of ConfigProto are accepted and have no effect.
 """
 
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SessionConfig:
-    """Settings of one session; `tf.ConfigProto` says what each means.
+    """The settings of one session. `tf.ConfigProto` documents each field.
 
-    `operation_timeout_ms` bounds every blocking call of the session; 0 means no bound. Thread
-    counts of 0 leave the choice to the runtime. `device_count` limits the devices of a type in
-    process.
+    `operation_timeout_ms` limits every blocking call of the session; 0 means no limit. A thread
+    count of 0 leaves the choice to the runtime. `device_count` limits the number of devices of a
+    type in an in-process session.
     """
 
     allow_soft_placement: bool = False
@@ -27,10 +27,10 @@ class SessionConfig:
 
     @classmethod
     def from_proto(cls, proto: Any) -> "SessionConfig":
-        """Read a ConfigProto; None gives the defaults.
+        """Read a ConfigProto; None stands for the defaults.
 
         Raises:
-            ValueError: a negative number.
+            ValueError: the operation timeout is negative.
         """
         if proto is None:
             return cls()
@@ -52,7 +52,7 @@ class SessionConfig:
         return config
 
     def to_proto(self) -> Any:
-        """Return the ConfigProto, as it travels to a master."""
+        """Return the settings as a ConfigProto, to be sent to a master."""
         from tensorboard.compat.proto import config_pb2
 
         return config_pb2.ConfigProto(

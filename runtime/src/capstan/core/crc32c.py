@@ -6,14 +6,19 @@ _DELTA = 0xA282EAD8
 
 
 def extend(crc: int, data: Any) -> int:
-    """Return the CRC of what `crc` stands for followed by `data`: bytes or a contiguous array."""
+    """Return the CRC of the data with checksum `crc` followed by `data`.
+
+    `data` is bytes or a contiguous array.
+    """
     import google_crc32c
 
     return int(google_crc32c.extend(crc, data))
 
 
 def mask(crc: int) -> int:
-    """Return `crc` as it is stored, so that a CRC over data that holds CRCs stays a good one.
+    """Return `crc` in the form in which files store it.
+
+    A CRC over data that itself contains unmasked CRCs would be a weak checksum.
 
     >>> unmask(mask(123456789))
     123456789

@@ -1,7 +1,8 @@
-"""Device names: `/job:ps/replica:0/task:1/device:CPU:0`, whole or in part.
+"""Device names, full or partial: `/job:ps/replica:0/task:1/device:CPU:0`.
 
-A name may leave fields out; what is left out fits anything. `DeviceSpec` is TensorFlow 1's class
-for it (python/framework/device.py); the placer and the partitioner use the functions below it.
+A partial name leaves fields out; a missing field matches any value. `DeviceSpec` is TensorFlow 1's
+class for names (python/framework/device.py). The placer and the partitioner use the functions
+below it.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,10 @@ _LEGACY_TYPES = ("CPU", "GPU")
 
 @dataclass(slots=True)
 class DeviceSpec:
-    """A device by its fields, None where unspecified. Mutable, as TensorFlow's; not thread-safe."""
+    """The fields of a device name, None where unspecified.
+
+    Mutable, as in TensorFlow. Not thread-safe.
+    """
 
     job: str | None = None
     replica: int | None = None
@@ -32,7 +36,7 @@ class DeviceSpec:
         '/job:w/task:1/device:GPU:2'
 
         Raises:
-            ValueError: an unknown field, a number that is none, or two device types.
+            ValueError: a field is unknown, an index is not a number, or there are two device types.
         """
         read = cls()
         for part in spec.split("/"):
@@ -54,7 +58,7 @@ class DeviceSpec:
         return read
 
     def parse_from_string(self, spec: str) -> "DeviceSpec":
-        """Replace all fields by those of `spec`; returns self."""
+        """Replace all fields with those of `spec` and return self."""
         self._take(DeviceSpec.from_string(spec))
         return self
 
@@ -73,11 +77,11 @@ class DeviceSpec:
         return text
 
     def merge_from(self, dev: "DeviceSpec") -> None:
-        """Take over the fields that `dev` sets."""
+        """Override the fields that `dev` sets."""
         self._take(self.merged(dev))
 
     def merged(self, winner: "DeviceSpec") -> "DeviceSpec":
-        """Return a spec in which the fields that `winner` sets override these.
+        """Return a spec with the fields of this one, overridden by the fields that `winner` sets.
 
         >>> outer = DeviceSpec.from_string("/job:ps/cpu:0")
         >>> outer.merged(DeviceSpec.from_string("/job:worker/task:1")).to_string()
@@ -92,7 +96,7 @@ class DeviceSpec:
         )
 
     def matches(self, other: "DeviceSpec") -> bool:
-        """Say whether some device has all the fields that either sets."""
+        """Return whether one device can have all fields of both specs."""
         return (
             _fits(self.job, other.job)
             and _fits(self.replica, other.replica)
@@ -102,7 +106,7 @@ class DeviceSpec:
         )
 
     def is_full(self) -> bool:
-        """Say whether the spec names one device of one task."""
+        """Return whether all fields are set, so that the spec names a single device."""
         return None not in (self.job, self.replica, self.task, self.device_type, self.device_index)
 
     def _take(self, other: "DeviceSpec") -> None:
@@ -138,10 +142,10 @@ def _fits(mine: str | int | None, theirs: str | int | None) -> bool:
 
 
 def parse(name: str | DeviceSpec | None) -> DeviceSpec:
-    """Return a spec for a name, a spec (copied) or None (nothing set).
+    """Return the spec of a name, a copy of a spec, or an empty spec for None.
 
     Raises:
-        ValueError: a name that is none.
+        ValueError: the name is malformed.
     """
     if isinstance(name, DeviceSpec):
         return replace(name)
@@ -158,7 +162,7 @@ def canonical(name: str | DeviceSpec | None) -> str:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Say whether a partial name fits a device or task: fields that either leaves out fit anything.
+    """Return whether two names can denote one device or task. A missing field matches any value.
 
     >>> matches("/job:ps", "/job:ps/replica:0/task:1"), matches("/job:w/task:0", "/job:w/task:1")
     (True, False)
@@ -167,7 +171,10 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def matches_any(patterns: Iterable[str], name: str) -> bool:
-    """Say whether a session with these device filters sees `name`; without filters it sees all."""
+    """Return whether a session with these device filters sees `name`.
+
+    A session without filters sees every device.
+    """
     specs = [parse(pattern) for pattern in patterns]
     return not specs or any(spec.matches(parse(name)) for spec in specs)
 
@@ -182,15 +189,15 @@ def task_name(job: str, task: int) -> str:
 
 
 def task_of(name: str) -> str:
-    """Return the task that a full device name belongs to.
+    """Return the name of the task that a device belongs to.
 
     >>> task_of("/job:ps/replica:0/task:0/device:CPU:0")
     '/job:ps/replica:0/task:0'
 
     Raises:
-        ValueError: the name leaves out job or task.
+        ValueError: the name has no job or no task.
     """
     spec = parse(name)
     if spec.job is None or spec.task is None:
-        raise ValueError(f"{name!r} does not say which task it is on: job and task must be set")
+        raise ValueError(f"the device name {name!r} must set job and task")
     return f"/job:{spec.job}/replica:{spec.replica or 0}/task:{spec.task}"

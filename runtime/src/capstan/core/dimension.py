@@ -1,7 +1,7 @@
-"""`tf.Dimension`: the size of one axis, or unknown. TensorFlow 1 hands these out for `shape[i]`.
+"""`tf.Dimension`: the size of one axis, or an unknown size. In TensorFlow 1, `shape[i]` returns it.
 
-Comparing or computing with an unknown dimension gives None or an unknown dimension, never a guess
-(python/framework/tensor_shape.py).
+A comparison with an unknown dimension returns None. Arithmetic with one returns an unknown
+dimension (python/framework/tensor_shape.py).
 """
 
 import operator
@@ -13,8 +13,8 @@ class Dimension:
     """One dimension of a TensorShape. Immutable.
 
     Raises:
-        ValueError: a negative size.
-        TypeError: something that is no whole number.
+        ValueError: the size is negative or has a fraction.
+        TypeError: the size is not a number.
     """
 
     __slots__ = ("_value",)
@@ -24,7 +24,7 @@ class Dimension:
 
     @property
     def value(self) -> int | None:
-        """The size, or None when it is unknown."""
+        """The size, or None if it is unknown."""
         return self._value
 
     def is_compatible_with(self, other: Any) -> bool:
@@ -36,7 +36,7 @@ class Dimension:
             raise ValueError(f"Dimensions {self} and {as_dimension(other)} are not compatible")
 
     def merge_with(self, other: Any) -> "Dimension":
-        """Return what both say; a ValueError when they disagree."""
+        """Return the known one of the two dimensions; a ValueError if they differ."""
         self.assert_is_compatible_with(other)
         return self if self._value is not None else as_dimension(other)
 
@@ -68,7 +68,7 @@ class Dimension:
         return hash(self._value)
 
     def __int__(self) -> int:
-        # TensorFlow returns None here, which `int` turns into this TypeError.
+        # TensorFlow returns None here, for which `int` raises this TypeError.
         if self._value is None:
             raise TypeError("__int__ returned non-int (type NoneType)")
         return self._value
@@ -99,12 +99,12 @@ class Dimension:
     def __mod__(self, other: Any) -> "Dimension":
         return self._compute(operator.mod, self, other)
 
-    def _compare(self, question: Callable[[Any, Any], Any], other: Any) -> Any:
+    def _compare(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
         try:
             theirs = size(other)
         except (TypeError, ValueError):
             return NotImplemented
-        return None if self._value is None or theirs is None else question(self._value, theirs)
+        return None if self._value is None or theirs is None else operation(self._value, theirs)
 
     @staticmethod
     def _compute(step: Callable[[Any, Any], Any], left: Any, right: Any) -> "Dimension":
@@ -116,8 +116,8 @@ def size(value: Any) -> int | None:
     """Read the size of an axis from a number, a Dimension or None.
 
     Raises:
-        ValueError: it is negative.
-        TypeError: it is no whole number.
+        ValueError: the size is negative or has a fraction.
+        TypeError: the size is not a number.
     """
     if value is None:
         return None

@@ -1,8 +1,9 @@
-"""Element types of tensors: TensorFlow's names and numbers (framework/types.proto), NumPy's arrays.
+"""Element types of tensors, with TensorFlow's names and numbers (framework/types.proto) and NumPy's
+scalar types.
 
-There is one object per type, so types compare by identity; comparing with anything that names a
-type (`"float32"`, `np.float32`) works as well, as in TensorFlow. A reference type (`float32_ref`)
-is the type of a tensor that stands for a variable; attributes and arrays always have base types.
+Each type is a single object, so types may be compared by identity. As in TensorFlow, `==` also
+accepts a value that names a type (`"float32"`, `np.float32`). A reference type (`float32_ref`) is
+the type of a tensor that stands for a variable. Attributes and arrays always have base types.
 """
 
 from typing import Any, Final
@@ -13,7 +14,7 @@ _REF_OFFSET: Final = 100
 
 
 class DType:
-    """The type of a tensor's elements. Immutable; made only by this module."""
+    """The type of a tensor's elements. Immutable. Only this module creates instances."""
 
     __slots__ = ("_enum", "_name", "_numpy")
 
@@ -37,7 +38,7 @@ class DType:
         """The NumPy scalar type; `object` for strings, whose elements are `bytes`."""
         if self._numpy is not None:
             return self._numpy
-        # Importing ml_dtypes costs more than all else that most programs need of this module.
+        # The import is slow, and most programs do not use bfloat16.
         import ml_dtypes
 
         bfloat16: type[Any] = ml_dtypes.bfloat16
@@ -84,7 +85,7 @@ class DType:
 
     @property
     def is_quantized(self) -> bool:
-        """Always False: there are no quantised types here."""
+        """Always False: Capstan has no quantised types."""
         return False
 
     @property
@@ -93,7 +94,7 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes of one element in an array; of a string, those of the pointer to it."""
+        """The size in bytes of one element of an array. A string counts as a pointer."""
         return np.dtype(self.as_numpy_dtype).itemsize
 
     @property
@@ -116,7 +117,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """Smallest and largest intensity of an image of this type; 0 and 1 for floats."""
+        """The smallest and largest intensity of an image of this type; 0 and 1 for floats."""
         return (0, 1) if self.is_floating else (0, self.max)
 
     def _bound(self, which: str) -> Any:
@@ -127,16 +128,16 @@ class DType:
         if self.base_dtype is bfloat16:
             import ml_dtypes
 
-            about: Any = ml_dtypes.finfo
-            return getattr(about(ml_dtypes.bfloat16), which)
+            finfo: Any = ml_dtypes.finfo
+            return getattr(finfo(ml_dtypes.bfloat16), which)
         if self.is_floating:
             return getattr(np.finfo(self.as_numpy_dtype), which)
         raise TypeError(f"Cannot find {which}imum value of {self!r}.")
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Say whether a tensor of type `other` may stand where this type is asked for.
+        """Return whether a tensor of type `other` may be used where this type is required.
 
-        A reference may stand for a value, not the other way round.
+        A reference may be used as a value, but a value may not be used as a reference.
         """
         return as_dtype(other)._enum in (self._enum, self._enum + _REF_OFFSET)
 
@@ -192,7 +193,10 @@ half = float16
 double = float64
 
 np_resource: Final = np.dtype([("resource", np.uint8)])
-"""How a handle looks outside of its task: the bytes of a ResourceHandleProto, a row of these."""
+"""The dtype of a resource handle outside its task.
+
+The handle is an array whose elements are the bytes of a ResourceHandleProto.
+"""
 
 BASE_DTYPES: Final = (
     float32, float64, int32, uint8, int16, int8, string, complex64, int64, bool_, bfloat16,
@@ -213,7 +217,7 @@ _BY_NAME.update(
     half_ref=float16.ref_dtype, float_ref=float32.ref_dtype, double_ref=float64.ref_dtype
 )
 
-# Keys are hashed by value: a NumPy scalar type, a Python type. `int` is what NumPy makes of it.
+# The keys are NumPy scalar types and Python types. `int` is int64, as in NumPy.
 _BY_TYPE: Final[dict[type[Any], DType]] = {
     dtype.as_numpy_dtype: dtype
     for dtype in BASE_DTYPES
@@ -230,7 +234,7 @@ def as_dtype(value: Any) -> DType:
     (tf.float32, tf.int64, tf.float32_ref, tf.bool)
 
     Raises:
-        TypeError: it names none.
+        TypeError: `value` does not name a type.
     """
     if isinstance(value, DType):
         return value

@@ -1,4 +1,4 @@
-"""The IR as GraphDef and back (framework/graph.proto, node_def.proto)."""
+"""Conversion of the IR to and from GraphDef (framework/graph.proto, node_def.proto)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,47 +16,49 @@ def encode(nodes: Iterable[node.Node]) -> Any:
 
     graph = graph_pb2.GraphDef()
     graph.versions.producer = PRODUCER
-    graph.node.extend(encode_node(item) for item in nodes)
+    graph.node.extend(encode_node(each) for each in nodes)
     return graph
 
 
-def encode_node(item: node.Node) -> Any:
+def encode_node(source: node.Node) -> Any:
     """Return the NodeDef of one node."""
     from tensorboard.compat.proto import node_def_pb2
 
     message = node_def_pb2.NodeDef(
-        name=item.name,
-        op=item.op,
+        name=source.name,
+        op=source.op,
         input=[
-            *(edge.node if edge.index == 0 else edge.tensor for edge in item.inputs),
-            *(f"^{name}" for name in item.control),
+            *(edge.node if edge.index == 0 else edge.tensor for edge in source.inputs),
+            *(f"^{name}" for name in source.control),
         ],
-        device=item.device,
+        device=source.device,
     )
-    for name, value in item.attrs.items():
+    for name, value in source.attrs.items():
         message.attr[name].CopyFrom(attr_value.encode(value))
     return message
 
 
 def decode(graph: Any) -> list[node.Node]:
-    """Return the nodes of a GraphDef, in their order. Ops and attributes need not be known.
+    """Return the nodes of a GraphDef, in their order. Unknown ops and attributes are accepted.
 
     Raises:
-        InvalidArgumentError: a malformed input or attribute, or a name that is used twice.
+        InvalidArgumentError: an input or attribute is malformed, or two nodes have one name.
     """
     nodes = [decode_node(message) for message in graph.node]
     seen: set[str] = set()
-    for item in nodes:
-        if item.name in seen:
+    for each in nodes:
+        if each.name in seen:
             raise errors.InvalidArgumentError(
-                None, None, f"Node '{item.name}' is not unique: the graph has two of that name"
+                None,
+                None,
+                f"Node '{each.name}' is not unique: the graph has two nodes of that name",
             )
-        seen.add(item.name)
+        seen.add(each.name)
     return nodes
 
 
 def decode_node(message: Any) -> node.Node:
-    """Return the node of a NodeDef; an InvalidArgumentError when it is malformed."""
+    """Return the node of a NodeDef; an InvalidArgumentError if the NodeDef is malformed."""
     edges = [_edge(text, message.name) for text in message.input]
     return node.Node(
         message.name,
@@ -76,7 +78,9 @@ def _edge(text: str, consumer: str) -> node.Edge:
     is_control = text.startswith("^")
     if edge is None or not edge.node or ":" in edge.node or (edge.index < 0) != is_control:
         raise errors.InvalidArgumentError(
-            None, None, f"Node '{consumer}' has the input '{text}', which names no tensor"
+            None,
+            None,
+            f"Node '{consumer}' has the input '{text}', which is not the name of a tensor",
         )
     return edge
 

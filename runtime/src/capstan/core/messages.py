@@ -1,12 +1,12 @@
-"""Classes of protocol buffers that the `tensorboard` package lacks, from a table.
+"""Classes for protocol buffers that the `tensorboard` package lacks, built from a table.
 
-One message per line: its name, then name:type=number for each field. `*` after a type repeats the
-field, `?` makes a number know whether it was set. A capital type is a message of the same table or
-of tensorboard; DataType is TensorFlow's enumeration. Enumerations without a tensorboard counterpart
-are int32, which has the same bytes.
+Each line of a table is a message: its name, then name:type=number for each field. `*` after a type
+makes the field repeated; `?` makes it optional, so that readers can tell whether it was set. A
+capitalised type is a message of the same table or of tensorboard. DataType is TensorFlow's
+enumeration. Enumerations that tensorboard lacks are int32, which has the same encoding.
 
-The field numbers of TensorFlow's messages are TensorFlow's, so the bytes are; each table has a
-package of its own, so that a process may also hold TensorFlow.
+TensorFlow's messages have TensorFlow's field numbers, and therefore the same encoding. Each table
+has a package of its own, so that TensorFlow can be loaded in the same process.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from google.protobuf import descriptor_pb2
 
-# What tables borrow, and the files of tensorboard/compat/proto that hold it.
+# The messages that tables may use from tensorboard, with their files in tensorboard/compat/proto.
 _BORROWED = {
     "CallableOptions": "config",
     "ConfigProto": "config",
@@ -31,9 +31,9 @@ _BORROWED = {
 
 
 def classes(package: str, schema: str) -> Mapping[str, Any]:
-    """Return the classes of a table and those that it may borrow, by name.
+    """Return by name the classes of a table and of tensorboard's messages in `_BORROWED`.
 
-    A process may do this once for each package: descriptors live as long as it does.
+    A process may call this once for each package, because descriptors cannot be removed.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -41,12 +41,12 @@ def classes(package: str, schema: str) -> Mapping[str, Any]:
         name: getattr(importlib.import_module(f"tensorboard.compat.proto.{file}_pb2"), name)
         for name, file in _BORROWED.items()
     }
-    full_names = {name: each.DESCRIPTOR.full_name for name, each in borrowed.items()}
+    full_names = {name: message.DESCRIPTOR.full_name for name, message in borrowed.items()}
     file = descriptor_pb2.FileDescriptorProto(
         name=f"{package.replace('.', '/')}.proto",
         package=package,
         syntax="proto3",
-        dependency=sorted({each.DESCRIPTOR.file.name for each in borrowed.values()}),
+        dependency=sorted({message.DESCRIPTOR.file.name for message in borrowed.values()}),
         message_type=_messages(package, schema, full_names),
     )
     pool = descriptor_pool.Default()

@@ -1,9 +1,9 @@
-"""The IR: one immutable kind of node, used from the client's graph to the worker's compiler.
+"""The IR: immutable nodes, used from the client's graph to the worker's compiler.
 
-A graph is a mapping of names to nodes in insertion order. A pass takes one and returns a new one;
-nothing changes a node. Attributes hold Python values (`DType`, `TensorShape`, `int`, `float`,
-`bool`, `bytes`, `numpy.ndarray`, or lists of these); `core.graph_def` translates them to and from
-TensorFlow's protocol buffers, and keeps the names that start with an underscore as they are.
+A graph maps names to nodes, in insertion order. A pass takes a graph and returns a new one. Nodes
+never change. Attributes hold Python values: `DType`, `TensorShape`, `int`, `float`, `bool`,
+`bytes`, `numpy.ndarray`, or lists of these. `core.graph_def` converts them to and from TensorFlow's
+protocol buffers, including attributes whose names start with an underscore.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NewType
 
 TensorName = NewType("TensorName", str)
-"""A tensor as TensorFlow spells it, `node:index`; the index is always written."""
+"""The name of a tensor, `node:index`. The index is always present."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,10 +28,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operation: what it is called, what it computes, from what, and where.
+    """One operation.
 
-    `inputs` are data edges in the order of the op's arguments; `control` names nodes that must have
-    run before. `device` is a (possibly partial, possibly empty) device name.
+    `inputs` are data edges in the order of the op's arguments. `control` names the nodes that must
+    run before this one. `device` is a device name, which may be partial or empty.
     """
 
     name: str
@@ -47,7 +47,7 @@ Nodes = Mapping[str, Node]
 
 
 def parse_tensor(name: str) -> Edge:
-    """Read `node`, `node:1` or `^node` (index -1, TensorFlow's spelling of a control edge).
+    """Read `node`, `node:1` or `^node`. The latter is a control edge, which gets index -1.
 
     >>> parse_tensor("w/read"), parse_tensor("w:1"), parse_tensor("^init")
     (Edge(node='w/read', index=0), Edge(node='w', index=1), Edge(node='init', index=-1))

@@ -1,6 +1,6 @@
-"""Strings in a row as TensorFlow packs them: the lengths of all as varints, then the bytes of all.
+"""TensorFlow's encoding of a list of strings: all lengths as varints, then all bytes.
 
-So they stand in `TensorProto.tensor_content`, in checkpoints and in frames (tensor_coding.cc).
+`TensorProto.tensor_content`, checkpoints and frames use this encoding (tensor_coding.cc).
 """
 
 from collections.abc import Sequence
@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from capstan.core import varint
 
 
-def join(items: Sequence[bytes]) -> bytes:
+def join(strings: Sequence[bytes]) -> bytes:
     """Pack strings.
 
     >>> join([b"ab", b"", b"c"])
     b'\\x02\\x00\\x01abc'
     """
-    return b"".join([*(varint.encode(len(item)) for item in items), *items])
+    return b"".join([*(varint.encode(len(string)) for string in strings), *strings])
 
 
 def split(content: bytes, count: int) -> list[bytes]:
     """Unpack `count` strings.
 
     Raises:
-        ValueError: they do not fill `content` exactly.
+        ValueError: the strings do not fill `content` exactly.
     """
     if count > len(content):
         raise ValueError(f"{len(content)} bytes cannot hold {count} strings")
@@ -32,8 +32,8 @@ def split(content: bytes, count: int) -> list[bytes]:
         lengths.append(length)
     if position + sum(lengths) != len(content):
         raise ValueError(f"{count} strings do not fill their {len(content)} bytes")
-    items = []
+    strings = []
     for length in lengths:
-        items.append(content[position : position + length])
+        strings.append(content[position : position + length])
         position += length
-    return items
+    return strings

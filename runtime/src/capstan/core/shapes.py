@@ -1,9 +1,9 @@
-"""Static shapes: what is known of a tensor's axes before a step.
+"""Static shapes: the sizes of a tensor's axes as far as they are known before a step.
 
-Inside, a shape is a plain value (`Shape`): None when the rank is unknown, else a tuple with None
-for each axis of unknown size. The functions here are all that the shape rules of ops need; they
-raise ValueError in the words of TensorFlow's shape_inference.h. `TensorShape` is TensorFlow 1's
-class around such a value, which is what users and attributes hold.
+Capstan works with a plain value (`Shape`): None if the rank is unknown, else a tuple with None for
+each axis of unknown size. The shape rules of ops use the functions here, which raise ValueError
+with the messages of TensorFlow's shape_inference.h. `TensorShape` is TensorFlow 1's class around
+such a value. Users and attributes hold TensorShapes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ def rank(shape: Shape) -> int | None:
 
 
 def unknown(count: int | None) -> Shape:
-    """A shape of `count` axes, none of which is known.
+    """Return a shape with `count` axes of unknown size; None stands for an unknown rank.
 
     >>> unknown(2), unknown(None)
     ((None, None), None)
@@ -45,7 +45,7 @@ def is_fully_defined(shape: Shape) -> bool:
 
 
 def num_elements(shape: Shape) -> int | None:
-    """Return how many elements a tensor of that shape has, or None when that is not known.
+    """Return the number of elements of a tensor of this shape, or None if it is unknown.
 
     >>> num_elements((2, 3)), num_elements(()), num_elements((2, None))
     (6, 1, None)
@@ -61,7 +61,7 @@ def num_elements(shape: Shape) -> int | None:
 
 
 def is_compatible(a: Shape, b: Shape) -> bool:
-    """Say whether some full shape fits both.
+    """Return whether some fully defined shape matches both.
 
     >>> is_compatible((2, None), (None, 3)), is_compatible((2,), (3,)), is_compatible(None, (1,))
     (True, False, True)
@@ -74,20 +74,20 @@ def is_compatible(a: Shape, b: Shape) -> bool:
 
 
 def merge_dimension(a: int | None, b: int | None) -> int | None:
-    """Return what both say of one axis; a ValueError when they disagree."""
+    """Return the known one of two sizes of an axis; a ValueError if they differ."""
     if a is not None and b is not None and a != b:
         raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
     return b if a is None else a
 
 
 def merge(a: Shape, b: Shape) -> Shape:
-    """Return what both say together.
+    """Return the shape that combines the known sizes of both.
 
     >>> merge((2, None), (None, 3)), merge(None, (1,))
     ((2, 3), (1,))
 
     Raises:
-        ValueError: they disagree in rank or in an axis.
+        ValueError: the shapes differ in rank or in a known size.
     """
     if a is None or b is None:
         return b if a is None else a
@@ -103,7 +103,7 @@ def merge(a: Shape, b: Shape) -> Shape:
 
 
 def most_general(a: Shape, b: Shape) -> Shape:
-    """Return the narrowest shape that fits whatever fits `a` or `b`.
+    """Return the most specific shape that matches every shape that matches `a` or `b`.
 
     >>> most_general((2, 3), (2, 4)), most_general((2,), (2, 3))
     ((2, None), None)
@@ -114,10 +114,10 @@ def most_general(a: Shape, b: Shape) -> Shape:
 
 
 def with_rank(shape: Shape, count: int) -> Shape:
-    """Return `shape`, known to have `count` axes.
+    """Return `shape`, or `count` unknown axes if its rank is unknown.
 
     Raises:
-        ValueError: it has another number of axes.
+        ValueError: `shape` has another number of axes.
     """
     if shape is None:
         return unknown(count)
@@ -127,14 +127,14 @@ def with_rank(shape: Shape, count: int) -> Shape:
 
 
 def with_rank_at_least(shape: Shape, count: int) -> Shape:
-    """Return `shape`; a ValueError when it has fewer than `count` axes."""
+    """Return `shape`; a ValueError if it has fewer than `count` axes."""
     if shape is not None and len(shape) < count:
         raise ValueError(f"Shape must be at least rank {count} but is rank {len(shape)}")
     return shape
 
 
 def with_rank_at_most(shape: Shape, count: int) -> Shape:
-    """Return `shape`; a ValueError when it has more than `count` axes."""
+    """Return `shape`; a ValueError if it has more than `count` axes."""
     if shape is not None and len(shape) > count:
         raise ValueError(f"Shape must be at most rank {count} but is rank {len(shape)}")
     return shape
@@ -160,7 +160,8 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 
 def _broadcast_dimension(x: int | None, y: int | None) -> int | None:
     if x is None or y is None:
-        # An axis that is not 1 decides, unless the other turns out to be an error at run time.
+        # A known size other than 1 is the result. If the unknown size does not match it, the step
+        # fails.
         known = y if x is None else x
         return None if known in (None, 1) else known
     if x != y and 1 not in (x, y):
@@ -169,7 +170,7 @@ def _broadcast_dimension(x: int | None, y: int | None) -> int | None:
 
 
 def concatenate(a: Shape, b: Shape) -> Shape:
-    """Return the axes of `a` followed by those of `b`; unknown when either rank is."""
+    """Return the axes of `a` followed by those of `b`, or None if either rank is unknown."""
     return None if a is None or b is None else a + b
 
 
@@ -204,7 +205,7 @@ class TensorShape:
 
     @property
     def internal(self) -> Shape:
-        """The plain value that the rest of Capstan works with."""
+        """The shape as a plain value."""
         return self._shape
 
     @property
@@ -213,11 +214,11 @@ class TensorShape:
 
     @property
     def ndims(self) -> int | None:
-        """The number of axes, or None when it is unknown."""
+        """The number of axes, or None if it is unknown."""
         return rank(self._shape)
 
     def as_list(self) -> list[int | None]:
-        """Return the sizes, None for each unknown one.
+        """Return the sizes, with None for each unknown size.
 
         Raises:
             ValueError: the rank is unknown.
@@ -253,7 +254,7 @@ class TensorShape:
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def merge_with(self, other: Any) -> "TensorShape":
-        """Return what both say together; a ValueError when they disagree."""
+        """Return the shape that combines the known sizes of both; a ValueError if they differ."""
         theirs = to_shape(other)
         if not is_compatible(self._shape, theirs):
             raise ValueError(f"Shapes {self} and {TensorShape(theirs)} are not compatible")
@@ -291,7 +292,7 @@ class TensorShape:
         return len(self._shape)
 
     def __bool__(self) -> bool:
-        """Say whether the rank is known."""
+        """Return whether the rank is known."""
         return self._shape is not None
 
     def __iter__(self) -> Iterator[Dimension]:
@@ -300,7 +301,10 @@ class TensorShape:
         return iter(self.dims or [])
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a Dimension, or a TensorShape for a slice; unknown where the rank is unknown."""
+        """Return a Dimension, or a TensorShape for a slice.
+
+        If the rank is unknown, the sizes in the result are unknown.
+        """
         if self._shape is not None:
             part = self._shape[key]
             return TensorShape(part) if isinstance(key, slice) else Dimension(part)
@@ -334,11 +338,11 @@ class TensorShape:
 
 
 def to_shape(value: Any) -> Shape:
-    """Read a plain shape from all that TensorShape takes.
+    """Read a plain shape from any argument that TensorShape accepts.
 
     Raises:
-        TypeError: not a shape.
-        ValueError: a negative size.
+        TypeError: `value` is not a shape.
+        ValueError: a size is negative.
     """
     if value is None:
         return None
@@ -365,7 +369,7 @@ def as_shape(value: Any) -> TensorShape:
 
 
 def unknown_shape(ndims: int | None = None) -> TensorShape:
-    """Return the shape of which at most the rank is known."""
+    """Return a shape of `ndims` axes of unknown size, or of unknown rank."""
     return TensorShape(unknown(ndims))
 
 
@@ -382,7 +386,10 @@ def matrix(rows: int | None, columns: int | None) -> TensorShape:
 
 
 def join(parts: Sequence[Shape]) -> Shape:
-    """Return the narrowest shape that fits whatever fits one of `parts`; unknown for none."""
+    """Return the most specific shape that matches every shape that matches one of `parts`.
+
+    Without parts, this is the shape of unknown rank.
+    """
     result: Shape = parts[0] if parts else None
     for part in parts[1:]:
         result = most_general(result, part)

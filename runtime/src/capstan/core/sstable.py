@@ -1,8 +1,9 @@
-"""Sorted tables of bytes to bytes in LevelDB's format, which is that of a checkpoint's index.
+"""Sorted tables of bytes in LevelDB's format, which is the format of a checkpoint's index.
 
-A table is a row of blocks and a footer that points to the last one, the index of the others. Keys
-within a block share their prefixes with the key before. Every block has a checksum. Tables are
-small here (one entry per variable), so they are read and written whole.
+A table is a sequence of blocks and a footer. The footer points to the last block, which is the
+index of the other blocks. Within a block, a key leaves out the prefix that it shares with the key
+before. Every block has a checksum. An index has one entry per variable, so tables are small and are
+read and written as a whole.
 
 Sources: LevelDB's doc/table_format.md; tensorflow/core/lib/io/{table_builder,format,block}.cc.
 """
@@ -24,7 +25,7 @@ _Item = tuple[bytes, bytes]
 
 
 def encode(items: Mapping[bytes, bytes]) -> bytes:
-    """Write a table, without compression.
+    """Return a table without compression.
 
     >>> decode(encode({b"b": b"2", b"a": b"1"}))
     {b'a': b'1', b'b': b'2'}
@@ -40,11 +41,11 @@ def encode(items: Mapping[bytes, bytes]) -> bytes:
 
 
 def decode(data: bytes) -> dict[bytes, bytes]:
-    """Read a table, in the order of its keys.
+    """Return the entries of a table, in the order of their keys.
 
     Raises:
-        DataLossError: it is no table, or damaged.
-        UnimplementedError: its blocks are compressed, which TensorFlow's never are.
+        DataLossError: `data` is not a table, or is damaged.
+        UnimplementedError: a block is compressed. TensorFlow never compresses them.
     """
     if len(data) < _FOOTER:
         raise _damaged("file is too short to be an sstable")
@@ -90,7 +91,7 @@ def _block(items: Sequence[_Item], restart_interval: int) -> bytes:
 
 
 def _append(file: bytearray, block: bytes) -> bytes:
-    """Add a block and return its handle: where it lies and how long it is."""
+    """Append a block and return its handle: its offset and its length."""
     handle = varint.encode(len(file)) + varint.encode(len(block))
     kind = bytes([_UNCOMPRESSED])
     file += block + _TRAILER.pack(_UNCOMPRESSED, crc32c.masked(block + kind))

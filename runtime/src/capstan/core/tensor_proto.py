@@ -1,7 +1,7 @@
-"""Arrays as TensorProto and back (framework/tensor.proto).
+"""Conversion of arrays to and from TensorProto (framework/tensor.proto).
 
-Strings travel as `string_val` when written and are read from `tensor_content` as well, which is how
-TensorFlow's clients send them.
+Strings are written to `string_val`. They are also read from `tensor_content`, where TensorFlow's
+clients put them.
 """
 
 from typing import Any
@@ -12,7 +12,10 @@ from capstan.core import dtypes, packed, shapes
 from capstan.core.arrays import Array
 
 MAX_BYTES = 1 << 31
-"""No message holds more (the limit of protocol buffers), so neither may what a short one claims."""
+"""The limit on the size of a tensor: the largest message that protocol buffers allow.
+
+A short message can claim a large shape. The limit keeps it from using up the memory.
+"""
 
 _FIELDS = {
     dtypes.float32: "float_val",
@@ -35,12 +38,12 @@ _FIELDS = {
 
 
 def make(array: Any) -> Any:
-    """Return the TensorProto of an array; of strings, an object array of `bytes`.
+    """Return the TensorProto of an array. An array of strings is an object array of `bytes`.
 
-    An array of `dtypes.np_resource` is one handle, and becomes a scalar.
+    An array of `dtypes.np_resource` is a single handle and becomes a scalar.
 
     Raises:
-        TypeError: the array has no dtype of TensorFlow's.
+        TypeError: TensorFlow has no type for the dtype of the array.
     """
     from tensorboard.compat.proto import tensor_pb2, tensor_shape_pb2
 
@@ -55,7 +58,7 @@ def make(array: Any) -> Any:
         ),
     )
     if dtype is dtypes.string:
-        proto.string_val.extend(_bytes(item) for item in array.reshape(-1).tolist())
+        proto.string_val.extend(_bytes(element) for element in array.reshape(-1).tolist())
     elif array.size == 1:
         getattr(proto, _FIELDS[dtype]).extend(_numbers(array.reshape(-1), dtype))
     else:
@@ -64,13 +67,14 @@ def make(array: Any) -> Any:
 
 
 def ndarray(proto: Any) -> Array:
-    """Return the array that a TensorProto holds; strings as an object array of `bytes`.
+    """Return the array in a TensorProto. Strings become an object array of `bytes`.
 
-    When there are fewer values than elements, the last one is repeated; without any it is zero.
+    If there are fewer values than elements, the last value is repeated. Without values, all
+    elements are zero.
 
     Raises:
-        TypeError: a dtype without values, such as `resource`.
-        ValueError: the content does not fit the shape, or the shape is not known or absurd.
+        TypeError: the dtype has no values in a TensorProto, such as `resource`.
+        ValueError: the content does not fit the shape, or the shape is partial or too large.
     """
     dtype = dtypes.as_dtype(proto.dtype)
     if dtype not in _FIELDS:
@@ -106,8 +110,8 @@ def _little(dtype: Any) -> Any:
     return dtype if dtype.kind == "V" else dtype.newbyteorder("<")
 
 
-def _bytes(item: Any) -> bytes:
-    return item.encode() if isinstance(item, str) else bytes(item)
+def _bytes(element: Any) -> bytes:
+    return element.encode() if isinstance(element, str) else bytes(element)
 
 
 def _numbers(flat: Array, dtype: dtypes.DType) -> list[Any]:
@@ -124,7 +128,7 @@ def _content(content: bytes, dtype: dtypes.DType, count: int) -> Array:
             f"tensor_content has {len(content)} bytes where {count} elements of {dtype.name} have "
             f"{count * dtype.size}"
         )
-    # A copy, because arrays over `bytes` cannot be written to and may not be aligned.
+    # Copy, because an array over `bytes` is read-only and may be unaligned.
     return np.frombuffer(content, dtype.as_numpy_dtype).copy()
 
 
@@ -137,7 +141,7 @@ def _values(values: Any, dtype: dtypes.DType) -> Array:
             raise ValueError("complex values come in pairs of a real and an imaginary part")
         return np.array(values, part).view(dtype.as_numpy_dtype)
     try:
-        # A list, because NumPy lets the values of other sequences wrap around.
+        # Pass a list: for other sequences, NumPy wraps values that do not fit.
         return np.array(list(values), dtype.as_numpy_dtype)
     except OverflowError as error:
         raise ValueError(f"a value does not fit {dtype.name}: {error}") from None
@@ -156,12 +160,12 @@ def _filled(values: Array, count: int) -> Array:
 
 
 def _strings(proto: Any, count: int) -> Array:
-    items = list(proto.string_val)
+    strings = list(proto.string_val)
     if proto.tensor_content:
-        items = packed.split(proto.tensor_content, count)
-    if len(items) > count:
-        raise ValueError(f"{len(items)} strings for a tensor of {count} elements")
-    items += [items[-1] if items else b""] * (count - len(items))
+        strings = packed.split(proto.tensor_content, count)
+    if len(strings) > count:
+        raise ValueError(f"{len(strings)} strings for a tensor of {count} elements")
+    strings += [strings[-1] if strings else b""] * (count - len(strings))
     flat = np.empty(count, object)
-    flat[:] = items
+    flat[:] = strings
     return flat

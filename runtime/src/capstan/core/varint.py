@@ -1,8 +1,8 @@
-"""Integers of variable length, seven bits a byte, lowest first: protocol buffers' and LevelDB's."""
+"""Variable-length integers of protocol buffers and LevelDB: seven bits a byte, lowest first."""
 
 
 def encode(value: int) -> bytes:
-    """Write an integer from 0 to 2**64 - 1.
+    """Encode an integer from 0 to 2**64 - 1.
 
     >>> encode(300)
     b'\\xac\\x02'
@@ -16,13 +16,13 @@ def encode(value: int) -> bytes:
 
 
 def decode(data: bytes, position: int = 0) -> tuple[int, int]:
-    """Read an integer; return it and the position behind it.
+    """Return the integer at `position`, and the position after it.
 
     >>> decode(b"\\xac\\x02")
     (300, 2)
 
     Raises:
-        ValueError: the data ends within the integer, or it has more than 64 bits.
+        ValueError: the data ends within the integer, or the integer has more than ten bytes.
     """
     value = 0
     for shift in range(0, 70, 7):

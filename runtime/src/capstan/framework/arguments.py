@@ -1,4 +1,8 @@
-"""Inputs of a new operation: bound to the op's arguments, converted, their types agreed upon."""
+"""The inputs of a new operation.
+
+`bind` assigns the inputs to the op's arguments. `tensors` converts them and infers the type and
+count attributes from them.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +16,7 @@ def bind(row: opdef.OpDef, inputs: Sequence[Any], keywords: Mapping[str, Any]) -
     """Return the value of each input argument by name.
 
     Raises:
-        TypeError: one is missing, given twice, or a keyword names nothing.
+        TypeError: an input is missing or given twice, or a keyword names no argument.
     """
     names = [argument.name for argument in row.input_arguments]
     if len(inputs) > len(names):
@@ -40,12 +44,13 @@ def bind(row: opdef.OpDef, inputs: Sequence[Any], keywords: Mapping[str, Any]) -
 def tensors(
     row: opdef.OpDef, given: Mapping[str, Any], attrs: dict[str, Any]
 ) -> tuple[list[graphs.Tensor], list[graphs.Tensor]]:
-    """Convert the inputs of an operation; return all of them, and those that are references.
+    """Convert the inputs of an operation; return all tensors, and those that are references.
 
-    Adds to `attrs` what the inputs imply: types (`T`) and counts (`N`).
+    Adds the attributes that the inputs imply to `attrs`: types (`T`) and counts (`N`).
 
     Raises:
-        TypeError: types that do not fit the op or each other, or no variable where one is needed.
+        TypeError: an input has a type that does not fit the op or the other inputs, or is no
+            variable although the op needs one.
     """
     reader = _Reader(row, given, attrs)
     for argument in row.input_arguments:
@@ -54,7 +59,7 @@ def tensors(
 
 
 def dtype_of(value: Any) -> dtypes.DType | None:
-    """Return the base type of a tensor or variable, None of anything else."""
+    """Return the base type of a tensor or variable, or None for any other value."""
     if isinstance(value, graphs.Tensor) or hasattr(value, "_as_tensor"):
         dtype: dtypes.DType = value.dtype
         return dtype.base_dtype
@@ -62,14 +67,14 @@ def dtype_of(value: Any) -> dtypes.DType | None:
 
 
 class _Reader:
-    """Reads the arguments of one operation in order; each fixes types for those after it."""
+    """Reads the arguments of one operation in order. Each may fix types for the later arguments."""
 
     def __init__(self, row: opdef.OpDef, given: Mapping[str, Any], attrs: dict[str, Any]) -> None:
         self.row = row
         self.attrs = attrs
         self.tensors: list[graphs.Tensor] = []
         self.refs: list[graphs.Tensor] = []
-        # Which argument fixed an attribute, for the messages.
+        # The argument that fixed each attribute, for the messages.
         self._fixed_by: dict[str, str] = {}
         self._promised = self._types_of_tensors(given)
 
@@ -85,12 +90,12 @@ class _Reader:
         self.tensors.append(tensor)
 
     def _types_of_tensors(self, given: Mapping[str, Any]) -> dict[str, dtypes.DType]:
-        """Return the type attributes that tensors among the arguments will fix."""
+        """Return the type attributes that the tensors among the arguments will fix."""
         promised: dict[str, dtypes.DType] = {}
         for argument in self.row.input_arguments:
             value = given[argument.name]
-            for item in value if isinstance(value, list | tuple) else [value]:
-                dtype = dtype_of(item)
+            for element in value if isinstance(value, list | tuple) else [value]:
+                dtype = dtype_of(element)
                 if dtype is not None:
                     promised.setdefault(argument.type, dtype)
         return promised
@@ -103,13 +108,13 @@ class _Reader:
         return default is list or isinstance(default, list | tuple)
 
     def _wanted(self, argument: opdef.Argument) -> dtypes.DType | None:
-        """Return the type that is settled already: fixed, or agreed by the arguments before."""
+        """Return the type that the op or an earlier argument has fixed, or None."""
         if not self._is_attribute(argument.type):
             return dtypes.as_dtype(argument.type)
         return self.attrs.get(argument.type)
 
     def _preferred(self, argument: opdef.Argument) -> dtypes.DType | None:
-        """Return the type for a value that has none of its own."""
+        """Return the type to try for a value without a type of its own, such as a Python number."""
         default = self.row.attrs.get(argument.type)
         fallback = default if isinstance(default, dtypes.DType) else None
         return self._promised.get(argument.type, fallback)

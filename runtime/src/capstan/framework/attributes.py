@@ -1,4 +1,4 @@
-"""Attributes of a new operation: read from keywords, checked against the op's row, completed."""
+"""The attributes of a node: reading them from keywords, adding defaults, checking them."""
 
 import numbers
 from collections.abc import Mapping
@@ -9,15 +9,15 @@ import numpy as np
 from capstan.core import attr_value, dtypes, shapes
 from capstan.framework import opdef
 
-# No node has so many tensors; what says it has must not make us list them.
+# No real node has so many tensors. Without a limit, a malformed node could ask for a huge list.
 _MAX_TENSORS: Final = 1 << 16
 
 
 def given(row: opdef.OpDef, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes among `keywords`, as the IR holds them. None stands for "not given".
+    """Return the attributes among `keywords` as the IR holds them. A value of None is left out.
 
     Raises:
-        TypeError: a value of the wrong kind.
+        TypeError: a value is of the wrong kind.
     """
     inputs = {argument.name for argument in row.input_arguments}
     implied = {argument.type for argument in row.input_arguments} | {
@@ -37,7 +37,7 @@ def given(row: opdef.OpDef, keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def complete(row: opdef.OpDef, attrs: dict[str, Any]) -> None:
-    """Fill in the defaults, and check types against those that the row allows.
+    """Fill in the defaults, and check that the row allows the types.
 
     Raises:
         TypeError: an attribute without default is missing, or a type is not allowed.
@@ -55,10 +55,10 @@ def complete(row: opdef.OpDef, attrs: dict[str, Any]) -> None:
 
 
 def verify(row: opdef.OpDef, attrs: Mapping[str, Any]) -> None:
-    """Check the attributes of a node that came from elsewhere, defaults filled in.
+    """Check the attributes of a node that a client sent. The defaults must be filled in.
 
     Raises:
-        TypeError: one is missing, of another kind, or a type that is not allowed.
+        TypeError: an attribute is missing or of the wrong kind, or the row does not allow a type.
     """
     for name, default in row.attrs.items():
         if name not in attrs:
@@ -83,17 +83,17 @@ def check_type(parameter: str, dtype: dtypes.DType | None, allowed: Any) -> None
     if dtype is not None and dtype not in allowed:
         raise TypeError(
             f"Value passed to parameter '{parameter}' has DataType {dtype.name} not in list of "
-            f"allowed values: {', '.join(item.name for item in allowed)}"
+            f"allowed values: {', '.join(other.name for other in allowed)}"
         )
 
 
 def _is_kind(value: Any, default: Any) -> bool:
-    """Say whether a value may stand where `default`, a value or a class, does."""
+    """Return whether `value` is of the kind that `default`, a value or a class, stands for."""
     kind = default if isinstance(default, type) else type(default)
     if kind in (list, tuple):
         first = default[0] if isinstance(default, list | tuple) and default else None
         return isinstance(value, list | tuple) and (
-            first is None or all(_is_kind(item, first) for item in value)
+            first is None or all(_is_kind(element, first) for element in value)
         )
     if kind is float:
         return isinstance(value, float | int) and not isinstance(value, bool)
@@ -105,7 +105,7 @@ def _is_kind(value: Any, default: Any) -> bool:
 
 
 def _read(name: str, value: Any, default: Any) -> Any:
-    """Return `value` as the kind of attribute that `default` (a value or a class) is."""
+    """Convert `value` to the kind of attribute that `default`, a value or a class, stands for."""
     kind = default if isinstance(default, type) else type(default)
     if kind in (list, tuple):
         return _read_list(name, value, default)
@@ -127,7 +127,7 @@ def _read_list(name: str, value: Any, default: Any) -> list[Any]:
     if not isinstance(value, list | tuple | shapes.TensorShape):
         raise TypeError(f"Expected list for attr {name}, obtained {type(value).__name__} instead.")
     if isinstance(default, list | tuple) and default:
-        return [_read(name, item, type(default[0])) for item in value]
+        return [_read(name, element, type(default[0])) for element in value]
     return list(value)
 
 

@@ -1,8 +1,8 @@
 """One side of a `tf.cond` while it is built (`CondContext` of python/ops/control_flow_ops.py).
 
-What is built inside hangs on the predicate: a tensor from outside comes in through a `Switch`, one
-for all that read it, and an operation without inputs waits for the pivot, which is there only when
-this side is taken.
+Every operation that is built inside depends on the predicate. A tensor from outside comes in
+through a `Switch`, which all its readers inside share. An operation without inputs waits for the
+pivot, which exists in a step only if the step takes this side.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,8 @@ from capstan.framework.raw import raw
 class Branch:
     """The operations that run when `pred` is `side`; `pivot` is a tensor of that side.
 
-    Branches nest: what comes into the inner one has come through the outer ones. Used by the
-    thread that builds.
+    Branches nest: a tensor comes into the inner branch through the outer ones. Not thread-safe;
+    only the thread that builds the branch uses it.
     """
 
     def __init__(self, pred: graphs.Tensor, pivot: graphs.Tensor, side: bool) -> None:
@@ -24,18 +24,25 @@ class Branch:
         self.pivot = pivot
         self.side = side
         self.outer = pred.graph.branch
-        # What each tensor is called in here; those of operations in here are themselves.
+        # The tensor that stands for each tensor in this branch. A tensor of the branch stands for
+        # itself.
         self._names: dict[graphs.Tensor, graphs.Tensor] = {pred: pred, pivot: pivot}
         pivot.op.branch = self
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Build new operations of this thread in here. `control_dependencies(None)` leaves."""
+        """Build new operations of this thread in the branch.
+
+        A `control_dependencies(None)` block inside leaves the branch.
+        """
         with self.pred.graph.branched(self):
             yield
 
     def admit(self, tensor: graphs.Tensor) -> graphs.Tensor:
-        """Return what `tensor` is in here: itself, or the side of a `Switch` on it."""
+        """Return the tensor that stands for `tensor` in the branch.
+
+        This is `tensor` itself, or one output of a `Switch` that reads it.
+        """
         found = self._names.get(tensor)
         if found is None:
             nearer: graphs.Tensor = tensor if self.outer is None else self.outer.admit(tensor)
@@ -46,13 +53,16 @@ class Branch:
         return found
 
     def wait(self, control: Sequence[graphs.Operation]) -> list[graphs.Operation]:
-        """Return what an operation without inputs waits for: something in here at least."""
+        """Return the control inputs for an operation that has no data inputs.
+
+        These are `control`, and the pivot unless an operation of `control` is in the branch.
+        """
         if any(self._holds(op) for op in control):
             return list(control)
         return [*control, self.pivot.op]
 
     def note(self, op: graphs.Operation) -> None:
-        """Remember an operation that was built in here."""
+        """Remember an operation that was built in the branch."""
         self._names.update((tensor, tensor) for tensor in op.outputs)
         op.graph.prevent_fetching(op)
         if self.outer is not None:
@@ -68,7 +78,7 @@ class Branch:
             found: graphs.Tensor = make(tensor, self.pred, name="Switch")[int(self.side)]
         found.op.branch = self
         self.note(found.op)
-        # The other side is as strange in here as anything from outside.
+        # The other output of the Switch is outside this branch.
         del self._names[found.op.outputs[1 - int(self.side)]]
         return found
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 
 class GraphKeys:
-    """Names of the collections that the library itself fills and reads."""
+    """Names of the collections that TensorFlow and Capstan use themselves."""
 
     GLOBAL_VARIABLES: Final = "variables"
     VARIABLES: Final = "variables"
@@ -39,7 +39,7 @@ class GraphKeys:
 
 
 class Collections:
-    """Lists of anything by name. Not thread-safe; the graph that owns it locks."""
+    """Lists of arbitrary values by name. Not thread-safe: the graph that owns it takes a lock."""
 
     __slots__ = ("_lists",)
 
@@ -50,20 +50,20 @@ class Collections:
         self._lists.setdefault(name, []).append(value)
 
     def reference(self, name: Any) -> list[Any]:
-        """Return the live list, which is made when there is none."""
+        """Return the live list of a collection. A missing collection is created."""
         return self._lists.setdefault(name, [])
 
     def copy(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Return what is in a collection; with `scope`, only what has a name that matches it."""
-        items = list(self._lists.get(name, ()))
+        """Return a copy of a collection; with `scope`, only the values whose name matches it."""
+        values = list(self._lists.get(name, ()))
         if scope is None:
-            return items
+            return values
         pattern = re.compile(scope)
-        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+        return [value for value in values if hasattr(value, "name") and pattern.match(value.name)]
 
     def clear(self, name: Any) -> None:
         self._lists.pop(name, None)
 
     def keys(self) -> list[Any]:
-        """Return the names of the collections, leaving out those that were never named by text."""
+        """Return the names of the collections, without the names that are not strings."""
         return [name for name in self._lists if isinstance(name, str)]

@@ -1,4 +1,5 @@
-"""Anything as a tensor: constants, lists that hold tensors, variables, shapes, slices.
+"""Conversion of Python values to tensors: constants, lists that hold tensors, variables, shapes,
+slices.
 
 A class makes its objects convertible by a method `_as_tensor(dtype, name, as_ref)`, which returns
 a Tensor and raises ValueError for a dtype that it cannot give (python/framework/ops.py keeps a
@@ -26,11 +27,12 @@ def constant(
     """Return a tensor that always holds `value`: a number, text, a nested list or an array.
 
     Python floats become float32 and whole numbers int32 unless `dtype` says otherwise. With
-    `shape`, a shorter value is filled up with its last element. The value is copied.
+    `shape`, a value with fewer elements is padded with its last element. The value is copied.
 
     Raises:
-        TypeError: the elements do not fit `dtype`, or `verify_shape` and the shape is another.
-        ValueError: None, a ragged list, or more elements than `shape` has.
+        TypeError: the elements do not fit `dtype`, or the value does not have `shape` although
+            `verify_shape` is set.
+        ValueError: the value is None or a ragged list, or has more elements than `shape`.
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     array = literals.to_array(value, wanted, shape, verify_shape=verify_shape)
@@ -49,14 +51,14 @@ def convert_to_tensor(
     *,
     as_ref: bool = False,
 ) -> graphs.Tensor:
-    """Return `value` as a tensor; tensors and variables give their own.
+    """Return `value` as a tensor. A tensor is returned as it is, a variable as its own tensor.
 
-    `dtype` is demanded, `preferred_dtype` tried first and given up when it does not fit. `as_ref`
-    asks variables for the reference.
+    The result has `dtype` if that is given. Without `dtype`, `preferred_dtype` is tried first and
+    ignored if the value does not fit it. `as_ref` asks variables for the reference.
 
     Raises:
-        TypeError: the value cannot be a tensor, or not one of `dtype`.
-        ValueError: a tensor of another dtype.
+        TypeError: the value cannot be converted to a tensor, or not to a tensor of `dtype`.
+        ValueError: the value is a tensor of another dtype.
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if wanted is None and preferred_dtype is not None:
@@ -99,22 +101,22 @@ def convert_n_to_tensor(values: Sequence[Any], dtype: Any = None, name: str | No
 def convert_to_tensor_or_indexed_slices(
     value: Any, dtype: Any = None, name: str | None = None
 ) -> Any:
-    """Return slices as they are, everything else as a tensor; None stays None."""
+    """Return `value` as a tensor. IndexedSlices and None are returned as they are."""
     if value is None or isinstance(value, indexed_slices.IndexedSlices):
         return value
     return convert_to_tensor(value, dtype, name)
 
 
 def constant_value(tensor: graphs.Tensor) -> Array | None:
-    """Return the value of a tensor that is known before any step, or None. Not to be written to."""
+    """Return the value of a tensor if it is known before any step, or None. Do not write to it."""
     return tensor.op.constant_value()
 
 
 def densify(slices: indexed_slices.IndexedSlices, name: str | None = None) -> graphs.Tensor:
-    """Return the whole tensor that slices stand for.
+    """Return the dense tensor that `slices` stand for.
 
     Raises:
-        ValueError: its shape is not known.
+        ValueError: the slices have no dense shape.
     """
     if slices.dense_shape is None:
         raise ValueError(
@@ -141,8 +143,8 @@ def densify(slices: indexed_slices.IndexedSlices, name: str | None = None) -> gr
 def _output(
     op: str, inputs: Sequence[graphs.Tensor], attrs: Mapping[str, Any], name: str | None
 ) -> graphs.Tensor:
-    made = graphs.get_default_graph().create_op(op, inputs, name=name, attrs=attrs)
-    return made.outputs[0]
+    operation = graphs.get_default_graph().create_op(op, inputs, name=name, attrs=attrs)
+    return operation.outputs[0]
 
 
 def _checked(tensor: graphs.Tensor, wanted: dtypes.DType | None) -> graphs.Tensor:
@@ -178,19 +180,19 @@ def _is_tensor(value: Any) -> bool:
 
 def _holds_tensors(value: Any) -> bool:
     if isinstance(value, list | tuple):
-        return any(_holds_tensors(item) for item in value)
+        return any(_holds_tensors(element) for element in value)
     return _is_tensor(value)
 
 
 def _type_within(value: Any) -> dtypes.DType | None:
     if isinstance(value, list | tuple):
-        found = (_type_within(item) for item in value)
-        return next((dtype for dtype in found if dtype is not None), None)
+        types = (_type_within(element) for element in value)
+        return next((dtype for dtype in types if dtype is not None), None)
     return value.dtype.base_dtype if _is_tensor(value) else None
 
 
 def _packed(values: Sequence[Any], dtype: dtypes.DType | None, scope: str) -> graphs.Tensor:
-    """Stack a list whose elements are tensors, lists of such, and constants."""
+    """Stack a list whose elements are tensors, constants, and lists of these."""
     graph = graphs.get_default_graph()
     parts = []
     for index, value in enumerate(values):
@@ -198,8 +200,8 @@ def _packed(values: Sequence[Any], dtype: dtypes.DType | None, scope: str) -> gr
             with graph.name_scope(str(index)) as inner:
                 parts.append(_packed(value, dtype, inner))
         else:
-            own = _is_tensor(value)
-            parts.append(convert_to_tensor(value, None if own else dtype, name=str(index)))
+            wanted = None if _is_tensor(value) else dtype
+            parts.append(convert_to_tensor(value, wanted, name=str(index)))
     kind = parts[0].dtype.base_dtype
     if any(part.dtype.base_dtype is not kind for part in parts):
         found = ", ".join(part.dtype.base_dtype.name for part in parts)

@@ -1,7 +1,7 @@
 """The default graph and the default session: a stack of each for every thread.
 
-A new thread has neither: it starts with a graph of its own, as in TensorFlow, and enters
-`graph.as_default()` to build elsewhere.
+A new thread starts with an empty default graph of its own and without a default session, as in
+TensorFlow. It enters `graph.as_default()` to build in another graph.
 """
 
 import threading
@@ -11,11 +11,11 @@ from typing import Any
 
 
 class DefaultStack(threading.local):
-    """What `with` blocks have made the default in the current thread, innermost last."""
+    """The defaults that `with` blocks have set in the current thread, innermost last."""
 
     def __init__(self) -> None:
         self.items: list[Any] = []
-        # The default outside all blocks; made when first asked for.
+        # The default outside all blocks. The caller creates it on first use.
         self.outermost: Any = None
 
     @property
@@ -28,7 +28,7 @@ class DefaultStack(threading.local):
         """Make `item` the default until the block ends.
 
         Raises:
-            AssertionError: blocks do not end in the reverse order of their begin.
+            AssertionError: a block ends before a block that began later.
         """
         self.items.append(item)
         try:
@@ -55,10 +55,12 @@ def get_default_session() -> Any:
 
 
 def session_for(graph: Any, session: Any, verb: str, what: str, call: str) -> Any:
-    """Return the session that shall evaluate something of `graph`: the given one or the default.
+    """Return the session that evaluates a part of `graph`: `session`, or the default session.
+
+    `verb`, `what` and `call` complete the error messages.
 
     Raises:
-        ValueError: there is none, or it is the session of another graph.
+        ValueError: there is no session, or it is a session of another graph.
     """
     if session is None:
         session = get_default_session()

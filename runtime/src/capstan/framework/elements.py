@@ -1,11 +1,15 @@
-"""Finding operations and tensors of a graph by name, with TensorFlow's words for what is wrong."""
+"""Lookup of the operations and tensors of a graph by name, with TensorFlow's error messages."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def wanted(allow_tensor: bool, allow_operation: bool) -> str:
-    """Return what a caller accepts, in words; a ValueError when it accepts nothing."""
+    """Return the kinds that a caller accepts, as text for messages.
+
+    Raises:
+        ValueError: the caller accepts neither kind.
+    """
     kinds = ["Tensor"] * allow_tensor + ["Operation"] * allow_operation
     if not kinds:
         raise ValueError("allow_tensor and allow_operation can't both be False.")
@@ -18,8 +22,8 @@ def by_name(
     """Return the tensor `op:index` or the operation `op`.
 
     Raises:
-        KeyError: there is none of that name.
-        ValueError: the name is of the other kind, or of no kind.
+        KeyError: the graph has no element of that name.
+        ValueError: the name is that of a kind that is not allowed, or malformed.
     """
     kinds = wanted(allow_tensor, allow_operation)
     if ":" in name:

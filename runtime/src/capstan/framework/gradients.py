@@ -1,8 +1,9 @@
-"""`tf.gradients`: one reverse pass over the graph, an op's rule at a time
+"""`tf.gradients`: one reverse pass over the graph that applies the gradient rule of each op
 (python/ops/gradients_impl.py).
 
-Operations are older than those that read them, so the order of creation, backwards, is an order
-in which every gradient of an output is complete when its operation is reached.
+An operation is created before the operations that read it. The pass visits operations in the
+reverse order of creation. The gradients of an operation's outputs are therefore complete when the
+pass reaches the operation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ _TRAINABLE = frozenset(
 
 
 class AggregationMethod:
-    """How gradients that meet are added. All give the same sums here."""
+    """Methods to add several gradients of one tensor. Capstan treats all of them alike."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -46,18 +47,17 @@ def gradients(
     aggregation_method: int | None = None,
     stop_gradients: Any = None,
 ) -> list[Any]:
-    """Return the derivative of the sum of all `ys` by each of `xs`: a Tensor, IndexedSlices or
-    None.
+    """Return the derivative of the sum of all `ys` with respect to each of `xs`.
 
-    None says that no y depends on that x. `grad_ys` weighs the ys (default: ones of their shapes).
-    What comes before `stop_gradients` counts as constant. `colocate_gradients_with_ops` places
-    each gradient with the operation that it belongs to; `gate_gradients` makes all gradients of
-    one operation available at once.
+    Each derivative is a Tensor, an IndexedSlices, or None if no y depends on that x. `grad_ys` are
+    the weights of the ys (default: ones of their shapes). The pass treats `stop_gradients` as
+    constants. `colocate_gradients_with_ops` places each gradient with the operation that it
+    belongs to; `gate_gradients` makes all gradients of one operation available at once.
 
     Raises:
-        LookupError: an operation on the way has no gradient.
-        TypeError: a y or a gradient of a type that cannot be derived.
-        ValueError: `grad_ys` does not match `ys`, or graphs are mixed.
+        LookupError: an operation between the xs and the ys has no gradient.
+        TypeError: a y or a gradient has a type that cannot be differentiated.
+        ValueError: `grad_ys` does not match `ys`, or the tensors belong to different graphs.
     """
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
@@ -87,7 +87,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _seed(y: graphs.Tensor, given: Any, index: int) -> Any:
-    """Return the gradient to start from at `y`."""
+    """Return the gradient with which the pass starts at `y`."""
     kind = y.dtype.base_dtype
     if given is None:
         if kind.is_complex:
@@ -130,8 +130,9 @@ def _between(
 class _Reverse:
     """The gradients found so far: several for a tensor that is read several times.
 
-    `wanted` are the tensors whose gradients lead anywhere. A rule gives those of its other inputs
-    as well; dropped before anything waits for them, they are never computed.
+    `wanted` are the tensors whose gradients contribute to the result. A rule also returns the
+    gradients of its other inputs. The pass drops those before any operation waits for them, so no
+    step computes them.
     """
 
     def __init__(
@@ -144,22 +145,26 @@ class _Reverse:
         self._parts: dict[graphs.Tensor, list[Any]] = {}
 
     def receive(self, tensor: graphs.Tensor, gradient: Any) -> None:
-        """Note a gradient that reached `tensor`."""
+        """Add `gradient` to the gradients of `tensor`."""
         self._parts.setdefault(tensor, []).append(gradient)
 
     def total(self, tensor: graphs.Tensor) -> Any:
-        """Return the sum of what reached `tensor`, or None."""
+        """Return the sum of the gradients of `tensor`, or None if there are none."""
         parts = self._parts.get(tensor)
         if not parts:
             return None
         if len(parts) > 1:
-            # Where the first of them is computed: a variable's parts must not all travel to it.
+            # The sum runs where the first gradient is computed. At the variable, every gradient
+            # would have to travel to the parameter server.
             with self._graph.colocate_with(parts[0].op, ignore_existing=True):
                 self._parts[tensor] = parts = [_sum(parts)]
         return parts[0]
 
     def run(self, ops: Iterable[graphs.Operation]) -> None:
-        """Carry gradients from outputs to inputs; `ops` come after all that read them."""
+        """Carry gradients from the outputs to the inputs of `ops`.
+
+        `ops` are in the order of the pass: an operation comes after all operations that read it.
+        """
         for op in ops:
             outputs = [self.total(tensor) for tensor in op.outputs]
             if all(gradient is None for gradient in outputs):
@@ -198,7 +203,7 @@ class _Reverse:
 
 
 def _check_shape(op: graphs.Operation, tensor: graphs.Tensor, gradient: Any) -> None:
-    """Give a gradient the static shape of what it is the gradient of."""
+    """Merge the static shape of `tensor` into that of its gradient."""
     if isinstance(gradient, indexed_slices.IndexedSlices):
         return
     try:

@@ -45,16 +45,17 @@ class Graph(graph_state.GraphState):
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
-        """Add an operation. `framework.raw` is the comfortable way to do it.
+        """Add an operation. `framework.raw` also converts inputs and infers attributes.
 
-        `attrs` holds Python values and is complete. `dtypes` are those of the outputs; without them
-        the op's row tells. `name` is made unique, unless it ends with a slash. `input_types` and
-        `op_def` are accepted for TensorFlow's sake.
+        `attrs` holds Python values, defaults filled in. `dtypes` are the types of the outputs; by
+        default the op's row determines them. `name` is made unique, unless it ends with a slash.
+        `input_types` and `op_def` are accepted for compatibility with TensorFlow and ignored.
 
         Raises:
             RuntimeError: the graph is finalized.
-            ValueError: a bad name, an input of another graph, or shapes that do not fit the op.
-            NotFoundError: `dtypes` is not given and no row knows the op.
+            ValueError: the name is invalid, an input belongs to another graph, or the shapes do
+                not fit the op.
+            NotFoundError: `dtypes` is not given and the op has no row.
         """
         attrs = dict(attrs or {})
         for tensor in inputs:
@@ -144,10 +145,10 @@ class Graph(graph_state.GraphState):
             return [op.node for op in self._in_order[since:]]
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """Return an operation.
+        """Return the operation called `name`.
 
         Raises:
-            TypeError: `name` is no string.
+            TypeError: `name` is not a string.
             KeyError: there is no such operation.
         """
         if not isinstance(name, str):
@@ -156,12 +157,12 @@ class Graph(graph_state.GraphState):
         return found
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """Return a tensor, whose name is `op:index`.
+        """Return the tensor called `name`, such as `op:index`.
 
         Raises:
-            TypeError: `name` is no string.
+            TypeError: `name` is not a string.
             KeyError: there is no such tensor.
-            ValueError: the name is not a tensor's.
+            ValueError: `name` is not of the form `op:index`.
         """
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
@@ -171,12 +172,12 @@ class Graph(graph_state.GraphState):
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
-        """Return the Tensor or Operation that `obj` is, names or stands for (as a Variable does).
+        """Return the Tensor or Operation for `obj`: an element, its name, or a Variable.
 
         Raises:
-            TypeError: `obj` is nothing of the kind.
-            KeyError: there is no such element.
-            ValueError: it belongs to another graph, or is of a kind that is not allowed.
+            TypeError: `obj` is not an element, a name or a Variable.
+            KeyError: the graph has no element of that name.
+            ValueError: the element belongs to another graph, or is of a kind that is not allowed.
         """
         kinds = elements.wanted(allow_tensor, allow_operation)
         obj = obj._as_graph_element() if hasattr(obj, "_as_graph_element") else obj
@@ -217,7 +218,7 @@ class Graph(graph_state.GraphState):
 
     @property
     def version(self) -> int:
-        """A number that grows with every operation: how many there are."""
+        """The number of operations. It grows with every operation that is added."""
         return len(self._in_order)
 
 
@@ -231,7 +232,7 @@ def _output_types(row: opdef.OpDef | None, attrs: Mapping[str, Any]) -> list[dty
 
 
 def _as_dtypes(given: Sequence[Any]) -> list[dtypes.DType]:
-    return [dtypes.as_dtype(item) for item in given]
+    return [dtypes.as_dtype(dtype) for dtype in given]
 
 
 def get_default_graph() -> Graph:
@@ -259,20 +260,22 @@ def reset_default_graph() -> None:
 
 
 def graph_of(values: Iterable[Any]) -> Graph:
-    """Return the graph that the tensors and operations among `values` belong to, else the default.
+    """Return the graph of the tensors and operations among `values` and in their lists.
+
+    Without any, this is the default graph.
 
     Raises:
-        ValueError: they belong to different graphs.
+        ValueError: the values belong to different graphs.
     """
     first: Any = None
     for value in values:
-        items = value if isinstance(value, list | tuple) else (value,)
-        for item in items:
-            owner = getattr(item, "graph", None)
+        elements = value if isinstance(value, list | tuple) else (value,)
+        for element in elements:
+            owner = getattr(element, "graph", None)
             if not isinstance(owner, Graph):
                 continue
             if first is None:
-                first = item
+                first = element
             elif owner is not first.graph:
-                raise ValueError(f"{item} must be from the same graph as {first}.")
+                raise ValueError(f"{element} must be from the same graph as {first}.")
     return get_default_graph() if first is None else first.graph

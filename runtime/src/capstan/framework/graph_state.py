@@ -1,4 +1,4 @@
-"""What a graph is besides its operations: collections, a seed, and whether it may still change."""
+"""The state of a graph besides its operations: collections, the seed, and whether it may change."""
 
 from contextlib import AbstractContextManager
 from typing import Any, Self
@@ -7,7 +7,10 @@ from capstan.framework import collections, defaults, scopes
 
 
 class GraphState(scopes.Scoped):
-    """The part of `tf.Graph` that does not look at operations. Thread-safe, scopes as they say."""
+    """The part of `tf.Graph` that does not know operations.
+
+    Thread-safe. Every thread has its own scopes; see `framework.scopes`.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +34,7 @@ class GraphState(scopes.Scoped):
         return self._finalized
 
     def finalize(self) -> None:
-        """Refuse all further changes: threads may then share the graph without surprises."""
+        """Make the graph read-only, for example before threads share it."""
         with self._lock:
             self._finalized = True
 
@@ -60,7 +63,7 @@ class GraphState(scopes.Scoped):
             self._collections.add(name, value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
-        """Add to several collections, to each once; `names` may be one name."""
+        """Add `value` once to each of several collections; `names` may be one name."""
         for name in dict.fromkeys((names,) if isinstance(names, str) else names):
             self.add_to_collection(name, value)
 
@@ -70,7 +73,7 @@ class GraphState(scopes.Scoped):
             return self._collections.reference(name)
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Return a collection; with `scope`, what has a name that the pattern matches."""
+        """Return a copy of a collection; with `scope`, only the values whose name matches it."""
         with self._lock:
             return self._collections.copy(name, scope)
 
@@ -86,14 +89,14 @@ class GraphState(scopes.Scoped):
     # --- feeding and fetching
 
     def prevent_feeding(self, tensor: Any) -> None:
-        """Refuse values for a tensor: `Session.run` raises ValueError."""
+        """Forbid feeding a tensor: `Session.run` then raises ValueError."""
         self._unfeedable.add(tensor)
 
     def is_feedable(self, tensor: Any) -> bool:
         return tensor not in self._unfeedable
 
     def prevent_fetching(self, op: Any) -> None:
-        """Refuse to return the outputs of an operation: `Session.run` raises ValueError."""
+        """Forbid fetching an operation and its outputs: `Session.run` then raises ValueError."""
         self._unfetchable.add(op)
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:

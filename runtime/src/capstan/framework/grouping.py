@@ -1,4 +1,4 @@
-"""Operations that only wait: `tf.group`, `tf.tuple`, `tf.no_op`."""
+"""Operations that only wait for other operations: `tf.group`, `tf.tuple`, `tf.no_op`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,28 +9,27 @@ from capstan.framework.raw import raw
 
 
 def no_op(name: str | None = None) -> graphs.Operation:
-    """Return an operation that does nothing, but can wait for others."""
+    """Return an operation that does nothing but can have control inputs."""
     op: graphs.Operation = raw.NoOp(name=name)
     return op
 
 
 def group(*inputs: Any, name: str | None = None) -> graphs.Operation:
-    """Return an operation that has run when all of `inputs` have.
+    """Return an operation that runs after all of `inputs`.
 
-    Inputs on several devices are first gathered device by device, so that each device tells the
-    others once.
+    Inputs on several devices are first grouped by device, so that each device sends one signal.
 
     Raises:
-        TypeError: an input is no operation, tensor or variable.
+        TypeError: an input is not an operation, tensor or variable.
     """
-    elements = [_operation(item) for item in inputs if item is not None]
-    graph = graphs.graph_of(elements)
+    ops = [_operation(value) for value in inputs if value is not None]
+    graph = graphs.graph_of(ops)
     by_device: dict[str, list[graphs.Operation]] = {}
-    for op in elements:
+    for op in ops:
         by_device.setdefault(op.device, []).append(op)
     with graph.as_default():
         if len(by_device) <= 1:
-            return _waiting(graph, elements, next(iter(by_device), ""), name)
+            return _waiting(graph, ops, next(iter(by_device), ""), name)
         with graph.name_scope(name or "group_deps") as scope:
             gathered = [
                 _waiting(graph, by_device[device], device, None) for device in sorted(by_device)
@@ -42,12 +41,12 @@ def group(*inputs: Any, name: str | None = None) -> graphs.Operation:
 def tuple_of(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Iterable[Any] | None = None
 ) -> list[Any]:
-    """Return tensors of the same values that become available only when all of them are.
+    """Return tensors with the same values that become available only when all of them are.
 
-    None and IndexedSlices stay what they are in the list.
+    In the list, IndexedSlices stay IndexedSlices and None stays None.
 
     Raises:
-        ValueError: no tensor among `tensors`.
+        ValueError: there is no tensor among `tensors`.
     """
     with graphs.graph_of(t for t in tensors if t is not None).name_scope(name or "tuple"):
         waited = [_operation(t) for t in tensors if t is not None]
@@ -66,15 +65,15 @@ def _gated(value: Any, gate: graphs.Operation) -> Any:
         return raw.Identity(value, name="control_dependency")
 
 
-def _operation(item: Any) -> graphs.Operation:
-    if isinstance(item, indexed_slices.IndexedSlices):
-        item = item.values
-    found = item if isinstance(item, graphs.Operation) else getattr(item, "op", None)
-    if not isinstance(found, graphs.Operation):
+def _operation(value: Any) -> graphs.Operation:
+    if isinstance(value, indexed_slices.IndexedSlices):
+        value = value.values
+    op = value if isinstance(value, graphs.Operation) else getattr(value, "op", None)
+    if not isinstance(op, graphs.Operation):
         raise TypeError(
-            f"Expected tf.group() expected Tensor objects not {type(item).__name__}: {item!r}"
+            f"Expected tf.group() expected Tensor objects not {type(value).__name__}: {value!r}"
         )
-    return found
+    return op
 
 
 def _waiting(

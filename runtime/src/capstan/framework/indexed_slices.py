@@ -1,4 +1,4 @@
-"""`tf.IndexedSlices`: rows of a large tensor; they keep the gradient of a lookup small."""
+"""`tf.IndexedSlices`: some rows of a large tensor. They keep the gradient of a lookup small."""
 
 from typing import Any, NamedTuple
 
@@ -8,8 +8,8 @@ from capstan.core import dtypes, shapes
 class IndexedSlices:
     """Slices `values[i]` of a tensor at the rows `indices[i]` along axis 0.
 
-    A row may be named more than once: its slices add up. `dense_shape` is a tensor with the shape
-    of the whole, or None when that is not known. Immutable.
+    If `indices` names a row more than once, its slices add up. `dense_shape` is a tensor with the
+    shape of the full tensor, or None if that is unknown. Immutable.
     """
 
     __slots__ = ("_dense_shape", "_indices", "_values")
@@ -41,7 +41,7 @@ class IndexedSlices:
 
     @property
     def op(self) -> Any:
-        """The operation that makes the values."""
+        """The operation that computes the values."""
         return self._values.op
 
     @property
@@ -55,7 +55,7 @@ class IndexedSlices:
 
     @property
     def shape(self) -> shapes.TensorShape:
-        """What is known of the shape of the whole."""
+        """The static shape of the full tensor."""
         if self._dense_shape is None:
             return shapes.TensorShape(None)
         value = self._dense_shape.op.constant_value()
@@ -70,7 +70,7 @@ class IndexedSlices:
 
 
 class IndexedSlicesValue(NamedTuple):
-    """What fetching an IndexedSlices gives: arrays."""
+    """The arrays that `Session.run` returns for an IndexedSlices."""
 
     values: Any
     indices: Any

@@ -1,4 +1,4 @@
-"""Static shapes of a new operation: the answer of its row, or what is wrong with which inputs."""
+"""Static shapes of a new operation, by the shape rule of its row, with TensorFlow's messages."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from capstan.framework import opdef
 
 
 class _Constants(Mapping[int, Array]):
-    """The values of the inputs, looked up only when a shape rule asks."""
+    """The known values of the inputs, looked up only when a shape rule reads them."""
 
     def __init__(self, value_of: Callable[[int], Array | None], count: int) -> None:
         self._value_of = value_of

@@ -1,7 +1,9 @@
-"""Python values as arrays: what `tf.constant([1., 2.])` holds (python/framework/tensor_util.py).
+"""Conversion of Python values to arrays, as for `tf.constant([1., 2.])`
+(python/framework/tensor_util.py).
 
-Python floats become float32, whole numbers int32 where they fit, text becomes bytes; NumPy's
-arrays keep their dtype. Nothing is rounded or truncated unless it was NumPy's already.
+Python floats become float32. Integers become int32 if they fit, else int64. Text becomes bytes.
+NumPy arrays keep their dtype. A Python value that does not fit the requested type is an error; a
+NumPy array is cast to it.
 """
 
 import numbers
@@ -21,13 +23,14 @@ _TEXT = (str, bytes)
 def to_array(
     value: Any, dtype: dtypes.DType | None = None, shape: Any = None, *, verify_shape: bool = False
 ) -> Array:
-    """Return `value` as an array of `dtype` (or of its natural type) and `shape` (or its own).
+    """Return `value` as an array of `dtype` and `shape`, by default of its natural type and shape.
 
-    A value with fewer elements than `shape` is filled up with its last element.
+    A value with fewer elements than `shape` is padded with its last element.
 
     Raises:
-        TypeError: the elements do not fit `dtype`, or `verify_shape` and the shape is another.
-        ValueError: None, a ragged list, or more elements than `shape` has.
+        TypeError: the elements do not fit `dtype`, or the value does not have `shape` although
+            `verify_shape` is set.
+        ValueError: the value is None or a ragged list, or has more elements than `shape`.
     """
     if value is None:
         raise ValueError("None values not supported.")
@@ -67,22 +70,23 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
     except ValueError as error:
         raise ValueError(f"Argument must be a dense tensor: {value!r} - {error}") from None
     if dtype is None and array.dtype.kind in "SU":
-        # NumPy made text of the numbers in the list as well.
-        text = _search(value, lambda item: not isinstance(item, _TEXT))
+        # NumPy turned the numbers in the list into text.
+        text = _search(value, lambda leaf: not isinstance(leaf, _TEXT))
         raise TypeError(_expected(dtypes.as_dtype(to_array(_first_leaf(value)).dtype), text))
     return _narrow(array) if dtype is None else array
 
 
 def _without_dimensions(value: Any) -> Any:
-    """Return `value` with plain numbers for Dimensions, as in `[x.shape[0], -1]`."""
+    """Return `value` with each Dimension replaced by its size, as in `[x.shape[0], -1]`."""
     if isinstance(value, list | tuple):
-        return [_without_dimensions(item) for item in value]
+        return [_without_dimensions(element) for element in value]
     return int(value) if isinstance(value, dimension.Dimension) else value
 
 
 def _array_type(dtype: dtypes.DType | None, value: Any) -> Any:
     if dtype is None:
-        # NumPy would shorten bytes that end in zeros, and cannot tell ragged lists of objects.
+        # NumPy strips trailing zero bytes of text, so text becomes an array of objects. `_as_bytes`
+        # detects ragged lists in it, which NumPy accepts in an array of objects.
         return object if _starts_with_text(value) else None
     return dtype.as_numpy_dtype
 
@@ -98,7 +102,7 @@ def _first_leaf(value: Any) -> Any:
 
 
 def _narrow(array: Array) -> Array:
-    """Prefer TensorFlow's default types to NumPy's: float32 and, where nothing is lost, int32."""
+    """Convert NumPy's default types to TensorFlow's: float32 and, if all values fit, int32."""
     if array.dtype == np.float64:
         return array.astype(np.float32)
     if array.dtype == np.int64:
@@ -108,31 +112,31 @@ def _narrow(array: Array) -> Array:
 
 
 def _as_bytes(array: Array, value: Any) -> Array:
-    """Return an object array of bytes; text is UTF-8."""
+    """Return an object array of bytes. Text is encoded as UTF-8."""
     result = np.empty(array.shape, object)
     flat = result.reshape(-1)
-    for index, item in enumerate(array.reshape(-1).tolist()):
-        if isinstance(item, list | tuple):
-            raise ValueError(  # noqa: TRY004 - the shape is wrong, and TensorFlow says ValueError
+    for index, element in enumerate(array.reshape(-1).tolist()):
+        if isinstance(element, list | tuple):
+            raise ValueError(  # noqa: TRY004, TensorFlow raises ValueError here
                 f"Argument must be a dense tensor: {value!r} is ragged"
             )
-        if not isinstance(item, _TEXT):
+        if not isinstance(element, _TEXT):
             raise TypeError(
-                f"Expected string, got {item!r} of type '{type(item).__name__}' instead."
+                f"Expected string, got {element!r} of type '{type(element).__name__}' instead."
             )
-        flat[index] = item.encode() if isinstance(item, str) else bytes(item)
+        flat[index] = element.encode() if isinstance(element, str) else bytes(element)
     return result
 
 
 def _first_unfit(value: Any, dtype: dtypes.DType | None) -> Any:
-    """Return the first element that cannot be of `dtype`, or None."""
+    """Return the first element that does not fit `dtype`, or None."""
     return _search(value, _fits(dtype))
 
 
 def _search(value: Any, fits: Callable[[Any], bool]) -> Any:
     if isinstance(value, list | tuple):
-        for item in value:
-            wrong = _search(item, fits)
+        for element in value:
+            wrong = _search(element, fits)
             if wrong is not None:
                 return wrong
         return None
@@ -143,8 +147,8 @@ def _search(value: Any, fits: Callable[[Any], bool]) -> Any:
 
 def _fits(dtype: dtypes.DType | None) -> Callable[[Any], bool]:
     if dtype is None:
-        return lambda item: isinstance(
-            item, (bool, numbers.Number, np.generic, np.ndarray, dimension.Dimension, *_TEXT)
+        return lambda leaf: isinstance(
+            leaf, (bool, numbers.Number, np.generic, np.ndarray, dimension.Dimension, *_TEXT)
         )
     kinds: tuple[type[Any], ...] = (object,)
     if dtype.is_bool:
@@ -157,7 +161,7 @@ def _fits(dtype: dtypes.DType | None) -> Callable[[Any], bool]:
         kinds = (numbers.Complex, *_REAL)
     elif dtype is dtypes.string:
         kinds = _TEXT
-    return lambda item: isinstance(item, (*kinds, np.ndarray))
+    return lambda leaf: isinstance(leaf, (*kinds, np.ndarray))
 
 
 def _expected(dtype: dtypes.DType, value: Any) -> str:

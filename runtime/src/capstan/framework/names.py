@@ -1,4 +1,4 @@
-"""Names of ops: which are valid, and how a name that is taken gets a number."""
+"""Names of operations: which names are valid, and unique names within a graph."""
 
 import re
 
@@ -7,7 +7,7 @@ _INNER_SCOPE = re.compile(r"[A-Za-z0-9_.\\\-/]*\Z")
 
 
 def check_op_name(name: str) -> None:
-    """Raise ValueError unless `name` may be an op's."""
+    """Raise ValueError unless `name` is a valid name of an operation."""
     if not _OP.match(name):
         raise ValueError(
             f"'{name}' is not a valid node name: names are made of letters, digits and _ . \\ - /, "
@@ -16,13 +16,16 @@ def check_op_name(name: str) -> None:
 
 
 def check_scope_name(name: str, is_inner: bool) -> None:
-    """Raise ValueError unless `name` may be a scope's; inner ones may start with any character."""
+    """Raise ValueError unless `name` is valid for a scope.
+
+    The first character of an inner scope may be any that is valid within a name.
+    """
     if not (_INNER_SCOPE if is_inner else _OP).match(name):
         raise ValueError(f"'{name}' is not a valid scope name")
 
 
 class NameTable:
-    """The names of a graph. Not thread-safe."""
+    """The names that are in use in a graph. Not thread-safe."""
 
     __slots__ = ("_taken",)
 
@@ -30,7 +33,9 @@ class NameTable:
         self._taken: dict[str, int] = {}
 
     def unique(self, name: str, *, take: bool = True) -> str:
-        """Return `name`, with the next free number behind it if it is taken.
+        """Return `name`, or `name` with the next free number appended if `name` is in use.
+
+        The returned name is in use afterwards, unless `take` is False.
 
         >>> table = NameTable()
         >>> table.unique("a"), table.unique("a"), table.unique("a_1"), table.unique("a", take=False)
@@ -51,5 +56,5 @@ class NameTable:
         return unique
 
     def take(self, name: str) -> None:
-        """Note that `name` is in use, as it is."""
+        """Mark `name` as in use."""
         self._taken.setdefault(name, 1)

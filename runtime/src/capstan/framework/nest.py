@@ -1,6 +1,6 @@
-"""Structures of lists, tuples and dicts around values (python/util/nest.py).
+"""Nested structures of lists, tuples, dicts and IndexedSlices (python/util/nest.py).
 
-A dict's values come in the order of its sorted keys. Everything else is a leaf.
+The values of a dict are taken in the order of its sorted keys. Any other value is a leaf.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def mapped(function: Callable[[Any], Any], structure: Any) -> Any:
-    """Return the structure with `function(leaf)` for each leaf.
+    """Return the structure with each leaf replaced by `function(leaf)`.
 
     >>> mapped(str, {"a": [1, (2,)]})
     {'a': ['1', ('2',)]}
@@ -34,16 +34,17 @@ def mapped(function: Callable[[Any], Any], structure: Any) -> Any:
 
 
 def packed(structure: Any, leaves: Sequence[Any]) -> Any:
-    """Return the structure with other leaves, as many as it has."""
+    """Return the structure with its leaves replaced by `leaves`, in order."""
     rest: Iterator[Any] = iter(leaves)
     return mapped(lambda leaf: next(rest), structure)
 
 
 def check_same(one: Any, other: Any) -> None:
-    """See that two structures differ in their leaves only.
+    """Check that two structures differ only in their leaves.
 
     Raises:
-        TypeError: a sequence or dict of another type. ValueError: another number of parts.
+        TypeError: a sequence or dict has another type.
+        ValueError: a structure has another number of parts or other keys.
     """
     differ = f"The two structures don't have the same nested structure: {one!r} and {other!r}."
     parts, others = _parts(one), _parts(other)
@@ -55,8 +56,8 @@ def check_same(one: Any, other: Any) -> None:
         raise TypeError(f"{differ} One is a {type(one).__name__}, not a {type(other).__name__}.")
     if isinstance(one, Mapping) and one.keys() != other.keys():
         raise ValueError(f"{differ} They have different keys.")
-    for part, its in zip(parts, others, strict=True):
-        check_same(part, its)
+    for part, other_part in zip(parts, others, strict=True):
+        check_same(part, other_part)
 
 
 def _parts(structure: Any) -> list[Any] | None:
@@ -70,8 +71,8 @@ def _parts(structure: Any) -> list[Any] | None:
 
 def _like(structure: Any, parts: Sequence[Any]) -> Any:
     if isinstance(structure, Mapping):
-        found = dict(zip(sorted(structure), parts, strict=True))
-        return type(structure)((key, found[key]) for key in structure)  # type: ignore[call-arg]
+        by_key = dict(zip(sorted(structure), parts, strict=True))
+        return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
     if isinstance(structure, indexed_slices.IndexedSlices) or hasattr(structure, "_fields"):
         return type(structure)(*parts)
     return type(structure)(parts)

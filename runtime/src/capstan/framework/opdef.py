@@ -1,9 +1,8 @@
-"""What an op is: its row in the registry. Name, arguments, attributes, shape and gradient stand
-together.
+"""The registry of ops. The row of an op holds its name, arguments, attributes, shape rule and
+gradient rule.
 
-A row says everything that can be known of an op without running it; how it runs is the business of
-`kernels`. The rows live in `framework.ops`, one file per family, and are read by the graph
-builder, the gradient, shape inference and the placer alike.
+A row describes an op without running it; `kernels` runs it. The rows are in `framework.ops`, one
+file per family. The graph builder, `tf.gradients`, shape inference and the placer read them.
 """
 
 import re
@@ -24,9 +23,9 @@ _ARGUMENT = re.compile(
 class Argument:
     """One input or output of an op.
 
-    `type` is a dtype's name (`int32`), the name of a type attribute (`T`), or of a list-of-types
-    attribute (`dtypes`, when the row gives that attribute a list). `number` names the attribute
-    that holds how many tensors the argument takes, when it takes several of one type.
+    `type` is the name of a dtype (`int32`), of a type attribute (`T`), or of an attribute that is a
+    list of types (`dtypes`). If the argument takes several tensors of one type, `number` names the
+    attribute that holds their count.
     """
 
     name: str
@@ -36,7 +35,7 @@ class Argument:
 
     @classmethod
     def parse(cls, text: str) -> "Argument":
-        """Read TensorFlow's own notation.
+        """Read an argument in TensorFlow's notation.
 
         >>> Argument.parse("values: N * T")
         Argument(name='values', type='T', number='N', is_ref=False)
@@ -52,11 +51,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class ShapeContext:
-    """What a shape rule may look at.
+    """The facts that a shape rule may use.
 
-    `inputs` are the static shapes (`None`: rank unknown; a `None` dimension: size unknown);
-    `attrs` has every attribute, defaults filled in; `constants` the values of inputs that are
-    known already.
+    `inputs` are the static shapes of the inputs (`None`: rank unknown; a `None` dimension: size
+    unknown). `attrs` has every attribute, defaults filled in. `constants` maps the index of an
+    input to its value if that is known before the step.
     """
 
     inputs: Sequence[shapes.Shape]
@@ -64,7 +63,7 @@ class ShapeContext:
     constants: Mapping[int, Array] = field(default_factory=dict)
 
     def constant(self, index: int) -> Array | None:
-        """The value of input `index`, or None when it is not known before the step."""
+        """Return the value of input `index`, or None if it is not known before the step."""
         return self.constants.get(index)
 
 
@@ -72,7 +71,7 @@ ShapeRule = Callable[[ShapeContext], Sequence[shapes.Shape]]
 
 
 class Tensor(Protocol):
-    """What a gradient rule may ask of a tensor of the graph (`framework.graph.Tensor`)."""
+    """The part of a tensor of the graph (`framework.graph.Tensor`) that a gradient rule may use."""
 
     @property
     def op(self) -> "Op": ...
@@ -85,7 +84,7 @@ class Tensor(Protocol):
 
 
 class Op(Protocol):
-    """What a gradient rule may ask of an operation (`framework.graph.Operation`)."""
+    """The part of an operation (`framework.graph.Operation`) that a gradient rule may use."""
 
     @property
     def type(self) -> str: ...
@@ -112,31 +111,32 @@ class Op(Protocol):
 
 
 class Raw(Protocol):
-    """Makes any op by its name (`framework.raw`)."""
+    """A builder of any op by its name (`framework.raw`)."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]: ...
 
 
 Gradients = Sequence[Tensor | None]
-"""A tensor, an IndexedSlices, or None where nothing flows, for each input or output of an op."""
+"""The gradient of each input or output of an op: a tensor, an IndexedSlices, or None."""
 GradientRule = Callable[[Op, Gradients, Raw], Gradients]
 
 
 @dataclass(frozen=True, slots=True)
 class OpDef:
-    """One row.
+    """One row of the registry.
 
-    `attrs` maps a name to its default; a class in place of a default (`int`, `dtypes.DType`,
-    `shapes.TensorShape`, `bytes`, `bool`, `np.ndarray`) says that the attribute must be given.
-    Type attributes that the arguments mention (`T`, `N`) are implied. `types` restricts them.
+    `attrs` maps the name of an attribute to its default. If the attribute has no default, a class
+    stands in its place: `int`, `dtypes.DType`, `shapes.TensorShape`, `bytes`, `bool` or
+    `np.ndarray`. The attributes that the arguments mention (`T`, `N`) follow from the inputs and
+    need no entry. `types` lists the allowed values of type attributes.
 
-    `shape(ctx)` gives one shape per output and raises ValueError with TensorFlow's words.
-    `gradient(op, grads, raw)` gives one tensor or None per input; `grads` holds a tensor or None
-    per output and `raw.Sum(...)` makes any op by name. No gradient rule: asking for one is a
-    LookupError; `not_differentiable` rows end the search instead, as TensorFlow's
-    NotDifferentiable.
+    `shape(ctx)` returns one shape per output, and raises ValueError with TensorFlow's message.
+    `gradient(op, grads, raw)` returns a gradient or None per input. Its `grads` hold a gradient or
+    None per output, and `raw.Sum(...)` builds any op by name. If an op has no gradient rule,
+    `tf.gradients` raises LookupError. If it is `not_differentiable`, gradients end there, as with
+    TensorFlow's NotDifferentiable.
 
-    A `stateful` op is never folded, merged with its like, or removed for having constant inputs.
+    The compiler never folds a `stateful` op and never merges two equal ones.
     """
 
     name: str
@@ -162,7 +162,7 @@ _ROWS: dict[str, OpDef] = {}
 
 
 def define(row: OpDef) -> OpDef:
-    """Add a row; a name is defined once."""
+    """Add a row to the registry; a ValueError if the name is defined already."""
     if row.name in _ROWS:
         raise ValueError(f"op {row.name} is defined twice")
     _ROWS[row.name] = row
@@ -173,7 +173,7 @@ def lookup(name: str) -> OpDef:
     """Return the row of op `name`.
 
     Raises:
-        NotFoundError: no such op, in the words of TensorFlow's OpRegistry.
+        NotFoundError: there is no such op; the message is that of TensorFlow's OpRegistry.
     """
     row = _ROWS.get(name)
     if row is None:
@@ -186,14 +186,14 @@ def is_defined(name: str) -> bool:
 
 
 def all_rows() -> tuple[OpDef, ...]:
-    """Every row, by name."""
+    """Return all rows, sorted by name."""
     return tuple(_ROWS[name] for name in sorted(_ROWS))
 
 
 def expand(
     arguments: Sequence[Argument], attrs: Mapping[str, Any]
 ) -> tuple[tuple[dtypes.DType, bool], ...]:
-    """Spell out arguments for given attributes: one (dtype, is_ref) per tensor.
+    """Return (dtype, is_ref) of each tensor that the arguments take with these attributes.
 
     >>> expand([Argument.parse("values: N * T")], {"N": 2, "T": dtypes.float32})
     ((tf.float32, False), (tf.float32, False))

@@ -1,7 +1,7 @@
 """Python's operators on tensors and variables: `x + 1`, `-x`, `x @ w`, `x[0]`.
 
-What they do is decided above, where ops can be built (`framework.operators`); this class only
-says which operators there are, so that tensors need not know the ops that they are made of.
+`framework.operators` implements the operators. This class only declares them, because Tensor
+derives from it and cannot import the code that builds operations.
 """
 
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from typing import Any, ClassVar, NoReturn
 
 
 class Operand:
-    """Something that ops take: a Tensor or a Variable.
+    """An operand of Python's operators: a Tensor or a Variable.
 
-    Comparing with `==` is comparing identity, as in TensorFlow 1.
+    `==` compares identity, as in TensorFlow 1.
     """
 
     __slots__ = ()
 
-    # Makes NumPy leave `array + tensor` to the tensor.
+    # With this, NumPy leaves `array + tensor` to the tensor.
     __array_priority__ = 100
 
     _binary: ClassVar[Callable[[str, Any, Any], Any]]

@@ -13,7 +13,8 @@ from capstan.core.arrays import Array
 from capstan.framework import defaults, graph_state, opdef, operand, scopes, static_values
 
 MAX_DEPTH = 64
-"""How many operations a value is followed back through; shapes are computed by far fewer."""
+"""The longest chain of operations that `constant_value` evaluates. Shape computations are far
+shorter."""
 
 
 class Tensor(operand.Operand):
@@ -53,7 +54,7 @@ class Tensor(operand.Operand):
 
     @property
     def edge(self) -> node.Edge:
-        """The tensor as the IR names it."""
+        """The name of the tensor in the IR."""
         return node.Edge(self._op.name, self._index)
 
     @property
@@ -62,7 +63,7 @@ class Tensor(operand.Operand):
 
     @property
     def shape(self) -> shapes.TensorShape:
-        """What is known of the shape before a step."""
+        """The static shape: the part of the shape that is known before a step."""
         return shapes.TensorShape(self._shape)
 
     def get_shape(self) -> shapes.TensorShape:
@@ -70,11 +71,11 @@ class Tensor(operand.Operand):
 
     @property
     def static_shape(self) -> shapes.Shape:
-        """The shape as the IR writes it: a tuple of sizes and None, or None."""
+        """The static shape as a plain value; see `core.shapes`."""
         return self._shape
 
     def set_shape(self, shape: Any) -> None:
-        """Add what the caller knows; a ValueError when it contradicts what is known."""
+        """Merge `shape` into the static shape; a ValueError if the two contradict each other."""
         self._shape = self.shape.merge_with(shape).internal
 
     def consumers(self) -> "list[Operation]":
@@ -85,7 +86,7 @@ class Tensor(operand.Operand):
         """Evaluate the tensor in `session` or the default session; blocks.
 
         Raises:
-            ValueError: there is no session, or it is one of another graph.
+            ValueError: there is no session, or it is a session of another graph.
         """
         session = defaults.session_for(self.graph, session, "evaluate", "tensor", "eval")
         return session.run(self, feed_dict)
@@ -107,7 +108,7 @@ class Tensor(operand.Operand):
 
 
 class Operation:
-    """A node of a graph. Made by `Graph.create_op` alone."""
+    """A node of a graph. Only `Graph.create_op` creates operations."""
 
     __slots__ = (
         "__weakref__",
@@ -176,12 +177,12 @@ class Operation:
 
     @property
     def control_inputs(self) -> "list[Operation]":
-        """The operations that must have run before, beyond those that the inputs come from."""
+        """The operations that must run before this one, without the producers of `inputs`."""
         return list(self._control_inputs)
 
     @property
     def device(self) -> str:
-        """The device asked for, possibly in part; empty when the placer is free."""
+        """The requested device, possibly a partial name; empty if the placer may choose."""
         return self._device
 
     @property
@@ -195,12 +196,12 @@ class Operation:
 
     @property
     def creation_index(self) -> int:
-        """1 for the first operation of the graph, and so on."""
+        """The position of the operation in its graph, from 1."""
         return self._id
 
     @property
     def node(self) -> node.Node:
-        """The operation as the rest of the runtime sees it."""
+        """The operation in the IR."""
         if self._node is None:
             self._node = node.Node(
                 self._name,
@@ -214,19 +215,19 @@ class Operation:
 
     @property
     def node_def(self) -> Any:
-        """The NodeDef."""
+        """The operation as a NodeDef."""
         return graph_def.encode_node(self.node)
 
     @property
     def op_def(self) -> opdef.OpDef | None:
-        """The row of the op, or None when this installation does not know it."""
+        """The row of the op, or None if Capstan does not know the op."""
         return opdef.lookup(self._type) if opdef.is_defined(self._type) else None
 
     def values(self) -> tuple[Tensor, ...]:
         return self._outputs
 
     def get_attr(self, name: str) -> Any:
-        """Return an attribute as a Python value; a ValueError when the operation has none such."""
+        """Return an attribute as a Python value; a ValueError if there is no such attribute."""
         if name not in self._attrs:
             raise ValueError(
                 f"No attr named '{name}' in {self._name} (op: {self._type}), which has "
@@ -235,7 +236,7 @@ class Operation:
         return self._attrs[name]
 
     def colocation_groups(self) -> list[bytes]:
-        """Return the groups whose members share a device; by default one of its own."""
+        """Return the groups of operations that share a device; by default a group of its own."""
         groups = [name for name in self._attrs.get("_class", ()) if name.startswith(b"loc:@")]
         return groups or [b"loc:@" + self._name.encode()]
 
@@ -243,19 +244,22 @@ class Operation:
         """Run the operation in `session` or the default session; blocks.
 
         Raises:
-            ValueError: there is no session, or it is one of another graph.
+            ValueError: there is no session, or it is a session of another graph.
         """
         session = defaults.session_for(self._graph, session, "execute", "operation", "run")
         session.run(self, feed_dict)
 
     def note_added(self, creation_index: int) -> None:
-        """Enter the operation among the consumers of its inputs. `Graph` calls this once."""
+        """Register the operation as a consumer of its inputs. `Graph` calls this once."""
         self._id = creation_index
         for tensor in self._inputs:
             tensor._consumers.append(self)
 
     def constant_value(self, depth: int = MAX_DEPTH) -> Array | None:
-        """Return the value of the one output if it is known before any step. Do not write to it."""
+        """Return the value of the only output if it is known before any step, or None.
+
+        The evaluation follows at most `depth` operations. Do not write to the array.
+        """
         if self._values is None and depth:
             self._values = static_values.evaluate(
                 self._type,

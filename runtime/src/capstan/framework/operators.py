@@ -1,7 +1,7 @@
-"""What Python's operators do to tensors: `x + 1` adds an operation named `add`.
+"""Python's operators on tensors: `x + 1` adds an operation named `add` (python/ops/math_ops.py).
 
-The other operand becomes a constant of the tensor's type; types are never mixed silently
-(python/ops/math_ops.py).
+An operand that is not a tensor becomes a constant of the other operand's type. Tensors of different
+types are an error.
 """
 
 from typing import Any
@@ -35,10 +35,12 @@ _QUOTIENT_TYPES = {
 
 
 def binary(name: str, x: Any, y: Any) -> Any:
-    """Add the operation of a Python operator; `name` is the operator's, or an op's for comparisons.
+    """Add the operation of a Python operator.
+
+    `name` is the name of the operator, such as `add`; for comparisons it is the name of the op.
 
     Raises:
-        TypeError: operands of different types, or of one that the op does not take.
+        TypeError: the operands have different types, or a type that the op does not take.
     """
     if name[0].isupper():
         return getattr(raw, name)(x, y)
@@ -56,10 +58,10 @@ def binary(name: str, x: Any, y: Any) -> Any:
 
 
 def true_divide(x: Any, y: Any, name: str | None) -> Any:
-    """Divide two tensors; whole numbers become floats first, as Python's `/` does.
+    """Divide two tensors. Integers are converted to floats first, as by Python's `/`.
 
     Raises:
-        TypeError: tensors of different types.
+        TypeError: the tensors have different types.
     """
     if x.dtype.base_dtype is not y.dtype.base_dtype:
         raise TypeError(
@@ -75,7 +77,7 @@ def true_divide(x: Any, y: Any, name: str | None) -> Any:
 def matrix_product(
     x: Any, y: Any, name: str | None, *, turn_x: bool = False, turn_y: bool = False
 ) -> Any:
-    """Multiply two matrices, or batches of them when a rank is above 2 or not known."""
+    """Multiply two matrices, or two batches of matrices if a rank is above 2 or unknown."""
     if any(tensor.shape.ndims is None or tensor.shape.ndims > 2 for tensor in (x, y)):
         return raw.BatchMatMulV2(x, y, adj_x=turn_x, adj_y=turn_y, name=name)
     return raw.MatMul(x, y, transpose_a=turn_x, transpose_b=turn_y, name=name)
@@ -86,10 +88,10 @@ def unary(op: str, x: Any) -> Any:
 
 
 def _as_operands(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return both as tensors; what is none yet takes the type of the other."""
-    mine, theirs = arguments.dtype_of(x), arguments.dtype_of(y)
-    x = convert.convert_to_tensor(x, theirs if mine is None else None, "x")
-    return x, convert.convert_to_tensor(y, mine if theirs is None else None, "y")
+    """Return both operands as tensors. A Python value takes the type of the other operand."""
+    x_type, y_type = arguments.dtype_of(x), arguments.dtype_of(y)
+    x = convert.convert_to_tensor(x, y_type if x_type is None else None, "x")
+    return x, convert.convert_to_tensor(y, x_type if y_type is None else None, "y")
 
 
 operand.bind(binary=binary, unary=unary, item=subscript.item)

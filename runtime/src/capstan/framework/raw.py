@@ -1,9 +1,10 @@
 """Any op by name: `raw.MatMul(a, b, transpose_a=True)` adds one operation to the graph.
 
-Arguments are the op's inputs in order, then attributes and `name` by keyword. Python and NumPy
-values become constants of the type that the op's other arguments fix. An op without outputs gives
-its Operation, one output a Tensor (or a list, when the op makes a list of tensors), several a
-list of these (python/framework/op_def_library.py, whose messages these are).
+The positional arguments are the op's inputs in order. Attributes and `name` are keywords. Python
+and NumPy values become constants of the type that the op's other arguments fix. The result is the
+Operation if the op has no outputs, a Tensor if it has one, and a list if it has several. An output
+that is a list of tensors is a list in the result. The error messages are those of
+python/framework/op_def_library.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ __all__ = ["raw", "rows"]
 
 
 class Raw:
-    """One method for each row of the registry."""
+    """A namespace with one function for each row of the registry."""
 
     def __getattr__(self, op_name: str) -> Callable[..., Any]:
         try:
@@ -32,7 +33,7 @@ class Raw:
             return add(row, inputs, keywords, name)
 
         build.__name__ = build.__qualname__ = op_name
-        # The next use finds it without coming here.
+        # The next access finds the function without calling `__getattr__`.
         self.__dict__[op_name] = build
         return build
 
@@ -43,8 +44,8 @@ def add(
     """Add an operation of `row` to the graph of its tensors, or to the default graph.
 
     Raises:
-        TypeError: an argument is missing, unknown, or of a type that does not fit.
-        ValueError: shapes that do not fit, or tensors of different graphs.
+        TypeError: an argument is missing or unknown, or its type does not fit.
+        ValueError: the shapes do not fit, or the tensors belong to different graphs.
     """
     given = arguments.bind(row, inputs, keywords)
     attrs = attributes.given(row, keywords)
@@ -82,5 +83,5 @@ raw = Raw()
 
 
 def dtype_of(value: Any) -> dtypes.DType | None:
-    """Return the base type of a tensor or variable, None of anything else."""
+    """Return the base type of a tensor or variable, or None for any other value."""
     return arguments.dtype_of(value)

@@ -1,8 +1,9 @@
-"""What `with` blocks set while a graph is built: name, device, colocation, dependencies, container.
+"""The scopes that `with` blocks open on a graph: name, device, colocation, control dependencies,
+container.
 
-Every thread has its own scopes on a graph, so threads may build one graph side by side; a new
-thread starts outside all scopes. (TensorFlow 1.4 shares the scopes between threads, and they must
-not build at once.)
+Every thread has its own scopes on a graph, so several threads may build one graph at once. A new
+thread starts outside all scopes. (TensorFlow 1.4 shares the scopes between threads, which therefore
+must not build at once.)
 """
 
 import threading
@@ -19,9 +20,9 @@ DeviceFunction = Callable[[Any], "str | devices.DeviceSpec | None"]
 
 @dataclass(slots=True)
 class Dependencies:
-    """One `control_dependencies` block: what it asks for, and the ops created inside.
+    """One `control_dependencies` block: its control inputs, and the operations created in it.
 
-    `is_cleared` blocks hide the blocks around them (`control_dependencies(None)`).
+    A block that `is_cleared` (`control_dependencies(None)`) hides the blocks around it.
     """
 
     inputs: tuple[Any, ...]
@@ -30,7 +31,7 @@ class Dependencies:
 
 
 class Branch(Protocol):
-    """One side of a conditional that is being built: `framework.branch`."""
+    """The side of a conditional that is being built; `framework.branch` implements it."""
 
     @property
     def outer(self) -> "Branch | None": ...
@@ -51,7 +52,7 @@ class Scopes(threading.local):
     def __init__(self) -> None:
         self.name = ""
         self.container = ""
-        # A None among the devices hides those before it.
+        # A None hides the entries before it.
         self.devices: tuple[DeviceFunction | None, ...] = ()
         # Operations, or groups (`loc:@name`) of operations that do not exist yet.
         self.colocated: tuple[Any, ...] = ()
@@ -66,9 +67,10 @@ class Scopes(threading.local):
             yield function
 
     def control_inputs(self, producers: Iterable[Any]) -> list[Any]:
-        """Return the ops that a new op with these data inputs must also wait for.
+        """Return the control inputs of a new operation whose data inputs come from `producers`.
 
-        A block adds nothing to an op that reads a member of the block: that one waits already.
+        A block adds none if the operation reads a member of the block, because the member waits
+        already.
         """
         read = set(producers)
         wanted: dict[Any, None] = {}
@@ -78,7 +80,7 @@ class Scopes(threading.local):
         return list(wanted)
 
     def note(self, op: Any) -> None:
-        """Remember that `op` was created in the open blocks, and so waits for what they ask."""
+        """Make `op` a member of the open blocks, whose control inputs it waits for."""
         for block in self._open_blocks():
             block.members.add(op)
 
@@ -103,24 +105,27 @@ class Scoped:
         raise TypeError(f"{type(self).__name__} holds no elements")
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """Return `name` within the current name scope, numbered if it is taken."""
+        """Return `name` within the current name scope, with a number if that name is in use.
+
+        The name is in use afterwards, unless `mark_as_used` is False.
+        """
         full = f"{self._scopes.name}/{name}" if self._scopes.name else name
         with self._lock:
             return self._names.unique(full, take=mark_as_used)
 
     def get_name_scope(self) -> str:
-        """Return the current name scope, without a slash at its end."""
+        """Return the current name scope, without a trailing slash."""
         return self._scopes.name
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Prefix the names of new operations with `name/`, numbered if it is taken.
+        """Prefix the names of new operations with `name/`, with a number if that name is in use.
 
-        A name that ends with a slash is entered again as it is; None or "" leaves all scopes. The
-        value of the block is the prefix.
+        A name that ends with a slash reopens that scope, without a number. None or "" leaves all
+        scopes. The value of the block is the prefix.
 
         Raises:
-            ValueError: no valid name for a scope.
+            ValueError: `name` is not valid for a scope.
         """
         outer = self._scopes.name
         if not name:
@@ -140,12 +145,12 @@ class Scoped:
     ) -> Iterator[None]:
         """Place new operations on a device.
 
-        Of nested blocks the inner one decides, field by field. A function gets each new operation
-        and returns its device, which replaces what inner blocks gave. None ignores the blocks
-        around.
+        The inner block of nested blocks decides each field of the device name. A function receives
+        each new operation and returns its device, which replaces the device of inner blocks. None
+        ignores the outer blocks.
 
         Raises:
-            ValueError: no valid device name.
+            ValueError: the device name is not valid.
         """
         outer = self._scopes.devices
         chosen = device_name_or_function
@@ -159,12 +164,13 @@ class Scoped:
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Place new operations where `op` is, whatever device blocks say.
+        """Place new operations on the device of `op` and ignore the outer device blocks.
 
-        `ignore_existing` leaves the colocations around; None for `op` then leaves it at that.
+        `ignore_existing` also ignores the outer colocations. With it, `op` may be None: new
+        operations are then not colocated.
 
         Raises:
-            ValueError: None without `ignore_existing`.
+            ValueError: `op` is None without `ignore_existing`.
         """
         if op is None and not ignore_existing:
             raise ValueError(
@@ -184,7 +190,7 @@ class Scoped:
 
     @contextmanager
     def colocate_with_name(self, name: str) -> Iterator[None]:
-        """Place new operations where the operation `name` will be, which need not exist yet."""
+        """Place new operations on the device of the operation `name`, which need not exist yet."""
         outer, outer_devices = self._scopes.colocated, self._scopes.devices
         self._scopes.colocated = (*outer, b"loc:@" + name.encode())
         self._scopes.devices = ()
@@ -207,16 +213,15 @@ class Scoped:
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
         """Make new operations wait for all of `control_inputs`: operations, tensors, variables.
 
-        Nested blocks add up; None ignores the blocks around, and leaves the branches of
-        conditionals.
+        Nested blocks add up. None ignores the outer blocks and leaves the branches of conditionals.
 
         Raises:
-            TypeError: something that is neither, such as None in the list.
+            TypeError: a control input is none of these, for example None in the list.
         """
         wanted: dict[Any, None] = {}
-        for item in () if control_inputs is None else control_inputs:
-            # An IndexedSlices is known by the operation that makes its values.
-            element = self.as_graph_element(item.op if hasattr(item, "dense_shape") else item)
+        for value in () if control_inputs is None else control_inputs:
+            # For an IndexedSlices, wait for the operation that computes its values.
+            element = self.as_graph_element(value.op if hasattr(value, "dense_shape") else value)
             wanted[getattr(element, "op", element)] = None
         outer, branch = self._scopes.dependencies, self._scopes.branch
         block = Dependencies(tuple(wanted), is_cleared=control_inputs is None)

@@ -1,7 +1,8 @@
-"""The values of tensors that are known while the graph is built: shapes, ranks, small constants.
+"""The values of tensors that are known while the graph is built: shapes, ranks, small constants
+(`constant_value` in python/framework/tensor_util.py).
 
-Shape rules need them (`Reshape`, `Fill`, `Sum`). Only ops that build shapes are here; the compiler
-folds everything else later, with the kernels (python/framework/tensor_util.py, constant_value).
+Some shape rules need these values (`Reshape`, `Fill`, `Sum`). This module evaluates only ops that
+compute shapes. The compiler later folds other constants with the kernels.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,8 @@ from capstan.core.arrays import Array
 Attrs = Mapping[str, Any]
 
 MAX_ELEMENTS = 1 << 16
-"""Larger results are left to the step. A guess: shapes are far smaller, weights often larger."""
+"""The limit on the elements of a result. An estimate: shapes are far smaller than this, and weights
+are often larger."""
 
 
 def evaluate(
@@ -24,18 +26,18 @@ def evaluate(
     input_shapes: Sequence[shapes.Shape],
     value_of: Callable[[int], Array | None],
 ) -> Array | None:
-    """Return the value of the one output of a node, or None when it is not known.
+    """Return the value of the only output of a node, or None if it is unknown.
 
-    `value_of(i)` tells the value of input `i`, if that is known; it is asked only when needed.
+    `value_of(i)` returns the value of input `i`, or None. It is called only for values in use.
     """
     if op == "Const":
         constant: Array = attrs["value"]
         return constant
-    about_shape = _OF_SHAPES.get(op)
-    if about_shape is not None:
-        return about_shape(attrs, input_shapes[0])
-    about_values = _OF_VALUES.get(op)
-    if about_values is None:
+    by_shape = _OF_SHAPES.get(op)
+    if by_shape is not None:
+        return by_shape(attrs, input_shapes[0])
+    by_values = _OF_VALUES.get(op)
+    if by_values is None:
         return None
     values: list[Array] = []
     for index in range(len(input_shapes)):
@@ -43,7 +45,7 @@ def evaluate(
         if value is None:
             return None
         values.append(value)
-    return about_values(attrs, values)
+    return by_values(attrs, values)
 
 
 def _shape(attrs: Attrs, shape: shapes.Shape) -> Array | None:
@@ -94,7 +96,7 @@ def _cast(attrs: Attrs, values: Sequence[Array]) -> Array | None:
 
 
 def _strided_slice(attrs: Attrs, values: Sequence[Array]) -> Array | None:
-    """One index or slice of a vector, as `tf.shape(x)[0]` and `tf.shape(x)[1:]` make."""
+    """Evaluate one index or slice of a vector, such as `tf.shape(x)[0]` or `tf.shape(x)[1:]`."""
     vector, begin, end, strides = values
     if vector.ndim != 1 or begin.shape != (1,) or attrs["ellipsis_mask"] or attrs["new_axis_mask"]:
         return None
@@ -108,7 +110,7 @@ def _strided_slice(attrs: Attrs, values: Sequence[Array]) -> Array | None:
 def _binary(step: Callable[[Any, Any], Any]) -> Callable[[Attrs, Sequence[Array]], Array | None]:
     def evaluate_both(attrs: Attrs, values: Sequence[Array]) -> Array | None:
         x, y = values
-        # Larger or floating values are no shapes.
+        # Large arrays and floats are not shapes.
         if x.dtype.kind != "i" or x.size > MAX_ELEMENTS or y.size > MAX_ELEMENTS:
             return None
         return np.asarray(step(x, y))

@@ -1,4 +1,4 @@
-"""What `tensor[...]` means: basic indexing, spelled as StridedSlice (python/ops/array_ops.py)."""
+"""`tensor[...]`: basic indexing, translated to StridedSlice (python/ops/array_ops.py)."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ _LIMITS = np.iinfo(np.int32)
 
 
 def item(tensor: Any, key: Any) -> Any:
-    """Return the part of `tensor` that a subscript names.
+    """Return the part of `tensor` that a subscript selects.
 
     `key` is an integer, a scalar tensor, a slice of either, an ellipsis, None (a new axis), or a
     tuple of these. Integers remove their axis.
 
     Raises:
-        TypeError: another kind of key.
-        ValueError: an index outside a known axis, or more of them than there are axes.
+        TypeError: the key is of another kind.
+        ValueError: an index is outside its axis, or there are more indices than axes.
     """
     keys = key if isinstance(key, tuple) else (key,)
     begin: list[Any] = []
@@ -28,8 +28,8 @@ def item(tensor: Any, key: Any) -> Any:
     masks = dict.fromkeys(
         ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
     )
-    for index, one in enumerate(keys):
-        first, last, step, flags = _spelled(one)
+    for index, part in enumerate(keys):
+        first, last, step, flags = _bounds(part)
         begin.append(first)
         end.append(last)
         strides.append(step)
@@ -45,7 +45,8 @@ def item(tensor: Any, key: Any) -> Any:
         return raw.StridedSlice(tensor, *_one_type(bounds), **masks, name=scope)
 
 
-def _spelled(key: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:
+def _bounds(key: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:
+    """Return begin, end and stride of one part of a subscript, and the masks that it sets."""
     if key is Ellipsis:
         return 0, 0, 1, ("ellipsis_mask",)
     if key is None:
@@ -65,7 +66,7 @@ def _spelled(key: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:
 
 
 def _number(key: Any) -> Any:
-    """An index: a whole number, or a scalar tensor of whole numbers."""
+    """Return an index as an integer or as a scalar tensor of integers."""
     if isinstance(key, graphs.Tensor) or hasattr(key, "_as_tensor"):
         if key.dtype.is_integer and key.shape.ndims in (None, 0):
             return convert.convert_to_tensor(key)

@@ -1,4 +1,4 @@
-"""Rows of elementwise arithmetic on two operands, with broadcasting; and AddN."""
+"""Rows of elementwise arithmetic on two operands with broadcasting, and of AddN."""
 
 from capstan.core import dtypes
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, define
@@ -43,7 +43,7 @@ def _mul(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _division(name: str) -> GradientRule:
-    """d(x/y) = dx/y - dy (x/y)/y, with the division that the op itself is."""
+    """Return the rule d(x/y) = dx/y - dy (x/y)/y, which divides with the op `name` itself."""
 
     def gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
         (grad,), (x, y) = grads, op.inputs
@@ -60,7 +60,7 @@ def _floor_mod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _chosen_by(comparison: str) -> GradientRule:
-    """The whole gradient goes to the operand that was chosen, to x when they are equal."""
+    """Return the rule that passes the gradient to the chosen operand, or to x if both are equal."""
 
     def gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
         (grad,), (x, y) = grads, op.inputs
@@ -74,7 +74,7 @@ def _chosen_by(comparison: str) -> GradientRule:
 def _pow(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (x, y), z = grads, op.inputs, op.outputs[0]
     by_x = raw.Mul(grad, raw.Mul(y, raw.Pow(x, raw.Sub(y, 1))))
-    # Where x <= 0 the power is not differentiable by y: TensorFlow calls the slope 0 there.
+    # For x <= 0 the power is not differentiable by y. The gradient is 0 there, as in TensorFlow.
     one, zero = raw.OnesLike(x), raw.ZerosLike(x)
     positive = raw.Greater(x, 0)
     log_x = raw.SelectV2(positive, raw.Log(raw.SelectV2(positive, x, one)), zero)

@@ -1,6 +1,6 @@
-"""Rows of products of many matrices at once: the last two axes are matrices, those before a batch.
+"""Rows of batch matrix products. The last two axes are the matrices, the axes before are the batch.
 
-`BatchMatMul` wants equal batches, `BatchMatMulV2` broadcasts them.
+`BatchMatMul` requires equal batch axes. `BatchMatMulV2` broadcasts them.
 """
 
 from typing import Any

@@ -1,6 +1,9 @@
-"""Rows of conditionals: `Switch` passes its input to one of two sides, `Merge` takes what came.
+"""Rows of conditionals: `Switch` and `Merge`.
 
-What hangs on the outputs of a switch runs on one of the two sides only: `graph.guards`.
+`Switch` passes its input to one of two outputs. `Merge` returns the one input that arrives.
+
+An operation that depends on an output of a `Switch` runs only if the step takes that side; see
+`graph.guards`.
 """
 
 from collections.abc import Sequence
@@ -27,14 +30,14 @@ def _merged(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
-    """What holds of both shapes."""
+    """Return the sizes that both shapes share, with None where they differ."""
     if one is None or other is None or len(one) != len(other):
         return None
     return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
 
 
 def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    """The gradient of the side that was taken; where there is none, zeros."""
+    """Return the gradient of the side that the step took, or zeros if that side has none."""
     found = list(grads)
     for side, other in ((0, 1), (1, 0)):
         if found[side] is None:
@@ -51,22 +54,22 @@ def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _side(op: Op, side: int, raw: Raw) -> Any:
-    """The data of a switch, and a context in which operations run on one side of it only."""
+    """Return the data on one side of a switch, and a context for operations of that side."""
     data = raw.Switch(*op.inputs)[side]
     return data, data.graph.control_dependencies([raw.Identity(data)])
 
 
 def _zeros(op: Op, side: int, raw: Raw) -> Any:
-    data, there = _side(op, side, raw)
+    data, on_side = _side(op, side, raw)
     sizes = raw.Shape(data)
-    with there:
+    with on_side:
         return raw.Fill(sizes, np.zeros((), data.dtype.base_dtype.as_numpy_dtype), name="zeros")
 
 
 def _no_rows(op: Op, side: int, raw: Raw) -> Any:
-    data, there = _side(op, side, raw)
+    data, on_side = _side(op, side, raw)
     sizes = raw.Shape(data)
-    with there:
+    with on_side:
         rest = raw.ConcatV2([np.zeros(1, np.int32), raw.Slice(sizes, [1], [-1])], 0)
         values = raw.Fill(rest, np.zeros((), data.dtype.base_dtype.as_numpy_dtype))
         indices = raw.Identity(np.zeros(0, np.int64))
@@ -74,7 +77,7 @@ def _no_rows(op: Op, side: int, raw: Raw) -> Any:
 
 
 def _as_slices(grad: Any, raw: Raw) -> Any:
-    """A gradient of a whole tensor as one of all its rows."""
+    """Return a dense gradient as IndexedSlices of all its rows."""
     if isinstance(grad, indexed_slices.IndexedSlices):
         indices = raw.Cast(grad.indices, DstT=dtypes.int64)
         return indexed_slices.IndexedSlices(grad.values, indices, grad.dense_shape)
@@ -95,11 +98,11 @@ def _merge_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _sides(grad: Any, pred: Any, raw: Raw, name: str | None) -> Sequence[Any]:
-    """Both sides of a switch on a gradient, made where the gradient is."""
+    """Return both sides of a switch on a gradient, placed on the gradient's device."""
     with grad.op.graph.colocate_with(grad.op, ignore_existing=True):
         if not isinstance(grad, indexed_slices.IndexedSlices):
-            made: Sequence[Any] = raw.Switch(grad, pred, name=name)
-            return made
+            sides: Sequence[Any] = raw.Switch(grad, pred, name=name)
+            return sides
         values, indices, sizes = (
             raw.Switch(part, pred) for part in (grad.values, grad.indices, grad.dense_shape)
         )

@@ -1,4 +1,4 @@
-"""Rows of ops that hold a graph together: placeholders, identities, barriers, assertions."""
+"""Rows of placeholders, identities, barriers and assertions."""
 
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, define
@@ -21,8 +21,8 @@ define(
     )
 )
 define(
-    # Not stateful in TensorFlow, whose constant folding knows it by name: it must not be folded
-    # where it might be fed.
+    # Stateful, so that constant folding keeps it: a client may feed it. In TensorFlow it is not
+    # stateful, and constant folding excludes it by name.
     OpDef(
         "PlaceholderWithDefault",
         ("input: dtype",),

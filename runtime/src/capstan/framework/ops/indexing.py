@@ -1,4 +1,4 @@
-"""Rows that pick rows of tensors by index, and put them back."""
+"""Rows of ops that read slices of tensors by index, or combine slices by index."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from capstan.framework.ops import rules, typesets
 
 
 def gather_shape(ctx: ShapeContext) -> rules.Shapes:
-    """The shape of rows picked along axis 0."""
+    """Infer the shape of a lookup along axis 0."""
     params, indices = shapes.with_rank_at_least(ctx.inputs[0], 1), ctx.inputs[1]
     return (shapes.concatenate(indices, None if params is None else params[1:]),)
 
@@ -34,7 +34,7 @@ def _gather(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _rows(op: Op, grad: Any, raw: Raw) -> Any:
-    """The gradient of a lookup along axis 0: as many rows as were looked up."""
+    """Return the gradient of a lookup along axis 0: IndexedSlices with the looked-up rows."""
     params, indices = op.inputs[:2]
     sizes = raw.Shape(params)
     count = raw.Reshape(raw.Size(indices), [1])
@@ -82,7 +82,7 @@ def _segment_sum_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _segment_sum(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    # Rows with a negative id were dropped.
+    # The op drops rows with a negative id, so their gradient is 0.
     ids = op.inputs[1]
     zero = raw.ZerosLike(ids)
     rows = raw.GatherV2(grads[0], raw.Maximum(ids, zero), 0)

@@ -1,4 +1,4 @@
-"""Rows of the ops that write and read checkpoints, and of those that make up their file names.
+"""Rows of the ops that write and read checkpoints and compose their file names.
 
 Sources: tensorflow/core/ops/{io_ops,string_ops}.cc.
 """
@@ -14,7 +14,7 @@ def _restored_shapes(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _joined_shape(ctx: ShapeContext) -> rules.Shapes:
-    # Scalars join to every element of the one shape that the others have.
+    # Scalars join every element. The other inputs have one shape.
     known: shapes.Shape = ()
     for shape in ctx.inputs:
         if shape is None:

@@ -1,4 +1,4 @@
-"""Rows that join, cut, repeat and permute tensors along axes."""
+"""Rows of ops that join, split, repeat, pad and permute tensors along axes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -124,11 +124,11 @@ def _split_v_shape(ctx: ShapeContext) -> rules.Shapes:
         return (shapes.unknown(shapes.rank(shape)),) * count
     at = shapes.axis_index(int(axis), len(shape))
     parts = [-1] * count if sizes is None else sizes.ravel().tolist()
-    whole, given = shape[at], sum(part for part in parts if part >= 0)
-    if whole is not None and parts.count(-1) == 1:
-        parts = [whole - given if part < 0 else part for part in parts]
-    elif whole is not None and -1 not in parts and given != whole:
-        raise ValueError(f"Sum of output sizes must match the size {whole}, got {given}")
+    full_size, total = shape[at], sum(part for part in parts if part >= 0)
+    if full_size is not None and parts.count(-1) == 1:
+        parts = [full_size - total if part < 0 else part for part in parts]
+    elif full_size is not None and -1 not in parts and total != full_size:
+        raise ValueError(f"Sum of output sizes must match the size {full_size}, got {total}")
     return tuple((*shape[:at], None if part < 0 else part, *shape[at + 1 :]) for part in parts)
 
 
@@ -157,7 +157,7 @@ def _tile_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _tile(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    # Every axis becomes (repeats, size); the sum over all repeats is left.
+    # Split every axis into (repeats, size) and sum over the repeats.
     (grad,), (x, repeats) = grads, op.inputs
     sizes = raw.Shape(x, out_type=repeats.dtype.base_dtype)
     pairs = raw.Reshape(raw.Transpose(raw.Pack([repeats, sizes]), [1, 0]), [-1])

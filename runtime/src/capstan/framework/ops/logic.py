@@ -1,4 +1,4 @@
-"""Rows of comparisons, logic, and choosing by a condition."""
+"""Rows of comparisons, logical ops, and selection by a condition."""
 
 from typing import Any
 
@@ -34,9 +34,9 @@ def _select_v2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _like(operand: Any, grad: Any, raw: Raw) -> Any:
-    """Sum `grad`, which has the broadcast shape, to the shape of one of three operands."""
-    target, given = operand.shape.internal, grad.shape.internal
-    if target is not None and target == given and None not in target:
+    """Sum `grad`, which has the broadcast shape, to the shape of `operand`."""
+    target, source = operand.shape.internal, grad.shape.internal
+    if target is not None and target == source and None not in target:
         return grad
     size = raw.Shape(operand)
     axes, _ = raw.BroadcastGradientArgs(size, raw.Shape(grad))

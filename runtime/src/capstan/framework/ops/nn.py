@@ -1,4 +1,4 @@
-"""Rows of neural network ops, and MatMul."""
+"""Rows of neural network ops, and of MatMul."""
 
 from typing import Any
 
@@ -101,7 +101,11 @@ def _sparse_loss_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _loss_by_logits(op: Op, grads: Gradients, raw: Raw) -> Any:
-    """Output 1 is the slope of the losses; its own slope, when asked for, is the softmax's."""
+    """Return the gradient by the logits.
+
+    Output 1 of the op is the gradient of the losses by the logits. The gradient of output 1 itself
+    is that of the softmax.
+    """
     by_loss, by_slope = grads
     logits, slope = op.inputs[0], op.outputs[1]
     total = None

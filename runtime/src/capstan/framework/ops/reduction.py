@@ -15,10 +15,10 @@ def _reduced(ctx: ShapeContext) -> rules.Shapes:
         return (None,)
     if axes is None:
         return ((None,) * len(shape) if keep else None,)
-    gone = {_axis(axis, len(shape)) for axis in axes.ravel().tolist()}
+    reduced = {_axis(axis, len(shape)) for axis in axes.ravel().tolist()}
     if keep:
-        return (tuple(1 if axis in gone else size for axis, size in enumerate(shape)),)
-    return (tuple(size for axis, size in enumerate(shape) if axis not in gone),)
+        return (tuple(1 if axis in reduced else size for axis, size in enumerate(shape)),)
+    return (tuple(size for axis, size in enumerate(shape) if axis not in reduced),)
 
 
 def _axis(axis: int, rank: int) -> int:
@@ -33,12 +33,12 @@ def _arg_reduced(ctx: ShapeContext) -> rules.Shapes:
         return (None,)
     if axis is None:
         return ((None,) * (len(shape) - 1),)
-    gone = shapes.axis_index(int(axis), len(shape))
-    return (shape[:gone] + shape[gone + 1 :],)
+    at = shapes.axis_index(int(axis), len(shape))
+    return (shape[:at] + shape[at + 1 :],)
 
 
 def _expanded(op: Op, value: Any, raw: Raw) -> Any:
-    """Put the axes that `op` removed back into `value`, with size 1."""
+    """Insert the axes that `op` removed into `value`, with size 1."""
     x, axes = op.inputs
     shape = x.shape.internal
     known = rules.known_value(axes)
@@ -46,17 +46,17 @@ def _expanded(op: Op, value: Any, raw: Raw) -> Any:
         return value
     if shape is None or known is None:
         return raw.Reshape(value, _kept_sizes(x, axes, raw))
-    gone = {axis % len(shape) for axis in known.ravel().tolist()}
-    if not gone or len(gone) == len(shape):
+    removed = {axis % len(shape) for axis in known.ravel().tolist()}
+    if not removed or len(removed) == len(shape):
         return value
-    kept = [1 if axis in gone else size for axis, size in enumerate(shape)]
-    if kept.count(None) > 1 or 0 in kept:
+    sizes = [1 if axis in removed else size for axis, size in enumerate(shape)]
+    if sizes.count(None) > 1 or 0 in sizes:
         return raw.Reshape(value, _kept_sizes(x, axes, raw))
-    return raw.Reshape(value, [-1 if size is None else size for size in kept])
+    return raw.Reshape(value, [-1 if size is None else size for size in sizes])
 
 
 def _kept_sizes(x: Any, axes: Any, raw: Raw) -> Any:
-    """The sizes of `x` with 1 at the reduced axes, computed in the step."""
+    """Return the sizes of `x` with 1 at the reduced axes, as a tensor that the step computes."""
     axes = raw.Cast(axes, DstT=dtypes.int32)
     rank = raw.Rank(x)
     every = raw.Range(np.int32(0), rank, np.int32(1))
@@ -70,7 +70,7 @@ def _sum(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _mean(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    # Dividing before repeating touches each element of the small tensor once.
+    # Divide before broadcasting, because the tensor is smaller then.
     x, y = op.inputs[0], op.outputs[0]
     count = _count(x.shape.internal, y.shape.internal)
     if count is None:
@@ -81,15 +81,16 @@ def _mean(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return raw.BroadcastTo(_expanded(op, grad, raw), raw.Shape(x)), None
 
 
-def _count(whole: shapes.Shape, reduced: shapes.Shape) -> int | None:
-    if whole is None or reduced is None:
+def _count(source: shapes.Shape, reduced: shapes.Shape) -> int | None:
+    """Return how many elements of `source` go into one element of `reduced`, or None."""
+    if source is None or reduced is None:
         return None
-    before, after = shapes.num_elements(whole), shapes.num_elements(reduced)
+    before, after = shapes.num_elements(source), shapes.num_elements(reduced)
     return None if before is None or after is None else before // max(after, 1)
 
 
 def _extremum(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    """Elements that are equal to the extremum share its gradient evenly."""
+    """Divide the gradient evenly among the elements that are equal to the extremum."""
     x = op.inputs[0]
     y, grad = (_expanded(op, value, raw) for value in (op.outputs[0], grads[0]))
     chosen = raw.Cast(raw.Equal(x, y), DstT=grad.dtype.base_dtype)
@@ -98,10 +99,11 @@ def _extremum(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _prod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    """Each element's slope is the product of all others, which holds at zeros as well.
+    """Return the gradient of a product: for each element, the product of all other elements.
 
-    The reduced axes are brought to the front and flattened; then the others are those before
-    (an exclusive running product) and those behind (the same from the end).
+    This also holds if some elements are 0. The rule moves the reduced axes to the front and
+    flattens them. The product of the others is then an exclusive running product from the front
+    times one from the back.
     """
     x, axes = op.inputs
     grad = raw.BroadcastTo(_expanded(op, grads[0], raw), raw.Shape(x))
@@ -130,7 +132,7 @@ def _cumsum(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _cumprod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    # As TensorFlow's: not defined where x is 0.
+    # Not defined where x is 0, as in TensorFlow.
     exclusive, reverse = op.get_attr("exclusive"), op.get_attr("reverse")
     weighted = raw.Mul(op.outputs[0], grads[0])
     total = raw.Cumsum(weighted, op.inputs[1], exclusive=exclusive, reverse=not reverse)

@@ -1,7 +1,7 @@
-"""Rows of resource variables: handles, and the ops that read and change what they stand for.
+"""Rows of resource variables: their handles, and the ops that read and change the variables.
 
-Sources: tensorflow/core/ops/{resource_variable_ops,training_ops}.cc. The static shape of a handle
-is here that of its variable, as a reference's is: it is what every rule wants to know.
+Sources: tensorflow/core/ops/{resource_variable_ops,training_ops}.cc. Here the static shape of a
+handle is the shape of its variable, because every shape rule needs that shape.
 """
 
 import re
@@ -14,7 +14,7 @@ from capstan.framework.ops import indexing, rules, training, typesets
 
 
 def _checked(rule: ShapeRule) -> ShapeRule:
-    """A rule of an op that passes a reference on, for the op that gives nothing."""
+    """Adapt the rule of an op that returns a reference to the resource op, which has no output."""
 
     def check(ctx: ShapeContext) -> rules.Shapes:
         rule(ctx)
@@ -145,7 +145,7 @@ for _name in ("ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate
     )
 
 for _row in training.UPDATES:
-    # The same arguments; those that are references there are handles here.
+    # The arguments are the same, except that references are handles here.
     define(
         replace(
             _row,

@@ -1,7 +1,7 @@
 """Shape rules that many rows share.
 
-A rule raises ValueError in TensorFlow's words up to where those name the node; the graph builder
-adds which op refused which shapes.
+A rule raises ValueError with the first part of TensorFlow's message. The graph builder appends the
+name of the node, its op and the input shapes.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ Shapes = Sequence[shapes.Shape]
 
 
 def unchanged(ctx: opdef.ShapeContext) -> Shapes:
-    """The output has the shape of input 0."""
+    """Give the output the shape of input 0."""
     return (ctx.inputs[0],)
 
 
 def merged(ctx: opdef.ShapeContext) -> Shapes:
-    """All inputs have one shape, and so has the output."""
+    """Require one shape for all inputs, and give it to the output."""
     known = ctx.inputs[0]
     for other in ctx.inputs[1:]:
         known = shapes.merge(known, other)
@@ -28,7 +28,7 @@ def merged(ctx: opdef.ShapeContext) -> Shapes:
 
 
 def broadcast(ctx: opdef.ShapeContext) -> Shapes:
-    """The inputs broadcast together, as NumPy's do."""
+    """Broadcast the inputs together by NumPy's rules."""
     known = ctx.inputs[0]
     for other in ctx.inputs[1:]:
         known = shapes.broadcast(known, other)
@@ -40,22 +40,25 @@ def scalar(ctx: opdef.ShapeContext) -> Shapes:
 
 
 def nothing(ctx: opdef.ShapeContext) -> Shapes:
-    """The op has no output."""
+    """Return no shapes, for an op without outputs."""
     return ()
 
 
 def from_attribute(ctx: opdef.ShapeContext) -> Shapes:
-    """The attribute `shape` says it."""
+    """Give the output the shape in the attribute `shape`."""
     return (ctx.attrs["shape"].internal,)
 
 
 def from_value(ctx: opdef.ShapeContext) -> Shapes:
-    """Input 0 holds the shape, as of `Fill` and the random ops."""
+    """Give the output the shape that input 0 holds, as for `Fill` and the random ops."""
     return (shape_in(ctx, 0),)
 
 
 def shape_in(ctx: opdef.ShapeContext, index: int) -> shapes.Shape:
-    """The shape that input `index` holds, -1 meaning unknown; without its value, just the rank."""
+    """Return the shape that input `index` holds, in which -1 stands for an unknown size.
+
+    If the value of the input is unknown, only the rank is returned, if that is known.
+    """
     value = ctx.constant(index)
     if value is not None:
         return tuple(None if size < 0 else size for size in value.ravel().tolist())
@@ -66,12 +69,12 @@ def shape_in(ctx: opdef.ShapeContext, index: int) -> shapes.Shape:
 
 
 def with_rank(shape: shapes.Shape, count: int) -> tuple[int | None, ...]:
-    """The shape, known to have `count` axes; `shapes.with_rank` with a type that says so."""
+    """Return `shape` with `count` axes, as `shapes.with_rank` does, but typed as a tuple."""
     known = shapes.with_rank(shape, count)
     return (None,) * count if known is None else known
 
 
 def known_value(tensor: Any) -> Array | None:
-    """The value of a graph tensor that is known while the graph is built, or None."""
+    """Return the value of a graph tensor if it is known while the graph is built, or None."""
     value: Array | None = tensor.op.constant_value()
     return value

@@ -1,4 +1,4 @@
-"""Rows of random ops. Their streams depend on the graph's and the op's seed (`seed`, `seed2`)."""
+"""Rows of random ops. `seed` and `seed2` are the seeds of the graph and of the op."""
 
 from capstan.core import dtypes
 from capstan.framework.opdef import OpDef, define

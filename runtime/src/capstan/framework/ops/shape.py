@@ -1,4 +1,4 @@
-"""Rows about shapes themselves, and of ops that give the same elements another shape."""
+"""Rows of ops that return shapes, and of ops that change the shape of a tensor."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def _reshape(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def like_input(op: Op, grad: Any, raw: Raw) -> Any:
-    """Give the gradient the shape of input 0."""
+    """Return `grad`, reshaped to the shape of input 0."""
     shape = op.inputs[0].shape.internal
     if shape is None or shape.count(None) > 1 or (None in shape and 0 in shape):
         return raw.Reshape(grad, raw.Shape(op.inputs[0]))
@@ -65,13 +65,13 @@ def _squeeze_shape(ctx: ShapeContext) -> rules.Shapes:
         return (None,)
     if not axes:
         return (None if None in shape else tuple(size for size in shape if size != 1),)
-    gone = {shapes.axis_index(axis, len(shape)) for axis in axes}
-    for axis in gone:
+    squeezed = {shapes.axis_index(axis, len(shape)) for axis in axes}
+    for axis in squeezed:
         if shape[axis] not in (None, 1):
             raise ValueError(
                 f"Can not squeeze dim[{axis}], expected a dimension of 1, got {shape[axis]}"
             )
-    return (tuple(size for axis, size in enumerate(shape) if axis not in gone),)
+    return (tuple(size for axis, size in enumerate(shape) if axis not in squeezed),)
 
 
 def _squeeze(op: Op, grads: Gradients, raw: Raw) -> Gradients:

@@ -27,15 +27,15 @@ def _slice_shape(ctx: ShapeContext) -> rules.Shapes:
     )
 
 
-def _sliced(whole: int | None, start: int | None, size: int) -> int | None:
+def _sliced(full_size: int | None, start: int | None, size: int) -> int | None:
     if size >= 0:
-        if whole is not None and start is not None and start + size > whole:
+        if full_size is not None and start is not None and start + size > full_size:
             raise ValueError(
-                f"Expected size in [0, {whole - start}], but got {size}: "
-                f"the slice starts at {start} of {whole}"
+                f"Expected size in [0, {full_size - start}], but got {size}: "
+                f"the slice starts at {start} of {full_size}"
             )
         return size
-    return None if whole is None or start is None else whole - start
+    return None if full_size is None or start is None else full_size - start
 
 
 def _slice(op: Op, grads: Gradients, raw: Raw) -> Gradients:

@@ -1,4 +1,4 @@
-"""Rows of reference variables and of the ops that change them."""
+"""Rows of reference variables, and of the ops that change them."""
 
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import OpDef, ShapeContext, define

@@ -1,7 +1,7 @@
-"""Python's slices as StridedSlice spells them: three vectors and five bit masks.
+"""The arguments of StridedSlice: Python's slices, encoded as three vectors and five bit masks.
 
 The semantics are those of TensorFlow's util/strided_slice_op.cc, which are NumPy's basic indexing.
-Rows and kernels read the spelling through `Spec`; nobody else looks at the bits.
+Rows and kernels decode the arguments with `Spec`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ Item = slice | int | EllipsisType | None
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One basic index: slices, integers (they remove an axis), None (adds one), an ellipsis."""
+    """One basic index: slices, integers (remove an axis), None (adds an axis), an ellipsis."""
 
     items: tuple[Item, ...]
 
@@ -28,7 +28,7 @@ class Spec:
         steps: Sequence[int],
         masks: Mapping[str, Any],
     ) -> "Spec":
-        """Read the vectors and masks.
+        """Decode the vectors and masks.
 
         >>> Spec.parse([0, 1], [0, 2], [1, 1], {"end_mask": 1, "shrink_axis_mask": 2}).items
         (slice(0, None, 1), 1)
@@ -63,13 +63,13 @@ class Spec:
         return cls(tuple(items))
 
     def shape(self, source: tuple[int | None, ...]) -> shapes.Shape:
-        """The shape of the result for a source of that shape.
+        """Return the shape of the result for a source of this shape.
 
         >>> Spec((None, slice(1, None, 2), 0)).shape((4, 5, None))
         (1, 2, None)
 
         Raises:
-            ValueError: more axes are indexed than there are, or an integer lies outside.
+            ValueError: there are more indices than axes, or an integer is outside its axis.
         """
         result: list[int | None] = []
         for axis, item in self._by_axis(len(source)):

@@ -97,7 +97,7 @@ UPDATES = (
         types=_FLOAT,
     ),
 )
-"""Each has a twin for resource variables."""
+"""The rows for reference variables. `ops.resource` derives the rows for resource variables."""
 
 for _row in UPDATES:
     define(_row)

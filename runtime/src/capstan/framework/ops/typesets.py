@@ -1,4 +1,4 @@
-"""Which element types the rows accept, in the order in which TensorFlow's messages name them."""
+"""The sets of element types that ops accept, in the order of TensorFlow's messages."""
 
 from typing import Final
 
@@ -13,6 +13,6 @@ NUMERIC: Final = (
 ADDED: Final = (
     *FLOATING, dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
 )  # fmt: skip
-"""What `Add` takes; its successor `AddV2` takes all numbers."""
+"""The numeric types of `Add`. Its successor `AddV2` accepts all of NUMERIC."""
 COMPARABLE: Final = (*NUMERIC, dtypes.bool_, dtypes.string)
 INDEX: Final = (dtypes.int32, dtypes.int64)

@@ -1,4 +1,4 @@
-"""Rows of elementwise functions of one operand, and Cast."""
+"""Rows of elementwise functions of one operand, and of Cast."""
 
 from capstan.core import dtypes
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, define

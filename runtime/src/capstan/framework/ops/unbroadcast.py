@@ -7,11 +7,11 @@ from capstan.framework.opdef import Gradients, Op, Raw
 
 
 def summed(op: Op, grads: Gradients, raw: Raw) -> list[Any]:
-    """Bring one gradient per operand of a two-operand op to the shape of its operand.
+    """Sum the gradients of an op with two operands, one each, to the shape of their operand.
 
-    The axes are found here when the static shapes decide them, else in the step
-    (BroadcastGradientArgs), where they become constants once the feeds' shapes are known. A
-    gradient of None stays None.
+    If the static shapes determine the axes, they are computed here. Otherwise the graph computes
+    them with BroadcastGradientArgs, which the compiler folds once it knows the shapes of the feeds.
+    A gradient of None stays None.
     """
     x, y = op.inputs[0], op.inputs[1]
     x_shape, y_shape = x.shape.internal, y.shape.internal
@@ -31,7 +31,7 @@ def summed(op: Op, grads: Gradients, raw: Raw) -> list[Any]:
 
 
 def repeated_axes(x: shapes.Shape, y: shapes.Shape) -> tuple[list[int], list[int]] | None:
-    """Axes of the result along which x, and along which y, was repeated; None when unknown.
+    """Return the axes of the result along which x was repeated, and those of y; None if unknown.
 
     >>> repeated_axes((None, 3), (3,)), repeated_axes((2, 1), (1, 5)), repeated_axes((None,), (2,))
     (([], [0]), ([1], [0]), None)
@@ -43,16 +43,16 @@ def repeated_axes(x: shapes.Shape, y: shapes.Shape) -> tuple[list[int], list[int
     for axis, (size_x, size_y) in enumerate(zip(_padded(x, rank), _padded(y, rank), strict=True)):
         if size_x == size_y and size_x is not None:
             continue
-        for mine, other, found in ((size_x, size_y, axes[0]), (size_y, size_x, axes[1])):
-            if mine is None and other != 1:
+        for size, other, repeated in ((size_x, size_y, axes[0]), (size_y, size_x, axes[1])):
+            if size is None and other != 1:
                 return None
-            if mine == 1:
-                found.append(axis)
+            if size == 1:
+                repeated.append(axis)
     for axis in range(rank):
-        # A leading axis that an operand lacks must go, be it of size 1.
-        for shape, found in ((x, axes[0]), (y, axes[1])):
-            if axis < rank - len(shape) and axis not in found:
-                found.append(axis)
+        # Also sum over a leading axis of size 1 that an operand lacks.
+        for shape, repeated in ((x, axes[0]), (y, axes[1])):
+            if axis < rank - len(shape) and axis not in repeated:
+                repeated.append(axis)
     return sorted(axes[0]), sorted(axes[1])
 
 
