@@ -1,10 +1,11 @@
-"""Write what follows from the code: parts of docs/, between the marks that name them, and crds/.
+"""Generate parts of the pages in docs/, and the files in crds/, from the code.
 
-    generate.py            write them
-    generate.py --check    change nothing; show what would change, and exit 1 if anything would
+    generate.py            write the generated parts and files
+    generate.py --check    write nothing; show the changes, and exit 1 if there are any
 
-A page holds a line `<!-- generated: NAME -->`, then what NAME's function below returns, then a line
-`<!-- end -->`. Everything outside the marks is written by hand.
+A generated part of a page begins with a line `<!-- generated: NAME -->` and ends with a line
+`<!-- end -->`. The function of NAME in `SOURCES` returns the text between them. The other parts of
+a page are written by hand.
 """
 
 import ast
@@ -39,7 +40,7 @@ def main() -> int:
 
 
 def _put(file: pathlib.Path, new: str) -> bool:
-    """Write a file, or show what would change. Return whether there was anything to do."""
+    """Write a file, or show the changes with --check. Return whether the file is out of date."""
     old = file.read_text(encoding="utf-8") if file.exists() else ""
     name = str(file.relative_to(ROOT))
     if new == old:
@@ -61,9 +62,9 @@ def _filled(block: re.Match[str]) -> str:
 
 
 def layers(half: str) -> str:
-    """Draw the layers of one half as `.importlinter` has them, the highest first.
+    """Return a table of the layers of one half, from `.importlinter`, the highest first.
 
-    What each is for is the first line of its own docstring.
+    Beside each module stands the first line of its docstring.
     """
     contracts = configparser.ConfigParser()
     contracts.read(ROOT / ".importlinter")
@@ -83,7 +84,7 @@ def _purpose(module: pathlib.Path) -> str:
 
 
 def operations(_: str) -> str:
-    """List every operation that Capstan has: what it takes, its gradient, its tests."""
+    """Return a table of all operations: inputs, outputs, types, gradient and oracle."""
     opdef = importlib.import_module("capstan.framework.opdef")
     importlib.import_module("capstan")
     oracle = _oracle()
@@ -95,13 +96,13 @@ def operations(_: str) -> str:
         gradient = "yes" if row.gradient else "none" if row.not_differentiable else ""
         inputs, outputs = (_code(arguments) for arguments in (row.inputs, row.outputs))
         types = "; ".join(f"`{name}` {_types(allowed)}" for name, allowed in row.types.items())
-        held = oracle.get(row.name, "")
-        rows.append(f"| `{row.name}` | {inputs} | {outputs} | {types} | {gradient} | {held} |")
+        test = oracle.get(row.name, "")
+        rows.append(f"| `{row.name}` | {inputs} | {outputs} | {types} | {gradient} | {test} |")
     return "\n".join([*rows, ""])
 
 
 def _oracle() -> dict[str, str]:
-    """How each operation is held to TensorFlow, from the tables of the tests that do it."""
+    """Return the kind of test that compares each operation with TensorFlow."""
     sys.path.insert(0, str(ROOT / "runtime" / "tests"))
     calls = importlib.import_module("op_cases").CASES
     scenarios = importlib.import_module("oracle_scenarios")
@@ -115,7 +116,7 @@ def _oracle() -> dict[str, str]:
 
 
 def _types(allowed: Sequence[Any]) -> str:
-    """Name element types, groups of them by one word."""
+    """Return the names of element types. One word stands for a group such as the numeric types."""
     typesets = importlib.import_module("capstan.framework.ops.typesets")
     names = [dtype.name for dtype in allowed]
     for group, word in ((typesets.NUMERIC, "numeric"), (typesets.FLOATING, "floating")):
@@ -126,14 +127,14 @@ def _types(allowed: Sequence[Any]) -> str:
 
 
 def rules(_: str) -> str:
-    """List what no single field of a TrainingJob can know."""
+    """Return a table of the rules about several fields of a TrainingJob."""
     table = importlib.import_module("capstan_operator.api.rules").RULES
     rows = [f"| `{rule.path}` | {_plain(rule.message)} |" for rule in table]
     return "\n".join(["| field | rule |", "|---|---|", *rows, ""])
 
 
 def fields(path: str) -> str:
-    """List the fields of one part of a TrainingJob, as `kubectl explain` has them."""
+    """Return a table of the fields at `path` in a TrainingJob, as `kubectl explain` shows them."""
     node = _schema()
     for name in path.split("."):
         node = node["additionalProperties"] if name == "*" else node["properties"][name]
@@ -141,27 +142,27 @@ def fields(path: str) -> str:
     if path.startswith("status"):
         rows = ["| field | |", "|---|---|"]
         rows += [
-            f"| `{name}` | {_plain(one['description'])} |"
-            for name, one in node["properties"].items()
+            f"| `{name}` | {_plain(field['description'])} |"
+            for name, field in node["properties"].items()
         ]
         return "\n".join([*rows, ""])
     rows = ["| field | default | |", "|---|---|---|"]
     for name, field in node["properties"].items():
-        given = "required" if name in node.get("required", ()) else ""
-        default = f"`{field['default']}`" if field.get("default") not in (None, {}) else given
+        required = "required" if name in node.get("required", ()) else ""
+        default = f"`{field['default']}`" if field.get("default") not in (None, {}) else required
         rows.append(f"| `{name}` | {default} | {_plain(field['description'])} |")
     return "\n".join([*rows, ""])
 
 
 def columns(_: str) -> str:
-    """List the columns of `kubectl get tjob`."""
+    """Return a table of the columns of `kubectl get tjob`."""
     table = importlib.import_module("capstan_operator.api.crd").COLUMNS
     rows = [f"| {name.upper()} | `{path[1:]}` |" for name, _, path, _ in table]
     return "\n".join(["| column | field |", "|---|---|", *rows, ""])
 
 
 def _plain(text: str) -> str:
-    """Keep Markdown from taking <name> for HTML."""
+    """Escape a text, so that Markdown does not read <name> as HTML."""
     return text.replace("<", "&lt;")
 
 
@@ -172,11 +173,11 @@ def _schema() -> dict[str, Any]:
 
 
 def definition() -> str:
-    """Write the CustomResourceDefinition of TrainingJobs."""
+    """Return the CustomResourceDefinition of TrainingJobs as YAML."""
     crd = importlib.import_module("capstan_operator.api.crd").definition()
-    # Through JSON, for YAML would refer to what stands in it twice.
+    # JSON copies each object. YAML would otherwise write an object that occurs twice as an alias.
     plain = json.loads(json.dumps(crd))
-    head = "# What a TrainingJob is to an API server. Written by `make generate`; do not edit.\n"
+    head = "# The definition of TrainingJobs. Written by `make generate`; do not edit.\n"
     return head + yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
 
 
