@@ -1,1 +1,1 @@
-"""The TrainingJob as values: names, spec, status, and how text becomes them. Pure."""
+"""The TrainingJob as values: names, spec and status, and their parser. Pure."""

@@ -1,1 +1,1 @@
-"""The operator as a process: watches, queues, leads, and carries out what `plan` says. Acts."""
+"""The operator process: it leads, watches, queues jobs, and carries out what `plan` decides. Acts."""

@@ -1,1 +1,1 @@
-"""The Kubernetes API: requests, their errors, a cache of what was seen, and pods as views."""
+"""The Kubernetes API: requests, their errors, a cache of objects, and pods as views."""

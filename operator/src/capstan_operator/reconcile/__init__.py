@@ -1,1 +1,1 @@
-"""The deciding half: what is seen in, what to do out. No clock, no process, no cluster. Pure."""
+"""Decide what to do about a job, from what is observed: `plan` and its policies. Pure."""
