@@ -1,1 +1,1 @@
-"""The operator process: it leads, watches, queues jobs, and carries out what `plan` decides. Acts."""
+"""The operator process: it leads, watches, queues jobs, and carries out plans. Acts."""
