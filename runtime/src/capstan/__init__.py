@@ -1,13 +1,14 @@
-"""Capstan: TensorFlow 1's distributed runtime, by TensorFlow's names.
+"""Capstan: TensorFlow 1's distributed runtime, with TensorFlow's names.
 
     import capstan as tf
 
-A script for TensorFlow 1 that builds its graph from what is here runs as it is. This module only
-gives names: each module of `capstan.api` says in `__all__` which are public. What takes long to
-load (sessions, servers, training, protocol buffers) comes when it is first asked for.
+A script for TensorFlow 1 runs unchanged if it uses only the names that this package has. This
+module only exports names. Each module of `capstan.api` lists its public names in `__all__`. Parts
+that take long to load (sessions, servers, training, protocol buffers) are imported at their first
+use.
 """
 
-# ruff: noqa: F403 - the modules decide what they export, once
+# ruff: noqa: F403 - each module lists its exports in `__all__`; they are not repeated here
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -72,15 +73,15 @@ _ATTRIBUTES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is named late, once."""
+    """Import a name of `_MODULES` or `_ATTRIBUTES` at its first use and keep it in the module."""
     if name in _MODULES:
-        found: Any = importlib.import_module(_MODULES[name])
+        value: Any = importlib.import_module(_MODULES[name])
     elif name in _ATTRIBUTES:
-        found = getattr(importlib.import_module(_ATTRIBUTES[name]), name)
+        value = getattr(importlib.import_module(_ATTRIBUTES[name]), name)
     else:
         raise _absent("tf", name)
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,9 +1,9 @@
-"""`python -m capstan serve`: one task of a cluster, and nothing else in its process.
+"""`python -m capstan serve` runs one task of a cluster and nothing else.
 
-For tasks that run no program of their own: parameter servers, and workers whose sessions come from
-elsewhere. Every flag defaults to what TF_CONFIG says. SIGTERM and Ctrl-C end it cleanly: sessions
-are closed, ports given back, then it exits with 143 or 130. Exit status 2: the flags, TF_CONFIG or
-the task's address are wrong, or the port is taken.
+Use it for tasks that run no program of their own: parameter servers, and workers whose sessions
+other processes open. The defaults of all flags come from TF_CONFIG. On SIGTERM or Ctrl-C the
+process closes its sessions and ports and exits with status 143 or 130. It exits with status 2 if
+the flags, TF_CONFIG or the task's address are wrong, or if the port is in use.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _SIGNALLED: Final = 128
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serve until a signal; return the exit status."""
+    """Serve until a signal arrives, then return the exit status."""
     options = _parser().parse_args(argv)
     try:
         return _serve(_task(options), options.protocol)
@@ -36,20 +36,20 @@ def main(argv: Sequence[str]) -> int:
 
 def _serve(task: cluster.TaskConfig, protocol: str | None) -> int:
     logging.set_verbosity(logging.INFO)
-    asked = threading.Event()
-    caught: list[int] = []
+    stop_requested = threading.Event()
+    signals: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
-        caught.append(number)
-        asked.set()
+        signals.append(number)
+        stop_requested.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     running = server.Server(task.cluster, task.task_type, task.task_index, protocol)
-    asked.wait()
+    stop_requested.wait()
     running.stop()
-    logging.info("Server at %s has stopped: %s", running.target, signal.Signals(caught[0]).name)
-    return _SIGNALLED + caught[0]
+    logging.info("Server at %s has stopped: %s", running.target, signal.Signals(signals[0]).name)
+    return _SIGNALLED + signals[0]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -57,8 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     serve = commands.add_parser(
         "serve",
-        help="be one task of a cluster until SIGTERM",
-        description="Be one task of a cluster until SIGTERM. What is not given is in TF_CONFIG.",
+        help="run one task of a cluster until SIGTERM",
+        description="Run one task of a cluster until SIGTERM. The defaults come from TF_CONFIG.",
     )
     serve.add_argument(
         "--cluster",
@@ -76,16 +76,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _task(options: argparse.Namespace) -> cluster.TaskConfig:
-    """Put together what the flags say and, where they are silent, TF_CONFIG.
+    """Return the cluster and the task that the flags name. TF_CONFIG replaces missing flags.
 
     Raises:
-        ValueError: it is not enough, or wrong; the message names the flag or TF_CONFIG.
+        ValueError: a value is missing or wrong. The message names the flag or TF_CONFIG.
     """
     if None in (options.cluster, options.job, options.task):
-        told = cluster.from_tf_config(os.environ.get("TF_CONFIG", ""))
+        environment = cluster.from_tf_config(os.environ.get("TF_CONFIG", ""))
     else:
-        told = cluster.TaskConfig(cluster.ClusterSpec({}))
-    tasks, job = told.cluster, options.job or told.task_type
+        environment = cluster.TaskConfig(cluster.ClusterSpec({}))
+    tasks, job = environment.cluster, options.job or environment.task_type
     if options.cluster is not None:
         try:
             tasks = cluster.from_json(options.cluster)
@@ -100,23 +100,25 @@ def _task(options: argparse.Namespace) -> cluster.TaskConfig:
     if job not in tasks.jobs:
         where = "--job" if options.job else "TF_CONFIG"
         raise ValueError(f"{where}: {job!r} is no job of the cluster, which has {tasks.jobs}")
-    return cluster.TaskConfig(tasks, job, _index(options, told, tasks.task_indices(job)))
+    return cluster.TaskConfig(tasks, job, _index(options, environment, tasks.task_indices(job)))
 
 
-def _index(options: argparse.Namespace, told: cluster.TaskConfig, known: Sequence[int]) -> int:
+def _index(
+    options: argparse.Namespace, environment: cluster.TaskConfig, known: Sequence[int]
+) -> int:
     where = "--task"
     if options.task is not None:
         if not options.task.isdecimal():
-            raise ValueError(f"--task: {options.task!r} is no number")
+            raise ValueError(f"--task: {options.task!r} is not a number")
         index = int(options.task)
-    elif told.task_type is not None:
-        where, index = "TF_CONFIG", told.task_index
+    elif environment.task_type is not None:
+        where, index = "TF_CONFIG", environment.task_index
     elif len(known) == 1:
         return known[0]
     else:
         raise ValueError(f"no task: give --task, one of {list(known)}")
     if index not in known:
-        raise ValueError(f"{where}: the job has no task {index}, but {list(known)}")
+        raise ValueError(f"{where}: the job has no task {index}; its tasks are {list(known)}")
     return index
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow's errors: what a step, a session or a server raises (python/framework/errors_impl.py).
+"""TensorFlow's errors. Steps, sessions and servers raise them (python/framework/errors_impl.py).
 
     OpError                            has .code .message .op .node_def
     |
@@ -12,11 +12,11 @@
     |-- UnimplementedError        12
     |-- UnauthenticatedError      16
     |
-    |   a task or the network failed: make a new session and go on (MonitoredSession does)
-    |-- AbortedError              10   a task was restarted, a session is gone
+    |   a task or the network failed: create a new session and retry (MonitoredSession does)
+    |-- AbortedError              10   a task was restarted, or the session no longer exists
     |-- UnavailableError          14   a task cannot be reached
     |
-    |   a limit was reached, or somebody ended the step
+    |   a limit was reached, or a client ended the step
     |-- CancelledError             1
     |-- DeadlineExceededError      4
     |-- ResourceExhaustedError     8
@@ -26,9 +26,9 @@
     |-- InternalError             13
     `-- DataLossError             15   a damaged checkpoint or record
 
-The numbers are gRPC's status codes; they travel between tasks, so an error keeps its class on the
-way. Errors that are found while a graph is built are Python's own TypeError, ValueError and
-KeyError.
+The numbers are gRPC's status codes. Tasks send them to each other, so an error has the same class
+in every process. Errors that are found while a graph is built are Python's own TypeError,
+ValueError and KeyError.
 """
 
 import errno
@@ -54,10 +54,10 @@ UNAUTHENTICATED = 16
 
 
 class OpError(Exception):
-    """An operation failed. `node_def` and `op` are None where no node is to blame, or none is
-    known.
+    """The error of a failed operation.
 
-    `str(error)` is the message alone; it names the node as `{{node x}}` when one is to blame.
+    `node_def` and `op` are None if the error has no node, or if the node is unknown. `str(error)`
+    is the message alone. If the error has a node, the message names it as `{{node x}}`.
     """
 
     code: ClassVar[int] = UNKNOWN
@@ -70,26 +70,26 @@ class OpError(Exception):
 
     @property
     def message(self) -> str:
-        """What went wrong, in words."""
+        """The description of the error."""
         return str(self.args[0])
 
     @property
     def error_code(self) -> int:
-        """The number of the kind of error, one of this module's constants."""
+        """The code of the error, one of this module's constants."""
         return self._error_code
 
     @property
     def node_def(self) -> Any:
-        """The NodeDef of the node to blame, or None."""
+        """The NodeDef of the node that failed, or None."""
         return self._node_def
 
     @property
     def op(self) -> Any:
-        """The `tf.Operation` to blame, or None when the caller did not create it."""
+        """The `tf.Operation` that failed, or None if the caller did not create it."""
         return self._op
 
     def __reduce__(self) -> Any:
-        # An Operation holds its graph, and neither can be pickled: another process gets the words.
+        # An Operation holds its graph, and neither can be pickled. Only the message is kept.
         if type(self) is OpError:
             return OpError, (None, None, self.message, self._error_code)
         return type(self), (None, None, self.message)
@@ -99,7 +99,7 @@ class OpError(Exception):
 
 
 class _CodedError(OpError):
-    """An error whose class says its code."""
+    """An error whose class determines its code."""
 
     def __init__(self, node_def: Any, op: Any, message: str) -> None:
         super().__init__(node_def, op, message)
@@ -196,17 +196,17 @@ _BY_CODE: dict[int, type[OpError]] = {
 
 
 def exception_type_from_error_code(code: int) -> type[OpError]:
-    """Return the class for a code between 1 and 16; a KeyError for any other."""
+    """Return the error class for a code between 1 and 16. Any other code raises KeyError."""
     return _BY_CODE[code]
 
 
 def error_code_from_exception_type(kind: type[OpError]) -> int:
-    """Return the code of one of the classes above."""
+    """Return the code of an error class."""
     return kind.code
 
 
 def from_code(code: int, message: str, node_def: Any = None, op: Any = None) -> OpError:
-    """Make the error for a code that came from elsewhere; an unknown code makes an UnknownError.
+    """Return the error for a code. An unknown code gives an UnknownError with that code.
 
     >>> from_code(5, "no such file")
     NotFoundError('no such file')
@@ -219,11 +219,11 @@ def from_code(code: int, message: str, node_def: Any = None, op: Any = None) -> 
     return kind(node_def, op, message)
 
 
-_NOTHING_LEFT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 def from_exception(fault: Exception) -> OpError:
-    """Return the error of a step that `fault` has ended: itself where it is one already.
+    """Return the error of a step that failed with `fault`. An OpError is returned unchanged.
 
     >>> from_exception(MemoryError("2 GiB"))
     ResourceExhaustedError('There is not enough memory: 2 GiB')
@@ -235,12 +235,13 @@ def from_exception(fault: Exception) -> OpError:
     if isinstance(fault, MemoryError):
         return ResourceExhaustedError(None, None, f"There is not enough memory: {fault}")
     if isinstance(fault, OSError):
-        kind = ResourceExhaustedError if fault.errno in _NOTHING_LEFT else UnavailableError
+        kind = ResourceExhaustedError if fault.errno in _EXHAUSTED else UnavailableError
         return kind(None, None, f"{type(fault).__name__}: {fault}")
     return InternalError(None, None, f"{type(fault).__name__}: {fault}")
 
 
 def __getattr__(name: str) -> object:
     raise AttributeError(
-        f"module 'capstan.errors' has no attribute {name!r}: this part of TensorFlow 1 is not here"
+        f"module 'capstan.errors' has no attribute {name!r}: Capstan lacks this part of "
+        "TensorFlow 1"
     )

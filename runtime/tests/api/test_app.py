@@ -1,4 +1,4 @@
-"""Scripts: flags, `tf.app.run`, messages, as processes of their own."""
+"""Tests of flags, `tf.app.run` and `tf.logging`, each with a script in its own process."""
 
 import os
 import pathlib
@@ -50,7 +50,7 @@ def run(folder: pathlib.Path, text: str, *arguments: str) -> "subprocess.Complet
         (["--", "--job=w"], "ps None 0.5 False a ['--', '--job=w']"),
     ],
 )
-def test_flags_are_read_and_the_rest_is_left(
+def test_flags_are_parsed_and_other_arguments_reach_main(
     tmp_path: pathlib.Path, arguments: list[str], printed: str
 ):
     done = run(tmp_path, FLAGS + "#+" + SHOW, *arguments)
@@ -67,7 +67,7 @@ def test_flags_are_read_and_the_rest_is_left(
         ("--sync=perhaps", ["--sync=perhaps"]),
     ],
 )
-def test_a_bad_flag_is_named_in_one_line_with_status_two(
+def test_a_bad_flag_ends_the_program_with_status_two_and_one_line_that_names_it(
     tmp_path: pathlib.Path, argument: str, words: list[str]
 ):
     done = run(tmp_path, FLAGS + "#+" + SHOW, argument)
@@ -78,14 +78,14 @@ def test_a_bad_flag_is_named_in_one_line_with_status_two(
         assert word in line
 
 
-def test_a_required_flag_is_named(tmp_path: pathlib.Path):
+def test_a_missing_required_flag_is_named(tmp_path: pathlib.Path):
     required = 'tf.flags.mark_flag_as_required("task_index")\n'
     done = run(tmp_path, FLAGS + "#+" + required + "#+" + SHOW)
     assert done.returncode == 2
     assert "--task_index" in done.stderr.splitlines()[-1]
 
 
-def test_a_slip_is_pointed_out(tmp_path: pathlib.Path):
+def test_a_misspelled_flag_causes_a_warning(tmp_path: pathlib.Path):
     done = run(tmp_path, FLAGS + "#+" + SHOW, "--task_indx=1")
     assert done.returncode == 0
     assert "there is no flag --task_indx" in done.stderr
@@ -100,19 +100,19 @@ def test_help_lists_the_flags_of_the_script(tmp_path: pathlib.Path):
         assert text in done.stdout
 
 
-def test_flags_are_read_when_they_are_first_asked_for(tmp_path: pathlib.Path):
+def test_flags_are_parsed_when_the_program_first_reads_one(tmp_path: pathlib.Path):
     at_once = 'print(FLAGS.job, "rate" in FLAGS)\nFLAGS.job = "x"\nprint(FLAGS.job)\n'
     done = run(tmp_path, FLAGS + "#+" + at_once, "--job=w", "-f", "kernel.json")
     assert (done.returncode, done.stdout) == (0, "w True\nx\n"), done.stderr
 
 
 @pytest.mark.parametrize("result, status", [("None", 0), ("7", 7), ('"why"', 1), ("exit(3)", 3)])
-def test_the_result_of_main_is_the_status(tmp_path: pathlib.Path, result: str, status: int):
+def test_the_result_of_main_is_the_exit_status(tmp_path: pathlib.Path, result: str, status: int):
     text = f"import capstan as tf\ntf.app.run(main=lambda argv: {result}, argv=['train.py'])\n"
     assert run(tmp_path, text).returncode == status
 
 
-def test_messages_have_level_time_process_and_place(tmp_path: pathlib.Path):
+def test_messages_have_a_level_and_a_source_line(tmp_path: pathlib.Path):
     text = """
         import capstan as tf
         tf.logging.info("silent")
@@ -138,7 +138,7 @@ def test_messages_have_level_time_process_and_place(tmp_path: pathlib.Path):
     ]
 
 
-def test_a_program_with_logging_of_its_own_gets_the_messages(tmp_path: pathlib.Path):
+def test_the_handlers_of_the_root_logger_get_the_messages(tmp_path: pathlib.Path):
     text = """
         import logging, sys
         logging.basicConfig(stream=sys.stdout, format="mine: %(message)s")

@@ -1,4 +1,4 @@
-"""What TF_CONFIG says of a task."""
+"""Tests of the cluster resolver, which reads TF_CONFIG."""
 
 import json
 
@@ -15,7 +15,7 @@ def resolve(monkeypatch: pytest.MonkeyPatch, value: object, **arguments: object)
     return tf.distribute.cluster_resolver.TFConfigClusterResolver(**arguments)
 
 
-def test_cluster_and_task_are_read(monkeypatch: pytest.MonkeyPatch):
+def test_the_resolver_reads_the_cluster_and_the_task(monkeypatch: pytest.MonkeyPatch):
     config = {"cluster": CLUSTER, "task": {"type": "worker", "index": 1}, "environment": "cloud"}
     resolver = resolve(monkeypatch, config)
     assert resolver.cluster_spec() == tf.train.ClusterSpec(CLUSTER)
@@ -25,21 +25,21 @@ def test_cluster_and_task_are_read(monkeypatch: pytest.MonkeyPatch):
     assert resolver.master("ps", 0) == "grpc://d:1"
 
 
-def test_what_is_given_overrules_what_is_read(monkeypatch: pytest.MonkeyPatch):
+def test_arguments_override_tf_config(monkeypatch: pytest.MonkeyPatch):
     config = {"cluster": CLUSTER, "task": {"type": "worker", "index": 1}}
     resolver = resolve(monkeypatch, config, task_type="ps", task_id=0)
     assert resolver.master() == "grpc://d:1"
 
 
 @pytest.mark.parametrize("value", ["", "{}", {"cluster": {}}, {"cluster": {"worker": ["a:1"]}}])
-def test_alone_there_is_no_master_to_connect_to(monkeypatch: pytest.MonkeyPatch, value: object):
+def test_a_single_task_has_an_empty_target(monkeypatch: pytest.MonkeyPatch, value: object):
     resolver = resolve(monkeypatch, value)
     assert resolver.master() == ""
     assert resolver.task_type is None
     assert resolver.task_id is None
 
 
-def test_a_cluster_without_a_task_has_no_master_of_its_own(monkeypatch: pytest.MonkeyPatch):
+def test_the_target_of_an_unknown_task_is_an_error(monkeypatch: pytest.MonkeyPatch):
     resolver = resolve(monkeypatch, {"cluster": CLUSTER})
     with pytest.raises(ValueError, match="TF_CONFIG names no task"):
         resolver.master()
@@ -58,7 +58,7 @@ def test_a_cluster_without_a_task_has_no_master_of_its_own(monkeypatch: pytest.M
         ({"cluster": {"ps": ["d"]}, "task": {"type": "ps"}}, ["TF_CONFIG", "cluster.ps[0]"]),
     ],
 )
-def test_what_tf_config_may_not_say_is_named(
+def test_faults_of_tf_config_are_named(
     monkeypatch: pytest.MonkeyPatch, value: object, words: list[str]
 ):
     with pytest.raises(ValueError, match="TF_CONFIG") as caught:

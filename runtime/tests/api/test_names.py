@@ -1,4 +1,4 @@
-"""`import capstan as tf`: what it names, and what it costs."""
+"""Tests of the names that `import capstan as tf` gives, and of the cost of the import."""
 
 import importlib
 import subprocess
@@ -27,7 +27,7 @@ API = [
 def test_every_public_name_of_the_wrappers_is_one_of_tf(module: str) -> None:
     wrappers = importlib.import_module(f"capstan.api.{module}")
     for name in wrappers.__all__:
-        assert getattr(tf, name) is getattr(wrappers, name), f"tf.{name} is another one"
+        assert getattr(tf, name) is getattr(wrappers, name), f"tf.{name} is a different object"
 
 
 def test_no_name_is_exported_by_two_modules() -> None:
@@ -39,12 +39,12 @@ def test_no_name_is_exported_by_two_modules() -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*tf._MODULES, *tf._ATTRIBUTES}))
-def test_what_is_loaded_late_is_there(name: str) -> None:
+def test_names_that_are_imported_late_exist(name: str) -> None:
     assert getattr(tf, name) is getattr(tf, name)
     assert name in dir(tf)
 
 
-def test_a_name_that_is_missing_is_an_attribute_error() -> None:
+def test_a_missing_name_raises_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'capstan' has no attribute 'no_such_thing'"):
         _ = tf.no_such_thing
 
@@ -53,8 +53,8 @@ def test_a_name_that_is_missing_is_an_attribute_error() -> None:
     "module",
     ["app", "compat", "contrib", "distribute", "errors", "flags", "logging", "nn", "train"],
 )
-def test_a_name_that_a_module_of_tf_has_not_is_told_apart_from_a_slip(module: str) -> None:
-    message = f"module 'capstan.{module}' .*'conv2d': this part of TensorFlow 1 is not here"
+def test_a_missing_name_of_a_tf_module_raises_an_error_that_says_so(module: str) -> None:
+    message = f"module 'capstan.{module}' .*'conv2d': Capstan lacks this part of TensorFlow 1"
     with pytest.raises(AttributeError, match=message):
         _ = getattr(tf, module).conv2d
     assert not hasattr(getattr(tf, module), "conv2d")
@@ -67,12 +67,12 @@ def test_types_have_tensorflows_names() -> None:
     assert tf.double is tf.float64
 
 
-def test_the_names_of_tensorflow_2s_first_half_are_the_same() -> None:
+def test_tf_compat_v1_is_tf() -> None:
     assert tf.compat.v1 is tf
     assert tf.distribute.cluster_resolver.TFConfigClusterResolver is not None
 
 
-def test_messages_are_tensorflows() -> None:
+def test_protocol_messages_have_tensorflows_fields() -> None:
     config = tf.ConfigProto(allow_soft_placement=True)
     config.device_filters.append("/job:ps")
     assert type(config).DESCRIPTOR.full_name == "tensorboard.ConfigProto"
@@ -94,7 +94,7 @@ PROBE = """
 
 
 @pytest.mark.alone
-def test_the_import_takes_little_memory_and_leaves_heavy_packages_alone() -> None:
+def test_the_import_takes_little_memory_and_imports_no_heavy_packages() -> None:
     answer = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROBE)], capture_output=True, text=True, check=True
     )
@@ -107,12 +107,12 @@ def test_the_import_takes_little_memory_and_leaves_heavy_packages_alone() -> Non
     "value, text, raw",
     [("ä", "ä", "ä".encode()), (b"a", "a", b"a"), (bytearray(b"a"), "a", b"a")],
 )
-def test_text_and_bytes(value: object, text: str, raw: bytes) -> None:
+def test_text_and_bytes_are_converted_into_each_other(value: object, text: str, raw: bytes) -> None:
     assert tf.compat.as_text(value) == tf.compat.as_str(value) == text
     assert tf.compat.as_bytes(value) == raw
 
 
-def test_what_is_neither_text_nor_bytes() -> None:
+def test_only_as_str_any_converts_other_values() -> None:
     assert tf.compat.as_str_any(3) == "3"
     assert tf.compat.as_str_any(b"a") == "a"
     for convert in (tf.compat.as_text, tf.compat.as_bytes):

@@ -1,4 +1,4 @@
-"""Variables: their operations, their names, sharing by name. Messages are TensorFlow's."""
+"""Tests of variables: operations, names, sharing by name. The error messages are TensorFlow's."""
 
 import threading
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def machine() -> interpreter.Interpreter:
     return interpreter.Interpreter()
 
 
-def test_a_variable_holds_what_was_assigned_last(machine: interpreter.Interpreter) -> None:
+def test_a_variable_holds_the_value_assigned_last(machine: interpreter.Interpreter) -> None:
     v = tf.Variable([1.0, 2.0], name="v")
     with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value v"):
         machine.run(v.value())
@@ -39,7 +39,7 @@ def test_a_variable_holds_what_was_assigned_last(machine: interpreter.Interprete
     assert machine.run(tf.exp(v) * 0.0 + v).tolist() == [5, 3]
 
 
-def test_a_variable_says_what_it_is(graph: graphs.Graph) -> None:
+def test_a_variable_has_tensorflows_properties(graph: graphs.Graph) -> None:
     v = tf.Variable(np.zeros((2, 3)), name="v")
     assert (v.name, v.op.type, v.dtype.name) == ("v:0", "VariableV2", "float64_ref")
     assert v.shape == v.get_shape() == [2, 3]
@@ -51,7 +51,7 @@ def test_a_variable_says_what_it_is(graph: graphs.Graph) -> None:
     assert v.read_value() is not v.read_value()
 
 
-def test_the_initial_value_may_be_a_function_which_builds_beside_the_variable() -> None:
+def test_an_initial_value_function_builds_operations_colocated_with_the_variable() -> None:
     with tf.device("/job:ps"):
         v = tf.Variable(lambda: tf.zeros([2]) + 1.0, name="v")
     assert v.initial_value.op.name == "v/Initializer/add"
@@ -60,20 +60,20 @@ def test_the_initial_value_may_be_a_function_which_builds_beside_the_variable() 
     assert v.device == "/job:ps"
 
 
-def test_control_dependencies_do_not_hold_a_variable_up() -> None:
+def test_a_variable_ignores_control_dependencies_around_it() -> None:
     with tf.control_dependencies([tf.constant(1)]):
         v = tf.Variable(1.0)
     for op in (v.op, v.initializer, v.value().op, v.initial_value.op):
         assert op.control_inputs == []
 
 
-def test_a_variable_takes_the_type_asked_for() -> None:
+def test_a_variable_has_the_requested_dtype() -> None:
     assert tf.Variable(1, dtype=tf.float64).dtype.base_dtype is tf.float64
     with pytest.raises(TypeError, match=r"Expected int32, got 1.5 of type 'float' instead"):
         tf.Variable(1.5, dtype=tf.int32)
 
 
-def test_a_cached_read_stands_on_the_caching_device() -> None:
+def test_a_cached_read_is_placed_on_the_caching_device() -> None:
     with tf.device("/job:ps"):
         v = tf.Variable(1.0, caching_device="/job:worker")
     assert v.value().device == "/job:worker"
@@ -109,13 +109,13 @@ def test_an_unknown_shape_must_be_allowed(machine: interpreter.Interpreter) -> N
         ),
     ],
 )
-def test_a_variable_that_cannot_be(build: Any, message: str) -> None:
+def test_invalid_arguments_of_a_variable_are_refused(build: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         build()
     assert str(caught.value) == message
 
 
-def test_collections_of_variables() -> None:
+def test_variables_are_added_to_their_collections() -> None:
     a = tf.Variable(1.0, name="a")
     b = tf.Variable(1.0, name="b", trainable=False)
     c = tf.Variable(1.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])
@@ -127,7 +127,7 @@ def test_collections_of_variables() -> None:
     assert tf.model_variables() == tf.moving_average_variables() == []
 
 
-def test_a_variable_survives_as_a_message(graph: graphs.Graph) -> None:
+def test_a_variable_can_be_rebuilt_from_its_variable_def(graph: graphs.Graph) -> None:
     v = tf.Variable(1.0, name="a/v")
     with graph.as_default():
         copy = tf.Variable.from_proto(v.to_proto())
@@ -152,7 +152,9 @@ def test_loading_needs_a_session() -> None:
         tf.Variable(1.0).load(2.0)
 
 
-def test_the_initializer_of_all_is_called_init(machine: interpreter.Interpreter) -> None:
+def test_the_global_initializer_is_called_init_and_initializes_global_variables(
+    machine: interpreter.Interpreter,
+) -> None:
     v, w = tf.Variable(1.0), tf.Variable(2.0, collections=["local_variables"])
     init = tf.global_variables_initializer()
     assert (init.name, init.type, init.control_inputs) == ("init", "NoOp", [v.initializer])
@@ -167,7 +169,7 @@ def test_the_initializer_of_all_is_called_init(machine: interpreter.Interpreter)
     assert tf.variables_initializer([v, w], name="some").name == "some"
 
 
-def test_the_report_runs_on_a_cpu_of_any_task() -> None:
+def test_the_report_of_uninitialized_variables_runs_on_a_cpu() -> None:
     with tf.device("/gpu:0"):
         assert tf.report_uninitialized_variables().device == "/device:CPU:0"
         tf.Variable(1.0)
@@ -213,7 +215,7 @@ def test_default_names_are_numbered() -> None:
     assert names == ["d/v:0", "d/e/v:0", "d_1/v:0", "d_1/e/v:0", "d/e/x:0"]
 
 
-def test_a_scope_that_is_visited_does_not_use_up_its_names() -> None:
+def test_reentering_a_scope_object_does_not_use_up_its_default_names() -> None:
     with tf.variable_scope("a") as scope:
         with tf.variable_scope(None, "d") as first:
             pass
@@ -224,7 +226,7 @@ def test_a_scope_that_is_visited_does_not_use_up_its_names() -> None:
     assert (first.name, second.name) == ("a/d", "a/d_1")
 
 
-def test_reuse_is_inherited_and_cannot_be_taken_back() -> None:
+def test_reuse_is_inherited_and_an_inner_scope_cannot_turn_it_off() -> None:
     with tf.variable_scope("a"):
         v = tf.get_variable("v", [1])
         with tf.variable_scope("b"):
@@ -240,7 +242,7 @@ def test_reuse_is_inherited_and_cannot_be_taken_back() -> None:
     assert not tf.get_variable_scope().reuse
 
 
-def test_auto_reuse_makes_once_and_finds_after() -> None:
+def test_auto_reuse_creates_a_variable_once_and_then_returns_it() -> None:
     def layer() -> Any:
         with tf.variable_scope("l", reuse=tf.AUTO_REUSE), tf.variable_scope("m"):
             return tf.get_variable("v", [2])
@@ -301,7 +303,7 @@ SHARED = "Trying to share variable a/w, but specified"
         ),
     ],
 )
-def test_get_variable_refuses_in_tensorflows_words(
+def test_get_variable_raises_errors_with_tensorflows_messages(
     reuse: Any, arguments: dict[str, Any], message: str
 ) -> None:
     with tf.variable_scope("a"):
@@ -312,15 +314,15 @@ def test_get_variable_refuses_in_tensorflows_words(
 
 
 @pytest.mark.parametrize("reuse", [None, False])
-def test_without_reuse_a_name_is_used_once(reuse: bool | None) -> None:
-    # A scope that never heard of reuse is one that does not allow it.
+def test_without_reuse_a_name_can_be_created_only_once(reuse: bool | None) -> None:
+    # A scope whose reuse is None does not allow reuse.
     with tf.variable_scope(variable_scope.VariableScope(reuse, name="a")):
         tf.get_variable("w", [1])
         with pytest.raises(ValueError, match="Variable a/w already exists, disallowed"):
             tf.get_variable("w", [1])
 
 
-def test_the_error_of_a_second_definition_shows_where_the_first_is() -> None:
+def test_the_error_of_a_second_definition_shows_the_first_definition() -> None:
     tf.get_variable("w", [1])
     with pytest.raises(
         ValueError, match=r"test_variables.py\", line \d+, in test_the_error_of_a_sec"
@@ -354,7 +356,9 @@ def test_a_variable_scope_needs_a_name(build: Any, kind: type[Exception], messag
     assert str(caught.value) == message
 
 
-def test_scopes_hand_their_defaults_down(machine: interpreter.Interpreter) -> None:
+def test_inner_scopes_inherit_the_defaults_of_outer_scopes(
+    machine: interpreter.Interpreter,
+) -> None:
     losses: list[Any] = []
 
     def regularizer(variable: Any) -> Any:
@@ -378,14 +382,14 @@ def test_scopes_hand_their_defaults_down(machine: interpreter.Interpreter) -> No
     assert machine.run(w.value()).tolist() == [1]
 
 
-def test_a_value_gives_shape_and_type() -> None:
+def test_an_initial_value_gives_a_variable_its_shape_and_dtype() -> None:
     v = tf.get_variable("v", initializer=np.zeros((2, 1), np.int64))
     assert (v.shape, v.dtype.base_dtype) == ([2, 1], tf.int64)
     w = tf.get_variable("w", initializer=3, dtype=tf.int64)
     assert (w.shape, w.dtype.base_dtype) == ([], tf.int64)
 
 
-def test_getters_wrap_each_other() -> None:
+def test_an_inner_custom_getter_wraps_the_outer_one() -> None:
     calls: list[str] = []
 
     def outer(getter: Any, name: str, **kwargs: Any) -> Any:
@@ -409,7 +413,7 @@ def test_a_local_variable_is_not_trained() -> None:
     assert tf.trainable_variables() == tf.global_variables() == []
 
 
-def test_scopes_know_their_variables() -> None:
+def test_a_scope_lists_its_variables() -> None:
     with tf.variable_scope("a") as scope:
         v = tf.get_variable("v", [1])
     tf.get_variable("ab", [1])
@@ -417,13 +421,13 @@ def test_scopes_know_their_variables() -> None:
     assert len(tf.get_variable_scope().global_variables()) == 2
 
 
-def test_values_bring_their_graph(graph: graphs.Graph) -> None:
+def test_a_scope_enters_the_graph_of_its_values(graph: graphs.Graph) -> None:
     x = tf.constant(1.0)
     with graphs.Graph().as_default(), tf.variable_scope("a", values=[x]):
         assert tf.get_variable("v", [1]).graph is graph
 
 
-def test_a_failing_block_leaves_the_scope() -> None:
+def test_an_error_in_a_block_leaves_the_scope() -> None:
     with pytest.raises(RuntimeError, match=r"^oops$"), tf.variable_scope("a", reuse=True):
         raise RuntimeError("oops")
     assert (tf.get_variable_scope().name, tf.get_variable_scope().reuse) == ("", False)
@@ -436,27 +440,28 @@ def test_a_finalized_graph_still_finds_its_variables(graph: graphs.Graph) -> Non
         assert tf.get_variable("v") is v
 
 
-def test_threads_share_variables_and_not_scopes(graph: graphs.Graph) -> None:
+def test_threads_share_variables_but_not_scopes(graph: graphs.Graph) -> None:
     threads = 4
-    found: list[Any] = []
+    results: list[Any] = []
     inside = threading.Barrier(threads)
 
     def build(index: int) -> None:
         with graph.as_default():
             with tf.variable_scope(f"t{index}"):
                 inside.wait()
-                own = tf.get_variable("v", [1]).name
+                own_name = tf.get_variable("v", [1]).name
                 inside.wait()
             with tf.variable_scope("shared", reuse=tf.AUTO_REUSE):
-                found.append((own, tf.get_variable("v", [1])))
+                results.append((own_name, tf.get_variable("v", [1])))
 
     workers = [threading.Thread(target=build, args=(index,)) for index in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert sorted(own for own, _ in found) == [f"t{index}/v:0" for index in range(threads)]
-    assert len({variable for _, variable in found}) == 1
+    own_names = sorted(own_name for own_name, _ in results)
+    assert own_names == [f"t{index}/v:0" for index in range(threads)]
+    assert len({variable for _, variable in results}) == 1
 
 
 # --- initializers
@@ -476,7 +481,7 @@ def test_threads_share_variables_and_not_scopes(graph: graphs.Graph) -> None:
     ],
 )
 @pytest.mark.parametrize("side", [3, 2000])
-def test_constant_initializers(
+def test_constant_initializers_create_their_constant(
     machine: interpreter.Interpreter, initializer: Any, dtype: Any, expected: Any, side: int
 ) -> None:
     value = machine.run(initializer([2, side], dtype=dtype))
@@ -519,7 +524,7 @@ def test_random_initializers_have_their_distribution(
     "shape, fan_in, fan_out",
     [([7], 7, 7), ([], 1, 1), ([0, 1], 1, 1), ([3, 5], 3, 5), ([2, 2, 3, 5], 12, 20)],
 )
-def test_the_fan_of_a_kernel_counts_its_receptive_field(
+def test_the_fan_of_a_kernel_includes_its_receptive_field(
     machine: interpreter.Interpreter, shape: list[int], fan_in: int, fan_out: int
 ) -> None:
     for mode, fan in (
@@ -565,7 +570,7 @@ def _constants(tensor: Any) -> list[Any]:
         ),
     ],
 )
-def test_initializers_refuse_what_they_cannot_do(build: Any, message: str) -> None:
+def test_invalid_arguments_of_initializers_are_refused(build: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         build()
     assert str(caught.value) == message
@@ -583,14 +588,14 @@ def test_initializers_refuse_what_they_cannot_do(build: Any, message: str) -> No
     ],
     ids=lambda initializer: type(initializer).__name__,
 )
-def test_an_initializer_can_be_made_again_from_its_arguments(initializer: Any) -> None:
+def test_an_initializer_can_be_recreated_from_its_config(initializer: Any) -> None:
     config = initializer.get_config()
     again = type(initializer).from_config(config)
     assert again.get_config() == config
     assert vars(again) == vars(initializer)
 
 
-def test_whole_numbers_start_at_zero_and_floats_by_glorot(
+def test_the_default_initializer_is_zeros_for_integers_and_glorots_for_floats(
     machine: interpreter.Interpreter,
 ) -> None:
     assert tf.get_variable("i", [2], tf.int32).initial_value.op.type == "Const"

@@ -55,7 +55,7 @@ class Process:
 @pytest.mark.e2e
 @pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("protocol", [(), ("--protocol", "grpc")])
-def test_a_task_serves_until_it_is_told_to_end(
+def test_a_task_serves_until_a_signal_ends_it(
     number: signal.Signals, status: int, protocol: tuple[str, ...]
 ) -> None:
     cluster = clusters.spec(ps=1)
@@ -82,7 +82,7 @@ def test_flags_default_to_tf_config_one_by_one() -> None:
 
 @pytest.mark.alone
 @pytest.mark.e2e
-def test_steps_in_flight_fail_when_their_master_is_told_to_end() -> None:
+def test_a_session_is_unavailable_after_a_signal_ended_its_master() -> None:
     cluster = clusters.spec(worker=1)
     with Process("--cluster", json.dumps(cluster), "--job", "worker") as process:
         process.line()
@@ -97,7 +97,7 @@ def test_steps_in_flight_fail_when_their_master_is_told_to_end() -> None:
 
 
 @pytest.mark.e2e
-def test_a_port_in_use_is_named() -> None:
+def test_the_error_names_a_port_in_use() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with Process("--cluster", json.dumps({"ps": [f"127.0.0.1:{port}"]})) as process:
@@ -117,7 +117,7 @@ def test_a_port_in_use_is_named() -> None:
         (["--cluster", PAIR, "--job", "w"], "", "--job: 'w' is no job of the cluster"),
         (["--cluster", PAIR, "--job", "ps"], "", r"no task: give --task, one of \[0, 1\]"),
         (["--cluster", PAIR, "--job", "ps", "--task", "2"], "", "--task: the job has no task 2"),
-        (["--cluster", PAIR, "--job", "ps", "--task", "-"], "", "--task: '-' is no number"),
+        (["--cluster", PAIR, "--job", "ps", "--task", "-"], "", "--task: '-' is not a number"),
         (["--job", "ps"], "nonsense", "TF_CONFIG is not JSON"),
         (
             [],
@@ -136,7 +136,7 @@ def test_a_port_in_use_is_named() -> None:
         ),
     ],
 )
-def test_wrong_input_is_named_and_exits_with_2(
+def test_invalid_input_is_named_and_exits_with_2(
     flags: list[str],
     config: str,
     words: str,

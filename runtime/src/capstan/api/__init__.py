@@ -1,1 +1,1 @@
-"""TensorFlow 1's functions over the rows of ops: what `tf.` offers, a module a family."""
+"""The public functions of TensorFlow 1, in one module for each family of functions."""

@@ -1,9 +1,9 @@
-"""What a module of `tf` says of a name that it has not."""
+"""The error for a name of TensorFlow 1 that Capstan does not have."""
 
 
 def absent(module: str, name: str) -> AttributeError:
-    """Return the error for `name`, which TensorFlow 1 may have in `module` (such as `tf.nn`)."""
+    """Return the AttributeError for a missing `name` of `module`, such as `tf.nn`."""
     inner = module.replace("tf", "capstan", 1)
     return AttributeError(
-        f"module {inner!r} has no attribute {name!r}: this part of TensorFlow 1 is not here"
+        f"module {inner!r} has no attribute {name!r}: Capstan lacks this part of TensorFlow 1"
     )

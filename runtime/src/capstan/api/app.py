@@ -1,4 +1,4 @@
-"""`tf.app`: the frame around a script's `main` (python/platform/app.py)."""
+"""`tf.app`: running the `main` function of a script (python/platform/app.py)."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -13,10 +13,10 @@ __all__ = ["flags", "run"]
 def run(
     main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None
 ) -> NoReturn:
-    """Read the flags, call `main` with what is left of the arguments, and exit with its result.
+    """Parse the flags, call `main` with the remaining arguments, and exit with its result.
 
-    `main` is the function of that name of the main module, and `argv` the process's arguments,
-    where they are not given. A bad flag exits with status 2 and one line that names it.
+    `main` defaults to the function `main` of the main module, and `argv` to the arguments of the
+    process. After a bad flag the process exits with status 2 and one line that names the flag.
     """
     rest = flags.parse(list(sys.argv if argv is None else argv))
     if main is None:

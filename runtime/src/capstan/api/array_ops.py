@@ -24,12 +24,12 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Any:
-    """Return the same values, which count as constant for `gradients`."""
+    """Return the same values. `gradients` treats them as constants."""
     return raw.StopGradient(input, name=name)
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
-    """Return the shape, as a vector; a constant when it is known."""
+    """Return the shape as a vector. It is a constant if the static shape is fully known."""
     with scoped(name, "Shape", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
         known = input.shape.internal
@@ -39,7 +39,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
-    """Return how many elements there are; a constant when that is known."""
+    """Return the number of elements. It is a constant if the static shape is fully known."""
     with scoped(name, "Size", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
         count = shapes.num_elements(input.shape.internal)
@@ -53,7 +53,7 @@ def _numbers(value: Any, dtype: Any) -> Any:
 
 
 def rank(input: Any, name: str | None = None) -> Any:
-    """Return how many axes there are; a constant when that is known."""
+    """Return the number of axes. It is a constant if the static rank is known."""
     with scoped(name, "Rank", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
         if input.shape.ndims is not None:
@@ -62,7 +62,7 @@ def rank(input: Any, name: str | None = None) -> Any:
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
-    """Give the same elements another shape; one size may be -1, and is then computed."""
+    """Return the same elements with another shape. One size may be -1 and is then computed."""
     return raw.Reshape(tensor, shape, name=name)
 
 
@@ -70,7 +70,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     """Add an axis of size 1 before `axis`.
 
     Raises:
-        ValueError: both `axis` and its older name `dim` are given, or neither.
+        ValueError: both `axis` and its older name `dim` are given, or neither is.
     """
     if (axis is None) is (dim is None):
         raise ValueError("Must specify an axis argument to tf.expand_dims(): `axis` or `dim`")
@@ -78,14 +78,14 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
-    """Remove axes of size 1: all, or those named."""
+    """Remove the axes `axis`, which have size 1. By default, remove all axes of size 1."""
     axis = squeeze_dims if axis is None else axis
     axes = [] if axis is None else [axis] if np.isscalar(axis) else list(axis)
     return raw.Squeeze(input, squeeze_dims=axes, name=name)
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Any:
-    """Permute the axes; without `perm`, reverse them. Real numbers are their own conjugates."""
+    """Permute the axes. Without `perm`, reverse them. `conjugate` has no effect."""
     with scoped(name, "transpose", (a,)) as scope:
         a = convert.convert_to_tensor(a, name="a")
         if perm is not None:
@@ -102,16 +102,16 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> shapes.TensorShape:
-    """Return the shape of an elementwise operation on tensors of these static shapes.
+    """Return the static shape of an elementwise operation on tensors of two static shapes.
 
     Raises:
-        ValueError: they do not broadcast.
+        ValueError: the shapes do not broadcast.
     """
     return shapes.TensorShape(shapes.broadcast(shapes.to_shape(shape_x), shapes.to_shape(shape_y)))
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
-    """Return the shape of an elementwise operation on tensors of these shapes, in the step."""
+    """Return a tensor: the shape of an elementwise operation on tensors of two shapes."""
     ones = [
         raw.Fill(convert.convert_to_tensor(sizes, name="shape"), True)
         for sizes in (shape_x, shape_y)
@@ -120,7 +120,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
-    """Cut out a block; a size of -1 reaches to the end."""
+    """Return a block of a tensor. A size of -1 reaches to the end of the axis."""
     return raw.Slice(input_, begin, size, name=name)
 
 
@@ -137,9 +137,9 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Cut as `x[begin:end:strides, ...]` does; the masks stand for what a colon leaves out.
+    """Return a slice, as `x[begin:end:strides, ...]` does. Bits of the masks mark open bounds.
 
-    `var` is accepted for TensorFlow's sake.
+    `var` has no effect. TensorFlow has the argument too.
     """
     with scoped(name, "StridedSlice", (input_, begin, end, strides)) as scope:
         begin = convert.convert_to_tensor(begin, name="begin")
@@ -152,29 +152,29 @@ def strided_slice(
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Any:
-    """Join tensors along an axis that they have.
+    """Join tensors along an existing axis.
 
     Raises:
-        TypeError: the axis is no whole number; before TensorFlow 1.0 it came first.
-        ValueError: it is not one number.
+        TypeError: the axis is not an integer. (Before TensorFlow 1.0 it was the first argument.)
+        ValueError: the axis is not a scalar.
     """
     if not isinstance(values, list | tuple):
         values = [values]
     if len(values) == 1:
         with scoped(name, "concat", values) as scope:
-            where = convert.convert_to_tensor(axis, dtypes.int32, "concat_dim")
-            where.shape.assert_has_rank(0)
+            axis_tensor = convert.convert_to_tensor(axis, dtypes.int32, "concat_dim")
+            axis_tensor.shape.assert_has_rank(0)
             return raw.Identity(values[0], name=scope)
     return raw.ConcatV2(list(values), axis, name=name)
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
-    """Join tensors of one shape along a new axis."""
+    """Join tensors of the same shape along a new axis."""
     return raw.Pack(list(values), axis=axis, name=name)
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> Any:
-    """Cut into tensors that lack `axis`; returns a list.
+    """Return the list of a tensor's slices along `axis`. The slices do not have that axis.
 
     Raises:
         ValueError: the size of the axis is neither known nor given as `num`.
@@ -191,10 +191,10 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> Any:
-    """Cut along an axis, into so many equal parts or into parts of given sizes; returns a list.
+    """Split a tensor along an axis into a list of equal parts or of parts of the given sizes.
 
     Raises:
-        ValueError: the number of parts is not known, or `axis` does not divide evenly.
+        ValueError: the number of parts is unknown, or the axis cannot be split into equal parts.
     """
     sizes = convert.convert_to_tensor(num_or_size_splits, name="num_or_size_splits")
     if sizes.shape.ndims == 0 and isinstance(num_or_size_splits, int | np.integer):
@@ -208,7 +208,7 @@ def split(
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
-    """Repeat along every axis."""
+    """Repeat a tensor `multiples[i]` times along each axis i."""
     return raw.Tile(input, multiples, name=name)
 
 
@@ -219,10 +219,10 @@ def pad(
     name: str | None = None,
     constant_values: Any = 0,
 ) -> Any:
-    """Add margins of zeros: `paddings` has one row (before, behind) per axis.
+    """Add margins of zeros. `paddings` has one row (size before, size after) for each axis.
 
     Raises:
-        ValueError: another mode or another value.
+        ValueError: `mode` is not "CONSTANT", or `constant_values` is not 0.
     """
     if mode.upper() != "CONSTANT" or constant_values != 0:
         raise ValueError(
@@ -233,7 +233,10 @@ def pad(
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Return the different elements in the order of their first appearance, and where each went."""
+    """Return the distinct elements of a vector, and the index into them for each element.
+
+    The distinct elements are in the order of their first appearance.
+    """
     return raw.Unique(x, out_idx=out_idx, name=name)
 
 

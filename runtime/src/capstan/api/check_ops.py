@@ -1,6 +1,7 @@
 """TensorFlow 1's assertions about values (python/ops/check_ops.py).
 
-Each returns an operation that raises InvalidArgumentError in the step when a promise is broken.
+Each function returns an operation. If the assertion does not hold, the step that runs the
+operation raises InvalidArgumentError.
 """
 
 from collections.abc import Sequence
@@ -36,14 +37,14 @@ def _assert(
         x = convert.convert_to_tensor(x, name="x")
         y = convert.convert_to_tensor(y, x.dtype.base_dtype, "y")
         holds = reduce_ops.reduce_all(getattr(raw, op)(x, y))
-        told = data
-        if told is None:
-            told = [
+        printed = data
+        if printed is None:
+            printed = [
                 *([] if message is None else [message]),
                 f"Condition x {sign} y did not hold element-wise:",
                 f"x ({x.name}) = ", x, f"y ({y.name}) = ", y,
             ]  # fmt: skip
-        return control_flow_ops.Assert(holds, told, summarize)
+        return control_flow_ops.Assert(holds, printed, summarize)
 
 
 def assert_equal(
@@ -124,10 +125,10 @@ def assert_rank(
     x: Any, rank: Any, data: Data = None, summarize: int | None = None,
     message: str | None = None, name: str | None = None,
 ) -> graphs.Operation:  # fmt: skip
-    """Promise the number of axes.
+    """Assert the number of axes of `x`.
 
     Raises:
-        ValueError: the rank is known, and another.
+        ValueError: the static rank of `x` is known and differs from `rank`.
     """
     with scoped(name, "assert_rank", (x, rank)):
         x = convert.convert_to_tensor(x, name="x")

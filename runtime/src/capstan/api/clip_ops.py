@@ -14,10 +14,10 @@ __all__ = [
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
-    """Replace what is below the minimum by it, and what is above the maximum by that.
+    """Limit each element to the range from `clip_value_min` to `clip_value_max`.
 
     Raises:
-        ValueError: the bounds have a larger shape than `t`.
+        ValueError: a bound does not broadcast to the shape of `t`.
     """
     with scoped(name, "clip_by_value", (t, clip_value_min, clip_value_max)) as scope:
         t = convert.convert_to_tensor(t, name="t")
@@ -29,11 +29,11 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """Scale down what has a larger L2 norm (over `axes`, default: all) than `clip_norm`."""
+    """Scale a tensor down if its L2 norm over `axes` (default: all) is above `clip_norm`."""
     with scoped(name, "clip_by_norm", (t, clip_norm)) as scope:
         t = convert.convert_to_tensor(t, name="t")
         squares = reduce_ops.reduce_sum(raw.Square(t), axes, keepdims=True)
-        # The square root of 0 has no slope: a 1 takes its place there.
+        # The gradient of the square root is infinite at 0, so 0 is replaced by 1 before it.
         is_positive = raw.Greater(squares, 0)
         safe = raw.SelectV2(is_positive, squares, raw.OnesLike(squares))
         norm = raw.SelectV2(is_positive, raw.Sqrt(safe), squares)
@@ -42,7 +42,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
-    """Scale down what has a larger L2 norm per element than `clip_norm`."""
+    """Scale a tensor down if its L2 norm divided by its size is above `clip_norm`."""
     with scoped(name, "clip_by_average_norm", (t, clip_norm)) as scope:
         t = convert.convert_to_tensor(t, name="t")
         count = raw.Cast(raw.Size(t), DstT=t.dtype.base_dtype)
@@ -52,14 +52,14 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
-    """Return the L2 norm of all tensors together; None among them is left out.
+    """Return the L2 norm of all tensors together. Members that are None are left out.
 
     Raises:
-        TypeError: no sequence of tensors.
+        TypeError: `t_list` is not a list or tuple.
     """
-    items = _sequence(t_list)
-    with scoped(name, "global_norm", items) as scope:
-        halves = [raw.L2Loss(_values(item)) for item in items if item is not None]
+    tensors = _sequence(t_list)
+    with scoped(name, "global_norm", tensors) as scope:
+        halves = [raw.L2Loss(_values(tensor)) for tensor in tensors if tensor is not None]
         total = raw.Mul(reduce_ops.reduce_sum(raw.Pack(halves)), 2)
         return raw.Sqrt(total, name=scope)
 
@@ -67,19 +67,22 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
-    """Scale all tensors down together when their common norm is larger than `clip_norm`.
+    """Scale all tensors down by the same factor if their global norm is above `clip_norm`.
 
-    Returns the tensors (IndexedSlices and None stay what they are) and the norm before.
+    Return the scaled tensors and the global norm before scaling. IndexedSlices stay IndexedSlices,
+    and None stays None.
 
     Raises:
-        TypeError: no sequence of tensors.
+        TypeError: `t_list` is not a list or tuple.
     """
-    items = _sequence(t_list)
-    norm = global_norm(items, name) if use_norm is None else use_norm
-    with scoped(name, "clip_by_global_norm", (*items, clip_norm)) as scope:
+    tensors = _sequence(t_list)
+    norm = global_norm(tensors, name) if use_norm is None else use_norm
+    with scoped(name, "clip_by_global_norm", (*tensors, clip_norm)) as scope:
         smaller = raw.Minimum(raw.RealDiv(1.0, norm), raw.RealDiv(1.0, clip_norm))
         scale = raw.Mul(smaller, clip_norm)
-        clipped = [_scaled(item, scale, f"{scope}_{index}") for index, item in enumerate(items)]
+        clipped = [
+            _scaled(tensor, scale, f"{scope}_{index}") for index, tensor in enumerate(tensors)
+        ]
     return clipped, norm
 
 
@@ -87,23 +90,23 @@ def _sequence(t_list: Any) -> list[Any]:
     if not isinstance(t_list, list | tuple):
         raise TypeError("t_list should be a sequence")
     return [
-        item
-        if item is None or isinstance(item, indexed_slices.IndexedSlices)
-        else convert.convert_to_tensor(item)
-        for item in t_list
+        tensor
+        if tensor is None or isinstance(tensor, indexed_slices.IndexedSlices)
+        else convert.convert_to_tensor(tensor)
+        for tensor in t_list
     ]
 
 
-def _values(item: Any) -> Any:
-    return item.values if isinstance(item, indexed_slices.IndexedSlices) else item
+def _values(tensor: Any) -> Any:
+    return tensor.values if isinstance(tensor, indexed_slices.IndexedSlices) else tensor
 
 
-def _scaled(item: Any, scale: Any, name: str) -> Any:
-    if item is None:
+def _scaled(tensor: Any, scale: Any, name: str) -> Any:
+    if tensor is None:
         return None
-    values = _values(item)
+    values = _values(tensor)
     with values.graph.colocate_with(values.op):
         scaled = raw.Identity(raw.Mul(values, scale), name=name)
-    if isinstance(item, indexed_slices.IndexedSlices):
-        return indexed_slices.IndexedSlices(scaled, item.indices, item.dense_shape)
+    if isinstance(tensor, indexed_slices.IndexedSlices):
+        return indexed_slices.IndexedSlices(scaled, tensor.indices, tensor.dense_shape)
     return scaled

@@ -1,4 +1,4 @@
-"""`tf.distribute.cluster_resolver`: what cluster a task is in, by its environment."""
+"""`tf.distribute.cluster_resolver`: reading the cluster of a task from its environment."""
 
 import os
 
@@ -8,13 +8,14 @@ __all__ = ["TFConfigClusterResolver"]
 
 
 class TFConfigClusterResolver:
-    """Reads the environment variable TF_CONFIG, once, when it is made.
+    """Holds the cluster and the task that TF_CONFIG names.
 
-    What is given overrules what the variable says. In an environment without it the cluster is
-    empty, and type and index are None.
+    The constructor reads the environment variable once. Its arguments override TF_CONFIG. If
+    TF_CONFIG is not set, the cluster is empty, and the task's type and index are None.
 
     Raises:
-        ValueError: TF_CONFIG is not JSON, or names a task outside its cluster; all faults at once.
+        ValueError: TF_CONFIG is not JSON, or names a task outside its cluster. The message lists
+            all faults.
     """
 
     def __init__(
@@ -42,12 +43,13 @@ class TFConfigClusterResolver:
         task_id: int | None = None,
         rpc_layer: str | None = None,
     ) -> str:
-        """Return the target of a session with a task's master, this task's where none is given.
+        """Return the session target of a task's master. The default is this task.
 
-        It is empty where there is no cluster, or one of a single task.
+        The target is empty if the cluster has at most one task.
 
         Raises:
-            ValueError: no such job or task, or neither given nor in TF_CONFIG.
+            ValueError: there is no such job or task, or neither the arguments nor TF_CONFIG name
+                a task.
         """
         tasks = sum(self._cluster.num_tasks(job) for job in self._cluster.jobs)
         if tasks <= 1:

@@ -1,7 +1,6 @@
-"""`tf.compat`: text and bytes, as scripts for both Pythons wrote them (python/util/compat.py).
+"""`tf.compat`: conversions between text and bytes (python/util/compat.py).
 
-`tf.compat.v1` is `tf` itself: scripts that were moved to TensorFlow 2's compatibility names run
-as well.
+`tf.compat.v1` is `tf` itself, so a script that uses TensorFlow 2's compatibility names runs too.
 """
 
 import numbers
@@ -19,10 +18,10 @@ bytes_or_text_types = (bytes, str)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """Return text encoded, bytes as they are.
+    """Encode text. Return bytes unchanged.
 
     Raises:
-        TypeError: neither.
+        TypeError: the argument is neither text nor bytes.
     """
     if isinstance(bytes_or_text, str):
         return bytes_or_text.encode(encoding)
@@ -32,10 +31,10 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Return bytes decoded, text as it is.
+    """Decode bytes. Return text unchanged.
 
     Raises:
-        TypeError: neither.
+        TypeError: the argument is neither text nor bytes.
     """
     if isinstance(bytes_or_text, str):
         return bytes_or_text
@@ -48,7 +47,7 @@ as_str = as_text
 
 
 def as_str_any(value: Any) -> str:
-    """Return bytes decoded, and anything else as `str` shows it."""
+    """Decode bytes. Convert any other value with `str`."""
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 

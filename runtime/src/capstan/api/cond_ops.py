@@ -24,18 +24,19 @@ def cond(
     fn1: _Function | None = None,
     fn2: _Function | None = None,
 ) -> Any:
-    """Return what `true_fn` or `false_fn` returns, as `pred` decides in each step.
+    """Return the result of `true_fn` or `false_fn`. In each step, `pred` selects the function.
 
-    Both functions are called now, and build their part of the graph; the step runs one of the
-    two. What they use from outside is computed before, whichever is taken. They return tensors,
-    values, operations or one nest of these, of the same structure and types; an operation is a
-    boolean tensor in the result. A list or tuple of one is unpacked unless `strict`. `fn1` and
-    `fn2` are the functions' older names.
+    `cond` calls both functions at once, and each builds its part of the graph. A step runs only
+    the selected part. Tensors that a function uses from outside are computed in either case. Both
+    functions return tensors, values, operations, or a nest of these, with the same structure and
+    dtypes. In the result, a boolean tensor replaces an operation. A list or tuple with one element
+    is unpacked unless `strict` is true. `fn1` and `fn2` are older names of the functions.
 
     Raises:
-        TypeError: `pred` is a Python bool or no boolean, a function is missing or none, or the
-            results have different structures.
-        ValueError: a function returns nothing, or they return different types or numbers.
+        TypeError: `pred` is a Python bool or is not boolean, a function is missing or not
+            callable, or the results have different structures.
+        ValueError: a function returns nothing, or the results have different dtypes, lengths or
+            keys.
     """
     true_fn = _function("true_fn", true_fn, "fn1", fn1)
     false_fn = _function("false_fn", false_fn, "fn2", fn2)
@@ -50,16 +51,21 @@ def cond(
         chosen = raw.Identity(pred, name="pred_id")
         for tensor in (off, *pivots.values(), chosen):
             tensor.graph.prevent_fetching(tensor.op)
-        whole, yes = _built(branch.Branch(chosen, pivots[True], True), true_fn, "true_fn", strict)
-        other, no = _built(
+        true_result, true_tensors = _built(
+            branch.Branch(chosen, pivots[True], True), true_fn, "true_fn", strict
+        )
+        false_result, false_tensors = _built(
             branch.Branch(chosen, pivots[False], False), false_fn, "false_fn", strict
         )
-        nest.check_same(whole, other)
-        if not yes:
+        nest.check_same(true_result, false_result)
+        if not true_tensors:
             raise ValueError("'true_fn' and 'false_fn' must return at least one result.")
-        _check_types(yes, no)
-        merged = [raw.Merge([left, right])[0] for left, right in zip(no, yes, strict=True)]
-        return nest.packed(whole, merged)
+        _check_types(true_tensors, false_tensors)
+        merged = [
+            raw.Merge([on_false, on_true])[0]
+            for on_false, on_true in zip(false_tensors, true_tensors, strict=True)
+        ]
+        return nest.packed(true_result, merged)
 
 
 def _function(
@@ -79,7 +85,7 @@ def _function(
 def _built(
     side: branch.Branch, function: _Function, name: str, strict: bool
 ) -> tuple[Any, list[graphs.Tensor]]:
-    """Build one side; returns what the function returned, and the tensors for its leaves."""
+    """Build one branch. Return the function's result, and the tensors for the result's leaves."""
     with side.entered():
         result = function()
         if result is None:
@@ -91,17 +97,19 @@ def _built(
 
 def _out_of(side: branch.Branch, leaf: Any) -> graphs.Tensor:
     if isinstance(leaf, graphs.Operation):
-        waited: graphs.Tensor = control_flow_ops.with_dependencies([leaf], side.pivot)
-        return waited
+        pivot_after: graphs.Tensor = control_flow_ops.with_dependencies([leaf], side.pivot)
+        return pivot_after
     return side.admit(convert.convert_to_tensor(leaf))
 
 
-def _check_types(yes: Sequence[graphs.Tensor], no: Sequence[graphs.Tensor]) -> None:
-    for one, other in zip(yes, no, strict=True):
-        if one.dtype.base_dtype is not other.dtype.base_dtype:
+def _check_types(
+    true_tensors: Sequence[graphs.Tensor], false_tensors: Sequence[graphs.Tensor]
+) -> None:
+    for on_true, on_false in zip(true_tensors, false_tensors, strict=True):
+        if on_true.dtype.base_dtype is not on_false.dtype.base_dtype:
             raise ValueError(
                 "Outputs of 'true_fn' and 'false_fn' must have the same type(s). Received "
-                f"{one.dtype.name} from 'true_fn' and {other.dtype.name} from 'false_fn'."
+                f"{on_true.dtype.name} from 'true_fn' and {on_false.dtype.name} from 'false_fn'."
             )
 
 
@@ -112,28 +120,29 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """Return what the function of the first predicate that holds returns, else that of `default`.
+    """Return the result of the function whose predicate is the first one that holds.
 
-    `pred_fn_pairs` is a list of pairs, or a dict, whose order only counts when it keeps one.
-    With `exclusive` the step fails when more than one predicate holds. Without `default` it fails
-    when none does.
+    If no predicate holds, return the result of `default`. `pred_fn_pairs` is a list of pairs or a
+    dictionary. With `exclusive`, the step fails if more than one predicate holds. Without
+    `default`, the step fails if no predicate holds.
 
     Raises:
-        TypeError: no pairs, a predicate that is no tensor, or a function that is none.
-        ValueError: an empty list.
+        TypeError: `pred_fn_pairs` does not hold pairs, a predicate is not a boolean tensor, or a
+            function is not callable.
+        ValueError: `pred_fn_pairs` is empty.
     """
     pairs = _pairs(pred_fn_pairs)
     if default is not None and not callable(default):
         raise TypeError("default must be callable.")
     with scoped(name, "case", [pred for pred, _ in pairs]):
-        waits = [_at_most_one([pred for pred, _ in pairs])] if exclusive else []
+        checks = [_at_most_one([pred for pred, _ in pairs])] if exclusive else []
         if default is None:
             *pairs, (last, function) = pairs
             default = _checked(last, [pred for pred, _ in pairs], function)
         chosen = default
         for pred, function in reversed(pairs):
             chosen = _either(pred, function, chosen, strict)
-        with graphs.get_default_graph().control_dependencies(waits):
+        with graphs.get_default_graph().control_dependencies(checks):
             return chosen()
 
 
@@ -161,7 +170,10 @@ def _either(pred: Any, function: _Function, other: _Function, strict: bool) -> _
 
 
 def _checked(pred: Any, earlier: Sequence[Any], function: _Function) -> _Function:
-    """Return `function` for when nothing before it was chosen: its own predicate must hold then."""
+    """Return a function that asserts `pred` and then calls `function`.
+
+    `case` calls it if no predicate of `earlier` holds, so that `pred` is the last candidate.
+    """
 
     def last() -> Any:
         message = (
@@ -178,7 +190,7 @@ def _checked(pred: Any, earlier: Sequence[Any], function: _Function) -> _Functio
 
 
 def _after(leaf: Any) -> Any:
-    """Return what stands for `leaf` when the control dependencies around have run."""
+    """Return a copy of `leaf` that waits for the current control dependencies."""
     return (
         control_flow_ops.group(leaf) if isinstance(leaf, graphs.Operation) else raw.Identity(leaf)
     )

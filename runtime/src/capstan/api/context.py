@@ -1,7 +1,6 @@
-"""What `with` blocks and functions do to the default graph: names, devices, dependencies,
-collections.
+"""Names, devices, control dependencies and collections of the default graph.
 
-Each function here is the `tf.Graph` method of its name, on the default graph
+Each function calls the `tf.Graph` method of the same name on the default graph
 (python/framework/ops.py).
 """
 
@@ -15,13 +14,14 @@ from capstan.framework import graph as graphs
 
 
 class name_scope:
-    """Prefix the names of new operations; the value of the block is the prefix, with a slash.
+    """A `with` block that prefixes the names of new operations.
 
-    `default_name` stands in for a `name` of None. The graph of the tensors in `values` becomes the
-    default one in the block.
+    The value of the block is the prefix with a final slash. `default_name` is used if `name` is
+    None. In the block, the graph of the tensors in `values` is the default graph.
 
     Raises:
-        ValueError: `values` without a name, tensors of different graphs, or no valid name.
+        ValueError: `values` is given without a name, its tensors belong to different graphs, or
+            the name is invalid.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class name_scope:
 
     @property
     def name(self) -> str | None:
-        """The name asked for, before it was made unique."""
+        """The requested name, before it is made unique."""
         return self._name
 
     def __enter__(self) -> str:
@@ -63,7 +63,7 @@ class name_scope:
 def device(
     device_name_or_function: "str | devices.DeviceSpec | Callable[[Any], Any] | None",
 ) -> AbstractContextManager[None]:
-    """Place new operations on a device; inner blocks decide, field by field. See `Graph.device`."""
+    """Place new operations on a device. Fields that inner blocks set win. See `Graph.device`."""
     return graphs.get_default_graph().device(device_name_or_function)
 
 
@@ -73,12 +73,12 @@ def container(container_name: str) -> AbstractContextManager[str]:
 
 
 def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
-    """Place new operations where `op` is. See `Graph.colocate_with`."""
+    """Place new operations on the device of `op`. See `Graph.colocate_with`."""
     return graphs.get_default_graph().colocate_with(op, ignore_existing)
 
 
 def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
-    """Make operations created in the block wait for `control_inputs`; None ignores outer blocks."""
+    """Make new operations wait for `control_inputs`. None clears the outer blocks' dependencies."""
     return graphs.get_default_graph().control_dependencies(control_inputs)
 
 
@@ -87,15 +87,15 @@ def add_to_collection(name: Any, value: Any) -> None:
 
 
 def add_to_collections(names: Any, value: Any) -> None:
-    """Add to several collections, to each once."""
+    """Add a value to several collections, once to each."""
     graphs.get_default_graph().add_to_collections(names, value)
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """Return what is in a collection; with `scope`, what has a name that the pattern matches."""
+    """Return the members of a collection. `scope` is a pattern that their names must match."""
     return graphs.get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """Return the live list of a collection, which the caller may change."""
+    """Return the list that holds a collection. Changing the list changes the collection."""
     return graphs.get_default_graph().get_collection_ref(key)

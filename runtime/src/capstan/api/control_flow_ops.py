@@ -18,7 +18,7 @@ tuple = grouping.tuple_of
 def with_dependencies(
     dependencies: Iterable[Any], output_tensor: Any, name: str | None = None
 ) -> Any:
-    """Return the values of `output_tensor`, available when `dependencies` have run."""
+    """Return a copy of `output_tensor` that is available once `dependencies` have run."""
     with scoped(name, "control_dependency", (output_tensor,)) as scope:
         value = convert.convert_to_tensor(output_tensor)
         with value.graph.colocate_with(value.op), value.graph.control_dependencies(dependencies):
@@ -30,7 +30,8 @@ def Assert(
 ) -> graphs.Operation:
     """Return an operation that raises InvalidArgumentError with `data` unless `condition` holds.
 
-    `summarize` is how many elements of each tensor are printed: 3 by default, all when -1.
+    `summarize` is the number of elements of each tensor that the error prints: 3 by default, all
+    elements if it is -1.
     """
     operation: graphs.Operation = raw.Assert(
         condition,
@@ -49,10 +50,11 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Return `input_`; a step that computes it writes `message` and `data` to standard error.
+    """Return a copy of `input_`. Computing it writes `message` and `data` to standard error.
 
-    The task that computes it writes. `first_n` is how many times (None or -1: always),
-    `summarize` how many elements of each tensor: 3 by default, all when -1.
+    The task that computes the copy writes the line. `first_n` is the number of lines to write
+    (None or -1: no limit). `summarize` is the number of elements of each tensor: 3 by default, all
+    elements if it is -1.
     """
     return raw.Print(
         input_,

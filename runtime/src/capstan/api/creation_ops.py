@@ -1,4 +1,4 @@
-"""TensorFlow 1's functions that make tensors: fed, filled, or like others."""
+"""TensorFlow 1's functions that create tensors: placeholders, filled tensors and one-hot."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
-    """Return a tensor whose value must be fed. A `shape` of None fits every value."""
+    """Return a tensor whose value must be fed. A `shape` of None accepts every shape."""
     return raw.Placeholder(
         dtype=dtypes.as_dtype(dtype).base_dtype, shape=shapes.as_shape(shape), name=name
     )
@@ -28,12 +28,12 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Any:
-    """Return a tensor of shape `dims` that holds `value` everywhere."""
+    """Return a tensor of shape `dims` whose elements are all `value`."""
     return raw.Fill(dims, value, name=name)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Any:
-    """Return a tensor of zeros: of False for bool, of empty strings for string."""
+    """Return a tensor of zeros. Elements are False for bool and empty for string."""
     return _filled(0, shape, dtype, name, "zeros")
 
 
@@ -42,7 +42,7 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> An
 
 
 _SMALL = 1000
-"""Up to so many elements, a shape that is known gives a constant, as TensorFlow has it."""
+"""A tensor of known shape with fewer elements is a constant of the graph, as in TensorFlow."""
 
 
 def _filled(value: int, shape: Any, dtype: Any, name: str | None, default: str) -> Any:
@@ -73,14 +73,14 @@ def _static_shape(shape: Any) -> shapes.Shape:
 def zeros_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Any:
-    """Return zeros in the shape of `tensor`, of its type or of `dtype`."""
+    """Return zeros with the shape of `tensor` and with its dtype, or with `dtype` if given."""
     return _like("ZerosLike", zeros, tensor, dtype, name)
 
 
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Any:
-    """Return ones in the shape of `tensor`, of its type or of `dtype`."""
+    """Return ones with the shape of `tensor` and with its dtype, or with `dtype` if given."""
     return _like("OnesLike", ones, tensor, dtype, name)
 
 
@@ -101,10 +101,13 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Return `depth` values per index: `on_value` (1) at the index, `off_value` (0) elsewhere.
+    """Return `depth` values for each index.
+
+    The value at the index is `on_value` (default: 1). The other values are `off_value`
+    (default: 0).
 
     Raises:
-        TypeError: on_value, off_value and dtype do not agree.
+        TypeError: `on_value`, `off_value` and `dtype` have different dtypes.
     """
     with scoped(name, "one_hot", (indices, depth, on_value, off_value)) as scope:
         kind = None if dtype is None else dtypes.as_dtype(dtype)

@@ -1,4 +1,4 @@
-"""`tf.distribute`: the part of TensorFlow's later namespace that tells a task about its cluster."""
+"""`tf.distribute`. Only `cluster_resolver` exists: it tells a task about its cluster."""
 
 from typing import Any
 

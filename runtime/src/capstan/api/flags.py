@@ -1,7 +1,7 @@
-"""`tf.app.flags`: command-line flags, by absl-py, with TensorFlow 1's habits.
+"""`tf.app.flags`: command-line flags of absl-py that behave as in TensorFlow 1.
 
-Arguments are read when a flag is first asked for, or by `tf.app.run`. Flags that are not defined
-are left to the program, which may have a parser of its own. A flag with a bad value ends the
+The arguments are parsed when the program first reads a flag, or by `tf.app.run`. Flags that are not
+defined are left for the program, which may have its own parser. A flag with a bad value ends the
 program with status 2 and one line that names the flag.
 """
 
@@ -57,7 +57,7 @@ _USAGE_ERROR: Final = 2
 # TensorFlow 1.4's names of the arguments.
 _RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
-# absl files a flag under the module that defines it, which is the caller and not this module.
+# absl lists a flag under the module that defines it. With this call, that is the caller's module.
 _absl.disclaim_key_flags()
 
 
@@ -92,7 +92,7 @@ class _Flags:
         return dir(_absl.FLAGS)
 
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
-        """Read `argv`, whose first entry is the program; return it without the flags."""
+        """Parse `argv`, whose first entry is the program. Return `argv` without the flags."""
         return list(_absl.FLAGS(argv, known_only))
 
 
@@ -100,33 +100,36 @@ FLAGS: Final = _Flags()
 
 
 def parse(argv: Sequence[str]) -> list[str]:
-    """Read the flags in `argv` and return what is left of it, the program's name first.
+    """Parse the flags in `argv`. Return the remaining arguments after the program's name.
 
-    A flag with a bad value, or a required one without, ends the program with status 2; `--help`
-    lists the flags of the main module and ends it with 0.
+    The program exits with status 2 if a flag has a bad value or a required flag has none. `--help`
+    prints the flags of the main module and exits with status 0.
     """
     program = pathlib.Path(argv[0]).name if argv else "python"
     try:
         rest = list(_absl.FLAGS(argv, known_only=True))
     except _absl.Error as error:
-        print(f"{program}: {error}", file=sys.stderr)  # noqa: T201, the program's last words
+        print(f"{program}: {error}", file=sys.stderr)  # noqa: T201, the usage error of a command
         sys.exit(_USAGE_ERROR)
-    ours = list(itertools.takewhile(lambda argument: argument != "--", rest[1:]))
-    if "--help" in ours or "-h" in ours:
-        print(_usage(program))  # noqa: T201, what was asked for
+    unparsed = list(itertools.takewhile(lambda argument: argument != "--", rest[1:]))
+    if "--help" in unparsed or "-h" in unparsed:
+        print(_usage(program))  # noqa: T201, the output of --help
         sys.exit(0)
-    for argument in ours:
-        _warn_of(argument)
+    for argument in unparsed:
+        _warn_if_misspelled(argument)
     return rest
 
 
-def _warn_of(argument: str) -> None:
-    """A flag that nobody defined may be meant for the program; a slip of the finger is likelier."""
+def _warn_if_misspelled(argument: str) -> None:
+    """Log a warning if an argument is not a flag but resembles the name of a flag.
+
+    The argument is no error, because the program itself may parse it.
+    """
     name = argument.removeprefix("--").partition("=")[0]
     similar = difflib.get_close_matches(name, list(_absl.FLAGS), n=1)
     if argument.startswith("--") and similar:
         logging.warning(
-            "there is no flag --%s, so it is left to the program. Did you mean --%s?",
+            "there is no flag --%s; the argument is passed on to the program. Did you mean --%s?",
             name,
             similar[0],
         )

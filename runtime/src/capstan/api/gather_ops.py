@@ -1,4 +1,4 @@
-"""TensorFlow 1's functions that pick elements: by index, by mask, by condition, by segment.
+"""TensorFlow 1's functions that select elements by index, mask, condition or segment.
 
 Sources: python/ops/array_ops.py, embedding_ops.py, math_ops.py.
 """
@@ -27,7 +27,7 @@ def gather(
 ) -> Any:
     """Return the slices of `params` along `axis` (default: 0) that `indices` name.
 
-    Indices outside raise InvalidArgumentError in the step. `validate_indices` is ignored.
+    An index out of range makes the step raise InvalidArgumentError. `validate_indices` is ignored.
 
     Raises:
         ValueError: `batch_dims` is not 0.
@@ -40,12 +40,13 @@ def gather(
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Choose from x where the condition holds, else from y; without both, return where it holds.
+    """Return the elements of `x` where the condition holds and those of `y` elsewhere.
 
-    x and y have one shape; a condition that is a vector chooses whole rows.
+    Without `x` and `y`, return the coordinates at which the condition holds. `x` and `y` have the
+    same shape. A condition that is a vector selects whole rows.
 
     Raises:
-        ValueError: only one of x and y is given.
+        ValueError: only one of `x` and `y` is given.
     """
     if (x is None) is not (y is None):
         raise ValueError("x and y must both be non-None or both be None.")
@@ -58,10 +59,10 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 def boolean_mask(
     tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
 ) -> Any:
-    """Return the parts of `tensor` for which `mask` holds; the axes of the mask become one.
+    """Return the parts of `tensor` for which `mask` holds. One axis replaces the mask's axes.
 
     Raises:
-        ValueError: the mask has no axes, or an unknown number, or its shape does not fit.
+        ValueError: the mask is a scalar, its rank is unknown, or its shape does not match.
     """
     with scoped(name, "boolean_mask", (tensor, mask)):
         tensor = convert.convert_to_tensor(tensor, name="tensor")
@@ -103,11 +104,11 @@ def embedding_lookup(
 ) -> Any:
     """Return the rows of a table that `ids` name.
 
-    A table in several parts is looked up in all of them: with the strategy "mod" row i is row
-    i // n of part i % n, with "div" the parts hold consecutive rows.
+    The table may have n parts. With the strategy "mod", row i of the table is row i // n of part
+    i % n. With "div", each part holds consecutive rows.
 
     Raises:
-        ValueError: no table, `max_norm`, or another strategy.
+        ValueError: there is no table, `max_norm` is given, or the strategy is unknown.
     """
     tables = list(params) if isinstance(params, list | tuple) else [params]
     if not tables:
@@ -128,13 +129,13 @@ def _from_parts(tables: list[Any], ids: Any, strategy: str, scope: str) -> Any:
     flat = raw.Reshape(ids, [-1])
     parts = [convert.convert_to_tensor(table) for table in tables]
     rows, owners = _divided(parts, flat, strategy)
-    places, found = [], []
+    places, part_rows = [], []
     for index, part in enumerate(parts):
-        mine = raw.Reshape(raw.Where(raw.Equal(owners, index)), [-1])
-        places.append(raw.Cast(mine, DstT=dtypes.int32))
+        positions = raw.Reshape(raw.Where(raw.Equal(owners, index)), [-1])
+        places.append(raw.Cast(positions, DstT=dtypes.int32))
         with part.graph.colocate_with(part.op):
-            found.append(raw.Gather(part, raw.Gather(rows, mine)))
-    merged = raw.DynamicStitch(places, found)
+            part_rows.append(raw.Gather(part, raw.Gather(rows, positions)))
+    merged = raw.DynamicStitch(places, part_rows)
     sizes = raw.ConcatV2([raw.Shape(ids), raw.Slice(raw.Shape(parts[0]), [1], [-1])], 0)
     result = raw.Reshape(merged, sizes)
     row = parts[0].shape.internal
@@ -143,29 +144,29 @@ def _from_parts(tables: list[Any], ids: Any, strategy: str, scope: str) -> Any:
 
 
 def _divided(parts: list[Any], flat: Any, strategy: str) -> tuple[Any, Any]:
-    """Row within the part, and number of the part, of every id."""
+    """Return, for each id, the row within its part and the number of its part."""
     count, kind = len(parts), flat.dtype.base_dtype
     if strategy == "mod":
         return raw.FloorDiv(flat, count), raw.FloorMod(flat, count)
     lengths = [raw.Slice(raw.Shape(part, out_type=kind), [0], [1]) for part in parts]
     total = raw.Reshape(raw.AddN(lengths), [])
-    each, extras = raw.FloorDiv(total, count), raw.FloorMod(total, count)
-    # The first parts hold one row more, as many as remain.
+    part_size, extras = raw.FloorDiv(total, count), raw.FloorMod(total, count)
+    # If the rows do not divide evenly, each of the first `extras` parts holds one row more.
     owners = raw.Maximum(
-        raw.FloorDiv(flat, raw.Add(each, 1)), raw.FloorDiv(raw.Sub(flat, extras), each)
+        raw.FloorDiv(flat, raw.Add(part_size, 1)), raw.FloorDiv(raw.Sub(flat, extras), part_size)
     )
     is_early = raw.Less(owners, extras)
-    late = raw.FloorMod(raw.Sub(flat, extras), each)
-    return raw.SelectV2(is_early, raw.FloorMod(flat, raw.Add(each, 1)), late), owners
+    late = raw.FloorMod(raw.Sub(flat, extras), part_size)
+    return raw.SelectV2(is_early, raw.FloorMod(flat, raw.Add(part_size, 1)), late), owners
 
 
 def unsorted_segment_sum(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:
-    """Sum the rows of `data` that have the same id; rows with a negative id count nowhere."""
+    """Sum the rows of `data` that have the same id. Rows with a negative id are left out."""
     return raw.UnsortedSegmentSum(data, segment_ids, num_segments, name=name)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
-    """Put rows where `indices` say; of several for one place, the last stays."""
+    """Merge rows into one tensor at the places in `indices`. For repeated places the last wins."""
     return raw.DynamicStitch(indices, data, name=name)

@@ -1,4 +1,4 @@
-"""Initializers make a variable's initial value from its shape (python/ops/init_ops.py)."""
+"""Initializers create a variable's initial value from its shape (python/ops/init_ops.py)."""
 
 import math
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
-# Smaller values are constants of the graph, larger ones are filled in when the step runs.
+# A value with fewer elements is a constant of the graph. A larger one is computed in the step.
 _MAX_CONSTANT = 1000
 
 
 class Initializer:
-    """Makes tensors. There are no partitions: `partition_info` has no effect."""
+    """Creates initial values. Capstan has no partitions, so `partition_info` has no effect."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        raise TypeError(f"{type(self).__name__} does not say how to initialize: override __call__")
+        raise TypeError(f"{type(self).__name__} must override __call__ to create initial values")
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments that make an equal initializer."""
+        """Return the arguments that create an equal initializer."""
         config = dict(vars(self))
         if "dtype" in config:
             config["dtype"] = config["dtype"].name
@@ -33,7 +33,7 @@ class Initializer:
 
 
 class Zeros(Initializer):
-    """All zeros; of strings, all empty."""
+    """Creates zeros, or empty strings for the dtype string."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -45,7 +45,7 @@ class Zeros(Initializer):
 
 
 class Ones(Initializer):
-    """All ones."""
+    """Creates ones."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -56,7 +56,7 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """A value, or a list of values that is filled up with its last one."""
+    """Creates a constant from a value or a list. The last value of a short list is repeated."""
 
     def __init__(
         self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False
@@ -72,7 +72,7 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Evenly distributed from `minval` to below `maxval` (default: 1 for floats)."""
+    """Creates uniformly distributed values in [minval, maxval). `maxval` is 1 for floats."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class _Normal(Initializer):
 
 
 class RandomNormal(_Normal):
-    """Normally distributed around `mean`."""
+    """Creates normally distributed values."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
@@ -114,7 +114,7 @@ class RandomNormal(_Normal):
 
 
 class TruncatedNormal(_Normal):
-    """Normally distributed, never further from `mean` than two `stddev`."""
+    """Creates normally distributed values within two standard deviations of the mean."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
@@ -122,13 +122,13 @@ class TruncatedNormal(_Normal):
 
 
 class VarianceScaling(Initializer):
-    """Random values whose variance is `scale` divided by the fan: how many values a unit reads or
-    feeds.
+    """Creates random values whose variance is `scale` divided by the fan.
 
-    `mode` is "fan_in", "fan_out" or "fan_avg"; `distribution` is "normal" (truncated) or "uniform".
+    The fan is the number of a unit's inputs ("fan_in"), of its outputs ("fan_out"), or the average
+    of both ("fan_avg"); `mode` selects one. `distribution` is "normal" (truncated) or "uniform".
 
     Raises:
-        ValueError: another mode or distribution, or a scale that is not positive.
+        ValueError: the mode or distribution is unknown, or the scale is not positive.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class VarianceScaling(Initializer):
 
 
 class UniformUnitScaling(Initializer):
-    """Uniform values that keep the scale of what goes through a matmul."""
+    """Creates uniformly distributed values that preserve the scale of a matmul's input."""
 
     def __init__(
         self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
@@ -182,7 +182,7 @@ class UniformUnitScaling(Initializer):
 
 
 class GlorotUniform(VarianceScaling):
-    """Glorot's (Xavier's) uniform initializer, the default of `tf.get_variable`."""
+    """The uniform initializer of Glorot (Xavier), the default of `tf.get_variable`."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
@@ -192,7 +192,7 @@ class GlorotUniform(VarianceScaling):
 
 
 class GlorotNormal(VarianceScaling):
-    """Glorot's (Xavier's) normal initializer."""
+    """The normal initializer of Glorot (Xavier)."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "normal", seed, dtype)
@@ -217,7 +217,10 @@ def _float_type(dtype: Any) -> dtypes.DType:
 
 
 def _fans(shape: Sequence[int | None]) -> tuple[float, float]:
-    """Return how many inputs and outputs a unit has: the last two axes, times the others."""
+    """Return the number of inputs and outputs of a unit.
+
+    They are the sizes of the last two axes, each multiplied by the sizes of all other axes.
+    """
     sizes = [size or 0 for size in shape]
     if len(sizes) < 2:
         return (float(sizes[0]), float(sizes[0])) if sizes else (1.0, 1.0)

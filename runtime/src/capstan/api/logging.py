@@ -1,10 +1,10 @@
-"""`tf.logging`: messages to the user, on standard error, in the form of TensorFlow's own.
+"""`tf.logging` writes messages to standard error, in TensorFlow's format.
 
     I1121 12:00:00.123 4711 hooks.py:20] global_step/sec: 310.5
 
-It is the logger `capstan` of the standard library. A program that has configured the root logger
-gets the messages there instead. As in TensorFlow 1 only warnings and errors are shown until
-`set_verbosity(tf.logging.INFO)`.
+The messages go through the standard library's logger `capstan`. If the program has configured the
+root logger, only the root logger's handlers write them. As in TensorFlow 1, only warnings and
+errors are shown until `set_verbosity(tf.logging.INFO)`.
 """
 
 import logging
@@ -27,7 +27,7 @@ _TIME_FORMAT: Final = "%m%d %H:%M:%S"
 
 
 class _StandardError(logging.StreamHandler[Any]):
-    """Writes to what `sys.stderr` is now, and only where the program has no handler of its own."""
+    """Writes to the current `sys.stderr`, unless the root logger has a handler."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -42,7 +42,7 @@ class _StandardError(logging.StreamHandler[Any]):
 
 
 def get_logger() -> logging.Logger:
-    """Return the logger that the functions below use. Its handler is made on the first call."""
+    """Return the logger of this module's functions. The first call creates its handler."""
     logger = logging.getLogger(_NAME)
     if not any(isinstance(handler, _StandardError) for handler in logger.handlers):
         logger.addHandler(_StandardError())
@@ -52,7 +52,7 @@ def get_logger() -> logging.Logger:
 
 
 def log(level: int, msg: object, *args: object, **kwargs: Any) -> None:
-    """Log `msg % args` at one of the levels above."""
+    """Log `msg % args` at `level`, such as INFO."""
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
 
@@ -76,7 +76,7 @@ def error(msg: object, *args: object, **kwargs: Any) -> None:
 
 
 def fatal(msg: object, *args: object, **kwargs: Any) -> None:
-    """Log at the highest level. The program goes on."""
+    """Log at the highest level. The program is not ended."""
     get_logger().critical(msg, *args, stacklevel=2, **kwargs)
 
 
@@ -91,17 +91,17 @@ def log_if(level: int, msg: object, condition: object, *args: object) -> None:
 
 
 def get_verbosity() -> int:
-    """Return the least level that is shown."""
+    """Return the lowest level that is shown."""
     return get_logger().getEffectiveLevel()
 
 
 def set_verbosity(v: int | str) -> None:
-    """Show messages of level `v` and above; a name such as "INFO" serves as well."""
+    """Show messages of level `v` and above. `v` is a number or a name such as "INFO"."""
     get_logger().setLevel(v)
 
 
 def flush() -> None:
-    """Hand what was logged to the operating system."""
+    """Flush all logged messages to the operating system."""
     for handler in get_logger().handlers:
         handler.flush()
 

@@ -61,5 +61,5 @@ def logical_not(x: Any, name: str | None = None) -> Any:
 
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
     with scoped(name, "LogicalXor", (x, y)) as scope:
-        neither_both = raw.LogicalNot(raw.LogicalAnd(x, y))
-        return raw.LogicalAnd(raw.LogicalOr(x, y), neither_both, name=scope)
+        not_both = raw.LogicalNot(raw.LogicalAnd(x, y))
+        return raw.LogicalAnd(raw.LogicalOr(x, y), not_both, name=scope)

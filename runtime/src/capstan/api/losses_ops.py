@@ -1,4 +1,4 @@
-"""Losses by element and by row, and softmax along any axis (python/ops/nn_ops.py, nn_impl.py)."""
+"""Cross-entropy losses, and softmax along any axis (python/ops/nn_ops.py, nn_impl.py)."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ from capstan.framework.raw import raw
 
 
 def along_last_axis(op: str, logits: Any, axis: int | None, name: str | None) -> Any:
-    """Run an op that works along the last axis along another one.
+    """Apply `op`, which works along the last axis, along `axis`.
 
     Raises:
-        ValueError: there is no such axis, or the rank is not known and another axis is asked for.
+        ValueError: there is no such axis, or `axis` is not the last one and the rank is unknown.
     """
     logits = convert.convert_to_tensor(logits)
     rank = logits.shape.ndims
@@ -22,13 +22,13 @@ def along_last_axis(op: str, logits: Any, axis: int | None, name: str | None) ->
         return getattr(raw, op)(logits, name=name)
     with scoped(name, op.lower(), (logits,)) as scope:
         order = _to_back(axis or 0, rank)
-        turned = getattr(raw, op)(raw.Transpose(logits, order))
-        return raw.Transpose(turned, np.argsort(order).astype(np.int32), name=scope)
+        result = getattr(raw, op)(raw.Transpose(logits, order))
+        return raw.Transpose(result, np.argsort(order).astype(np.int32), name=scope)
 
 
 def _to_back(axis: int, rank: int | None) -> Any:
     if rank is None:
-        raise ValueError(f"the rank must be known to use axis {axis}: set the shape, or use -1")
+        raise ValueError(f"axis {axis} needs a tensor of known rank: set the shape, or use -1")
     at = shapes.axis_index(axis, rank)
     return np.array([other for other in range(rank) if other != at] + [at], np.int32)
 
@@ -50,7 +50,9 @@ def softmax_cross_entropy_with_logits_v2(
     name: str | None = None,
     axis: int | None = None,
 ) -> Any:
-    """Return -sum(labels * log(softmax(logits))) along an axis; differentiable by both.
+    """Return -sum(labels * log(softmax(logits))) along an axis.
+
+    The loss has gradients with respect to both the labels and the logits.
 
     Raises:
         ValueError: labels or logits are missing, or their shapes differ.
@@ -91,7 +93,7 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Any:
-    """As the version 2, but labels count as constant for `gradients`."""
+    """Return the same loss as version 2. `gradients` treats the labels as constants."""
     _check_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with scoped(name, "softmax_cross_entropy_with_logits_sg", (logits, labels)) as scope:
         fixed = raw.StopGradient(labels, name="labels_stop_gradient")
@@ -103,12 +105,13 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Any:
-    """Return -log(softmax(logits)[label]) for every row; labels are class numbers.
+    """Return -log(softmax(logits)[label]) for every row. Labels are the indices of classes.
 
-    Labels outside the classes raise InvalidArgumentError in the step.
+    A label that is not a class makes the step raise InvalidArgumentError.
 
     Raises:
-        ValueError: labels or logits are missing, or the ranks do not fit.
+        ValueError: labels or logits are missing, or the rank of the labels is not the rank of the
+            logits minus 1.
     """
     _check_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with scoped(name, "SparseSoftmaxCrossEntropyWithLogits", (labels, logits)) as scope:
@@ -158,7 +161,7 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     targets: Any = None,
 ) -> Any:
-    """The sigmoid cross-entropy with positive labels weighted by `pos_weight`.
+    """Return the sigmoid cross-entropy, with the positive term multiplied by `pos_weight`.
 
     Raises:
         ValueError: labels or logits are missing, or their shapes differ.
@@ -176,9 +179,9 @@ def weighted_cross_entropy_with_logits(
         return raw.Add(linear, raw.Mul(factor, softplus), name=scope)
 
 
-def _check_same(x: Any, y: Any, what: str) -> None:
+def _check_same(x: Any, y: Any, requirement: str) -> None:
     if not shapes.is_compatible(x.shape.internal, y.shape.internal):
-        raise ValueError(f"{what} ({x.shape} vs {y.shape})")
+        raise ValueError(f"{requirement} ({x.shape} vs {y.shape})")
 
 
 __all__ = [

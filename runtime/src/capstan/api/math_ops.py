@@ -1,7 +1,8 @@
-"""TensorFlow 1's functions of arithmetic (python/ops/math_ops.py).
+"""TensorFlow 1's arithmetic functions (python/ops/math_ops.py).
 
-They take tensors, variables, numbers and arrays; types are never mixed silently. Shapes that do not
-fit raise ValueError at once where they are known, InvalidArgumentError in the step where not.
+They take tensors, variables, numbers and arrays. They never convert one tensor to the dtype of
+another. If static shapes do not match, a function raises ValueError. If the shapes are known only
+in the step, the step raises InvalidArgumentError.
 """
 
 from collections.abc import Sequence
@@ -34,10 +35,10 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def scalar_mul(scalar: Any, x: Any) -> Any:
-    """Multiply by a scalar.
+    """Multiply a tensor by a scalar.
 
     Raises:
-        ValueError: `scalar` has axes.
+        ValueError: `scalar` is not a scalar.
     """
     scalar = convert.convert_to_tensor(scalar, arguments.dtype_of(x), "scalar")
     if scalar.shape.ndims not in (None, 0):
@@ -46,15 +47,15 @@ def scalar_mul(scalar: Any, x: Any) -> Any:
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """Divide as Python's `/` does: whole numbers become floats."""
+    """Divide as Python's `/` does: integers become floats."""
     return truediv(x, y, name)
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Any:
-    """Divide as Python's `/` does: whole numbers become floats.
+    """Divide as Python's `/` does: integers become floats.
 
     Raises:
-        TypeError: two different types.
+        TypeError: `x` and `y` have different dtypes.
     """
     with scoped(name, "truediv", (x, y)) as scope:
         x, y = _pair(x, y)
@@ -66,7 +67,7 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Any:
-    """Divide as Python 2's `/` did: whole numbers are rounded down."""
+    """Divide as Python 2's `/` did: the quotient of integers is rounded down."""
     with scoped(name, "div", (x, y)) as scope:
         x, y = _pair(x, y)
         if x.dtype.is_floating:
@@ -75,7 +76,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
-    """Divide; where y is 0 the result is 0."""
+    """Divide. The result is 0 where `y` is 0."""
     return raw.DivNoNan(x, y, name=name)
 
 
@@ -151,7 +152,7 @@ def sigmoid(x: Any, name: str | None = None) -> Any:
 
 
 def log_sigmoid(x: Any, name: str | None = None) -> Any:
-    """log(sigmoid(x)), without overflow."""
+    """Return log(sigmoid(x)), computed without overflow."""
     with scoped(name, "LogSigmoid", (x,)) as scope:
         x = convert.convert_to_tensor(x, name="x")
         softplus = raw.Log1p(raw.Exp(raw.Neg(raw.Abs(x))))
@@ -171,12 +172,12 @@ def ceil(x: Any, name: str | None = None) -> Any:
 
 
 def round(x: Any, name: str | None = None) -> Any:
-    """Round to the nearest whole number; halves to the even one."""
+    """Round to the nearest integer. Halves are rounded to the even integer."""
     return raw.Round(x, name=name)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """Convert the elements of a tensor; a tensor that has the type already is returned itself."""
+    """Convert a tensor to `dtype`. Return the tensor itself if it already has that dtype."""
     target = dtypes.as_dtype(dtype).base_dtype
     with scoped(name, "Cast", (x,)) as scope:
         x = convert.convert_to_tensor(x, name="x")
@@ -186,7 +187,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
-    """Convert; what `dtype` cannot hold becomes its nearest bound."""
+    """Convert a tensor to `dtype`. Values out of range become the nearest bound of `dtype`."""
     target = dtypes.as_dtype(dtype)
     with scoped(name, "saturate_cast", (value,)) as scope:
         value = convert.convert_to_tensor(value, name="value")
@@ -217,14 +218,17 @@ def to_int64(x: Any, name: str = "ToInt64") -> Any:
 def range(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
 ) -> Any:
-    """Return the numbers from `start` (0 when only one bound is given) up to, without, `limit`."""
+    """Return the numbers from `start` up to but not including `limit`.
+
+    If only one bound is given, it is `limit`, and `start` is 0.
+    """
     if limit is None:
         start, limit = 0, start
     with scoped(name, "Range", (start, limit, delta)) as scope:
-        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        target = None if dtype is None else dtypes.as_dtype(dtype)
         bounds = [
-            convert.convert_to_tensor(value, wanted, title)
-            for value, title in ((start, "start"), (limit, "limit"), (delta, "delta"))
+            convert.convert_to_tensor(value, target, bound_name)
+            for value, bound_name in ((start, "start"), (limit, "limit"), (delta, "delta"))
         ]
         order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
         widest = max((bound.dtype.base_dtype for bound in bounds), key=_rank_in(order))
@@ -246,12 +250,13 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Multiply two matrices, or batches of them: axes before the last two broadcast.
+    """Multiply two matrices or two batches of matrices. The axes before the last two broadcast.
 
-    Adjoint means transposed, for real numbers; sparsity is ignored.
+    The adjoint of a real matrix is its transpose. `a_is_sparse` and `b_is_sparse` have no effect.
 
     Raises:
-        ValueError: transposed and adjoint at once, ranks below 2, or sizes that do not fit.
+        ValueError: an argument is both transposed and adjoint, a rank is below 2, or the sizes do
+            not match.
     """
     for side, transpose, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
         if transpose and adjoint:
@@ -265,10 +270,10 @@ def matmul(
 
 
 def add_n(inputs: Any, name: str | None = None) -> Any:
-    """Add tensors of one shape and type.
+    """Add tensors of the same shape and dtype.
 
     Raises:
-        ValueError: an empty list, or shapes that differ.
+        ValueError: the list is empty, or the shapes differ.
     """
     if not isinstance(inputs, list | tuple) or not inputs:
         raise ValueError(
@@ -284,11 +289,11 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
 def accumulate_n(
     inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
 ) -> Any:
-    """Add tensors of one shape and type; `shape` and `tensor_dtype` say what they must be.
+    """Add tensors of the same shape and dtype, which must be `shape` and `tensor_dtype` if given.
 
     Raises:
-        TypeError: they have another type.
-        ValueError: an empty list, or another shape.
+        TypeError: a tensor has another dtype.
+        ValueError: the list is empty, or a tensor has another shape.
     """
     values = [convert.convert_to_tensor(value) for value in inputs]
     for value in values:
@@ -300,7 +305,7 @@ def accumulate_n(
 
 
 def _pair(x: Any, y: Any) -> tuple[Any, Any]:
-    """Both as tensors; what is none yet takes the type of the other."""
-    mine, theirs = arguments.dtype_of(x), arguments.dtype_of(y)
-    x = convert.convert_to_tensor(x, theirs if mine is None else None, "x")
-    return x, convert.convert_to_tensor(y, x.dtype.base_dtype if theirs is None else None, "y")
+    """Return both arguments as tensors. A Python value takes the dtype of the other argument."""
+    x_dtype, y_dtype = arguments.dtype_of(x), arguments.dtype_of(y)
+    x = convert.convert_to_tensor(x, y_dtype if x_dtype is None else None, "x")
+    return x, convert.convert_to_tensor(y, x.dtype.base_dtype if y_dtype is None else None, "y")

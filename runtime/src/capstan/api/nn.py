@@ -1,7 +1,4 @@
-"""`tf.nn`: activations, losses and layers' arithmetic (python/ops/nn_ops.py, nn_impl.py).
-
-Public names are `__all__`; `capstan.nn` shows them as TensorFlow 1 does.
-"""
+"""`tf.nn`: activations, losses and the arithmetic of layers (python/ops/nn_ops.py, nn_impl.py)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +33,7 @@ def relu(features: Any, name: str | None = None) -> Any:
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
-    """max(x, alpha * x)."""
+    """Return max(x, alpha * x)."""
     with scoped(name, "LeakyRelu", (features, alpha)) as scope:
         features = convert.convert_to_tensor(features, name="features")
         return raw.Maximum(raw.Mul(features, alpha), features, name=scope)
@@ -45,14 +42,14 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
 def softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Any:
-    """exp(logits) / sum(exp(logits)) along an axis (default: the last)."""
+    """Return exp(logits) / sum(exp(logits)) along an axis (default: the last)."""
     return losses_ops.along_last_axis("Softmax", logits, dim if axis is None else axis, name)
 
 
 def log_softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Any:
-    """logits - log(sum(exp(logits))) along an axis (default: the last)."""
+    """Return logits - log(sum(exp(logits))) along an axis (default: the last)."""
     return losses_ops.along_last_axis("LogSoftmax", logits, dim if axis is None else axis, name)
 
 
@@ -60,7 +57,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     """Add a vector along the last axis, or along axis 1 for the format "NCHW".
 
     Raises:
-        ValueError: another format, or sizes that differ.
+        ValueError: the format is unknown, or the size of the vector is not that of the axis.
     """
     if data_format not in (None, "NHWC", "NCHW"):
         raise ValueError(f"data_format must be 'NHWC' or 'NCHW', not {data_format!r}")
@@ -69,13 +66,13 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
-    """matmul(x, weights) + biases."""
+    """Return matmul(x, weights) + biases."""
     with scoped(name, "xw_plus_b", (x, weights, biases)) as scope:
         return raw.BiasAdd(raw.MatMul(x, weights), biases, name=scope)
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
-    """relu(matmul(x, weights) + biases)."""
+    """Return relu(matmul(x, weights) + biases)."""
     with scoped(name, "relu_layer", (x, weights, biases)) as scope:
         return raw.Relu(raw.BiasAdd(raw.MatMul(x, weights), biases), name=scope)
 
@@ -88,13 +85,14 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Any:
-    """Set elements to 0 at random and scale the others up, so that the expected sum is the same.
+    """Set random elements to 0 and scale the others up, so that the expected sum is unchanged.
 
-    `keep_prob` is the share that stays, `rate` the share that goes. Sizes of 1 in `noise_shape`
-    share one decision.
+    `keep_prob` is the probability that an element is kept, `rate` that it is set to 0. Where
+    `noise_shape` has size 1, all elements along the axis are kept or dropped together.
 
     Raises:
-        ValueError: neither or both are given, a share outside 0 to 1, or `x` of no floating type.
+        ValueError: neither or both of `keep_prob` and `rate` are given, the probability of keeping
+            is not in (0, 1], or `x` has no floating dtype.
     """
     if (keep_prob is None) is (rate is None):
         raise ValueError("You must provide either keep_prob or rate to dropout, not both")
@@ -105,40 +103,40 @@ def dropout(
                 "x has to be a floating point tensor since it's going to be scaled. Got a "
                 f"{x.dtype.name} tensor instead."
             )
-        keep = _kept_share(keep_prob, rate)
+        keep = _keep_probability(keep_prob, rate)
         if isinstance(keep, float) and keep == 1.0:
             return x
         keep = convert.convert_to_tensor(keep, x.dtype.base_dtype, "keep_prob")
         sizes = raw.Shape(x) if noise_shape is None else noise_shape
         noise = random_ops.random_uniform(sizes, seed=seed, dtype=x.dtype.base_dtype)
-        # Floor of [keep, 1 + keep): 1 with probability keep.
+        # noise + keep is uniform in [keep, 1 + keep), so its floor is 1 with probability keep.
         mask = raw.Floor(raw.Add(noise, keep))
         result = raw.Mul(raw.RealDiv(x, keep), mask)
         result.set_shape(x.shape)
         return result
 
 
-def _kept_share(keep_prob: Any, rate: Any) -> Any:
-    share = keep_prob if rate is None else rate
-    if isinstance(share, float | int):
-        keep = float(share) if rate is None else 1.0 - float(share)
+def _keep_probability(keep_prob: Any, rate: Any) -> Any:
+    probability = keep_prob if rate is None else rate
+    if isinstance(probability, float | int):
+        keep = float(probability) if rate is None else 1.0 - float(probability)
         if not 0.0 < keep <= 1.0:
             raise ValueError(
                 f"keep_prob must be a scalar tensor or a float in the range (0, 1], got {keep:g}"
             )
         return keep
-    return share if rate is None else raw.Sub(1, rate)
+    return probability if rate is None else raw.Sub(1, rate)
 
 
 def l2_loss(t: Any, name: str | None = None) -> Any:
-    """Half the sum of the squares."""
+    """Return half the sum of the squares."""
     return raw.L2Loss(t, name=name)
 
 
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Any:
-    """x / sqrt(max(sum(x**2), epsilon)) along axes."""
+    """Return x / sqrt(max(sum(x**2), epsilon)), with the sum over `axis`."""
     with scoped(name, "l2_normalize", (x,)) as scope:
         x = convert.convert_to_tensor(x, name="x")
         total = reduce_ops.reduce_sum(raw.Square(x), dim if axis is None else axis, keepdims=True)
@@ -146,7 +144,7 @@ def l2_normalize(
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Any:
-    """Return the share of zeros."""
+    """Return the fraction of the elements that are zero."""
     with scoped(name, "zero_fraction", (value,)):
         value = convert.convert_to_tensor(value, name="value")
         is_zero = raw.Equal(value, raw.ZerosLike(value))
@@ -161,7 +159,7 @@ def moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Return mean and variance over `axes`. `shift` is accepted for TensorFlow's sake."""
+    """Return the mean and the variance over `axes`. `shift` has no effect."""
     keep = bool(keepdims if keepdims is not None else keep_dims)
     with scoped(name, "moments", (x,)):
         x = convert.convert_to_tensor(x, name="x")
@@ -183,7 +181,10 @@ def batch_normalization(
     variance_epsilon: float,
     name: str | None = None,
 ) -> Any:
-    """scale * (x - mean) / sqrt(variance + epsilon) + offset; scale and offset may be None."""
+    """Return scale * (x - mean) / sqrt(variance + epsilon) + offset.
+
+    `scale` and `offset` may be None.
+    """
     with scoped(name, "batchnorm", (x, mean, variance, scale, offset)):
         factor = raw.Rsqrt(raw.Add(variance, variance_epsilon))
         if scale is not None:
@@ -194,7 +195,10 @@ def batch_normalization(
 
 
 def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Any:
-    """Say for each row whether its target is among the k largest predictions; ties count."""
+    """Return for each row whether its target is among the k largest predictions.
+
+    A target whose prediction equals the k-th largest one counts.
+    """
     with scoped(name, "in_top_k", (predictions, targets)):
         return raw.InTopK(predictions, targets, k=k, name="InTopK")
 

@@ -1,7 +1,7 @@
 """TensorFlow 1's random tensors (python/ops/random_ops.py).
 
-The numbers are drawn anew in every step. With a graph seed (`tf.set_random_seed`) or an op seed
-they are the same in every run of the program, though not those of TensorFlow.
+Every step draws new numbers. With a graph seed (`tf.set_random_seed`) or an op seed, every run of
+the program draws the same numbers, but not the numbers that TensorFlow draws.
 """
 
 from typing import Any
@@ -24,12 +24,12 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Return numbers from [minval, maxval), each as likely as any other; maxval is 1 for floats.
+    """Return uniformly distributed numbers in [minval, maxval). `maxval` is 1 for floats.
 
     Raises:
-        ValueError: whole numbers without `maxval`, or a type that cannot be drawn.
+        ValueError: the dtype is integer and `maxval` is missing, or the dtype is not supported.
     """
-    kind = _drawable(dtype, (*_FLOATS, dtypes.int32, dtypes.int64))
+    kind = _checked_dtype(dtype, (*_FLOATS, dtypes.int32, dtypes.int64))
     if maxval is None:
         if kind.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {kind!r}")
@@ -56,7 +56,7 @@ def random_normal(
     """Return normally distributed numbers.
 
     Raises:
-        ValueError: a type that cannot be drawn.
+        ValueError: the dtype is not supported.
     """
     return _normal("RandomStandardNormal", "random_normal", shape, mean, stddev, dtype, seed, name)
 
@@ -72,7 +72,7 @@ def truncated_normal(
     """Return normally distributed numbers within two standard deviations of the mean.
 
     Raises:
-        ValueError: a type that cannot be drawn.
+        ValueError: the dtype is not supported.
     """
     return _normal("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
@@ -90,7 +90,7 @@ def _normal(
     seed: int | None,
     name: str | None,
 ) -> Any:
-    kind = _drawable(dtype, _FLOATS)
+    kind = _checked_dtype(dtype, _FLOATS)
     with scoped(name, default, (shape, mean, stddev)) as scope:
         sizes = _sizes(shape)
         centre = convert.convert_to_tensor(mean, kind, "mean")
@@ -99,18 +99,16 @@ def _normal(
         return raw.Add(raw.Mul(drawn, width), centre, name=scope)
 
 
-def _drawable(dtype: Any, allowed: tuple[dtypes.DType, ...]) -> dtypes.DType:
+def _checked_dtype(dtype: Any, supported: tuple[dtypes.DType, ...]) -> dtypes.DType:
     kind = dtypes.as_dtype(dtype).base_dtype
-    if kind not in allowed:
-        raise ValueError(
-            f"Invalid dtype {kind!r}: random numbers can be "
-            f"{', '.join(item.name for item in allowed)}"
-        )
+    if kind not in supported:
+        names = ", ".join(known.name for known in supported)
+        raise ValueError(f"Invalid dtype {kind!r}: random numbers can be {names}")
     return kind
 
 
 def _sizes(shape: Any) -> Any:
-    # An empty list has no type of its own.
+    # The dtype of an empty list would be float32.
     return convert.convert_to_tensor(shape, preferred_dtype=dtypes.int32, name="shape")
 
 

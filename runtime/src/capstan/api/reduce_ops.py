@@ -1,7 +1,7 @@
-"""Reductions: `reduce_sum` and its like, `argmax`, `cumsum` (python/ops/math_ops.py).
+"""Reductions such as `reduce_sum`, `argmax` and `cumsum` (python/ops/math_ops.py).
 
-`axis` is an axis or a list of axes, counted from the back when negative; None means all.
-`keepdims` leaves reduced axes with size 1. `reduction_indices`, `keep_dims` and `dimension` are the
+`axis` is an axis or a list of axes; None means all axes. Negative axes count from the back.
+`keepdims` keeps the reduced axes with size 1. `reduction_indices`, `keep_dims` and `dimension` are
 older names of these arguments.
 """
 
@@ -68,7 +68,10 @@ def reduce_mean(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
-    """Average. Whole numbers stay whole, as TensorFlow has it; the mean of nothing is NaN."""
+    """Return the mean. As in TensorFlow, the mean of integers is an integer.
+
+    The mean of no elements is NaN.
+    """
     return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -135,7 +138,7 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
-    """log(sum(exp(x))), without overflow."""
+    """Return log(sum(exp(x))), computed without overflow."""
     axis = _renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = bool(_renamed("keepdims", keepdims, "keep_dims", keep_dims))
     with scoped(name, "ReduceLogSumExp", (input_tensor,)) as scope:
@@ -177,7 +180,10 @@ def argmax(
     dimension: Any = None,
     output_type: Any = dtypes.int64,
 ) -> Any:
-    """Return where along an axis (default: 0) the largest element is; the first of several."""
+    """Return the index of the largest element along an axis (default: 0).
+
+    If several elements are equally large, return the first index.
+    """
     axis = _renamed("axis", axis, "dimension", dimension)
     return raw.ArgMax(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
@@ -189,7 +195,10 @@ def argmin(
     dimension: Any = None,
     output_type: Any = dtypes.int64,
 ) -> Any:
-    """Return where along an axis (default: 0) the smallest element is; the first of several."""
+    """Return the index of the smallest element along an axis (default: 0).
+
+    If several elements are equally small, return the first index.
+    """
     axis = _renamed("axis", axis, "dimension", dimension)
     return raw.ArgMin(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
@@ -197,12 +206,15 @@ def argmin(
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Any:
-    """Running sums along an axis; `exclusive` leaves each element out of its own sum."""
+    """Return running sums along an axis. `exclusive` leaves each element out of its own sum."""
     return raw.Cumsum(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Any:
-    """Running products along an axis; `exclusive` leaves each element out of its own product."""
+    """Return running products along an axis.
+
+    `exclusive` leaves each element out of its own product.
+    """
     return raw.Cumprod(x, axis, exclusive=exclusive, reverse=reverse, name=name)

@@ -1,4 +1,4 @@
-"""The scope of a wrapper that adds several operations: one graph, one prefix of names."""
+"""The graph and name scope of a function that adds several operations."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,9 @@ from capstan.framework import graph as graphs
 
 @contextmanager
 def scoped(name: str | None, default: str, values: Iterable[Any] = ()) -> Iterator[str]:
-    """Enter the graph of `values` and the scope `name`; yields the name for the result.
+    """Enter the graph of `values` and the name scope `name`, or `default` if `name` is None.
+
+    The value of the block is the scope, which is also the name for the resulting operation.
 
     Raises:
         ValueError: the values belong to different graphs.

@@ -1,7 +1,7 @@
 """TensorFlow 1's functions that change reference variables (python/ops/state_ops.py).
 
-Each returns the variable's tensor after the change: fetching it makes the change. `use_locking`
-asks for nothing: every change is made under the variable's lock.
+Each function returns a tensor. Computing that tensor changes the variable and returns the new
+value. `use_locking` has no effect, because every change holds the variable's lock.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Set a variable. Without `validate_shape` it may take another shape."""
+    """Set a variable. If `validate_shape` is false, the variable may change its shape."""
     return raw.Assign(ref, value, validate_shape=validate_shape, use_locking=use_locking, name=name)
 
 
@@ -38,26 +38,26 @@ def assign_sub(
 
 
 def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
-    """Say, in the step, whether a variable has a value."""
+    """Return a boolean scalar that tells, in the step, whether a variable has a value."""
     return raw.IsVariableInitialized(ref, name=name)
 
 
 def scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Set rows of a variable; of several values for one row, one is taken."""
+    """Set rows of a variable. If a row is repeated, one of its values is used."""
     return raw.ScatterUpdate(ref, indices, updates, use_locking=use_locking, name=name)
 
 
 def scatter_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Add to rows of a variable; several values for one row add up."""
+    """Add to rows of a variable. The values of a repeated row are summed."""
     return raw.ScatterAdd(ref, indices, updates, use_locking=use_locking, name=name)
 
 
 def scatter_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Subtract from rows of a variable; several values for one row add up."""
+    """Subtract from rows of a variable. The values of a repeated row are summed."""
     return raw.ScatterSub(ref, indices, updates, use_locking=use_locking, name=name)

@@ -1,8 +1,8 @@
-"""`tf.variable_scope` and `tf.get_variable`: variables shared by name
+"""`tf.variable_scope` and `tf.get_variable`: sharing variables by name
 (python/ops/variable_scope.py).
 
-A variable's name is made of the variable scopes around it and of no name scope; so two calls of
-the same code give the same variable, when reuse is allowed. Each thread has its own scopes.
+The name of a variable contains the variable scopes around it, but no name scopes. Two calls of the
+same code therefore return the same variable if reuse is allowed. Each thread has its own scopes.
 """
 
 import copy
@@ -25,7 +25,7 @@ _Getter = Callable[..., Any]
 
 
 class VariableScope:
-    """The defaults that `get_variable` works with. Not thread-safe: belongs to one thread."""
+    """The defaults of `get_variable`. Not thread-safe: a scope belongs to one thread."""
 
     def __init__(
         self,
@@ -51,12 +51,12 @@ class VariableScope:
 
     @property
     def name(self) -> str:
-        """The prefix of variables' names, without a slash at its end."""
+        """The prefix of the names of variables, without a final slash."""
         return self._name
 
     @property
     def original_name_scope(self) -> str:
-        """The name scope in which the scope was first opened, with its slash."""
+        """The name scope that was created when this scope was first opened, with a final slash."""
         return self._name_scope
 
     @property
@@ -64,7 +64,7 @@ class VariableScope:
         return self._reuse
 
     def reuse_variables(self) -> None:
-        """From now on only return variables that exist; there is no way back."""
+        """Make `get_variable` return only existing variables. This cannot be undone."""
         self._reuse = True
 
     def set_initializer(self, initializer: Any) -> None:
@@ -94,10 +94,10 @@ class VariableScope:
         return self.get_collection(keys.GraphKeys.GLOBAL_VARIABLES)
 
     def get_variable(
-        self, store: variable_store.Store, name: str, custom_getter: Any = None, **asked: Any
+        self, store: variable_store.Store, name: str, custom_getter: Any = None, **requested: Any
     ) -> Any:
-        """Return or make a variable; what `asked` leaves at None is as the scope says."""
-        given = {key: value for key, value in asked.items() if value is not None}
+        """Return or create a variable. The scope's defaults replace arguments that are None."""
+        given = {key: value for key, value in requested.items() if value is not None}
         initializer = given.get("initializer")
         if "dtype" in given and initializer is not None and not callable(initializer):
             _check_same_type(initializer, dtypes.as_dtype(given["dtype"]))
@@ -110,11 +110,11 @@ class VariableScope:
             "reuse": self._reuse,
         }
         if "dtype" not in given and initializer is not None and not callable(initializer):
-            # A value brings its own type.
+            # An initial value has its own dtype, which replaces the scope's default.
             defaults["dtype"] = convert.convert_to_tensor(initializer).dtype.base_dtype
         full = f"{self._name}/{name}" if self._name else name
         getter = custom_getter or self.custom_getter
-        # Names of variables depend on variable scopes alone.
+        # The names of variables do not depend on name scopes.
         with graphs.get_default_graph().name_scope(None):
             arguments = {**defaults, **given}
             if getter is None:
@@ -123,17 +123,17 @@ class VariableScope:
 
 
 def _check_same_type(initializer: Any, dtype: dtypes.DType) -> None:
-    """Raise ValueError when an initial value has a type of its own, and not this one."""
-    own = getattr(initializer, "dtype", None)
-    if own is not None and dtypes.as_dtype(own).base_dtype is not dtype.base_dtype:
+    """Raise ValueError if an initial value has a dtype of its own that is not `dtype`."""
+    own_dtype = getattr(initializer, "dtype", None)
+    if own_dtype is not None and dtypes.as_dtype(own_dtype).base_dtype is not dtype.base_dtype:
         raise ValueError(
-            f"Initializer type '{dtypes.as_dtype(own).base_dtype}' and explicit dtype '{dtype}' "
-            "don't match."
+            f"Initializer type '{dtypes.as_dtype(own_dtype).base_dtype}' and explicit dtype "
+            f"'{dtype}' don't match."
         )
 
 
 def get_variable_scope() -> VariableScope:
-    """Return the scope that this thread is in, on the default graph."""
+    """Return this thread's current scope in the default graph."""
     current = variable_store.of(graphs.get_default_graph()).current
     if not hasattr(current, "scope"):
         current.scope = VariableScope(reuse=False)
@@ -154,17 +154,17 @@ def get_variable(
     custom_getter: _Getter | None = None,
     constraint: Any = None,
 ) -> Any:
-    """Return the variable `name` of the current scope, made anew or found as the scope's reuse
-    says.
+    """Return the variable `name` of the current scope, or create it as the scope's `reuse` allows.
 
-    `initializer` is called with the shape, or is the initial value itself; the default is that of
-    the scope, else Glorot's for floats and zeros for whole numbers. `regularizer` gets a new
-    variable; the loss that it returns goes to the collection REGULARIZATION_LOSSES.
+    `initializer` is the initial value, or a function that is called with the shape. The default is
+    the initializer of the scope, else Glorot's for floats and zeros for integers. `regularizer` is
+    called with a new variable. The loss that it returns is added to the collection
+    REGULARIZATION_LOSSES.
 
     Raises:
-        ValueError: the variable exists and reuse is off, or it does not and reuse is on; it has
-            another
-            shape or dtype; or a new one has no known shape.
+        ValueError: the variable exists and reuse is off, the variable does not exist and reuse is
+            on, an existing variable has another shape or dtype, or a new variable has no fully
+            defined shape.
     """
     return get_variable_scope().get_variable(
         variable_store.of(graphs.get_default_graph()),
@@ -183,21 +183,23 @@ def get_variable(
 
 
 def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Return or make a variable that is not shared between tasks, nor trained, nor saved."""
+    """Return or create a variable that is not shared between tasks, not trained and not saved."""
     kwargs["trainable"] = False
     kwargs["collections"] = [*(kwargs.get("collections") or ()), keys.GraphKeys.LOCAL_VARIABLES]
     return get_variable(name, *args, **kwargs)
 
 
 class variable_scope:
-    """Open a variable scope, and a name scope of the same name; the block's value is the scope.
+    """A `with` block that opens a variable scope and a name scope of the same name.
 
-    A name is prolonged from the scope around; a VariableScope is entered as it is. With
-    `default_name` and no name, the scope gets a name that no other has. What is None is inherited.
+    The value of the block is the VariableScope. A name is appended to the name of the current
+    scope. A VariableScope is entered under its own name. If only `default_name` is given, the scope
+    gets a unique name. Arguments that are None are inherited from the current scope.
 
     Raises:
-        TypeError: neither `name_or_scope` nor `default_name`, or of the wrong type.
-        ValueError: `reuse=True` without `name_or_scope`.
+        TypeError: neither `name_or_scope` nor `default_name` is given, or `name_or_scope` has the
+            wrong type.
+        ValueError: `reuse` is true and `name_or_scope` is not given.
     """
 
     def __init__(
@@ -258,7 +260,7 @@ class variable_scope:
         self._blocks.close()
 
     def _enter_name_scope(self, graph: graphs.Graph, blocks: ExitStack) -> str:
-        """Open the name scope of the same name; return its prefix."""
+        """Open the name scope of the same name and return its prefix."""
         name = self._target if isinstance(self._target, str) else self._default_name
         if isinstance(self._target, VariableScope):
             name = self._target.name.rpartition("/")[2]
@@ -297,13 +299,14 @@ class variable_scope:
     ) -> None:
         store.close_inner(name)
         if isinstance(self._target, VariableScope):
-            # Leaving a scope that was entered from elsewhere: what it opened does not count here.
+            # A scope object can be entered from anywhere. The scopes that were opened inside it
+            # must not use up default names outside it.
             store.opened = opened
         store.current.scope = outer
 
 
 def _chained(inner: _Getter, outer: _Getter | None) -> _Getter:
-    """Return a getter that gives `inner` a getter which goes through `outer`."""
+    """Return a getter that calls `inner`. The getter that `inner` receives calls `outer`."""
     if outer is None:
         return inner
 
@@ -314,4 +317,4 @@ def _chained(inner: _Getter, outer: _Getter | None) -> _Getter:
 
 
 def no_regularizer(tensor: Any) -> None:
-    """Regularize nothing, whatever the scope says."""
+    """Return no loss. Pass this function to override the regularizer of the scope."""

@@ -1,4 +1,4 @@
-"""The variables of a graph that `get_variable` knows by name, and how it makes or finds one."""
+"""The store in which `get_variable` finds the variables of a graph by name, or creates them."""
 
 import enum
 import threading
@@ -15,7 +15,7 @@ _KEY = ("__variable_store",)
 
 
 class Reuse(enum.Enum):
-    """`AUTO_REUSE`: make the variable if it does not exist, else return it."""
+    """`AUTO_REUSE`: create the variable if it does not exist, else return it."""
 
     AUTO_REUSE = 1
 
@@ -24,30 +24,33 @@ AUTO_REUSE = Reuse.AUTO_REUSE
 
 
 class Store:
-    """Variables by full name, and how often each scope was opened. One per graph. Thread-safe."""
+    """The variables of a graph by full name, and a count of openings for each variable scope.
+
+    Each graph has one store. Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._variables: dict[str, Any] = {}
         self._origins: dict[str, str] = {}
         self.lock = threading.RLock()
-        # The scope that the current thread is in; `variable_scope` keeps it.
+        # The current scope of each thread. The module `variable_scope` sets it.
         self.current = threading.local()
         self.opened: dict[str, int] = {}
 
     def open(self, scope: str) -> None:
-        """Count that a scope was opened."""
+        """Count one opening of a scope."""
         with self.lock:
             self.opened[scope] = self.opened.get(scope, 0) + 1
 
     def close_inner(self, scope: str) -> None:
-        """Forget how often the scopes within were opened: the next opening numbers them anew."""
+        """Reset the counts of the scopes inside `scope`. The next opening numbers them anew."""
         with self.lock:
             for name in self.opened:
                 if not scope or name.startswith(scope + "/"):
                     self.opened[name] = 0
 
     def unused(self, outer: str, prefix: str) -> str:
-        """Return `prefix`, numbered if a scope of that name was opened within `outer`."""
+        """Return `prefix`. Add a number if a scope of that name was opened inside `outer`."""
         name = f"{outer}/{prefix}" if outer else prefix
         with self.lock:
             number = 0
@@ -69,11 +72,12 @@ class Store:
         validate_shape: bool = True,
         constraint: Callable[[Any], Any] | None = None,
     ) -> Any:
-        """Return the variable called `name`, made or found as `reuse` says.
+        """Return the variable called `name`. `reuse` allows or forbids creating it.
 
         Raises:
-            ValueError: it exists and must not, or the other way round; or it has another shape
-                or dtype; or it is new and its shape is not known.
+            ValueError: the variable exists and reuse is off, the variable does not exist and reuse
+                is on, an existing variable has another shape or dtype, or a new variable has no
+                fully defined shape.
         """
         is_value = initializer is not None and not callable(initializer)
         if shape is not None and is_value:
@@ -130,11 +134,11 @@ class Store:
 
 def of(graph: graphs.Graph) -> Store:
     """Return the store of a graph."""
-    # The list is taken by reference: a finalized graph may still look its variables up.
-    held = graph.get_collection_ref(_KEY)
-    if not held:
-        held.append(Store())
-    store: Store = held[0]
+    # `get_collection_ref` also works on a finalized graph, where variables are still looked up.
+    stores = graph.get_collection_ref(_KEY)
+    if not stores:
+        stores.append(Store())
+    store: Store = stores[0]
     return store
 
 
@@ -144,7 +148,7 @@ def _initial_value(
     if initializer is None:
         initializer = _default_initializer(name, dtype)
     if isinstance(initializer, type) and issubclass(initializer, init_ops.Initializer):
-        # A class in place of an instance, as `initializer=tf.zeros_initializer`.
+        # The initializer may also be a class, such as `tf.zeros_initializer`.
         initializer = initializer()
     if not callable(initializer):
         return convert.convert_to_tensor(initializer, dtype.base_dtype, "initial_value")
@@ -168,11 +172,11 @@ def _regularize(variable: Any, name: str, regularizer: Callable[[Any], Any]) -> 
 
 
 def _origin() -> str:
-    """Return the caller's innermost lines, without ours."""
-    ours = __name__.partition(".")[0]
-    theirs = [
+    """Return the three innermost lines of the call stack that are outside this package."""
+    package = __name__.partition(".")[0]
+    lines = [
         f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}\n'
         for frame, line in traceback.walk_stack(None)
-        if frame.f_globals.get("__name__", "").partition(".")[0] != ours
+        if frame.f_globals.get("__name__", "").partition(".")[0] != package
     ]
-    return "".join(theirs[:3])
+    return "".join(lines[:3])

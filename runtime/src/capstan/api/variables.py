@@ -1,10 +1,10 @@
-"""`tf.Variable` and what goes with it: initializers, collections, reports
+"""`tf.Variable`, and functions that list, initialize and check variables
 (python/ops/variables.py).
 
-A variable is four operations: its initial value, the `VariableV2` that stands for the state, an
-`Assign` that sets it, and an `Identity` called `read` that ops use. The state lives on the task
-that the variable is placed on, under the variable's name: clients whose graphs have a variable of
-that name on that task share it.
+A variable consists of four operations: its initial value, the `VariableV2` that represents the
+state, an `Assign` that initializes it, and an `Identity` called `read` whose output other ops use.
+The task on which the variable is placed keeps the state under the variable's name. Clients share
+the state if their graphs have a variable of the same name on the same task.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,16 +20,16 @@ _Keys = collections.GraphKeys
 
 
 class Variable(operand.Operand):
-    """State that outlives a step. Ops take it as a tensor of its current value.
+    """State that outlives a step. An op that takes a variable gets its current value.
 
-    `initial_value` is anything that converts to a tensor, or a function without arguments that
-    returns it. Its shape is the variable's, unless `validate_shape` is False. The variable is
-    added to `collections` (default: the global variables), and to the trainable ones if
-    `trainable`.
+    `initial_value` is a value that converts to a tensor, or a function without arguments that
+    returns one. The variable has the shape of its initial value, unless `validate_shape` is False.
+    The variable is added to `collections` (default: the global variables), and to the trainable
+    variables if `trainable` is true.
 
     Raises:
-        ValueError: no initial value, or one whose shape is not fully known.
-        TypeError: an initial value that does not fit `dtype`.
+        ValueError: there is no initial value, or its shape is not fully defined.
+        TypeError: the initial value cannot be converted to `dtype`.
     """
 
     __slots__ = ("_constraint", "_initial_value", "_initializer", "_ref_tensor", "_snapshot")
@@ -102,7 +102,7 @@ class Variable(operand.Operand):
             value: graphs.Tensor = raw.Identity(self._ref_tensor, name=name)
         return value
 
-    # --- what it is
+    # --- its properties
 
     @property
     def name(self) -> str:
@@ -110,7 +110,7 @@ class Variable(operand.Operand):
 
     @property
     def op(self) -> graphs.Operation:
-        """The operation that stands for the state."""
+        """The operation that represents the state."""
         return self._ref_tensor.op
 
     @property
@@ -123,7 +123,7 @@ class Variable(operand.Operand):
 
     @property
     def dtype(self) -> dtypes.DType:
-        """A reference type, such as float32_ref."""
+        """The reference dtype of the variable, such as float32_ref."""
         return self._ref_tensor.dtype
 
     @property
@@ -134,7 +134,7 @@ class Variable(operand.Operand):
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Add what is known of the shape, for the reference and for reads to come."""
+        """Refine the static shape of the variable and of its reads."""
         self._ref_tensor.set_shape(shape)
         self._snapshot.set_shape(shape)
 
@@ -155,18 +155,18 @@ class Variable(operand.Operand):
     # --- its value
 
     def value(self) -> graphs.Tensor:
-        """Return the tensor that reads the variable, once in each step that needs it."""
+        """Return the tensor that reads the variable. A step reads it at most once."""
         return self._snapshot
 
     def read_value(self) -> graphs.Tensor:
-        """Return a new tensor that reads the variable, after the control dependencies around."""
+        """Return a new tensor that reads the variable after the current control dependencies."""
         with self.graph.as_default():
             return self._read("read")
 
     def initialized_value(self) -> graphs.Tensor:
-        """Return a new tensor: the value, or the initial value as long as there is none.
+        """Return the variable's value, or its initial value if it is not initialized yet.
 
-        It is for initial values that are made of other variables' initial values.
+        Use the returned tensor to initialize one variable from another.
         """
         with self.graph.as_default(), self.graph.control_dependencies(None):
             value: graphs.Tensor = cond_ops.cond(
@@ -175,11 +175,11 @@ class Variable(operand.Operand):
         return value
 
     def eval(self, session: Any = None) -> Any:
-        """Return the value in `session` or the default session; blocks."""
+        """Return the value in `session` or in the default session. Blocks."""
         return self._snapshot.eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Set the value in `session` or the default session, without adding operations; blocks."""
+        """Set the value in `session` or in the default session. Blocks. Adds no operations."""
         session = session or defaults.get_default_session()
         if session is None:
             raise ValueError(
@@ -189,29 +189,29 @@ class Variable(operand.Operand):
         session.run(self._initializer, {self._initializer.inputs[1]: value})
 
     def assign(self, value: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor that sets the variable and is its new value."""
+        """Return a tensor that sets the variable and has its new value."""
         assigned: graphs.Tensor = raw.Assign(self._ref_tensor, value, use_locking=use_locking)
         return assigned
 
     def assign_add(self, delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor that adds to the variable and is its new value."""
+        """Return a tensor that adds to the variable and has its new value."""
         assigned: graphs.Tensor = raw.AssignAdd(self._ref_tensor, delta, use_locking=use_locking)
         return assigned
 
     def assign_sub(self, delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor that subtracts from the variable and is its new value."""
+        """Return a tensor that subtracts from the variable and has its new value."""
         assigned: graphs.Tensor = raw.AssignSub(self._ref_tensor, delta, use_locking=use_locking)
         return assigned
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor that subtracts IndexedSlices from the variable and is its new value."""
+        """Return a tensor that subtracts IndexedSlices from the variable and has its new value."""
         changed: graphs.Tensor = raw.ScatterSub(
             self._ref_tensor, sparse_delta.indices, sparse_delta.values, use_locking=use_locking
         )
         return changed
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Return the VariableDef, or None when the variable is outside `export_scope`."""
+        """Return the VariableDef, or None if the variable is outside `export_scope`."""
         from tensorboard.compat.proto import variable_pb2
 
         if export_scope is not None and not self.name.startswith(export_scope):
@@ -231,7 +231,7 @@ class Variable(operand.Operand):
     # --- as an argument of ops
 
     def _ref(self) -> graphs.Tensor:
-        """Return the reference, which ops that change the variable take."""
+        """Return the reference tensor. Ops that change the variable take it as their input."""
         return self._ref_tensor
 
     def _as_tensor(
@@ -266,12 +266,12 @@ def _collections(given: Sequence[str] | None, trainable: bool) -> list[str]:
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """Return the variables that all tasks share, of the default graph; `scope` filters by name."""
+    """Return the default graph's variables that all tasks share. `scope` is a pattern for names."""
     return graphs.get_default_graph().get_collection(_Keys.GLOBAL_VARIABLES, scope)
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """Return the variables that each task has for itself and never saves."""
+    """Return the default graph's local variables, which are neither shared nor saved."""
     return graphs.get_default_graph().get_collection(_Keys.LOCAL_VARIABLES, scope)
 
 
@@ -280,7 +280,7 @@ def model_variables(scope: str | None = None) -> list[Any]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Return the variables that optimizers change."""
+    """Return the default graph's variables that optimizers update."""
     return graphs.get_default_graph().get_collection(_Keys.TRAINABLE_VARIABLES, scope)
 
 
@@ -289,24 +289,24 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> graphs.Operation:
-    """Return an operation that initializes variables, all at once."""
+    """Return an operation that initializes variables in parallel."""
     return grouping.group(*(variable.initializer for variable in var_list), name=name)
 
 
 def global_variables_initializer() -> graphs.Operation:
-    """Return an operation that initializes the global variables that exist now."""
+    """Return an operation that initializes all global variables created so far."""
     return variables_initializer(global_variables())
 
 
 def local_variables_initializer() -> graphs.Operation:
-    """Return an operation that initializes the local variables that exist now."""
+    """Return an operation that initializes all local variables created so far."""
     return variables_initializer(local_variables())
 
 
 def is_variable_initialized(variable: Any) -> graphs.Tensor:
-    """Return a boolean scalar: whether the variable has a value."""
-    answer: graphs.Tensor = raw.IsVariableInitialized(variable)
-    return answer
+    """Return a boolean scalar that tells whether the variable has a value."""
+    is_initialized: graphs.Tensor = raw.IsVariableInitialized(variable)
+    return is_initialized
 
 
 def report_uninitialized_variables(
@@ -314,7 +314,7 @@ def report_uninitialized_variables(
 ) -> graphs.Tensor:
     """Return a string vector with the names of the variables that have no value yet.
 
-    Looks at all global and local variables unless `var_list` is given. Runs on a CPU.
+    The default for `var_list` is all global and local variables. The operations run on a CPU.
     """
     graph = graphs.get_default_graph()
     if var_list is None:
@@ -322,8 +322,8 @@ def report_uninitialized_variables(
     with graph.name_scope(name), graph.device("/cpu:0"):
         if not var_list:
             return convert.constant([], dtypes.string)
-        known = raw.Pack([is_variable_initialized(variable) for variable in var_list])
+        initialized = raw.Pack([is_variable_initialized(variable) for variable in var_list])
         names = convert.constant([variable.op.name for variable in var_list])
-        missing = raw.Squeeze(raw.Where(raw.LogicalNot(known)), squeeze_dims=[1])
-        found: graphs.Tensor = raw.Gather(names, missing)
-        return found
+        missing = raw.Squeeze(raw.Where(raw.LogicalNot(initialized)), squeeze_dims=[1])
+        missing_names: graphs.Tensor = raw.Gather(names, missing)
+        return missing_names

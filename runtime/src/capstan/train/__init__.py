@@ -145,6 +145,6 @@ def __getattr__(name: str) -> Any:
     """Import a name of `_LATE` at its first use and keep it in the module."""
     if name not in _LATE:
         raise _absent("tf.train", name)
-    found = getattr(importlib.import_module(_LATE[name]), name)
-    globals()[name] = found
-    return found
+    value = getattr(importlib.import_module(_LATE[name]), name)
+    globals()[name] = value
+    return value
