@@ -26,7 +26,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch, task: dict[str, Any]):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_task_knows_who_it_is_and_whom_it_is_with(monkeypatch: pytest.MonkeyPatch, name: str):
+def test_a_task_knows_its_name_and_its_cluster(monkeypatch: pytest.MonkeyPatch, name: str):
     task = TASKS[name]
     found = resolver(monkeypatch, task)
     assert (found.task_type, found.task_id) == (task["type"], task["index"])
@@ -44,7 +44,9 @@ def test_a_member_of_the_cluster_finds_its_own_address(monkeypatch: pytest.Monke
     assert spec.task_address(task["type"], task["index"]) == task["address"]
 
 
-def test_the_evaluator_is_no_member_and_still_reaches_the_others(monkeypatch: pytest.MonkeyPatch):
+def test_the_evaluator_is_not_in_the_cluster_and_still_reaches_the_chief(
+    monkeypatch: pytest.MonkeyPatch,
+):
     (name,) = TASKS.keys() - MEMBERS.keys()
     found = resolver(monkeypatch, TASKS[name])
     assert found.task_type == "evaluator"
@@ -53,7 +55,7 @@ def test_the_evaluator_is_no_member_and_still_reaches_the_others(monkeypatch: py
     assert found.master("chief", 0) == f"grpc://{chief}"
 
 
-def test_to_serve_is_nothing_for_the_evaluator():
+def test_the_evaluator_cannot_serve():
     environment = os.environ | TASKS["evaluator-0"]["environment"]
     served = subprocess.run(
         [sys.executable, "-m", "capstan", "serve"],
@@ -66,7 +68,7 @@ def test_to_serve_is_nothing_for_the_evaluator():
     assert "TF_CONFIG: 'evaluator' is no job of the cluster" in served.stderr
 
 
-def test_what_the_environment_counts_are_numbers_and_folders_are_absolute():
+def test_counters_in_the_environment_are_numbers_and_folders_are_absolute():
     for task in TASKS.values():
         told = task["environment"]
         assert int(told["CAPSTAN_EPOCH"]) == DOCUMENT["epoch"]

@@ -35,7 +35,7 @@ def test_one_of_several_outputs_is_fed(target: str) -> None:
         np.testing.assert_equal([value.tolist() for value in got], [[3, 4], [7, 8], [14, 16]])
 
 
-def test_a_variable_that_is_fed_is_read_as_fed_and_keeps_its_own_value() -> None:
+def test_a_fed_variable_reads_as_the_fed_value_and_is_not_changed() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         var = tf.Variable(1.0)
         session.run(var.initializer)
@@ -46,7 +46,7 @@ def test_a_variable_that_is_fed_is_read_as_fed_and_keeps_its_own_value() -> None
 
 
 @pytest.mark.parametrize("reader", [None, "/job:ps", "/job:worker"])
-def test_what_is_fed_lives_also_where_its_branch_was_not_taken(
+def test_a_fed_tensor_has_its_value_even_if_its_branch_is_not_taken(
     target: str, reader: str | None
 ) -> None:
     with tf.Graph().as_default(), tf.device("/job:ps" if reader else None):
@@ -74,7 +74,7 @@ def test_what_is_fed_lives_also_where_its_branch_was_not_taken(
         (tf.string, ["a", 1.5], "1.5"),
     ],
 )
-def test_a_value_that_its_dtype_cannot_hold_is_named_with_it(
+def test_the_error_names_the_value_and_the_dtype_that_cannot_hold_it(
     dtype: tf.DType, value: Any, named: str
 ) -> None:
     with tf.Graph().as_default(), tf.Session() as session:

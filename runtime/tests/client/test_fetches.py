@@ -14,7 +14,7 @@ class Pair(NamedTuple):
     second: Any
 
 
-def test_structures_that_are_equal_but_of_other_types_come_back_as_themselves() -> None:
+def test_each_structure_comes_back_with_its_own_types() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         one, two = tf.constant(1), tf.constant(2)
         asked: list[tuple[Any, Any]] = [
@@ -41,7 +41,7 @@ def described(nest: Any) -> Any:
     "make",
     [dict, collections.OrderedDict, lambda items: collections.defaultdict(list, items)],
 )
-def test_a_dictionary_comes_back_as_one_of_its_kind(make: Any) -> None:
+def test_a_dictionary_comes_back_as_the_same_class(make: Any) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         asked = make({"one": tf.constant(1), "two": [tf.constant(2)]})
         found = session.run(asked)

@@ -53,7 +53,7 @@ class GrowingGraph(tf.Graph):
             tf.constant(0.0)
 
 
-def test_an_operation_that_is_added_while_the_graph_is_sent_is_sent_once(target: str) -> None:
+def test_an_operation_added_while_the_graph_is_sent_is_sent_once(target: str) -> None:
     graph = GrowingGraph()
     with graph.as_default(), tf.Session(target) as session:
         graph.additions = 1
@@ -76,7 +76,7 @@ def test_threads_build_a_graph_while_others_run_it(target: str) -> None:
                 done.result(PATIENCE_S)
 
 
-def test_a_class_that_is_no_text_fails_only_the_steps_that_need_its_node(target: str) -> None:
+def test_an_invalid_class_attribute_fails_only_the_steps_that_need_its_node(target: str) -> None:
     with tf.Graph().as_default() as graph, tf.Session(target) as session:
         assert session.run(tf.constant(1.0)) == 1.0
         damaged = tf.constant(2.0)
@@ -126,7 +126,7 @@ def test_a_step_is_compiled_once_whatever_the_order_of_its_fetches(target: str) 
         assert compiled_parts() <= before
 
 
-def test_feeds_of_several_shapes_meet_their_tensors_in_any_order(target: str) -> None:
+def test_feeds_of_several_shapes_reach_their_tensors_in_any_order(target: str) -> None:
     with tf.Graph().as_default(), tf.Session(target) as session:
         rows = tf.placeholder(tf.float32, [None, 2], name="rows")
         bias = tf.placeholder(tf.float32, [None], name="bias")
@@ -139,7 +139,7 @@ def test_feeds_of_several_shapes_meet_their_tensors_in_any_order(target: str) ->
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("place", ["master of this process", "wire"])
-def test_closing_a_session_ends_a_creation_that_waits_for_a_task(place: str) -> None:
+def test_closing_a_session_cancels_its_creation_while_it_waits_for_a_task(place: str) -> None:
     cluster = clusters.spec(ps=1, worker=1)
     host, _, port = cluster["ps"][0].rpartition(":")
     server = tf.train.Server(cluster, job_name="worker", task_index=0)

@@ -43,7 +43,9 @@ def branch(chooses: Any, data: Any, no: str, yes: str, merge: str) -> tuple[Any,
 @pytest.mark.parametrize("no", TASKS)
 @pytest.mark.parametrize("yes", TASKS)
 @pytest.mark.parametrize("merge", TASKS)
-def test_one_side_runs_wherever_the_sides_are(target: str, no: str, yes: str, merge: str) -> None:
+def test_only_the_taken_branch_runs_on_any_placement(
+    target: str, no: str, yes: str, merge: str
+) -> None:
     with tf.Graph().as_default():
         with tf.device("/job:worker"):
             chooses = tf.placeholder(tf.bool, [])
@@ -60,7 +62,7 @@ def test_one_side_runs_wherever_the_sides_are(target: str, no: str, yes: str, me
             assert session.run(list(counts)) == [2, 3]
 
 
-def test_a_branch_in_a_branch(target: str) -> None:
+def test_a_nested_branch_runs_only_if_its_outer_branch_is_taken(target: str) -> None:
     for where in ("", target):
         with tf.Graph().as_default():
             outer, inner = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
@@ -79,7 +81,7 @@ def test_a_branch_in_a_branch(target: str) -> None:
         assert found == [1.0, 1.0, 20.0, 30.0]
 
 
-def test_what_was_not_taken_cannot_be_fetched() -> None:
+def test_the_branch_that_was_not_taken_cannot_be_fetched() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         chooses = tf.placeholder(tf.bool, [])
         off, on = raw.Switch(tf.constant(1.0), chooses)
@@ -103,7 +105,7 @@ def test_a_reference_goes_through_a_switch(target: str) -> None:
             assert session.run(shown) == 7
 
 
-def test_guards_are_lists_of_decisions_outermost_first() -> None:
+def test_guards_list_their_decisions_from_the_outermost_on() -> None:
     known = guards.Guards()
     for item in (
         node.Node("p", "X"),

@@ -25,7 +25,7 @@ def nested(p: Any, q: Any, x: Any, w: Any) -> Any:
     return tf.cond(p, lambda: tf.cond(q, lambda: x * x * w, lambda: x * 3.0), lambda: w + w)
 
 
-def test_values_and_gradients_are_those_of_the_side_taken(target: str) -> None:
+def test_values_and_gradients_are_those_of_the_taken_branch(target: str) -> None:
     with tf.Graph().as_default():
         p, q = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
         with tf.device("/job:ps" if target else None):
@@ -50,7 +50,7 @@ def test_values_and_gradients_are_those_of_the_side_taken(target: str) -> None:
                     np.testing.assert_allclose(found, wanted)
 
 
-def test_only_the_side_taken_changes_variables(target: str) -> None:
+def test_only_the_taken_branch_changes_variables(target: str) -> None:
     with tf.Graph().as_default():
         p = tf.placeholder(tf.bool, [])
         with tf.device("/job:ps" if target else None):
@@ -87,7 +87,7 @@ def test_lookups_in_a_branch_have_sparse_gradients(target: str) -> None:
             assert session.run(dense, {p: False})[:, 0].tolist() == [2] * 5
 
 
-def test_a_gradient_within_a_branch(target: str) -> None:
+def test_a_branch_may_compute_a_gradient(target: str) -> None:
     with tf.Graph().as_default():
         p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [2])
         y = tf.cond(p, lambda: tf.gradients(x * x, [x])[0], lambda: x)
@@ -96,7 +96,7 @@ def test_a_gradient_within_a_branch(target: str) -> None:
             assert session.run(y, {p: False, x: [2, 5]}).tolist() == [2, 5]
 
 
-def test_gradients_through_switch_and_merge_alone() -> None:
+def test_gradients_pass_through_switch_and_merge() -> None:
     from capstan.framework.raw import raw
 
     with tf.Graph().as_default(), tf.Session() as session:
@@ -107,7 +107,7 @@ def test_gradients_through_switch_and_merge_alone() -> None:
         assert [session.run(slope, {p: side, x: 5.0}) for side in (False, True)] == [6, 30]
 
 
-def test_what_is_in_a_branch_cannot_be_fetched() -> None:
+def test_elements_of_a_branch_cannot_be_fetched() -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
         y = tf.cond(p, lambda: x * 2.0, lambda: x)
@@ -117,7 +117,7 @@ def test_what_is_in_a_branch_cannot_be_fetched() -> None:
                 session.run([y, fetched], {p: True, x: 1.0})
 
 
-def test_the_first_case_that_holds_is_run(target: str) -> None:
+def test_the_first_case_whose_condition_is_true_runs(target: str) -> None:
     with tf.Graph().as_default():
         p, q = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
         pairs = [(p, lambda: 1), (q, lambda: 2)]
@@ -139,7 +139,7 @@ def test_the_first_case_that_holds_is_run(target: str) -> None:
                     session.run(fetch, {p: both, q: both})
 
 
-def test_a_variable_is_initialized_from_another_that_may_not_be_yet(target: str) -> None:
+def test_a_variable_is_initialized_from_another_one_that_may_be_uninitialized(target: str) -> None:
     with tf.Graph().as_default():
         first = tf.Variable(2.0, name="first")
         second = tf.Variable(first.initialized_value() * 2.0, name="second")

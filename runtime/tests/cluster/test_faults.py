@@ -97,7 +97,7 @@ def test_a_killed_ps_is_unavailable_and_a_restarted_one_aborts_old_sessions(star
 
 
 @pytest.mark.alone
-def test_a_ps_that_dies_in_the_middle_of_a_step_ends_the_step(start: Start) -> None:
+def test_a_ps_that_dies_during_a_step_ends_the_step(start: Start) -> None:
     cluster = clusters.spec(ps=1, worker=1)
     ps = start(cluster, "ps")
     server = tf.train.Server(cluster, job_name="worker", task_index=0)
@@ -127,7 +127,7 @@ def test_a_ps_that_dies_in_the_middle_of_a_step_ends_the_step(start: Start) -> N
 
 
 @pytest.mark.alone
-def test_closing_a_session_cancels_the_step_that_waits(start: Start) -> None:
+def test_closing_a_session_cancels_a_waiting_step(start: Start) -> None:
     cluster = clusters.spec(ps=1, worker=1)
     ps = start(cluster, "ps")
     server = tf.train.Server(cluster, job_name="worker", task_index=0)
@@ -174,7 +174,7 @@ def test_a_step_has_a_deadline_and_the_session_outlives_it(start: Start) -> None
         assert session.run(value).tolist() == [1, 1, 1]
 
 
-def test_a_cluster_that_is_not_complete_is_told_within_the_timeout() -> None:
+def test_a_session_of_an_incomplete_cluster_fails_after_its_timeout() -> None:
     cluster = clusters.spec(ps=1, worker=1)
     server = tf.train.Server(cluster, job_name="worker", task_index=0)
     with tf.Graph().as_default():

@@ -143,7 +143,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(300)]
 @pytest.mark.parametrize(
     "service, names", [(channels.MASTER, hostile.MASTER), (channels.WORKER, hostile.WORKER)]
 )
-def test_noise_as_a_request(victims: Victims, service: str, names: tuple[str, ...]) -> None:
+def test_random_bytes_as_requests_do_no_harm(
+    victims: Victims, service: str, names: tuple[str, ...]
+) -> None:
     for chance in rounds(victims, 1000, 1):
         name = chance.choice(names)
         answer = victims.call(service, name, hostile.noise(chance))
@@ -154,7 +156,9 @@ def test_noise_as_a_request(victims: Victims, service: str, names: tuple[str, ..
 @pytest.mark.parametrize(
     "service, names", [(channels.MASTER, hostile.MASTER), (channels.WORKER, hostile.WORKER)]
 )
-def test_damaged_requests(victims: Victims, service: str, names: tuple[str, ...]) -> None:
+def test_damaged_requests_do_no_harm(
+    victims: Victims, service: str, names: tuple[str, ...]
+) -> None:
     whole = hostile.request(random.Random(0), "CreateSession", "").SerializeToString()
     session = victims.session(whole)
     for chance in rounds(victims, 2000, 2):
@@ -171,7 +175,7 @@ def test_damaged_requests(victims: Victims, service: str, names: tuple[str, ...]
     victims.close_session(session)
 
 
-def test_giant_and_truncated_messages(victims: Victims) -> None:
+def test_giant_and_truncated_messages_do_no_harm(victims: Victims) -> None:
     whole = hostile.request(random.Random(0), "CreateSession", "").SerializeToString()
     session = victims.session(whole) or ""
     # The allocator keeps what it may need again, whatever the number of rounds; the messages are
@@ -187,7 +191,7 @@ def test_giant_and_truncated_messages(victims: Victims) -> None:
     victims.close_session(session)
 
 
-def test_frames_that_claim_more_than_they_bring(victims: Victims) -> None:
+def test_frames_that_announce_more_than_they_hold_take_no_memory(victims: Victims) -> None:
     for chance in rounds(victims, 100, 7):
         size = chance.choice((1 << 20, 1 << 28, (1 << 31) - 4, 1 << 31, 1 << 40))
         head = frames.HEADER.pack(frames.MAGIC, api.Kind.START, 1, 1, 1, 24, size)
@@ -196,7 +200,7 @@ def test_frames_that_claim_more_than_they_bring(victims: Victims) -> None:
             sock.sendall(head + row + bytes(chance.randrange(1 << 16)))
 
 
-def test_wrong_graphs(victims: Victims) -> None:
+def test_invalid_graphs_do_no_harm(victims: Victims) -> None:
     for chance in rounds(victims, 1000, 3):
         message = wire.CreateSessionRequest(graph_def=graph_def.encode(hostile.graph(chance)))
         session = victims.session(message.SerializeToString())
@@ -206,7 +210,7 @@ def test_wrong_graphs(victims: Victims) -> None:
         victims.close_session(session)
 
 
-def test_noise_on_both_ports(victims: Victims) -> None:
+def test_random_bytes_on_both_ports_do_no_harm(victims: Victims) -> None:
     for chance in rounds(victims, 600, 4):
         control = int(victims.address.rpartition(":")[2])
         port = chance.choice((control, int(victims.offer(chance.randrange(2)).address)))
@@ -215,7 +219,7 @@ def test_noise_on_both_ports(victims: Victims) -> None:
 
 
 @pytest.mark.parametrize("plane", listener.PLANES)
-def test_frames_of_somebody_who_was_let_in(victims: Victims, plane: str) -> None:
+def test_invalid_frames_of_an_accepted_peer_do_no_harm(victims: Victims, plane: str) -> None:
     for chance in rounds(victims, 500, 5):
         with let_in(victims, chance, plane) as sock, contextlib.suppress(OSError):
             for _ in range(chance.randint(1, 4)):

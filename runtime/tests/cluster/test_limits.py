@@ -13,7 +13,7 @@ def target() -> str:
 
 @pytest.mark.parametrize("side", [1 << 22, 1 << 40])
 @pytest.mark.parametrize("device", [None, "/job:worker", "/job:ps"])
-def test_a_tensor_that_no_memory_holds_exhausts_resources_wherever_it_is(
+def test_a_tensor_too_large_for_memory_raises_resource_exhausted_on_any_task(
     target: str, device: str | None, side: int
 ) -> None:
     with tf.Graph().as_default(), tf.Session(target if device else "") as session:

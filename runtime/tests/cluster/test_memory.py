@@ -56,14 +56,14 @@ def soak(what: str, count: int) -> tuple[dict[str, int], dict[str, int]]:
         ("failed-calls", 2_000),
     ],
 )
-def test_memory_is_flat(what: str, count: int) -> None:
+def test_memory_does_not_grow_with_the_rounds(what: str, count: int) -> None:
     warm, after = soak(what, count)
     assert after["objects"] - warm["objects"] <= SLACK_OBJECTS
     assert after["bytes"] - warm["bytes"] <= SLACK_BYTES
     assert after["descriptors"] - warm["descriptors"] <= SLACK_DESCRIPTORS
 
 
-def test_a_graph_that_grows_takes_what_its_nodes_take() -> None:
+def test_memory_grows_only_with_the_nodes_of_a_growing_graph() -> None:
     warm, after = soak("growing", 1_000)
     # Two nodes on both sides, and a compiled signature: ten to twenty kilobytes.
     assert after["bytes"] - warm["bytes"] <= 900 * 30_000

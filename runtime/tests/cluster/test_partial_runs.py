@@ -53,7 +53,7 @@ def test_a_step_is_fed_and_fetched_in_portions(session: Any) -> None:
         assert session.partial_run(handle, {"x": [second]}, {c: 5}) == {"x": [15.0]}
 
 
-def test_a_portion_may_bring_nothing_or_ask_for_nothing(session: Any) -> None:
+def test_a_portion_may_have_no_feeds_or_no_fetches(session: Any) -> None:
     a, b = inputs("a", "b")
     known, total = tf.constant([1, 2]), a + b
     handle = session.partial_run_setup([known, total], [a, b])
@@ -63,7 +63,7 @@ def test_a_portion_may_bring_nothing_or_ask_for_nothing(session: Any) -> None:
 
 
 # The words are TensorFlow 2.21's, as its own server answers.
-def test_what_a_portion_may_not_do_is_said_in_tensorflows_words(session: Any) -> None:
+def test_the_errors_of_a_portion_are_tensorflows(session: Any) -> None:
     a, b, c = inputs("a", "b", "c")
     first = tf.add(a, b, name="first")
     second = tf.multiply(first, c, name="second")
@@ -105,7 +105,9 @@ def test_what_a_portion_may_not_do_is_said_in_tensorflows_words(session: Any) ->
         run(begun(), second.op, {c: 1})
 
 
-def test_a_change_happens_once_and_before_what_waits_for_it(session: Any) -> None:
+def test_a_variable_changes_once_and_before_the_nodes_that_depend_on_the_change(
+    session: Any,
+) -> None:
     with tf.device("/job:ps/task:0" if session.sess_str else ""):
         variable = tf.Variable(1.0)
         delta, scale = inputs("delta", "scale")
@@ -146,7 +148,7 @@ def test_a_portion_that_fails_ends_the_run(session: Any) -> None:
         session.partial_run(handle, total)
 
 
-def test_arrays_between_portions_are_the_callers_own(session: Any) -> None:
+def test_the_caller_may_change_its_arrays_between_portions(session: Any) -> None:
     a = tf.placeholder(tf.float32, [3])
     b = tf.placeholder(tf.float32, [3])
     double = a + a
@@ -161,7 +163,7 @@ def test_arrays_between_portions_are_the_callers_own(session: Any) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_portions_give_what_one_step_gives_and_run_nothing_twice(data: st.DataObject) -> None:
+def test_portions_return_the_values_of_one_step_and_run_no_node_twice(data: st.DataObject) -> None:
     with tf.Graph().as_default(), tf.Session(target("cluster")) as session:
         feeds = inputs(*(f"f{number}" for number in range(data.draw(st.integers(1, 4)))))
         tensors, counters = list(feeds), []
@@ -224,7 +226,7 @@ def test_a_master_remembers_steps_until_they_are_released(place: str) -> None:
             master.run_callable("gone", less, fed)
 
 
-def test_portions_of_one_run_take_turns(session: Any) -> None:
+def test_concurrent_portions_of_one_run_are_serialized(session: Any) -> None:
     feeds = inputs(*"abcdefgh")
     total = tf.add_n(feeds)
     handle = session.partial_run_setup([total], feeds)

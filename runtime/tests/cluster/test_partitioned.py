@@ -112,7 +112,7 @@ def expect(recipe: list[Step]) -> list[Any]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(recipe=recipes())
-def test_a_graph_over_four_tasks_computes_what_it_computes_on_one(
+def test_a_graph_on_four_tasks_computes_the_same_values_as_on_one(
     target: str, recipe: list[Step]
 ) -> None:
     here, there = evaluate(recipe, ""), evaluate(recipe, target)
@@ -145,7 +145,7 @@ def test_concurrent_runs_on_one_session_never_see_each_others_buffers(target: st
     assert wrong == []
 
 
-def test_what_was_fetched_stays_as_it_was(target: str) -> None:
+def test_a_later_step_does_not_change_fetched_values(target: str) -> None:
     for where in ("", target):
         with tf.Graph().as_default():
             x = tf.placeholder(tf.float32, [3])
@@ -156,7 +156,7 @@ def test_what_was_fetched_stays_as_it_was(target: str) -> None:
         np.testing.assert_equal(first, np.array([2, 4, 6], np.float32))
 
 
-def test_a_random_op_goes_on_with_its_stream_whatever_is_fetched_beside_it(target: str) -> None:
+def test_a_random_op_continues_its_stream_whatever_else_is_fetched(target: str) -> None:
     for where in ("", target):
         with tf.Graph().as_default(), tf.device("/job:ps/task:0" if where else None):
             drawn = tf.random_normal([2], seed=1)

@@ -14,7 +14,7 @@ def target() -> str:
 
 
 @pytest.mark.parametrize("device", [None, "/job:ps", "/job:worker"])
-def test_what_is_computed_from_a_resized_variable_has_its_new_shape(
+def test_values_computed_from_a_resized_variable_have_its_new_shape(
     target: str, device: str | None
 ) -> None:
     with tf.Graph().as_default(), tf.Session(target if device else "") as session:

@@ -53,7 +53,7 @@ def losses(target: str) -> list[float]:
 
 @pytest.mark.alone
 @pytest.mark.e2e
-def test_a_killed_ps_is_an_error_within_seconds() -> None:
+def test_a_step_on_a_killed_ps_raises_an_error() -> None:
     cluster = clusters.spec(ps=1, worker=1)
     server = tf.train.Server(cluster, "worker", 0, protocol="grpc")
     with tf.Graph().as_default(), tf.device("/job:ps/task:0"):

@@ -21,7 +21,7 @@ HERE = {
         (3, "/job:ps/replica:0/task:0", 8, 3),
     ],
 )
-def test_tasks_of_one_host_share_its_cores_unless_told(
+def test_tasks_of_one_host_share_its_cores_unless_the_settings_say_otherwise(
     asked: int, task: str, available: int, threads: int
 ) -> None:
     settings = config.SessionConfig(intra_op_parallelism_threads=asked)

@@ -183,7 +183,7 @@ def test_a_step_whose_pushed_message_arrives_is_done(serve: Callable[..., Served
 
 
 @pytest.mark.alone
-def test_a_message_that_cannot_be_sent_for_want_of_descriptors_ends_the_step(
+def test_a_message_that_cannot_be_sent_without_a_descriptor_ends_the_step(
     serve: Callable[..., Served],
 ) -> None:
     served = serve(Broken())
@@ -200,7 +200,7 @@ def test_a_message_that_cannot_be_sent_for_want_of_descriptors_ends_the_step(
 
 
 @pytest.mark.alone
-def test_an_end_that_meets_no_memory_when_it_is_sent_is_an_error_of_the_step(
+def test_a_step_fails_if_there_is_no_memory_to_send_its_end(
     serve: Callable[..., Served],
 ) -> None:
     served = serve(Sink())
@@ -217,7 +217,7 @@ def test_an_end_that_meets_no_memory_when_it_is_sent_is_an_error_of_the_step(
 
 
 @pytest.mark.alone
-def test_a_step_ends_when_the_reader_of_its_link_meets_no_memory(
+def test_a_step_ends_if_there_is_no_memory_to_read_its_link(
     serve: Callable[..., Served],
 ) -> None:
     served = serve(Sink())
@@ -232,7 +232,7 @@ def test_a_step_ends_when_the_reader_of_its_link_meets_no_memory(
 
 
 @pytest.mark.alone
-def test_a_step_that_begins_within_another_one_ends_it(serve: Callable[..., Served]) -> None:
+def test_a_second_step_on_a_link_ends_the_first_one(serve: Callable[..., Served]) -> None:
     served = serve(Sink())
     before = parts_in_flight()
     master = served.link(MASTER)
@@ -261,7 +261,7 @@ def test_a_pushed_message_that_does_not_fit_its_part_ends_the_step(
     assert_none_stays(before)
 
 
-def test_a_message_of_an_unknown_number_ends_the_step(serve: Callable[..., Served]) -> None:
+def test_a_message_with_an_unknown_number_ends_the_step(serve: Callable[..., Served]) -> None:
     served = serve(Sink())
     master, source = served.link(MASTER), served.link(SOURCE)
     master.send(served.start(1))
@@ -269,7 +269,9 @@ def test_a_message_of_an_unknown_number_ends_the_step(serve: Callable[..., Serve
     assert master.recv().subject == errors.INTERNAL
 
 
-def test_messages_that_come_before_their_step_wait_for_it(serve: Callable[..., Served]) -> None:
+def test_messages_that_arrive_before_their_step_are_kept_for_it(
+    serve: Callable[..., Served],
+) -> None:
     served = serve(Sink(), max_early_bytes=2 * MESSAGE_BYTES)
     master, source = served.link(MASTER), served.link(SOURCE)
     for number in (1, 2):
@@ -280,7 +282,7 @@ def test_messages_that_come_before_their_step_wait_for_it(serve: Callable[..., S
         assert master.recv().subject == 0
 
 
-def test_a_step_whose_early_messages_were_too_many_bytes_says_so(
+def test_a_step_whose_early_messages_were_dropped_is_refused(
     serve: Callable[..., Served],
 ) -> None:
     served = serve(Sink(), max_early_bytes=2 * MESSAGE_BYTES)
@@ -318,14 +320,14 @@ class NoMemoryLinks(targets.NoLinks):
         return NoMemory()
 
 
-def test_a_step_that_its_master_cannot_send_for_want_of_memory_is_an_error_of_tensorflow() -> None:
+def test_a_master_without_memory_to_send_a_step_raises_resource_exhausted() -> None:
     steps = step.Steps(NoMemoryLinks(), lambda: 1)
     compiled = step.CompiledStep(None, (step.Remote(HERE, 1, 1, parts.Part(HERE, (), {})),))
     with pytest.raises(errors.ResourceExhaustedError):
         steps.run(compiled, {}, None)
 
 
-def test_a_tunnel_for_which_there_is_no_descriptor_is_unavailable(
+def test_a_tunnel_without_a_descriptor_is_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def no_pair() -> None:

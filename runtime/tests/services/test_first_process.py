@@ -98,7 +98,7 @@ def test_sigterm_ends_the_first_process(waiting: "subprocess.Popen[str]", status
     assert waiting.wait(timeout=30) == status
 
 
-def test_outside_the_main_thread_nothing_is_done() -> None:
+def test_outside_the_main_thread_the_handler_is_not_set() -> None:
     process = start("thread")
     process.communicate(timeout=30)
     assert process.returncode == 0

@@ -55,7 +55,7 @@ class Unreadable(dict[str, Any]):
         raise MemoryError
 
 
-def test_an_extension_that_fails_on_the_way_leaves_the_session_as_it_was() -> None:
+def test_an_extension_that_fails_halfway_leaves_the_session_as_it_was() -> None:
     master, settings = targets.find("", None)
     session = master.create_session([constant("a")], settings)
     unreadable = node.Node("c", "Const", attrs=Unreadable(constant("c").attrs))

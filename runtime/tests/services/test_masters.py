@@ -73,7 +73,7 @@ def count_on_ps(target: str) -> tf.Session:
 
 @pytest.mark.alone
 @pytest.mark.e2e
-def test_what_a_killed_master_registered_goes_once_it_is_restarted(tasks: genuine.Tasks) -> None:
+def test_the_parts_of_a_killed_master_are_removed_when_it_restarts(tasks: genuine.Tasks) -> None:
     other = count_on_ps(tasks.target("worker", 1))
     abandoned = count_on_ps(tasks.target("worker", 0))
     with contextlib.closing(Task(tasks.spec["ps"][0])) as ps:
@@ -91,7 +91,7 @@ def empty_part() -> parts.Part:
     return parts.Part(PS, (), {})
 
 
-def test_a_master_that_never_comes_back_is_given_up_after_its_patience() -> None:
+def test_the_parts_of_a_master_that_stays_away_are_removed_after_ten_minutes() -> None:
     home = worker.Worker(PS, (), 1, containers.ResourceManager())
     peers = client.Peers({MASTER: clusters.addresses(1)[0]})
     watching = masters.Masters(home, peers.worker)
@@ -116,7 +116,7 @@ class Answers:
         return worker.Worker(task, (), number, containers.ResourceManager())
 
 
-def test_a_master_that_answers_keeps_its_parts_and_its_predecessor_loses_them() -> None:
+def test_a_master_that_answers_keeps_its_parts_and_a_replaced_one_loses_them() -> None:
     home = worker.Worker(PS, (), 1, containers.ResourceManager())
     answers = Answers(one=1, other=1)
     watching = masters.Masters(home, answers.worker)
@@ -133,7 +133,7 @@ def test_a_master_that_answers_keeps_its_parts_and_its_predecessor_loses_them() 
     assert home.program(handles["other"])
 
 
-def test_parts_without_a_known_master_and_of_the_task_itself_are_left_alone() -> None:
+def test_parts_without_a_master_and_parts_of_the_task_itself_stay() -> None:
     home = worker.Worker(PS, (), 1, containers.ResourceManager())
     watching = masters.Masters(home, Answers().worker)
     handles = [

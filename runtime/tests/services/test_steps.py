@@ -22,7 +22,7 @@ HERE = "/job:ps/replica:0/task:0"
 X, Y, SUM = (node.Edge(name) for name in ("x", "y", "sum"))
 
 
-def test_a_new_session_pushes_to_a_task_that_was_restarted_at_its_first_step() -> None:
+def test_the_first_step_of_a_new_session_can_push_to_a_restarted_task() -> None:
     cluster = clusters.spec(ps=2, worker=1)
     first, second, worker = (
         tf.train.Server(cluster, job_name=job, task_index=index)
@@ -49,7 +49,7 @@ def home_alone(task: str) -> interfaces.WorkerApi:
     raise tf.errors.InternalError(None, None, f"there is no {task}")
 
 
-def test_a_step_whose_fetch_cannot_travel_says_so_and_the_link_serves_on() -> None:
+def test_a_step_whose_fetch_cannot_be_sent_fails_and_the_link_stays_usable() -> None:
     fed = {edge: infer.Fed(dtypes.float32, None) for edge in (X, Y)}
     known = infer.Knowledge(fed)
     item = node.Node("sum", "Add", (X, Y), attrs={"T": dtypes.float32})
@@ -118,7 +118,7 @@ class Wires(api.Links):
         self.given_back.append(task)
 
 
-def test_closing_a_session_leaves_alone_the_link_of_a_step_that_has_ended_meanwhile() -> None:
+def test_closing_a_session_does_not_close_the_link_of_a_step_that_has_just_ended() -> None:
     wires = Wires("one", "other")
     steps = step.Steps(wires, itertools.count(1).__next__)
     threads = {}

@@ -117,7 +117,7 @@ def test_a_task_without_a_port_offers_the_stream(portless: Ps) -> None:
     assert portless.asked == [listener.PLANES]
 
 
-def test_a_dialler_that_is_told_so_asks_for_the_stream_alone(ps: Ps) -> None:
+def test_a_dialler_with_only_the_stream_plane_asks_only_for_a_stream(ps: Ps) -> None:
     assert_works(ps.dialer(listener.GRPC).dial(PS, INCARNATION, soon()))
     assert ps.asked == [(listener.GRPC,)]
 
@@ -128,7 +128,7 @@ def test_without_the_stream_a_port_that_cannot_be_connected_is_unavailable(ps: P
         ps.dialer(listener.TCP).dial(PS, INCARNATION, time.monotonic() + 4)
 
 
-def test_time_that_is_up_within_a_try_does_not_hide_what_kept_the_earlier_ones_away(
+def test_a_timeout_within_an_attempt_does_not_hide_the_error_of_earlier_attempts(
     ps: Ps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ps.walled = True
@@ -152,7 +152,7 @@ def test_a_stale_incarnation_is_refused_whatever_the_plane(ps: Ps) -> None:
             ways.dial(PS, INCARNATION + 1, soon())
 
 
-def test_a_stream_without_a_token_is_shown_out(ps: Ps) -> None:
+def test_a_stream_without_a_token_is_closed(ps: Ps) -> None:
     stranger = ps.worker.open_tunnel()
     with stranger:
         stranger.settimeout(20)
@@ -161,7 +161,7 @@ def test_a_stream_without_a_token_is_shown_out(ps: Ps) -> None:
             assert stranger.recv(1) == b""
 
 
-def test_a_stream_to_nobody_ends(ps: Ps) -> None:
+def test_a_stream_to_an_address_without_a_server_ends(ps: Ps) -> None:
     nobody = client.GrpcWorker("127.0.0.1:1")
     with contextlib.closing(nobody), nobody.open_tunnel() as sock:
         sock.settimeout(20)
@@ -176,7 +176,7 @@ def descriptors() -> int:
 
 @pytest.mark.alone
 @pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")
-def test_nothing_is_left_of_streams_that_ended(portless: Ps, eventually: Any) -> None:
+def test_ended_streams_leave_no_threads_and_no_descriptors(portless: Ps, eventually: Any) -> None:
     others = carriers()
     ways = portless.dialer()
     assert_works(ways.dial(PS, INCARNATION, soon()))

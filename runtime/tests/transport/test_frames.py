@@ -97,13 +97,13 @@ def test_frames_are_read_as_they_were_written_however_they_arrive(
 
 
 @given(sent=any_frame(), cut=st.integers(1, 10_000))
-def test_the_beginning_of_a_frame_is_no_frame(sent: api.Frame, cut: int) -> None:
+def test_an_incomplete_frame_is_not_returned(sent: api.Frame, cut: int) -> None:
     data = encode(sent)
     assert read(data[: max(0, len(data) - cut)], []) == []
 
 
 @given(sent=any_frame(), at=st.integers(0, 200), garbage=st.binary(min_size=1, max_size=12))
-def test_damaged_bytes_give_a_frame_or_an_error_and_nothing_else(
+def test_damaged_bytes_give_a_frame_or_a_documented_error(
     sent: api.Frame, at: int, garbage: bytes
 ) -> None:
     data = bytearray(encode(sent))
@@ -115,7 +115,7 @@ def test_damaged_bytes_give_a_frame_or_an_error_and_nothing_else(
 
 
 @given(st.binary(min_size=32, max_size=400))
-def test_bytes_of_something_else_are_no_frame(data: bytes) -> None:
+def test_bytes_of_another_protocol_are_refused(data: bytes) -> None:
     with pytest.raises(errors.DataLossError, match="is the peer a Capstan task"):
         read(b"GET / HTTP/1.1\r\n" + data, [])
 
@@ -130,7 +130,7 @@ def header(**changed: int) -> bytes:
     "changed",
     [{"table": (1 << 20) + 1, "rows": 1}, {"payload": (1 << 20) + 1}, {"table": 2**32 - 1}],
 )
-def test_a_header_that_announces_too_much_is_refused_at_once(changed: dict[str, int]) -> None:
+def test_a_header_with_sizes_above_the_limits_is_refused_at_once(changed: dict[str, int]) -> None:
     with pytest.raises(errors.ResourceExhaustedError, match="the limits are 1048576 and 1048576"):
         read(header(**changed), [])
 
@@ -156,9 +156,7 @@ def row(place: int, dtype: int, size: int, *shape: int) -> bytes:
         ([row(0, 1, 4)[:-1] + b"\x01"], 4, "4 bytes are not|72057594037927940 bytes are not"),
     ],
 )
-def test_a_table_that_contradicts_itself_is_refused(
-    rows: list[bytes], payload: int, words: str
-) -> None:
+def test_an_inconsistent_table_is_refused(rows: list[bytes], payload: int, words: str) -> None:
     table = b"".join(rows)
     data = header(rows=len(rows), table=len(table), payload=payload) + table + bytes(payload)
     with pytest.raises(errors.DataLossError, match=words):
@@ -181,13 +179,13 @@ def test_strings_that_do_not_fill_their_bytes_are_refused(packed: bytes, words: 
         read(data, [])
 
 
-def test_values_lie_at_multiples_of_64_bytes_in_memory() -> None:
+def test_values_are_aligned_to_64_bytes_in_memory() -> None:
     sent = api.Frame(api.Kind.LEG, 1, 1, [np.arange(size) for size in (1, 3, 1000, 7)])
     (frame,) = read(encode(sent), [])
     assert all(value.ctypes.data % frames.ALIGNMENT == 0 for value in frame.values)
 
 
-def test_the_memory_of_a_message_is_used_again_for_the_next_one_like_it() -> None:
+def test_the_memory_of_a_message_is_reused_for_the_next_similar_one() -> None:
     reader = assembly.Assembler()
 
     def receive(size: int, subject: int = 1) -> Any:

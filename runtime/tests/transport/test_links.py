@@ -100,7 +100,7 @@ def test_arrays_may_be_reused_once_send_returns(plane: Any, aside: futures.Execu
     assert np.all(value == 1)
 
 
-def test_values_stay_until_the_same_message_comes_again(plane: Any) -> None:
+def test_values_stay_valid_until_the_same_message_arrives_again(plane: Any) -> None:
     near, far = plane.pair()
     near.send(frame(1, np.full(100_000, 1.0)))
     first = far.recv()
@@ -154,7 +154,7 @@ def test_a_thread_may_send_while_another_receives(plane: Any, aside: futures.Exe
         done.result()
 
 
-def test_what_is_too_large_is_refused_and_the_link_goes_on(plane: Any) -> None:
+def test_a_frame_that_is_too_large_is_refused_and_the_link_stays_usable(plane: Any) -> None:
     near, far = plane.pair()
     huge = np.broadcast_to(np.uint8(0), (257 << 20,))
     many = [np.zeros(())] * 70_000
@@ -173,7 +173,7 @@ def test_what_is_too_large_is_refused_and_the_link_goes_on(plane: Any) -> None:
         (np.array(["2026-01-01"], "datetime64[D]"), "M8"),
     ],
 )
-def test_what_cannot_travel_is_refused_and_the_link_goes_on(
+def test_a_value_that_frames_cannot_carry_is_refused_and_the_link_stays_usable(
     plane: Any, value: Any, words: str
 ) -> None:
     near, far = plane.pair()
@@ -183,7 +183,7 @@ def test_what_cannot_travel_is_refused_and_the_link_goes_on(
     assert_same(far.recv(), frame(2, 5))
 
 
-def test_pending_tells_of_frames_that_no_poll_will_show(plane: Any) -> None:
+def test_pending_reports_frames_that_polling_cannot_show(plane: Any) -> None:
     near, far = plane.pair()
     assert not far.pending()
     with futures.ThreadPoolExecutor(1) as aside:
@@ -209,7 +209,7 @@ def test_a_deadline_ends_the_wait_and_not_the_link(plane: Any) -> None:
     assert_same(far.recv(time.monotonic() + 20), frame(1, 5))
 
 
-def test_what_was_sent_before_the_close_still_arrives(plane: Any) -> None:
+def test_frames_sent_before_the_close_still_arrive(plane: Any) -> None:
     near, far = plane.pair()
     near.send(frame(1, np.arange(1000)))
     near.send(frame(2))
@@ -220,7 +220,7 @@ def test_what_was_sent_before_the_close_still_arrives(plane: Any) -> None:
         far.recv()
 
 
-def test_a_closed_link_says_so_for_ever(plane: Any) -> None:
+def test_every_call_on_a_closed_link_raises(plane: Any) -> None:
     near, _ = plane.pair()
     near.close()
     near.close()
@@ -257,7 +257,7 @@ def test_a_close_from_another_thread_wakes_send(
 
 
 @pytest.mark.alone
-def test_a_peer_that_is_killed_ends_the_wait_for_it(plane: Any, aside: futures.Executor) -> None:
+def test_recv_raises_when_the_peer_is_killed(plane: Any, aside: futures.Executor) -> None:
     link, peer = plane.peer("echo")
     link.send(frame(1, 5))
     assert_same(link.recv(), frame(1, 5))
@@ -270,7 +270,7 @@ def test_a_peer_that_is_killed_ends_the_wait_for_it(plane: Any, aside: futures.E
 
 
 @pytest.mark.alone
-def test_a_peer_that_is_killed_in_mid_frame_leaves_no_frame(plane: Any) -> None:
+def test_a_frame_of_a_peer_that_is_killed_while_it_sends_is_not_returned(plane: Any) -> None:
     link, peer = plane.peer("flood")
     link.send(frame(1))
     assert readable(link, 20)
@@ -280,7 +280,7 @@ def test_a_peer_that_is_killed_in_mid_frame_leaves_no_frame(plane: Any) -> None:
 
 
 @pytest.mark.alone
-def test_a_peer_that_is_killed_ends_a_send_to_it(plane: Any, aside: futures.Executor) -> None:
+def test_send_raises_when_the_peer_is_killed(plane: Any, aside: futures.Executor) -> None:
     link, peer = plane.peer("echo")
     peer.signal(signal.SIGSTOP)
     sending = aside.submit(link.send, frame(1, np.zeros(BIG, np.uint8)))
@@ -290,7 +290,7 @@ def test_a_peer_that_is_killed_ends_a_send_to_it(plane: Any, aside: futures.Exec
 
 
 @pytest.mark.alone
-def test_a_stopped_peer_is_alive(plane: Any, aside: futures.Executor) -> None:
+def test_a_stopped_peer_does_not_end_the_link(plane: Any, aside: futures.Executor) -> None:
     link, peer = plane.peer("echo")
     peer.signal(signal.SIGSTOP)
     large = frame(1, np.arange(BIG // 8))
@@ -305,7 +305,7 @@ def test_a_stopped_peer_is_alive(plane: Any, aside: futures.Executor) -> None:
 
 @pytest.mark.alone
 @pytest.mark.e2e
-def test_a_peer_that_is_stopped_for_longer_than_a_dead_host_is_given_is_alive(
+def test_a_peer_stopped_for_longer_than_the_limit_of_a_dead_host_does_not_end_the_link(
     plane: Any, aside: futures.Executor
 ) -> None:
     link, peer = plane.peer("echo")
@@ -322,7 +322,7 @@ def test_a_peer_that_is_stopped_for_longer_than_a_dead_host_is_given_is_alive(
     sending.result()
 
 
-def test_large_feeds_of_ever_new_graphs_share_their_memory(plane: Any) -> None:
+def test_large_feeds_of_many_graphs_share_their_memory(plane: Any) -> None:
     near, far = plane.pair()
     places = set()
     with futures.ThreadPoolExecutor(1) as aside:

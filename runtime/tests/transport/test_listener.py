@@ -70,7 +70,7 @@ def test_a_token_opens_the_door_once(tcp: Any) -> None:
         dial(offer)
 
 
-def test_a_wrong_token_opens_nothing(tcp: Any) -> None:
+def test_a_wrong_token_is_refused(tcp: Any) -> None:
     with pytest.raises(errors.UnavailableError, match="did not let us in"):
         dial(dataclasses.replace(tcp.offer(), token=bytes(32)))
 
@@ -80,7 +80,7 @@ def test_an_offer_is_for_one_incarnation(tcp: Any) -> None:
         tcp.listener.connect("/job:worker", 40, (listener.TCP,))
 
 
-def test_a_task_without_a_common_plane_is_told_so(tcp: Any) -> None:
+def test_a_task_without_a_common_plane_gets_an_error(tcp: Any) -> None:
     with pytest.raises(errors.UnimplementedError, match="offers memory, this task tcp, grpc"):
         tcp.listener.connect("/job:worker", 41, ("memory",))
 
@@ -99,7 +99,7 @@ def test_a_task_without_a_common_plane_is_told_so(tcp: Any) -> None:
     ],
     ids=["http", "no-token", "not-hello", "giant-payload", "giant-table", "zero-token"],
 )
-def test_a_stranger_is_shown_out_whatever_he_says(tcp: Any, said: bytes) -> None:
+def test_a_connection_without_a_token_is_closed_whatever_it_sends(tcp: Any, said: bytes) -> None:
     sock = stranger(tcp)
     sock.sendall(said)
     assert_closed(sock)
@@ -109,7 +109,9 @@ def test_a_stranger_is_shown_out_whatever_he_says(tcp: Any, said: bytes) -> None
 
 
 @pytest.mark.alone
-def test_a_stranger_who_hangs_up_is_forgotten(tcp: Any, eventually: Any) -> None:
+def test_a_connection_that_closes_without_a_token_leaves_no_thread(
+    tcp: Any, eventually: Any
+) -> None:
     def doormen() -> set[threading.Thread]:
         return {thread for thread in threading.enumerate() if thread.name == "capstan-link"}
 
@@ -131,7 +133,7 @@ def test_a_stranger_who_hangs_up_is_forgotten(tcp: Any, eventually: Any) -> None
         (header(rows=9, table=24), errors.DataLossError),
     ],
 )
-def test_a_peer_that_sends_no_frame_loses_the_link(tcp: Any, said: bytes, error: Any) -> None:
+def test_bytes_that_are_not_a_frame_close_the_link(tcp: Any, said: bytes, error: Any) -> None:
     sock, link = raw_pair(tcp)
     sock.sendall(said)
     with pytest.raises(error):
@@ -158,7 +160,7 @@ def test_a_deadline_may_pass_in_the_middle_of_a_frame(tcp: Any) -> None:
     sock.close()
 
 
-def test_the_end_of_the_listener_is_the_end_of_its_links(
+def test_closing_the_listener_closes_its_links(
     tcp: Any, aside: futures.Executor, eventually: Any
 ) -> None:
     near, far = tcp.pair()
@@ -178,7 +180,7 @@ def test_the_end_of_the_listener_is_the_end_of_its_links(
 
 
 @pytest.mark.alone
-def test_nothing_is_left_of_links_that_ended(tcp: Any, eventually: Any) -> None:
+def test_ended_links_leave_no_threads(tcp: Any, eventually: Any) -> None:
     others = set(threading.enumerate())
 
     def answer(link: api.Link, hello: listener.Hello) -> None:
@@ -195,6 +197,6 @@ def test_nothing_is_left_of_links_that_ended(tcp: Any, eventually: Any) -> None:
     eventually(lambda: set(threading.enumerate()) <= others)
 
 
-def test_a_host_that_is_not_ours_is_named() -> None:
+def test_the_error_names_a_host_that_is_not_this_machine() -> None:
     with pytest.raises(errors.UnavailableError, match=r"Cannot listen .* 'nowhere\.invalid'"):
         listener.Listener("nowhere.invalid", 1, lambda link, hello: None)

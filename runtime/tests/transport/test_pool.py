@@ -67,7 +67,7 @@ def assert_works(link: api.Link) -> None:
     assert link.recv(time.monotonic() + 20) == api.Frame(api.Kind.START, 5, 6)
 
 
-def test_a_link_is_used_again(links: pool.Pool, ps: Ps) -> None:
+def test_a_link_that_was_given_back_is_reused(links: pool.Pool, ps: Ps) -> None:
     first = links.take(PS, 1)
     links.give_back(PS, 1, first)
     assert links.take(PS, 1) is first
@@ -76,7 +76,7 @@ def test_a_link_is_used_again(links: pool.Pool, ps: Ps) -> None:
     first.close()
 
 
-def test_nobody_else_has_a_link_that_was_taken(links: pool.Pool) -> None:
+def test_a_link_has_one_taker_at_a_time(links: pool.Pool) -> None:
     taken = [links.take(PS, 1) for _ in range(3)]
     assert len(set(map(id, taken))) == 3
     for link in taken:
@@ -107,7 +107,7 @@ def test_a_link_that_was_closed_is_not_kept(links: pool.Pool) -> None:
     fresh.close()
 
 
-def test_a_link_on_which_something_follows_is_not_kept(links: pool.Pool) -> None:
+def test_a_link_with_unread_data_is_not_reused(links: pool.Pool) -> None:
     noisy = links.take(PS, 1)
     for _ in range(2):
         noisy.send(api.Frame(api.Kind.START, 1, 1))
@@ -122,7 +122,7 @@ def test_a_link_on_which_something_follows_is_not_kept(links: pool.Pool) -> None
     fresh.close()
 
 
-def test_a_restarted_task_is_another_one(links: pool.Pool, ps: Ps) -> None:
+def test_a_link_to_a_restarted_task_needs_its_new_incarnation(links: pool.Pool, ps: Ps) -> None:
     old = links.take(PS, 1)
     links.give_back(PS, 1, old)
     ps.start(2)
@@ -143,7 +143,7 @@ def test_links_to_an_earlier_incarnation_are_closed(links: pool.Pool, ps: Ps) ->
     second.close()
 
 
-def test_a_task_that_is_away_is_waited_for(links: pool.Pool, ps: Ps) -> None:
+def test_take_waits_for_a_task_that_is_away(links: pool.Pool, ps: Ps) -> None:
     ps.stop()
     ps.back_at = 3
     link = links.take(PS, 1, time.monotonic() + 20)

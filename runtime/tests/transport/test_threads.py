@@ -25,7 +25,7 @@ print("over")
 
 
 @pytest.mark.alone
-def test_a_thread_that_is_idle_is_used_again(eventually: Any) -> None:
+def test_an_idle_thread_is_reused(eventually: Any) -> None:
     pool = threads.DaemonThreads(8, "idle")
     names: set[str] = set()
     for _ in range(20):
@@ -35,7 +35,7 @@ def test_a_thread_that_is_idle_is_used_again(eventually: Any) -> None:
     eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("idle")])
 
 
-def test_beyond_the_limit_calls_wait_for_a_thread() -> None:
+def test_calls_above_the_limit_wait_for_a_thread() -> None:
     pool = threads.DaemonThreads(2, "busy")
     gate = threading.Event()
     blocked = [pool.submit(gate.wait, 20) for _ in range(2)]
@@ -47,7 +47,7 @@ def test_beyond_the_limit_calls_wait_for_a_thread() -> None:
     pool.shutdown()
 
 
-def test_errors_belong_to_who_asked() -> None:
+def test_the_caller_gets_the_error_of_its_call() -> None:
     pool = threads.DaemonThreads(1, "errors")
     with pytest.raises(ZeroDivisionError):
         pool.submit(lambda: 1 // 0).result(20)

@@ -92,20 +92,24 @@ def test_a_client_that_comes_back_keeps_its_session(sessions: Sessions) -> None:
     assert sessions.after(55, connected=False) == []
 
 
-def test_a_client_that_grpc_hung_up_on_keeps_its_session_for_a_day(sessions: Sessions) -> None:
+def test_a_client_whose_idle_connection_grpc_closed_keeps_its_session_for_a_day(
+    sessions: Sessions,
+) -> None:
     sessions.created("a")
     assert sessions.after(29 * 60, connected=True) == []
     assert sessions.after(12 * 3600, connected=False) == []
     assert sessions.after(12 * 3600, connected=False) == ["a"]
 
 
-def test_a_client_that_cannot_be_seen_keeps_its_session_for_a_day(sessions: Sessions) -> None:
+def test_a_client_whose_connection_state_is_unknown_keeps_its_session_for_a_day(
+    sessions: Sessions,
+) -> None:
     sessions.created("a")
     assert sessions.after(23 * 3600, connected=None) == []
     assert sessions.after(3601, connected=None) == ["a"]
 
 
-def test_a_call_under_way_keeps_its_session(sessions: Sessions) -> None:
+def test_a_call_in_progress_keeps_its_session(sessions: Sessions) -> None:
     sessions.created("a")
     call: Any = Call()
     sessions.leases.renew("a", call)
@@ -114,7 +118,9 @@ def test_a_call_under_way_keeps_its_session(sessions: Sessions) -> None:
     assert sessions.after(0, connected=False) == ["a"]
 
 
-def test_a_call_that_ended_before_it_was_noted_keeps_nothing(sessions: Sessions) -> None:
+def test_a_call_that_ended_before_it_was_recorded_does_not_keep_its_session(
+    sessions: Sessions,
+) -> None:
     sessions.created("a")
     late: Any = Call()
     late.is_over = True
@@ -122,7 +128,7 @@ def test_a_call_that_ended_before_it_was_noted_keeps_nothing(sessions: Sessions)
     assert sessions.after(61, connected=False) == ["a"]
 
 
-def test_a_session_that_was_closed_is_left_alone(sessions: Sessions) -> None:
+def test_a_closed_session_is_not_closed_again(sessions: Sessions) -> None:
     sessions.created("a")
     sessions.leases.forget("a")
     stranger: Any = Call()
@@ -132,7 +138,7 @@ def test_a_session_that_was_closed_is_left_alone(sessions: Sessions) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists connections in /proc")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_the_kernel_knows_whether_a_connection_stands(host: str, eventually: Any) -> None:
+def test_the_kernel_tells_whether_a_connection_is_open(host: str, eventually: Any) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, 0), family=family) as door:
         port = door.getsockname()[1]

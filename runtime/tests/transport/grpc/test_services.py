@@ -188,9 +188,7 @@ def test_a_step_carries_feeds_and_fetches(master: client.GrpcMaster, task: Recor
     ]
 
 
-def test_a_step_may_be_remembered_run_and_forgotten(
-    master: client.GrpcMaster, task: Recorder
-) -> None:
+def test_a_callable_is_made_run_and_released(master: client.GrpcMaster, task: Recorder) -> None:
     options = interfaces.StepOptions(timeout_ms=700)
     task.answer = 2**40
     assert master.make_callable("h", ["x:0", "s:0"], ["y:0"], ["train"], options) == 2**40
@@ -205,9 +203,7 @@ def test_a_step_may_be_remembered_run_and_forgotten(
     ]
 
 
-def test_a_step_may_be_fed_and_fetched_in_portions(
-    master: client.GrpcMaster, task: Recorder
-) -> None:
+def test_a_step_is_fed_and_fetched_in_portions(master: client.GrpcMaster, task: Recorder) -> None:
     task.answer = "17"
     assert master.partial_run_setup("h", ["x:0"], ["y:0"], ["train"]) == "17"
     task.answer = [np.float32(2)]
@@ -229,7 +225,7 @@ def test_a_callable_that_connects_tensors_is_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize("name, answer", [("MakeCallable", 41), ("PartialRunSetup", "41")])
-def test_what_gives_a_handle_gives_the_same_one_again(
+def test_a_repeated_request_for_a_handle_gets_the_same_handle(
     address: str, task: Recorder, name: str, answer: Any
 ) -> None:
     request = getattr(wire, f"{name}Request")(session_handle="h", request_id=5)
@@ -242,7 +238,7 @@ def test_what_gives_a_handle_gives_the_same_one_again(
     assert len(task.asked) == 1
 
 
-def test_an_error_comes_again_with_the_same_request(address: str, task: Recorder) -> None:
+def test_a_repeated_request_gets_the_same_error(address: str, task: Recorder) -> None:
     task.answer = errors.UnavailableError(None, None, "ps is away")
     with channels.open_channel(address) as channel:
         call = channels.method(channel, channels.MASTER, "RunCallable")
@@ -263,7 +259,7 @@ def test_devices_are_listed(master: client.GrpcMaster, task: Recorder) -> None:
     assert master.list_devices("h") == DEVICES
 
 
-def test_a_worker_says_who_it_is(worker: client.GrpcWorker, task: Recorder) -> None:
+def test_a_worker_reports_its_identity(worker: client.GrpcWorker, task: Recorder) -> None:
     task.answer = interfaces.WorkerStatus(2**63 + 5, DEVICES)
     assert worker.get_status() == task.answer
 
@@ -282,7 +278,9 @@ def test_a_part_arrives_as_it_was_sent(worker: client.GrpcWorker, task: Recorder
     assert task.asked == [("register", "s", PART, master), ("register", "t", PART, None)]
 
 
-def test_the_rest_of_the_worker_service_arrives(worker: client.GrpcWorker, task: Recorder) -> None:
+def test_the_other_worker_calls_arrive_as_they_were_sent(
+    worker: client.GrpcWorker, task: Recorder
+) -> None:
     worker.deregister_graph("s")
     worker.cleanup_all([])
     task.answer = interfaces.Offer("tcp", "4711", b"\x00token\xff")
@@ -314,7 +312,7 @@ def test_a_long_message_keeps_its_beginning(worker: client.GrpcWorker, task: Rec
         worker.register_graph("s", PART)
 
 
-def test_an_error_of_a_step_stands_in_its_response(address: str, task: Recorder) -> None:
+def test_the_error_of_a_step_is_in_its_response(address: str, task: Recorder) -> None:
     task.answer = errors.UnavailableError(None, None, "ps is away")
     with channels.open_channel(address) as channel:
         run = channels.method(channel, channels.MASTER, "RunStep")
@@ -352,7 +350,7 @@ def test_a_step_that_is_sent_twice_runs_once(
     assert "has run already" in late.status_error_message
 
 
-def test_a_request_that_contradicts_itself_is_an_invalid_argument(address: str) -> None:
+def test_an_inconsistent_request_is_an_invalid_argument(address: str) -> None:
     with channels.open_channel(address) as channel:
         register = channels.method(channel, channels.WORKER, "RegisterGraph")
         with pytest.raises(grpc.RpcError, match="INVALID_ARGUMENT"):
@@ -364,7 +362,7 @@ def test_a_request_that_contradicts_itself_is_an_invalid_argument(address: str) 
             create(request)
 
 
-def test_many_blocked_calls_do_not_hold_up_the_next(
+def test_many_blocked_calls_do_not_delay_the_next_one(
     worker: client.GrpcWorker, task: Recorder, eventually: Any
 ) -> None:
     task.gate = gate = threading.Event()
@@ -387,7 +385,7 @@ def test_a_port_in_use_is_an_unknown_error_that_names_it(address: str, task: Rec
         server.ControlServer("127.0.0.1", port, task, task, task)
 
 
-def test_nobody_at_the_address_is_unavailable_at_once() -> None:
+def test_an_address_without_a_server_is_unavailable_at_once() -> None:
     nobody = client.GrpcWorker("127.0.0.1:1")
     with pytest.raises(errors.UnavailableError, match=r"From 127\.0\.0\.1:1: "):
         nobody.get_status()
@@ -402,7 +400,7 @@ def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
     nobody.close()
 
 
-def test_a_creation_that_is_called_off_ends_on_both_sides(
+def test_a_cancelled_creation_of_a_session_ends_on_both_sides(
     master: client.GrpcMaster, task: Recorder, eventually: Any
 ) -> None:
     task.gate = threading.Event()
@@ -422,7 +420,7 @@ def test_a_creation_that_is_called_off_ends_on_both_sides(
     eventually(lambda: ("close", "late") in task.asked)
 
 
-def test_a_creation_that_was_called_off_before_it_began_ends_at_once() -> None:
+def test_a_creation_that_was_cancelled_before_it_began_ends_at_once() -> None:
     called_off = cancellations.Cancellation()
     called_off.cancel()
     nobody = client.GrpcMaster("grpc://127.0.0.1:1")
@@ -431,9 +429,7 @@ def test_a_creation_that_was_called_off_before_it_began_ends_at_once() -> None:
     nobody.close()
 
 
-def test_a_connection_that_was_closed_is_unavailable(
-    worker: client.GrpcWorker, task: Recorder
-) -> None:
+def test_a_closed_connection_is_unavailable(worker: client.GrpcWorker, task: Recorder) -> None:
     worker.close()
     with pytest.raises(errors.UnavailableError, match="was closed"):
         worker.get_status()
@@ -447,7 +443,7 @@ def test_peers_have_one_channel_each_and_only_those_of_the_cluster(address: str)
     peers.close()
 
 
-def test_a_server_that_came_back_is_found_again(task: Recorder) -> None:
+def test_a_client_reaches_a_server_that_was_restarted(task: Recorder) -> None:
     task.answer = interfaces.WorkerStatus(1, ())
     # The kernel could give a port that it chose itself to another process in between.
     (address,) = clusters.addresses(1)

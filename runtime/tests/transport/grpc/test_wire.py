@@ -19,6 +19,6 @@ def test_every_message_of_the_table_is_a_class() -> None:
         assert getattr(wire, name) is type(message)
 
 
-def test_a_name_that_is_no_message_is_an_attribute_error() -> None:
+def test_an_unknown_message_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no message 'RunStepReqest'"):
         wire.RunStepReqest  # noqa: B018
