@@ -1,4 +1,4 @@
-"""A read of a variable on another task sees the changes that the graph orders before it."""
+"""A read of a variable on another task gives the value after the changes ordered before it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ READS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("how", READS)
 @pytest.mark.parametrize("reader", [WORKER, "/job:ps/task:0", PS, None])
 @pytest.mark.parametrize("is_branch", [False, True])
-def test_a_read_behind_a_change_gives_the_value_after_it(
+def test_a_read_that_is_ordered_after_a_change_gives_the_new_value(
     target: str, how: str, reader: str | None, is_branch: bool
 ) -> None:
     with tf.Graph().as_default():

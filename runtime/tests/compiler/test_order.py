@@ -1,4 +1,4 @@
-"""Topological order and pruning: what a step needs, producers first, and nothing else."""
+"""Topological order and pruning: the nodes that a step needs, producers first."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ Edge = ir.Edge
 
 @st.composite
 def graphs(draw: st.DrawFn) -> dict[str, ir.Node]:
-    """An acyclic graph whose insertion order says nothing about its edges."""
+    """Draw an acyclic graph whose insertion order is independent of its edges."""
     count = draw(st.integers(1, 12))
     names = [f"n{index}" for index in range(count)]
     nodes = []
@@ -26,7 +26,7 @@ def graphs(draw: st.DrawFn) -> dict[str, ir.Node]:
 
 
 @given(graphs(), st.data())
-def test_producers_come_first_and_nothing_superfluous_comes(
+def test_the_order_has_producers_first_and_only_needed_nodes(
     nodes: dict[str, ir.Node], data: st.DataObject
 ) -> None:
     roots = data.draw(st.lists(st.sampled_from(sorted(nodes)), min_size=1, unique=True))
@@ -54,7 +54,7 @@ def test_a_fed_tensor_needs_no_producer(nodes: dict[str, ir.Node], data: st.Data
             assert edge.node in kept or edge.node in fed
 
 
-def test_a_cycle_is_an_error_that_names_a_node_of_it() -> None:
+def test_the_error_for_a_cycle_names_one_of_its_nodes() -> None:
     nodes = {
         "a": ir.Node("a", "X", (Edge("b"),)),
         "b": ir.Node("b", "X", (), ("a",)),
@@ -80,14 +80,14 @@ def test_a_long_chain_does_not_exhaust_the_stack() -> None:
         ([], [], ["nope"], "Some target nodes not found: nope"),
     ],
 )
-def test_names_that_the_graph_does_not_have_are_told(
+def test_a_name_that_is_not_in_the_graph_is_an_error(
     feeds: list[Edge], fetches: list[Edge], targets: list[str], words: str
 ) -> None:
     with pytest.raises(errors.NotFoundError, match=words):
         prune.prune({"a": ir.Node("a", "X")}, feeds, fetches, targets)
 
 
-def test_a_control_dependency_on_a_fed_placeholder_is_fulfilled_on_another_node_it_stays() -> None:
+def test_only_control_dependencies_on_fed_placeholders_are_removed() -> None:
     nodes = {
         "x": ir.Node("x", "Placeholder"),
         "other": ir.Node("other", "X"),

@@ -1,4 +1,4 @@
-"""Parts and messages: one per source, destination and leg, and nothing that could deadlock."""
+"""Parts, and one message per source, destination and leg. No step can deadlock."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -25,7 +25,7 @@ def cut_of(nodes: list[ir.Node], tasks: dict[str, str], fetches: list[Edge]) -> 
 
 @st.composite
 def placed_graphs(draw: st.DrawFn) -> tuple[list[ir.Node], dict[str, str]]:
-    """A graph in topological order over up to three tasks, some of its nodes constants."""
+    """Draw a graph in topological order over up to three tasks. Some nodes are constants."""
     nodes: list[ir.Node] = []
     for index in range(draw(st.integers(1, 14))):
         names = st.sampled_from([node.name for node in nodes]) if nodes else st.nothing()
@@ -39,7 +39,7 @@ def placed_graphs(draw: st.DrawFn) -> tuple[list[ir.Node], dict[str, str]]:
 
 
 def run(cut: Cut) -> list[str]:
-    """Play a step: every part by its own state, messages delivered as they are sent."""
+    """Run the states of all parts, deliver messages as they are sent, and return the node order."""
     layouts = {task: state.Layout.of(part) for task, part in cut.items()}
     running = {task: state.StepState(layout) for task, layout in layouts.items()}
     ran: list[str] = []
@@ -57,7 +57,7 @@ def run(cut: Cut) -> list[str]:
 
 
 @given(placed_graphs())
-def test_every_node_runs_once_after_its_producers_wherever_they_are(
+def test_every_node_runs_once_and_after_its_producers_on_any_task(
     graph: tuple[list[ir.Node], dict[str, str]],
 ) -> None:
     nodes, tasks = graph
@@ -72,7 +72,7 @@ def test_every_node_runs_once_after_its_producers_wherever_they_are(
 
 
 @given(placed_graphs())
-def test_a_tensor_travels_once_to_each_task_that_reads_it_and_constants_never(
+def test_a_tensor_is_sent_once_to_each_task_that_reads_it_and_a_constant_never(
     graph: tuple[list[ir.Node], dict[str, str]],
 ) -> None:
     nodes, tasks = graph
@@ -98,7 +98,7 @@ def test_a_tensor_travels_once_to_each_task_that_reads_it_and_constants_never(
     assert len(keys) == len(set(keys))
 
 
-def test_a_train_step_between_a_worker_and_a_ps_is_two_round_trips() -> None:
+def test_a_train_step_sends_one_message_each_way_between_worker_and_ps() -> None:
     nodes = [
         ir.Node("w", "VariableV2"),
         ir.Node("b", "VariableV2"),
@@ -123,7 +123,7 @@ def test_a_control_edge_between_tasks_is_a_message_without_tensors() -> None:
     assert [(m.leg, m.edges) for m in cut["b"].incoming] == [(1, ())]
 
 
-def test_a_fetched_constant_is_taken_at_home() -> None:
+def test_a_fetched_constant_is_in_the_part_of_the_master() -> None:
     nodes = [ir.Node("c", "Const", attrs={"dtype": dtypes.int32, "value": 7})]
     cut = cut_of(nodes, {"c": "b"}, [Edge("c")])
     assert cut["a"].fetches == (Edge("c"),)
@@ -131,9 +131,12 @@ def test_a_fetched_constant_is_taken_at_home() -> None:
 
 
 def late(how: str, *, unordered: bool = False) -> tuple[list[ir.Node], dict[str, str]]:
-    """A reader on `a` of a variable on `b`, behind a change of it that waits for `a`."""
+    """Return a graph with a reader on `a` of a variable on `b`, after a change of the variable.
+
+    The change waits for a tensor of `a`. If `unordered`, the reader does not wait for the change.
+    """
     of = {"T": dtypes.int32}
-    behind = () if unordered else ("done",)
+    awaited = () if unordered else ("done",)
     nodes = [
         ir.Node("n", "VariableV2", attrs={"dtype": dtypes.int32, "shape": shapes.TensorShape([])}),
         ir.Node("x", "Placeholder", attrs={"dtype": dtypes.int32}),
@@ -141,7 +144,7 @@ def late(how: str, *, unordered: bool = False) -> tuple[list[ir.Node], dict[str,
         ir.Node("change", "AssignAdd", (Edge("n"), Edge("y")), attrs=of),
         ir.Node("done", "Identity", (Edge("y"),), ("change",), attrs=of),
         {
-            "control": ir.Node("read", "Identity", (Edge("n"),), behind, attrs=of),
+            "control": ir.Node("read", "Identity", (Edge("n"),), awaited, attrs=of),
             "input": ir.Node(
                 "read", "Add", (Edge("n"), Edge("y" if unordered else "done")), attrs=of
             ),
@@ -179,7 +182,7 @@ def test_a_variable_leaves_at_once_when_its_reader_waits_for_no_change(how: str)
     assert [(m.leg, m.edges) for m in cut["b"].outgoing if m.edges] == [(1, (Edge("n"),))]
 
 
-def test_a_reader_of_what_a_change_gives_waits_for_no_other_message() -> None:
+def test_a_reader_of_the_output_of_a_change_waits_for_no_other_message() -> None:
     nodes, tasks = late("control")
     nodes[-1] = replace(nodes[-1], inputs=(Edge("change"),), control=("change",))
     cut = parts_of(nodes, tasks)

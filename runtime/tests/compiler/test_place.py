@@ -1,4 +1,4 @@
-"""Where nodes go: devices, groups, soft placement, and faults that stay with the node."""
+"""Placement: devices, groups, soft placement, and faults of single nodes."""
 
 from typing import Any
 
@@ -46,21 +46,21 @@ def placed(
     return placement
 
 
-def test_what_nobody_places_goes_to_the_first_task_of_the_cluster() -> None:
+def test_a_node_without_a_device_goes_to_the_first_task_of_the_cluster() -> None:
     assert placed(make("Neg", "y", "x"), make("Placeholder", "x")).devices["y"] == PS
 
 
-def test_a_partial_device_is_completed() -> None:
+def test_a_partial_device_specification_is_completed() -> None:
     assert placed(make("NoOp", "x", device="/job:worker/task:1")).devices["x"] == W1
 
 
-def test_the_best_device_type_wins_when_every_member_has_a_kernel() -> None:
+def test_the_best_device_type_with_a_kernel_is_chosen() -> None:
     on_worker = make("Neg", "x", "x0", device="/job:worker/task:1")
     given_x0 = make("Placeholder", "x0", device=PS)
     assert placed(on_worker, given_x0, gpu=frozenset({"Neg"})).devices["x"] == GPU
 
 
-def test_who_changes_a_variable_goes_where_it_is_whatever_its_own_device() -> None:
+def test_a_node_that_changes_a_variable_goes_to_the_device_of_the_variable() -> None:
     found = placed(
         variable("w", PS),
         make("Assign", "w/Assign", "w", "zero", device=W1),
@@ -70,16 +70,16 @@ def test_who_changes_a_variable_goes_where_it_is_whatever_its_own_device() -> No
     assert not found.faults
 
 
-def test_who_reads_a_variable_stays_where_it_was_put() -> None:
+def test_a_node_that_reads_a_variable_keeps_its_own_device() -> None:
     assert placed(variable("w", PS), make("Identity", "read", "w", device=W1)).devices["read"] == W1
 
 
-def test_colocation_by_class_attribute() -> None:
+def test_a_class_attribute_colocates_nodes() -> None:
     near = make("Placeholder", "init", _class=[b"loc:@w"])
     assert placed(variable("w", W0), near).devices["init"] == W0
 
 
-def test_a_lone_source_joins_its_consumers() -> None:
+def test_a_source_goes_to_the_device_of_its_consumers() -> None:
     found = placed(
         ir.Node("c", "Const", attrs={"dtype": dtypes.float32, "value": np.zeros((), np.float32)}),
         make("Neg", "y", "c", device=W1),
@@ -87,12 +87,12 @@ def test_a_lone_source_joins_its_consumers() -> None:
     assert found.devices["c"] == W1
 
 
-def test_shape_joins_its_input() -> None:
+def test_shape_goes_to_the_device_of_its_input() -> None:
     found = placed(make("Placeholder", "x", device=W1), make("Shape", "s", "x"))
     assert found.devices["s"] == W1
 
 
-def test_a_node_keeps_its_device_and_later_ones_follow_it() -> None:
+def test_later_nodes_follow_a_node_that_was_placed_before() -> None:
     first = variable("w", W0)
     placer = place.Placer([W0, PS], lambda *_: True)
     placement = place.Placement()
@@ -103,7 +103,7 @@ def test_a_node_keeps_its_device_and_later_ones_follow_it() -> None:
     assert placement.devices == {"w": W0, "set": W0, "v": PS}
 
 
-def test_soft_placement_keeps_the_task_and_drops_the_type() -> None:
+def test_soft_placement_keeps_the_task_and_ignores_the_device_type() -> None:
     node = make("NoOp", "x", device="/job:worker/task:0/device:GPU:3")
     assert placed(node, soft=True).devices["x"] == W0
     assert "x" in placed(node).faults
@@ -126,7 +126,7 @@ def test_soft_placement_keeps_the_task_and_drops_the_type() -> None:
         ),
     ],
 )
-def test_what_cannot_be_placed_is_a_fault_of_that_node_alone(
+def test_a_node_that_cannot_be_placed_is_the_only_node_with_a_fault(
     node: ir.Node, kind: type[errors.OpError], words: str
 ) -> None:
     found = placed(node, make("Placeholder", "fine"))
@@ -135,14 +135,14 @@ def test_what_cannot_be_placed_is_a_fault_of_that_node_alone(
     assert set(found.devices) == {"fine"}
 
 
-def test_colocated_nodes_that_ask_for_different_tasks_are_a_fault_of_both() -> None:
+def test_colocated_nodes_that_ask_for_different_tasks_both_get_a_fault() -> None:
     found = placed(variable("w", PS), make("Placeholder", "init", device=W1, _class=["loc:@w"]))
     assert "Cannot colocate nodes" in found.faults["w"].message
     assert set(found.faults) == {"w", "init"}
 
 
 @pytest.mark.parametrize("op", ["NoSuchOp", "Neg"])
-def test_a_node_that_no_device_can_run_leaves_alone_what_it_is_to_be_with(op: str) -> None:
+def test_a_node_that_no_device_can_run_does_not_affect_its_group(op: str) -> None:
     nodes = [
         variable("w", PS),
         make("Assign", "set", "w", "x"),

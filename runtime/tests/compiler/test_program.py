@@ -1,4 +1,4 @@
-"""Compiled parts: buffers of their own, errors that name nodes, copies of what leaves a task."""
+"""Compiled parts: private buffers, errors that name nodes, and copies of sent variables."""
 
 import traceback
 from typing import Any
@@ -56,7 +56,7 @@ def evaluate(made: program.Program, *feeds: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("shape", [(2,), None])
-def test_the_same_with_planned_buffers_and_without(shape: shapes.Shape) -> None:
+def test_results_are_the_same_with_and_without_planned_buffers(shape: shapes.Shape) -> None:
     (part,) = cut(
         make("Neg", "y", "x"), make("Add", "z", "y", "x"), feeds={"x": shape}, fetches=("z", "y")
     ).values()
@@ -100,7 +100,7 @@ def test_an_uninitialised_variable_is_a_failed_precondition() -> None:
         evaluate(compiled(part))
 
 
-def test_a_name_cannot_smuggle_code_into_a_segment() -> None:
+def test_a_node_name_cannot_inject_code_into_a_segment() -> None:
     name = "x\n        raise SystemExit('smuggled')"
     (part,) = cut(make("Neg", name, "x"), feeds={"x": (1,)}, fetches=(name,)).values()
     assert evaluate(compiled(part), [3])[0] == -3
@@ -122,7 +122,7 @@ def test_a_variable_that_leaves_its_task_is_a_copy() -> None:
     assert not np.shares_memory(value, cell.read())
 
 
-def test_two_parts_talk_until_both_are_done() -> None:
+def test_two_parts_exchange_messages_until_both_are_done() -> None:
     nodes = (
         make("Neg", "there", "x"),
         make("Neg", "here", "there"),
@@ -139,14 +139,14 @@ def test_two_parts_talk_until_both_are_done() -> None:
     def done(fetches: program.Values, error: errors.OpError | None) -> None:
         ended.append((error, [np.array(value).tolist() for value in fetches]))
 
-    for task, node in made.items():
-        runs[task] = run.PartRun(node, send, done)
+    for task, program_of_task in made.items():
+        runs[task] = run.PartRun(program_of_task, send, done)
     for task, part in cuts.items():
         runs[task].start([np.array([5], np.float32) for _ in part.feeds])
     assert ended == [(None, []), (None, [[0.0]])] or ended == [(None, [[0.0]]), (None, [])]
 
 
-def test_a_part_that_was_failed_from_outside_is_done_once_and_takes_nothing_more() -> None:
+def test_a_failed_part_calls_done_once_and_ignores_later_messages() -> None:
     nodes = (make("Neg", "there", "x"), make("Neg", "here", "there"))
     cuts = cut(*nodes, feeds={"x": (1,)}, fetches=("here",), there=("there",))
     ended: list[errors.OpError | None] = []
@@ -159,7 +159,7 @@ def test_a_part_that_was_failed_from_outside_is_done_once_and_takes_nothing_more
     assert [type(error) for error in ended] == [errors.CancelledError]
 
 
-def test_a_large_variable_leaves_without_a_copy_and_does_not_change_while_it_does() -> None:
+def test_a_large_variable_is_sent_without_a_copy_and_does_not_change_meanwhile() -> None:
     size = 1 << 17
     attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([size])}
     nodes = (

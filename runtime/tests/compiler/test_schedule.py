@@ -1,4 +1,4 @@
-"""Readers of a variable run before its writers, and no dependency is broken for it."""
+"""Readers of a variable run before its writers, and every dependency holds."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,25 +30,25 @@ def segments(draw: st.DrawFn) -> list[ir.Node]:
 
 
 @given(segments())
-def test_dependencies_hold_and_a_writer_waits_for_all_that_do_not_need_it(
+def test_a_writer_runs_after_all_readers_that_do_not_depend_on_a_writer(
     nodes: list[ir.Node],
 ) -> None:
     scheduled = schedule.reads_first(nodes)
     position = {node.name: index for index, node in enumerate(scheduled)}
     assert sorted(position) == sorted(node.name for node in nodes)
-    behind: dict[str, set[str]] = {}
+    ancestors: dict[str, set[str]] = {}
     for node in scheduled:
         sources = list(order.producers(node))
         assert all(position[source] < position[node.name] for source in sources)
-        behind[node.name] = set().union(*(behind[source] | {source} for source in sources))
+        ancestors[node.name] = set().union(*(ancestors[source] | {source} for source in sources))
     writers = [node.name for node in nodes if node.op == "AssignAdd"]
     for node in nodes:
         for writer in writers:
-            if node.op == "Neg" and behind[node.name].isdisjoint(writers):
+            if node.op == "Neg" and ancestors[node.name].isdisjoint(writers):
                 assert position[node.name] < position[writer]
 
 
-def test_the_gradient_of_the_layer_below_reads_weights_before_they_change() -> None:
+def test_the_gradient_of_a_lower_layer_reads_the_weights_before_they_change() -> None:
     read = ir.Node("read", "Identity", (Edge("v"),), attrs=FLOAT)
     apply = ir.Node("apply", "AssignAdd", (Edge("v"), Edge("read")), attrs=FLOAT)
     below = ir.Node("below", "Neg", (Edge("read"),), attrs=FLOAT)

@@ -1,4 +1,4 @@
-"""What is settled before the step: constants folded, twins merged, feeds never."""
+"""Simplification: constants are folded and equal nodes are merged. Feeds are left alone."""
 
 from collections.abc import Sequence
 
@@ -37,14 +37,14 @@ def simplified(
     return simplify.simplify(graph, feeds or {}, frozenset(keep), fold.evaluate)
 
 
-def test_what_follows_from_constants_is_a_constant() -> None:
+def test_a_node_with_constant_inputs_becomes_a_constant() -> None:
     found, known = simplified(constant("a", 2), constant("b", 3), make("Mul", "c", "a", "b"))
     assert found["c"].op == "Const"
     assert found["c"].attrs["value"] == 6
     assert known.constants[Edge("c")] == 6
 
 
-def test_the_shape_of_a_feed_is_a_constant_when_it_is_known() -> None:
+def test_the_known_shape_of_a_feed_becomes_a_constant() -> None:
     for shape, op in (((4, 2), "Const"), (None, "Shape")):
         feeds = {Edge("x"): infer.Fed(dtypes.float32, shape)}
         found, _ = simplified(placeholder("x"), make("Shape", "s", "x"), feeds=feeds)
@@ -52,14 +52,14 @@ def test_the_shape_of_a_feed_is_a_constant_when_it_is_known() -> None:
     assert feeds
 
 
-def test_a_fed_constant_is_no_constant() -> None:
+def test_a_fed_constant_is_not_folded() -> None:
     feeds = {Edge("a"): infer.Fed(dtypes.float32, ())}
     found, known = simplified(constant("a", 2), make("Neg", "b", "a"), feeds=feeds)
     assert found["b"].op == "Neg"
     assert Edge("a") not in known.constants
 
 
-def test_a_fed_node_is_nobodys_twin() -> None:
+def test_a_fed_node_does_not_replace_an_equal_node() -> None:
     feeds = {Edge("one"): infer.Fed(dtypes.float32, ())}
     found, _ = simplified(
         placeholder("x"),
@@ -71,7 +71,7 @@ def test_a_fed_node_is_nobodys_twin() -> None:
     assert found["y"].inputs == (Edge("two"),)
 
 
-def test_nodes_that_compute_the_same_are_computed_once() -> None:
+def test_nodes_that_compute_the_same_are_merged() -> None:
     found, _ = simplified(
         placeholder("x"),
         make("Neg", "one", "x"),
@@ -82,12 +82,12 @@ def test_nodes_that_compute_the_same_are_computed_once() -> None:
     assert found["sum"].inputs == (Edge("one"), Edge("one"))
 
 
-def test_what_is_fetched_keeps_its_name() -> None:
+def test_a_fetched_node_keeps_its_name() -> None:
     nodes = (placeholder("x"), make("Neg", "one", "x"), make("Neg", "two", "x"))
     assert set(simplified(*nodes, keep=("two",))[0]) == {"x", "one", "two"}
 
 
-def test_reads_on_both_sides_of_an_assignment_are_not_the_same() -> None:
+def test_reads_before_and_after_an_assignment_are_not_merged() -> None:
     attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([])}
     found, _ = simplified(
         ir.Node("v", "VariableV2", attrs=attrs),
@@ -106,14 +106,14 @@ def test_random_nodes_are_never_merged_or_folded() -> None:
     assert [found[name].op for name in "ab"] == ["RandomUniform", "RandomUniform"]
 
 
-def test_a_node_that_fails_is_left_for_the_step() -> None:
+def test_a_node_whose_kernel_fails_is_not_folded() -> None:
     found, _ = simplified(
         constant("a", [1, 2]), constant("b", [1, 2, 3]), make("Add", "c", "a", "b")
     )
     assert found["c"].op == "Add"
 
 
-def test_a_node_of_several_outputs_becomes_a_constant_for_each() -> None:
+def test_each_output_of_a_folded_node_becomes_a_constant() -> None:
     found, _ = simplified(
         constant("rows", [4, 1], dtypes.int32),
         constant("columns", [1, 3], dtypes.int32),
@@ -139,8 +139,8 @@ def test_a_node_of_several_outputs_becomes_a_constant_for_each() -> None:
     assert found["after"].control == ("args/folded_0",)
 
 
-def test_what_would_be_too_large_is_not_even_computed() -> None:
-    """The master need not have the memory that a parameter server has."""
+def test_a_result_that_is_too_large_is_not_computed() -> None:
+    """The master may have less memory than a parameter server."""
 
     def evaluate(node: ir.Node, values: Sequence[np.ndarray]) -> None:
         raise AssertionError(f"{node.name} was computed")
@@ -154,7 +154,7 @@ def test_what_would_be_too_large_is_not_even_computed() -> None:
     assert found["fill"].op == "Fill"
 
 
-def test_a_node_of_several_outputs_that_is_fetched_stays() -> None:
+def test_a_fetched_node_with_several_outputs_is_not_folded() -> None:
     nodes = (
         constant("rows", [4, 1], dtypes.int32),
         ir.Node(
@@ -164,14 +164,14 @@ def test_a_node_of_several_outputs_that_is_fetched_stays() -> None:
     assert simplified(*nodes, keep=("args",))[0]["args"].op == "BroadcastGradientArgs"
 
 
-def test_a_folded_constant_waits_for_what_its_node_would_have_waited_for() -> None:
+def test_a_folded_constant_keeps_the_control_dependencies_of_its_inputs() -> None:
     first = ir.Node("first", "NoOp")
     late = ir.Node("late", "Const", (), ("first",), attrs=dict(constant("c", 2).attrs))
     found, _ = simplified(first, late, constant("a", 3), make("Mul", "y", "late", "a"))
     assert (found["y"].op, found["y"].control) == ("Const", ("first",))
 
 
-def test_a_shape_that_is_known_still_needs_its_tensor_where_that_changes_something() -> None:
+def test_a_folded_shape_waits_for_its_input_if_the_input_changes_a_variable() -> None:
     attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([2])}
     v = ir.Node("v", "VariableV2", attrs=attrs)
     nodes = (v, constant("one", [1, 1]), make("AssignAdd", "more", "v", "one"))
@@ -180,7 +180,7 @@ def test_a_shape_that_is_known_still_needs_its_tensor_where_that_changes_somethi
     assert (found["t"].op, found["t"].control) == ("Const", ())
 
 
-def test_what_is_computed_in_a_branch_stays_in_it() -> None:
+def test_a_shape_that_is_computed_in_a_branch_stays_in_the_branch() -> None:
     decision = constant("decision", True, dtypes.bool_)
     switch = ir.Node("switch", "Switch", (Edge("x"), Edge("decision")), attrs=FLOAT)
     taken = make("Identity", "taken", "switch")

@@ -1,4 +1,4 @@
-"""Any order of arrivals runs every segment once, in order, and not before its messages are here."""
+"""Segments run once, in order, and after their messages, in whichever order messages arrive."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ from capstan.partition import parts
 
 @st.composite
 def layouts(draw: st.DrawFn) -> state.Layout:
-    """A part of up to six segments with up to ten messages, each awaited by one of them."""
+    """Draw the layout of a part with up to six segments and ten messages. Each has one reader."""
     segments = draw(st.integers(1, 6))
     owners = draw(st.lists(st.integers(0, segments - 1), max_size=10))
     needs = tuple(
@@ -52,7 +52,7 @@ def test_any_order_of_arrivals_runs_every_segment_once(
     assert running.is_over
 
 
-def test_a_message_that_nobody_awaits_runs_nothing() -> None:
+def test_a_message_that_no_segment_waits_for_runs_no_segment() -> None:
     running = state.StepState(state.Layout(((), (0,)), ((), ())))
     assert running.arrive(99) == ()
     assert running.start() == (0,)

@@ -1,4 +1,4 @@
-"""A graph that came from elsewhere is checked before anything relies on it."""
+"""The graph of a client is checked before later passes rely on it."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ VARIABLE = Node(
 )
 
 
-def test_what_fits_passes() -> None:
+def test_a_correct_graph_passes() -> None:
     check(
         const("x"),
         VARIABLE,
@@ -67,7 +67,7 @@ def test_what_fits_passes() -> None:
         ([const("x"), Node("n", "Neg", (X, X), attrs=F32)], "'n' has 2 inputs, but Op<name=Neg>"),
     ],
 )
-def test_nodes_that_do_not_fit_together_are_named(nodes: list[Node], words: str) -> None:
+def test_the_error_names_the_node_whose_inputs_do_not_fit(nodes: list[Node], words: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=words) as caught:
         check(*nodes, fed=dtypes.string)
     assert "'n'" in str(caught.value) or "{{node n}}" in str(caught.value)
@@ -92,11 +92,11 @@ def test_nodes_that_do_not_fit_together_are_named(nodes: list[Node], words: str)
         ),
     ],
 )
-def test_attributes_of_the_wrong_kind_are_named(node: Node, words: str) -> None:
+def test_the_error_names_the_attribute_with_the_wrong_value(node: Node, words: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=f"NodeDef of 'n' .*{words}"):
         check(const("x"), node)
 
 
-def test_an_unknown_op_is_not_found() -> None:
+def test_an_unknown_op_is_a_not_found_error() -> None:
     with pytest.raises(errors.NotFoundError, match="Op type not registered 'Unheard'"):
         check(Node("n", "Unheard"))

@@ -1,4 +1,4 @@
-"""Placeholders, barriers and assertions."""
+"""Placeholders, no-ops and assertions."""
 
 import interpreter
 import numpy as np
@@ -27,7 +27,7 @@ def graph() -> object:
         (dtypes.string, None, "dtype string"),
     ],
 )
-def test_a_placeholder_that_is_not_fed_says_what_it_needs(
+def test_the_error_for_an_unfed_placeholder_shows_its_dtype_and_shape(
     dtype: dtypes.DType, shape: list[int | None] | None, ending: str
 ) -> None:
     x = raw.Placeholder(dtype=dtype, shape=shapes.TensorShape(shape), name="x")
@@ -36,7 +36,7 @@ def test_a_placeholder_that_is_not_fed_says_what_it_needs(
     assert str(raised.value) == f"You must feed a value for placeholder tensor 'x' with {ending}"
 
 
-def test_a_placeholder_with_default_is_the_default_unless_fed() -> None:
+def test_a_placeholder_with_default_has_the_default_unless_it_is_fed() -> None:
     x = raw.PlaceholderWithDefault(convert.constant([1.0, 2.0]), shape=[None])
     assert x.shape.internal == (None,)
     runner = interpreter.Interpreter()
@@ -44,11 +44,11 @@ def test_a_placeholder_with_default_is_the_default_unless_fed() -> None:
     np.testing.assert_array_equal(runner.run(x, {x: [3.0]}), [3])
 
 
-def test_a_no_op_gives_nothing() -> None:
+def test_a_no_op_returns_none() -> None:
     assert interpreter.Interpreter().run(raw.NoOp()) is None
 
 
-def test_a_broken_assertion_shows_its_data() -> None:
+def test_the_error_of_an_assertion_shows_its_data() -> None:
     check = raw.Assert(False, ["x = ", np.array([[1, 2], [3, 4]])], summarize=3)
     with pytest.raises(errors.InvalidArgumentError) as raised:
         interpreter.Interpreter().run(check)
@@ -64,5 +64,5 @@ def test_a_broken_assertion_shows_its_data() -> None:
         (np.array(b"\xff", object), 3, "\\xff"),
     ],
 )
-def test_summaries_are_short(value: object, limit: int, text: str) -> None:
+def test_a_summary_shows_at_most_limit_elements(value: object, limit: int, text: str) -> None:
     assert control.summary(value, limit) == text  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The ops that write and read checkpoints, as clients of TensorFlow send them."""
+"""The checkpoint ops, as TensorFlow clients send them."""
 
 import pathlib
 
@@ -16,22 +16,22 @@ def run(*fetches: object) -> list[object]:
         return session.run(list(fetches))
 
 
-def test_slices_are_written_and_read_in_parts(tmp_path: pathlib.Path):
-    prefix, whole = str(tmp_path / "m"), np.arange(12.0).reshape(4, 3)
+def test_a_slice_is_written_and_read(tmp_path: pathlib.Path):
+    prefix, table = str(tmp_path / "m"), np.arange(12.0).reshape(4, 3)
     specs = ["4 3 0,1:-", "4 3 1,3:-"]
     with tf.Graph().as_default():
-        run(raw.SaveV2(prefix, ["v", "v"], specs, [whole[:1], whole[1:]]))
-    assert np.array_equal(bundle.Bundle(prefix).read("v"), whole)
+        run(raw.SaveV2(prefix, ["v", "v"], specs, [table[:1], table[1:]]))
+    assert np.array_equal(bundle.Bundle(prefix).read("v"), table)
     with tf.Graph().as_default():
         types = [tf.float64, tf.float64]
         parts = raw.RestoreV2(prefix, ["v", "v"], ["4 3 -:1,2", ""], dtypes=types)
-        column, everything = run(*parts)
-    assert np.array_equal(column, whole[:, 1:])
-    assert np.array_equal(everything, whole)
+        column, full = run(*parts)
+    assert np.array_equal(column, table[:, 1:])
+    assert np.array_equal(full, table)
 
 
 @pytest.mark.parametrize("spec", ["4", "4 3 0,1", "4 3 a:-", "4 3 0,1:-:-", "x 3 -:-"])
-def test_what_is_no_slice_is_refused(spec: str):
+def test_an_invalid_slice_specification_is_refused(spec: str):
     with pytest.raises(tf.errors.InvalidArgumentError, match="not a slice of a tensor"):
         io.parse_slice(spec)
 
@@ -54,7 +54,7 @@ def test_a_slice_of_another_shape_is_refused(tmp_path: pathlib.Path):
         run(raw.RestoreV2(prefix, ["v"], ["5 0,2"], dtypes=[tf.float64])[0])
 
 
-def test_names_and_tensors_must_be_as_many(tmp_path: pathlib.Path):
+def test_the_numbers_of_names_and_tensors_must_be_equal(tmp_path: pathlib.Path):
     with (
         tf.Graph().as_default(),
         pytest.raises(
@@ -64,13 +64,13 @@ def test_names_and_tensors_must_be_as_many(tmp_path: pathlib.Path):
         run(raw.SaveV2(str(tmp_path / "m"), ["v"], [""], [np.zeros(3), np.zeros(3)]))
 
 
-def test_file_names_of_shards_are_tensorflows():
+def test_the_file_names_of_shards_are_those_of_tensorflow():
     with tf.Graph().as_default():
         (name,) = run(raw.ShardedFilename("dir/m", 3, 12))
     assert name == b"dir/m-00003-of-00012"
 
 
-def test_strings_are_joined_and_scalars_to_every_one():
+def test_strings_are_joined_elementwise_and_scalars_are_broadcast():
     with tf.Graph().as_default():
         joined = raw.StringJoin([["a", "b"], "-", ["c", "d"]], separator="_")
         assert joined.shape.as_list() == [2]

@@ -1,4 +1,4 @@
-"""What kernels say of values that they cannot use, when only the step knows them."""
+"""The errors of kernels and of graph construction for values that an op cannot use."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from capstan.framework.raw import raw
 
 
 def run(op: str, *arguments: Any, **attrs: Any) -> Any:
-    """Run an op on arguments of which nothing is known before the step."""
+    """Run an op on arguments whose shapes and values are unknown before the step."""
     feeds: dict[Any, Any] = {}
 
     def unknown(value: Any) -> Any:
@@ -28,7 +28,7 @@ def run(op: str, *arguments: Any, **attrs: Any) -> Any:
 
     with graphs.Graph().as_default():
         tensors = [
-            [unknown(item) for item in value] if isinstance(value, tuple) else unknown(value)
+            [unknown(element) for element in value] if isinstance(value, tuple) else unknown(value)
             for value in arguments
         ]
         return interpreter.Interpreter().run(getattr(raw, op)(*tensors, **attrs), feeds)
@@ -124,7 +124,7 @@ REFUSALS = [
 @pytest.mark.parametrize(
     "op, arguments, attrs, words", REFUSALS, ids=[f"{row[0]}-{n}" for n, row in enumerate(REFUSALS)]
 )
-def test_refusals_are_in_tensorflows_words(
+def test_a_kernel_refuses_invalid_values_in_tensorflows_words(
     op: str, arguments: tuple[Any, ...], attrs: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(errors.InvalidArgumentError) as raised:
@@ -162,7 +162,7 @@ STATIC = [
 @pytest.mark.parametrize(
     "op, arguments, attrs, words", STATIC, ids=[f"{row[0]}-{n}" for n, row in enumerate(STATIC)]
 )
-def test_what_is_known_to_be_wrong_is_refused_at_once(
+def test_an_op_with_invalid_constants_is_refused_when_the_graph_is_built(
     op: str, arguments: tuple[Any, ...], attrs: dict[str, Any], words: str
 ) -> None:
     with graphs.Graph().as_default(), pytest.raises(ValueError) as raised:

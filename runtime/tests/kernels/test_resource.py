@@ -1,4 +1,4 @@
-"""Resource variables: handles that stand for a variable, and reads that keep what they read."""
+"""Resource variables: operations on handles, and reads whose values do not change."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,11 +29,11 @@ def handle(name: str = "v", shape: Any = (3,), **names: Any) -> Any:
     return raw.VarHandleOp(**FLOAT, shape=shapes.TensorShape(shape), name=name, **names)
 
 
-def read(of: Any) -> Any:
-    return raw.ReadVariableOp(of, **FLOAT)
+def read(variable: Any) -> Any:
+    return raw.ReadVariableOp(variable, **FLOAT)
 
 
-def test_a_handle_is_assigned_to_added_to_and_read() -> None:
+def test_a_variable_is_assigned_changed_and_read_through_its_handle() -> None:
     v, runner = handle(), interpreter.Interpreter()
     is_set = raw.VarIsInitializedOp(v)
     assert not runner.run(is_set)
@@ -45,7 +45,7 @@ def test_a_handle_is_assigned_to_added_to_and_read() -> None:
     np.testing.assert_array_equal(runner.run(raw.VariableShape(v)), [3])
 
 
-def test_a_variable_without_value_says_so_and_a_destroyed_one_has_none() -> None:
+def test_the_use_of_an_uninitialized_or_destroyed_variable_is_an_error() -> None:
     v, runner = handle("weights"), interpreter.Interpreter()
     for use in (read(v), raw.AssignAddVariableOp(v, [1.0] * 3), raw.VariableShape(v)):
         with pytest.raises(errors.FailedPreconditionError, match="uninitialized value weights"):
@@ -58,7 +58,7 @@ def test_a_variable_without_value_says_so_and_a_destroyed_one_has_none() -> None
         runner.run(raw.DestroyResourceOp(v, ignore_lookup_error=False))
 
 
-def test_a_value_of_another_shape_than_declared_is_refused() -> None:
+def test_a_value_whose_shape_differs_from_the_declared_shape_is_refused() -> None:
     v, runner = handle(shape=[None, 2]), interpreter.Interpreter()
     value = raw.Placeholder(dtype=dtypes.float32, shape=shapes.TensorShape(None))
     assign = raw.AssignVariableOp(v, value)
@@ -98,7 +98,7 @@ UPDATES = {
 
 
 @pytest.mark.parametrize("op", UPDATES)
-def test_optimizers_do_to_handles_what_they_do_to_references(op: str) -> None:
+def test_updates_of_resource_variables_equal_those_of_reference_variables(op: str) -> None:
     count, arguments = UPDATES[op]
     runner, start = interpreter.Interpreter(), [3.0, 5.0]
     refs = [raw.VariableV2(**FLOAT, shape=[2], name=f"ref{index}") for index in range(count)]
@@ -113,7 +113,7 @@ def test_optimizers_do_to_handles_what_they_do_to_references(op: str) -> None:
         assert found.tolist() != start
 
 
-def test_gradients_reach_a_handle_from_its_reads() -> None:
+def test_the_gradients_of_reads_are_gradients_of_the_handle() -> None:
     v, table, runner = handle(shape=[2]), handle("table", [3, 1]), interpreter.Interpreter()
     runner.run(raw.AssignVariableOp(v, [3.0, 4.0]))
     runner.run(raw.AssignVariableOp(table, [[1.0], [2.0], [3.0]]))
@@ -126,15 +126,15 @@ def test_gradients_reach_a_handle_from_its_reads() -> None:
     np.testing.assert_array_equal(found[1], [2, 2])
 
 
-def test_a_fetched_handle_says_where_its_variable_is() -> None:
+def test_a_fetched_handle_names_the_device_container_and_name_of_its_variable() -> None:
     v = handle("w", shared_name="there", container="box")
     with tf.Session() as session:
         found = session.run(v)
     proto = tensor_proto.make(found)
     assert proto.dtype == dtypes.resource.as_datatype_enum
-    (stands,) = proto.resource_handle_val
-    assert (stands.container, stands.name) == ("box", "there")
-    assert stands.device.endswith("/device:CPU:0")
+    (fetched,) = proto.resource_handle_val
+    assert (fetched.container, fetched.name) == ("box", "there")
+    assert fetched.device.endswith("/device:CPU:0")
 
 
 ACTIONS = ("read", "view", "assign", "add", "copy")
@@ -148,11 +148,11 @@ ACTIONS = ("read", "view", "assign", "add", "copy")
     ),
     fetched=st.sets(st.integers(0, 20)),
 )
-def test_what_was_read_never_changes(actions: list[Any], fetched: set[int]) -> None:
-    """Actions one after the other, against a Python program that does the same with lists."""
+def test_a_value_that_was_read_never_changes(actions: list[Any], fetched: set[int]) -> None:
+    """Compare a sequence of actions with the same actions on Python lists."""
     with graphs.Graph().as_default() as graph, tf.Session() as session:
         handles = {name: handle(name, [2]) for name in "vw"}
-        # Two handles of one variable are one variable.
+        # Each variable has two handles.
         others = {name: handle(f"{name}_again", [2], shared_name=name) for name in "vw"}
         session.run([raw.AssignVariableOp(handles[name], [0.0, 0.0]) for name in "vw"])
         state = {"v": [0.0, 0.0], "w": [0.0, 0.0]}
@@ -171,13 +171,13 @@ def test_what_was_read_never_changes(actions: list[Any], fetched: set[int]) -> N
                     values.append(values[chosen])
                 elif action == "copy":
                     tensors.append(raw.Add(tensors[chosen], np.float32([1, 1])))
-                    values.append([item + 1 for item in values[chosen]])
+                    values.append([element + 1 for element in values[chosen]])
                 elif action == "assign":
                     last = raw.AssignVariableOp(v, tensors[chosen])
                     state[name] = list(values[chosen])
                 else:
                     last = raw.AssignAddVariableOp(v, raw.Fill([2], np.float32(number)))
-                    state[name] = [item + number for item in state[name]]
+                    state[name] = [element + number for element in state[name]]
             if action in ("read", "view", "copy"):
                 last = tensors[-1].op
         wanted = sorted({index % len(tensors) for index in fetched})

@@ -1,4 +1,4 @@
-"""Random ops: reproducible by seed, and distributed as their names say."""
+"""Random ops: seeds reproduce the numbers, and the numbers have the right distributions."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ FLOATS = ["RandomUniform", "RandomStandardNormal", "TruncatedNormal"]
 
 
 def draw(op: str, runs: int = 1, *, with_buffers: bool = False, **attrs: Any) -> list[Any]:
-    """Draw from one node in several steps."""
+    """Return the values of one random node in `runs` steps."""
     with graphs.Graph().as_default():
         attrs = {"dtype": dtypes.float32, **attrs}
         sample = getattr(raw, op)([100, 50], **attrs)
@@ -27,13 +27,13 @@ def draw(op: str, runs: int = 1, *, with_buffers: bool = False, **attrs: Any) ->
 def test_equal_seeds_give_equal_streams(op: str, dtype: dtypes.DType) -> None:
     first = draw(op, 2, seed=1, seed2=2, dtype=dtype)
     again = draw(op, 2, seed=1, seed2=2, dtype=dtype, with_buffers=True)
-    for one, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for sample, repeated in zip(first, again, strict=True):
+        np.testing.assert_array_equal(sample, repeated)
     assert not np.array_equal(first[0], first[1])
 
 
 @pytest.mark.parametrize("op", FLOATS)
-def test_other_seeds_and_no_seeds_give_other_streams(op: str) -> None:
+def test_different_seeds_and_absent_seeds_give_different_streams(op: str) -> None:
     streams = [draw(op, seed=1, seed2=2), draw(op, seed=1, seed2=3), draw(op), draw(op)]
     assert len({sample.tobytes() for (sample,) in streams}) == 4
 
@@ -43,16 +43,16 @@ def test_other_seeds_and_no_seeds_give_other_streams(op: str) -> None:
     [
         ("RandomUniform", 0.5, 12**-0.5, 0, 1),
         ("RandomStandardNormal", 0, 1, -8, 8),
-        # The deviation of a normal distribution cut at two deviations.
+        # The standard deviation of a normal distribution that is truncated at two deviations.
         ("TruncatedNormal", 0, 0.8796, -2, 2),
     ],
 )
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.float32, dtypes.float64])
-def test_samples_have_their_distribution(
+def test_samples_have_the_mean_and_deviation_of_their_distribution(
     op: str, mean: float, deviation: float, low: float, high: float, dtype: dtypes.DType
 ) -> None:
     sample = np.float64(draw(op, seed=5, seed2=6, dtype=dtype)[0])
-    # Five standard errors of 5000 draws.
+    # The tolerance is five standard errors of 5000 numbers.
     assert abs(sample.mean() - mean) < 5 * deviation / np.sqrt(sample.size)
     assert abs(sample.std() - deviation) < 0.05
     assert low <= sample.min()
@@ -60,7 +60,7 @@ def test_samples_have_their_distribution(
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_whole_numbers_are_drawn_below_the_bound(dtype: Any) -> None:
+def test_random_integers_are_below_the_upper_bound(dtype: Any) -> None:
     with graphs.Graph().as_default():
         sample = raw.RandomUniformInt([1000], dtype(-2), dtype(3), seed=1)
         found = interpreter.Interpreter().run(sample)
@@ -68,7 +68,7 @@ def test_whole_numbers_are_drawn_below_the_bound(dtype: Any) -> None:
     assert set(found.tolist()) == {-2, -1, 0, 1, 2}
 
 
-def test_shapes_may_be_known_only_in_the_step() -> None:
+def test_the_shape_may_be_unknown_before_the_step() -> None:
     with graphs.Graph().as_default():
         sizes = raw.Placeholder(dtype=dtypes.int32, shape=[None])
         sample = raw.RandomUniform(sizes, dtype=dtypes.float32)

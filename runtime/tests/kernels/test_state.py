@@ -1,4 +1,4 @@
-"""Reference variables: shared cells, changed under their lock."""
+"""Reference variables, which steps share and change under their locks."""
 
 import threading
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def test_a_variable_keeps_its_value_between_steps() -> None:
     np.testing.assert_array_equal(runner.run(raw.Identity(ref)), [2, 0, 4])
 
 
-def test_a_variable_without_value_says_so() -> None:
+def test_the_error_for_an_uninitialized_variable_names_it() -> None:
     ref, runner = make("weights"), interpreter.Interpreter()
     for use in (raw.Identity(ref), raw.AssignAdd(ref, [1.0] * 3), raw.ScatterAdd(ref, [0], [1.0])):
         with pytest.raises(errors.FailedPreconditionError) as raised:
@@ -48,17 +48,17 @@ def test_a_variable_without_value_says_so() -> None:
     assert runner.run(is_set)
 
 
-def test_one_name_is_one_variable_and_containers_keep_apart() -> None:
+def test_nodes_share_a_variable_by_name_within_a_container() -> None:
     runner = interpreter.Interpreter()
-    one = make("one", shared_name="shared")
-    two = make("two", shared_name="shared")
+    first = make("one", shared_name="shared")
+    second = make("two", shared_name="shared")
     apart = make("three", shared_name="shared", container="box")
-    runner.run([raw.Assign(one, [1.0] * 3), raw.Assign(apart, [2.0] * 3)])
-    np.testing.assert_array_equal(runner.run(raw.Identity(two)), [1, 1, 1])
+    runner.run([raw.Assign(first, [1.0] * 3), raw.Assign(apart, [2.0] * 3)])
+    np.testing.assert_array_equal(runner.run(raw.Identity(second)), [1, 1, 1])
     np.testing.assert_array_equal(runner.run(raw.Identity(apart)), [2, 2, 2])
 
 
-def test_a_cleared_name_may_be_given_another_type() -> None:
+def test_a_cleared_variable_may_get_another_dtype() -> None:
     runner = interpreter.Interpreter()
     runner.run(raw.Assign(make("one", shared_name="shared"), [1.0] * 3))
     other = make("two", dtype=dtypes.int32, shared_name="shared")
@@ -70,7 +70,7 @@ def test_a_cleared_name_may_be_given_another_type() -> None:
         runner.run(raw.Identity(make("three", shared_name="shared")))
 
 
-def test_a_variable_takes_another_shape_only_without_validation() -> None:
+def test_an_assignment_of_another_shape_needs_validate_shape_false() -> None:
     ref, runner = make(shape=None), interpreter.Interpreter()
     runner.run(raw.Assign(ref, [1.0, 2.0]))
     with pytest.raises(errors.InvalidArgumentError) as raised:
@@ -80,7 +80,7 @@ def test_a_variable_takes_another_shape_only_without_validation() -> None:
     np.testing.assert_array_equal(runner.run(raw.Identity(ref)), [[1]])
 
 
-def test_an_update_of_another_size_is_refused() -> None:
+def test_an_update_of_another_shape_is_refused() -> None:
     ref, runner = make(shape=None), interpreter.Interpreter()
     runner.run(raw.Assign(ref, [1.0, 2.0]))
     with pytest.raises(errors.InvalidArgumentError, match="must be the same size"):
@@ -94,7 +94,7 @@ def test_a_variable_may_be_added_to_itself() -> None:
 
 
 @given(data=st.data())
-def test_scattering_adds_up_what_meets_in_a_row(data: Any) -> None:
+def test_scatter_add_and_sub_sum_updates_of_the_same_row(data: Any) -> None:
     rows = data.draw(st.integers(1, 5))
     indices = np.array(data.draw(st.lists(st.integers(0, rows - 1), max_size=8)), np.int32)
     random = np.random.default_rng(data.draw(st.integers(0, 99)))
@@ -108,14 +108,14 @@ def test_scattering_adds_up_what_meets_in_a_row(data: Any) -> None:
         np.testing.assert_allclose(found, expected)
 
 
-def test_scattering_an_update_sets_rows() -> None:
+def test_scatter_update_sets_rows() -> None:
     ref, runner = make(), interpreter.Interpreter()
     runner.run(raw.Assign(ref, [1.0, 2.0, 3.0]))
     found = runner.run(raw.ScatterUpdate(ref, [[2], [0]], [[8.0], [9.0]]))
     np.testing.assert_array_equal(found, [9, 2, 8])
 
 
-def test_scattering_outside_is_refused_and_changes_nothing() -> None:
+def test_a_scatter_with_an_index_out_of_range_is_refused_and_changes_nothing() -> None:
     ref, runner = make(shape=None), interpreter.Interpreter()
     runner.run(raw.Assign(ref, [1.0, 2.0, 3.0]))
     with pytest.raises(errors.InvalidArgumentError) as raised:
@@ -127,7 +127,7 @@ def test_scattering_outside_is_refused_and_changes_nothing() -> None:
 
 
 class Watch:
-    """Stands in for a variable's lock, and notes the value when it is taken and given back."""
+    """Replaces a variable's lock and records the value at each acquisition and release."""
 
     def __init__(self, cell: Any) -> None:
         self.cell = cell
@@ -155,7 +155,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("op", CHANGES)
-def test_every_change_is_made_under_the_lock(op: str) -> None:
+def test_a_variable_is_changed_under_its_lock(op: str) -> None:
     count, arguments = CHANGES[op]
     runner, watches, refs = interpreter.Interpreter(), [], []
     for index in range(count):
@@ -172,7 +172,7 @@ def test_every_change_is_made_under_the_lock(op: str) -> None:
         assert not np.array_equal(before, after)
 
 
-def test_no_addition_of_many_threads_is_lost() -> None:
+def test_no_addition_is_lost_when_several_threads_add() -> None:
     ref, runner = make(shape=(1000,)), interpreter.Interpreter()
     runner.run(raw.Assign(ref, np.zeros(1000, np.float32)))
     add = raw.AssignAdd(ref, np.ones(1000, np.float32))

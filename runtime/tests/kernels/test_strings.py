@@ -1,4 +1,4 @@
-"""Strings matched and written."""
+"""Kernels that match strings and format values."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def run(tensor: Any) -> Any:
     return interpreter.Interpreter().run(tensor)
 
 
-def test_a_pattern_matches_a_whole_string_or_not_at_all() -> None:
+def test_a_pattern_must_match_the_full_string() -> None:
     words = np.array([[b"s3://a", b"xs3://a"], [b"", b"s3://"]], object)
     found = run(raw.StaticRegexFullMatch(words, pattern=b"^s3://.*"))
     assert found.tolist() == [[True, False], [False, True]]
@@ -44,7 +44,7 @@ def test_a_pattern_that_re2_does_not_know_is_refused(pattern: bytes, reason: str
         run(raw.StaticRegexFullMatch(np.array(b"a", object), pattern=pattern))
 
 
-def test_a_pattern_that_makes_backtracking_explode_takes_no_time() -> None:
+def test_a_pattern_that_needs_exponential_backtracking_in_re_is_matched() -> None:
     words = np.array([b"a" * 100_000, b"a" * 100_000 + b"b"], object)
     found = run(raw.StaticRegexFullMatch(words, pattern=b"(a+)+$"))
     assert found.tolist() == [True, False]
@@ -64,11 +64,11 @@ def test_a_pattern_that_makes_backtracking_explode_takes_no_time() -> None:
         (np.array(b"x", object), {"width": 3, "fill": b"-"}, b"x  "),
     ],
 )
-def test_values_are_written_as_printf_does(value: Any, attrs: Any, text: bytes) -> None:
+def test_values_are_formatted_as_by_printf(value: Any, attrs: Any, text: bytes) -> None:
     assert run(raw.AsString(value, **attrs)).item() == text
 
 
-def test_flags_that_contradict_each_other_are_refused() -> None:
+def test_contradictory_flags_are_refused() -> None:
     for value, attrs in (
         (np.float32(1), {"scientific": True, "shortest": True}),
         (np.int32(1), {"precision": 2}),

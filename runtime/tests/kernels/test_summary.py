@@ -26,15 +26,15 @@ def parsed(tensor: Any) -> Any:
     return summary_pb2.Summary.FromString(interpreter.Interpreter().run(tensor).item())
 
 
-def test_scalars_have_their_tags_and_merge() -> None:
-    one = raw.ScalarSummary(b"loss", np.float64(0.5))
-    two = raw.ScalarSummary(np.array([b"a", b"b"], object), np.array([1, 2], np.int32))
-    found = parsed(raw.MergeSummary([one, two]))
+def test_scalar_summaries_keep_their_tags_when_merged() -> None:
+    single = raw.ScalarSummary(b"loss", np.float64(0.5))
+    pair = raw.ScalarSummary(np.array([b"a", b"b"], object), np.array([1, 2], np.int32))
+    found = parsed(raw.MergeSummary([single, pair]))
     assert [(value.tag, value.simple_value) for value in found.value] == [
         *(("loss", 0.5), ("a", 1.0), ("b", 2.0))
     ]
     with pytest.raises(errors.InvalidArgumentError, match="Duplicate tag loss found"):
-        parsed(raw.MergeSummary([one, one]))
+        parsed(raw.MergeSummary([single, single]))
     with pytest.raises(errors.InvalidArgumentError, match="Could not parse"):
         parsed(raw.MergeSummary([np.array(b"\xff", object)]))
 
@@ -43,7 +43,7 @@ numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
 @given(values=st.lists(numbers, max_size=20))
-def test_every_value_is_in_the_bucket_that_holds_it(values: list[float]) -> None:
+def test_each_bucket_counts_the_values_below_its_limit(values: list[float]) -> None:
     with graphs.Graph().as_default():
         array = np.array(values, np.float64)
         found = parsed(raw.HistogramSummary(b"h", array)).value[0].histo
@@ -58,12 +58,12 @@ def test_every_value_is_in_the_bucket_that_holds_it(values: list[float]) -> None
 
 
 @pytest.mark.parametrize("value, word", [(np.nan, "Nan"), (-np.inf, "Infinity")])
-def test_a_histogram_of_what_is_no_number_is_refused(value: float, word: str) -> None:
+def test_a_histogram_of_values_that_are_not_finite_is_refused(value: float, word: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=f"{word} in summary histogram for: h"):
         parsed(raw.HistogramSummary(b"h", np.float32([1.0, value])))
 
 
-def test_a_tensor_keeps_its_plugin() -> None:
+def test_a_tensor_summary_keeps_its_plugin_name() -> None:
     metadata = summary_pb2.SummaryMetadata(
         plugin_data=summary_pb2.SummaryMetadata.PluginData(plugin_name="text")
     )

@@ -1,4 +1,4 @@
-"""The optimizers' updates against their formulas, over block borders and all."""
+"""The optimizers' updates compared with their formulas, also across block borders."""
 
 import itertools
 import select
@@ -28,7 +28,7 @@ def graph() -> Iterator[graphs.Graph]:
 
 
 class Cells:
-    """Variables with random values, and those values."""
+    """Variables with random values, and the values."""
 
     def __init__(self, *names: str, shape: Any, seed: int = 0) -> None:
         self.random = np.random.default_rng(seed)
@@ -51,7 +51,7 @@ class Cells:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_gradient_descent_steps_downhill(shape: Any) -> None:
+def test_gradient_descent_follows_its_formula(shape: Any) -> None:
     cells = Cells("w", shape=shape)
     (var,), (value,) = cells.refs, cells.values
     step = raw.ApplyGradientDescent(var, 0.1, raw.Placeholder(dtype=dtypes.float64, shape=shape))
@@ -64,7 +64,7 @@ def test_gradient_descent_steps_downhill(shape: Any) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("nesterov", [False, True])
-def test_momentum_keeps_going(shape: Any, nesterov: bool) -> None:
+def test_momentum_follows_its_formula(shape: Any, nesterov: bool) -> None:
     cells = Cells("w", "accum", shape=shape)
     (var, accum), (value, speed) = cells.refs, cells.values
     for _ in range(2):
@@ -78,7 +78,7 @@ def test_momentum_keeps_going(shape: Any, nesterov: bool) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("nesterov", [False, True])
-def test_adam_follows_its_paper(shape: Any, nesterov: bool) -> None:
+def test_adam_follows_its_formula(shape: Any, nesterov: bool) -> None:
     cells = Cells("w", "m", "v", shape=shape)
     (var, m, v), (value, mean, power) = cells.refs, cells.values
     for count in (1, 2):
@@ -98,7 +98,7 @@ def test_adam_follows_its_paper(shape: Any, nesterov: bool) -> None:
     nesterov=st.booleans(),
     kind=st.sampled_from([np.int32, np.int64]),
 )
-def test_sparse_momentum_is_momentum_row_by_row(
+def test_sparse_momentum_is_momentum_applied_row_by_row(
     indices: list[int], nesterov: bool, kind: Any
 ) -> None:
     cells = Cells("w", "accum", shape=(4, 2))
@@ -115,7 +115,7 @@ def test_sparse_momentum_is_momentum_row_by_row(
     cells.check(value, speed)
 
 
-def test_a_gradient_in_another_memory_order_is_the_same_gradient() -> None:
+def test_the_memory_order_of_a_gradient_does_not_matter() -> None:
     cells = Cells("w", shape=(3, 4))
     slope = cells.random.normal(size=(4, 3))
     turned = raw.Transpose(slope, [1, 0])
@@ -123,7 +123,7 @@ def test_a_gradient_in_another_memory_order_is_the_same_gradient() -> None:
     cells.check(cells.values[0] - slope.T)
 
 
-def test_single_precision_stays_single() -> None:
+def test_an_update_keeps_single_precision() -> None:
     ref, runner = raw.VariableV2(dtype=dtypes.float32, shape=[2]), interpreter.Interpreter()
     runner.run(raw.Assign(ref, [1.0, 2.0]))
     found = runner.run(raw.ApplyGradientDescent(ref, 0.5, [1.0, 1.0]))
@@ -134,34 +134,34 @@ def test_single_precision_stays_single() -> None:
 def test_updates_that_do_not_fit_are_refused() -> None:
     runner = interpreter.Interpreter()
     unknown = shapes.TensorShape(None)
-    one, other = (raw.VariableV2(dtype=dtypes.float32, shape=unknown, name=n) for n in "ab")
-    runner.run([raw.Assign(one, [1.0, 2.0]), raw.Assign(other, [1.0])])
+    var, accum = (raw.VariableV2(dtype=dtypes.float32, shape=unknown, name=n) for n in "ab")
+    runner.run([raw.Assign(var, [1.0, 2.0]), raw.Assign(accum, [1.0])])
     with pytest.raises(errors.InvalidArgumentError, match="var and delta do not have the same"):
-        runner.run(raw.ApplyGradientDescent(one, 0.1, [1.0]))
+        runner.run(raw.ApplyGradientDescent(var, 0.1, [1.0]))
     with pytest.raises(errors.InvalidArgumentError, match="var and accum do not have the same"):
-        runner.run(raw.ApplyMomentum(one, other, 0.1, [1.0, 1.0], 0.9))
+        runner.run(raw.ApplyMomentum(var, accum, 0.1, [1.0, 1.0], 0.9))
     with pytest.raises(errors.InvalidArgumentError, match="cannot be its own slot"):
-        runner.run(raw.ApplyMomentum(one, one, 0.1, [1.0, 1.0], 0.9))
+        runner.run(raw.ApplyMomentum(var, var, 0.1, [1.0, 1.0], 0.9))
 
 
 class LoggedLock:
-    """A variable's lock that notes the variable when it is taken, and lets other threads go on."""
+    """Replaces a variable's lock, records each acquisition and then yields to other threads."""
 
-    def __init__(self, name: str, taken: list[str]) -> None:
-        self.name, self.taken = name, taken
+    def __init__(self, name: str, acquired: list[str]) -> None:
+        self.name, self.acquired = name, acquired
         self.lock = threading.Lock()
 
     def __enter__(self) -> None:
         self.lock.acquire()
-        self.taken.append(self.name)
+        self.acquired.append(self.name)
         select.select((), (), (), 0)
 
     def __exit__(self, *_: object) -> None:
         self.lock.release()
 
 
-def updates(is_resource: bool, *places: Any) -> list[Any]:
-    """An op of every kind that changes several variables, with its variables in that order."""
+def updates(is_resource: bool, *variables: Any) -> list[Any]:
+    """Return every update of several variables, with its variables in the given order."""
     prefix = "Resource" if is_resource else ""
     kinds = {
         2: {
@@ -171,56 +171,56 @@ def updates(is_resource: bool, *places: Any) -> list[Any]:
         3: {"ApplyAdam": (0.9, 0.9, 0.1, 0.9, 0.9, 1e-8, np.ones(3))},
     }
     made = [
-        getattr(raw, prefix + kind)(*places, *numbers)
-        for kind, numbers in kinds[len(places)].items()
+        getattr(raw, prefix + kind)(*variables, *numbers)
+        for kind, numbers in kinds[len(variables)].items()
     ]
     return [getattr(update, "op", update) for update in made]
 
 
-def places_and_runner(is_resource: bool) -> tuple[list[Any], interpreter.Interpreter]:
-    runner, places = interpreter.Interpreter(), []
+def variables_and_runner(is_resource: bool) -> tuple[list[Any], interpreter.Interpreter]:
+    runner, variables = interpreter.Interpreter(), []
     for name in "abc":
         if is_resource:
-            place = raw.VarHandleOp(dtype=dtypes.float64, shape=[3], shared_name=name)
-            runner.run(raw.AssignVariableOp(place, np.ones(3)))
+            variable = raw.VarHandleOp(dtype=dtypes.float64, shape=[3], shared_name=name)
+            runner.run(raw.AssignVariableOp(variable, np.ones(3)))
         else:
-            place = raw.VariableV2(dtype=dtypes.float64, shape=[3], name=name)
-            runner.run(raw.Assign(place, np.ones(3)))
-        places.append(place)
-    return places, runner
+            variable = raw.VariableV2(dtype=dtypes.float64, shape=[3], name=name)
+            runner.run(raw.Assign(variable, np.ones(3)))
+        variables.append(variable)
+    return variables, runner
 
 
 def log_locks(runner: interpreter.Interpreter) -> list[str]:
-    """Return a list to which every lock of a variable adds its name when it is taken."""
-    taken: list[str] = []
+    """Replace the variables' locks by locks that add their name to the returned list."""
+    acquired: list[str] = []
     for name in "abc":
         cell = runner.resources.variable("", name, dtypes.float64)
-        cell.lock = LoggedLock(name, taken)  # type: ignore[assignment]
-    return taken
+        cell.lock = LoggedLock(name, acquired)  # type: ignore[assignment]
+    return acquired
 
 
 @pytest.mark.parametrize("is_resource", [False, True])
 @pytest.mark.parametrize("count", [2, 3])
-def test_locks_are_taken_in_one_order_whatever_the_order_of_the_arguments(
+def test_the_order_of_locks_does_not_depend_on_the_order_of_arguments(
     is_resource: bool, count: int
 ) -> None:
-    places, runner = places_and_runner(is_resource)
-    taken = log_locks(runner)
+    variables, runner = variables_and_runner(is_resource)
+    acquired = log_locks(runner)
     seen = {}
-    for order in itertools.permutations(places[:count]):
+    for order in itertools.permutations(variables[:count]):
         for update in updates(is_resource, *order):
-            taken.clear()
+            acquired.clear()
             runner.run(update)
-            seen[update, order] = tuple(taken)
+            seen[update, order] = tuple(acquired)
     assert len(seen[update, order]) == count
     assert len(set(seen.values())) == 1
 
 
 @pytest.mark.parametrize("is_resource", [False, True])
-def test_updates_with_swapped_variables_do_not_wait_for_each_other_for_ever(
+def test_concurrent_updates_with_swapped_variables_do_not_deadlock(
     is_resource: bool,
 ) -> None:
-    places, runner = places_and_runner(is_resource)
+    variables, runner = variables_and_runner(is_resource)
     log_locks(runner)
     start = threading.Barrier(2)
     rounds = []
@@ -233,7 +233,7 @@ def test_updates_with_swapped_variables_do_not_wait_for_each_other_for_ever(
 
     threads = [
         threading.Thread(target=repeat, args=updates(is_resource, *order), daemon=True)
-        for order in (places, places[::-1])
+        for order in (variables, variables[::-1])
     ]
     for thread in threads:
         thread.start()

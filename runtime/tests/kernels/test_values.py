@@ -1,4 +1,4 @@
-"""What ops compute, where a kernel is more than one NumPy function: each against plain NumPy."""
+"""The results of kernels that are more than one NumPy function, compared with plain NumPy."""
 
 from typing import Any
 
@@ -114,21 +114,21 @@ REFERENCES = {
 @pytest.mark.parametrize("op", sorted(REFERENCES))
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
-def test_values_are_those_of_the_formula(op: str, data: Any) -> None:
+def test_a_kernel_computes_its_formula(op: str, data: Any) -> None:
     row = opdef.lookup(op)
     case = data.draw(op_cases.CASES[op](row, None if op == "OneHot" else dtypes.float64))
     flat = [v for value in case.inputs for v in (value if isinstance(value, list) else [value])]
     expected = REFERENCES[op](*flat, **case.attrs)
     with graphs.Graph().as_default():
         arguments = [
-            [convert.constant(item) for item in value]
+            [convert.constant(element) for element in value]
             if isinstance(value, list)
             else convert.constant(value)
             for value in case.inputs
         ]
         results = interpreter.Interpreter().run(getattr(raw, op)(*arguments, **case.attrs))
-    several = expected if isinstance(expected, tuple) else (expected,)
-    for wanted, result in zip(several, results if len(several) > 1 else [results], strict=True):
+    outputs = expected if isinstance(expected, tuple) else (expected,)
+    for wanted, result in zip(outputs, results if len(outputs) > 1 else [results], strict=True):
         assert result.shape == np.shape(wanted)
         if result.dtype == object:
             np.testing.assert_array_equal(result, wanted)
@@ -149,18 +149,18 @@ def run(op: str, *arguments: Any, **attrs: Any) -> Any:
         ("FloorMod", [7, -7, 7, -7], [2, 2, -2, -2], [1, 1, -1, -1]),
     ],
 )
-def test_whole_numbers_divide_as_tensorflow_has_it(
+def test_integer_division_rounds_as_in_tensorflow(
     op: str, x: list[int], y: list[int], expected: list[int]
 ) -> None:
     np.testing.assert_array_equal(run(op, x, y), expected)
 
 
-def test_the_mean_of_whole_numbers_is_cut_towards_zero() -> None:
+def test_the_mean_of_integers_is_rounded_towards_zero() -> None:
     assert run("Mean", [-3, -4], [0]) == -3
     assert run("Mean", [3, 4], [0]) == 3
 
 
-def test_reductions_of_nothing_give_the_neutral_element() -> None:
+def test_a_reduction_of_no_elements_gives_the_neutral_element() -> None:
     nothing = np.zeros((2, 0), np.float32)
     for op, value in (("Sum", 0), ("Prod", 1), ("Max", -np.inf), ("Min", np.inf), ("Mean", np.nan)):
         np.testing.assert_array_equal(run(op, nothing, [1]), [value, value])
@@ -184,22 +184,22 @@ def test_unique_keeps_the_order_of_first_appearance() -> None:
     np.testing.assert_array_equal(places, [0, 1, 0, 2, 1])
 
 
-def test_the_last_of_several_rows_stays_in_a_stitch() -> None:
+def test_dynamic_stitch_keeps_the_last_row_for_a_repeated_index() -> None:
     merged = run("DynamicStitch", [[0, 2], [2]], [[[1.0], [2.0]], [[3.0]]])
     np.testing.assert_array_equal(merged, [[1], [0], [3]])
 
 
-def test_in_top_k_counts_ties_and_not_what_is_not_finite() -> None:
+def test_in_top_k_accepts_ties_and_refuses_values_that_are_not_finite() -> None:
     predictions = np.float32([[1, 1, 0], [1, 2, 3], [np.nan, 1, 0], [0, 1, 2]])
     found = run("InTopK", predictions, np.int32([0, 0, 1, 5]), k=2)
     np.testing.assert_array_equal(found, [True, False, False, False])
 
 
-def test_text_adds_compares_and_chooses() -> None:
-    one, other = np.array([b"a", b"bc"], object), np.array(b"x", object)
-    assert run("Add", one, other).tolist() == [b"ax", b"bcx"]
-    assert run("Add", other, other).shape == ()
-    assert run("Equal", one, np.array([b"a", b"b"], object)).tolist() == [True, False]
-    assert run("Gather", one, 1) == b"bc"
-    assert run("StridedSlice", one, [0], [1], [1], shrink_axis_mask=1).shape == ()
-    assert run("ZerosLike", one).tolist() == [b"", b""]
+def test_strings_can_be_added_compared_and_selected() -> None:
+    vector, scalar = np.array([b"a", b"bc"], object), np.array(b"x", object)
+    assert run("Add", vector, scalar).tolist() == [b"ax", b"bcx"]
+    assert run("Add", scalar, scalar).shape == ()
+    assert run("Equal", vector, np.array([b"a", b"b"], object)).tolist() == [True, False]
+    assert run("Gather", vector, 1) == b"bc"
+    assert run("StridedSlice", vector, [0], [1], [1], shrink_axis_mask=1).shape == ()
+    assert run("ZerosLike", vector).tolist() == [b"", b""]

@@ -1,4 +1,4 @@
-"""TensorFlow and a small cluster of Capstan's, both made once for all tests of this folder."""
+"""Fixtures: TensorFlow, and a small Capstan cluster that all tests of this folder share."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,14 +19,14 @@ def v1(tf: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def tasks() -> Iterator[genuine.Tasks]:
-    """One ps and one worker, for tests that end none of them."""
-    made = genuine.Tasks(ps=1, worker=1)
-    yield made
-    made.close()
+    """One ps and one worker, for tests that do not kill tasks."""
+    started = genuine.Tasks(ps=1, worker=1)
+    yield started
+    started.close()
 
 
 @pytest.fixture(autouse=True)
 def _fresh(tf: Any, tasks: genuine.Tasks) -> None:
-    """Every test has a graph of its own, and finds no variables on the tasks."""
+    """Give every test a new graph, and delete the variables on the tasks."""
     tf.compat.v1.reset_default_graph()
     tf.compat.v1.Session.reset(tasks.target())

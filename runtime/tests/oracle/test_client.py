@@ -1,4 +1,4 @@
-"""What a TensorFlow client does besides training: sharing, extending, large tensors, faults."""
+"""TensorFlow clients share variables, extend graphs, send large tensors and get errors."""
 
 import pathlib
 import threading
@@ -25,15 +25,15 @@ def test_two_clients_share_the_variables_of_a_ps(
     v1: Any, tasks: genuine.Tasks, is_resource: bool
 ) -> None:
     count = counter(v1, is_resource=is_resource)
-    more = count.assign_add(1.0, use_locking=True)
+    increment = count.assign_add(1.0, use_locking=True)
     first, second = v1.Session(tasks.target("worker")), v1.Session(tasks.target("ps"))
     first.run(count.initializer)
 
     def add(session: Any) -> None:
         for _ in range(50):
-            session.run(more.op)
+            session.run(increment.op)
 
-    threads = [threading.Thread(target=add, args=(one,)) for one in (first, second, first)]
+    threads = [threading.Thread(target=add, args=(session,)) for session in (first, second, first)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -45,7 +45,7 @@ def test_two_clients_share_the_variables_of_a_ps(
 
 
 @KINDS
-def test_a_graph_is_extended_while_its_session_lives(
+def test_a_graph_may_grow_while_its_session_is_open(
     v1: Any, tasks: genuine.Tasks, is_resource: bool
 ) -> None:
     count = counter(v1, is_resource=is_resource)
@@ -60,21 +60,23 @@ def test_a_graph_is_extended_while_its_session_lives(
         assert session.run([count, other]) == [6, 0]
 
 
-def test_large_tensors_go_both_ways(v1: Any, tasks: genuine.Tasks) -> None:
+def test_large_tensors_are_fed_fetched_and_sent_between_tasks(
+    v1: Any, tasks: genuine.Tasks
+) -> None:
     large = np.random.default_rng(0).random((3000, 3000), np.float32)
     with v1.device(PS):
         held = v1.get_variable("held", shape=large.shape, use_resource=True)
         value = v1.placeholder(v1.float32, large.shape)
-        put = held.assign(value)
+        assign = held.assign(value)
     with v1.Session(tasks.target()) as session:
-        session.run(put.op, {value: large})
+        session.run(assign.op, {value: large})
         np.testing.assert_array_equal(session.run(held), large)
         with v1.device("/job:worker/task:0"):
             negative = -held.read_value()
         np.testing.assert_array_equal(session.run(negative), -large)
 
 
-def test_devices_are_listed_and_tensors_fetched_by_name(v1: Any, tasks: genuine.Tasks) -> None:
+def test_a_session_lists_devices_and_fetches_tensors_by_name(v1: Any, tasks: genuine.Tasks) -> None:
     with v1.Session(tasks.target()) as session:
         devices = {device.name: device.device_type for device in session.list_devices()}
         assert devices.items() >= {
@@ -93,7 +95,7 @@ def test_devices_are_listed_and_tensors_fetched_by_name(v1: Any, tasks: genuine.
         assert [twice([number, 0])[0] for number in range(3)] == [0, 2, 4]
 
 
-def test_a_fetched_handle_is_a_handle(v1: Any, tf: Any, tasks: genuine.Tasks) -> None:
+def test_a_fetched_handle_has_the_dtype_resource(v1: Any, tf: Any, tasks: genuine.Tasks) -> None:
     weights = v1.get_variable("w", [2], use_resource=True)
     with v1.Session(tasks.target()) as session:
         session.run(weights.initializer)
@@ -101,7 +103,8 @@ def test_a_fetched_handle_is_a_handle(v1: Any, tf: Any, tasks: genuine.Tasks) ->
         assert handle.dtype.names == ("resource",)
 
 
-def fails(tf: Any, expected: str, run: Callable[[], Any]) -> str:
+def error_of(tf: Any, expected: str, run: Callable[[], Any]) -> str:
+    """Check that `run` raises exactly the error class `expected`, and return the message."""
     with pytest.raises(getattr(tf.errors, expected)) as raised:
         run()
     assert type(raised.value).__name__ == expected
@@ -109,7 +112,10 @@ def fails(tf: Any, expected: str, run: Callable[[], Any]) -> str:
 
 
 def faulty(v1: Any, *, is_resource: bool) -> tuple[dict[str, tuple[str, Any]], dict[Any, Any]]:
-    """What fails for certain feeds: node, class of the error and fetch; and the feeds."""
+    """Return fetches that fail, and the feeds for them.
+
+    The fetches are a map from the node that fails to the class of the error and the fetch.
+    """
     weights = v1.get_variable("weights", initializer=np.float32(0), use_resource=is_resource)
     x, y = v1.placeholder(v1.float32, [None], "x"), v1.placeholder(v1.float32, [None], "y")
     row, column = v1.reshape(x, [1, -1]), v1.reshape(y, [1, -1])
@@ -130,14 +136,14 @@ def faulty(v1: Any, *, is_resource: bool) -> tuple[dict[str, tuple[str, Any]], d
 
 
 @KINDS
-def test_errors_are_of_tensorflows_class_and_name_the_node(
+def test_an_error_has_the_class_of_tensorflow_and_names_the_node(
     tf: Any, v1: Any, tasks: genuine.Tasks, is_resource: bool
 ) -> None:
     for target, device in (("", ""), (tasks.target(), PS)):
         with v1.Graph().as_default(), v1.device(device), v1.Session(target) as session:
             runs, feeds = faulty(v1, is_resource=is_resource)
             for name, (expected, fetch) in runs.items():
-                message = fails(tf, expected, lambda f=fetch, g=feeds: session.run(f, g))
+                message = error_of(tf, expected, lambda f=fetch, g=feeds: session.run(f, g))
                 assert name in message
 
 
@@ -147,54 +153,55 @@ def test_a_value_of_another_shape_is_refused(
 ) -> None:
     count = counter(v1, is_resource=is_resource)
     unknown = v1.placeholder(v1.float32, None)
-    put, add = v1.assign(count, unknown), count.assign_add(unknown)
+    assign, add = v1.assign(count, unknown), count.assign_add(unknown)
     with v1.Session(tasks.target()) as session:
         session.run(count.initializer)
-        for change in (put, add):
+        for change in (assign, add):
             run = lambda change=change: session.run(change.op, {unknown: [1.0, 2.0]})  # noqa: E731
-            fails(tf, "InvalidArgumentError", run)
+            error_of(tf, "InvalidArgumentError", run)
         assert session.run(count) == 0
-        session.run(put.op, {unknown: 2.0})
+        session.run(assign.op, {unknown: 2.0})
         assert session.run(count) == 2
 
 
 @pytest.fixture
 def mortal() -> Iterator[genuine.Tasks]:
-    """Tasks that may be killed."""
-    made = genuine.Tasks(ps=1, worker=1)
-    yield made
-    made.close()
+    """Tasks that the test may kill."""
+    tasks = genuine.Tasks(ps=1, worker=1)
+    yield tasks
+    tasks.close()
 
 
 @pytest.mark.alone
-def test_a_killed_ps_is_unavailable_and_a_new_one_has_no_variables(
+def test_a_killed_ps_is_unavailable_and_its_successor_has_no_variables(
     tf: Any, v1: Any, mortal: genuine.Tasks
 ) -> None:
     count = counter(v1)
     with v1.device("/job:worker/task:0"):
-        more = count + 1
+        successor = count + 1
     settings = v1.ConfigProto(operation_timeout_in_ms=20_000)
     session = v1.Session(mortal.target(), config=settings)
     session.run(count.initializer)
-    assert session.run(more) == 1
+    assert session.run(successor) == 1
     mortal.kill("ps")
     lost = (tf.errors.UnavailableError, tf.errors.AbortedError)
     with pytest.raises(lost):
-        session.run(more)
+        session.run(successor)
     mortal.start("ps")
     with pytest.raises(lost):
-        session.run(more)
-    # When it is collected after its master is gone, its client tries to close it for 20 s.
+        session.run(successor)
+    # If the session were collected after its master ended, its client would try to close it for
+    # 20 s.
     session.close()
     with v1.Session(mortal.target(), config=settings) as fresh:
-        fails(tf, "FailedPreconditionError", lambda: fresh.run(more))
+        error_of(tf, "FailedPreconditionError", lambda: fresh.run(successor))
         fresh.run(count.initializer)
-        assert fresh.run(more) == 1
+        assert fresh.run(successor) == 1
 
 
 @KINDS
 @pytest.mark.parametrize("is_sharded", [False, True], ids=["plain", "sharded"])
-def test_its_saver_saves_and_restores(
+def test_a_tensorflow_saver_saves_and_restores(
     v1: Any, tasks: genuine.Tasks, tmp_path: pathlib.Path, is_sharded: bool, is_resource: bool
 ) -> None:
     draw = np.random.default_rng(0)
@@ -216,14 +223,14 @@ def test_its_saver_saves_and_restores(
         session.run([v.assign(v1.zeros_like(v)).op for v in held])
         saver.restore(session, path)
         found = session.run(held)
-    for one, expected in zip(found, [*values.values(), 2.5], strict=True):
-        np.testing.assert_array_equal(one, expected)
+    for value, expected in zip(found, [*values.values(), 2.5], strict=True):
+        np.testing.assert_array_equal(value, expected)
     reader = v1.train.load_checkpoint(path)
     assert reader.get_variable_to_shape_map() == {"a": [3, 4], "b": [5], "c": []}
     np.testing.assert_array_equal(reader.get_tensor("a"), values["a"])
 
 
-def test_summaries_are_tensorflows_own(v1: Any, tasks: genuine.Tasks) -> None:
+def test_summaries_equal_those_of_tensorflow(v1: Any, tasks: genuine.Tasks) -> None:
     values = v1.placeholder(v1.float32, [None])
     v1.summary.scalar("average", v1.reduce_mean(values))
     v1.summary.histogram("spread", values)
@@ -239,9 +246,9 @@ def test_summaries_are_tensorflows_own(v1: Any, tasks: genuine.Tasks) -> None:
     np.testing.assert_allclose(
         found["average"].simple_value, expected["average"].simple_value, 1e-5
     )
-    one, other = found["spread"].histo, expected["spread"].histo
-    assert list(one.bucket) == list(other.bucket)
-    np.testing.assert_allclose(one.bucket_limit, other.bucket_limit, rtol=1e-12)
+    histogram, wanted = found["spread"].histo, expected["spread"].histo
+    assert list(histogram.bucket) == list(wanted.bucket)
+    np.testing.assert_allclose(histogram.bucket_limit, wanted.bucket_limit, rtol=1e-12)
     for name in ("min", "max", "num", "sum", "sum_squares"):
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-12)
+        np.testing.assert_allclose(getattr(histogram, name), getattr(wanted, name), rtol=1e-12)
     assert found["words"].metadata == expected["words"].metadata

@@ -1,4 +1,4 @@
-"""A read of a reference variable on another task sees the changes that are ordered before it."""
+"""A remote read of a reference variable gives the value after the changes ordered before it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,14 +14,14 @@ WORKER = "/job:worker/task:0"
 
 @pytest.fixture(scope="module")
 def two_ps() -> Iterator[genuine.Tasks]:
-    made = genuine.Tasks(ps=2, worker=1)
-    yield made
-    made.close()
+    tasks = genuine.Tasks(ps=2, worker=1)
+    yield tasks
+    tasks.close()
 
 
 @pytest.fixture(scope="module")
-def theirs(v1: Any) -> Iterator[str]:
-    """A cluster of TensorFlow's own servers, of the same tasks."""
+def tensorflow_target(v1: Any) -> Iterator[str]:
+    """A cluster of TensorFlow servers with the same tasks."""
     spec = v1.train.ClusterSpec(genuine.clusters.spec(ps=2, worker=1))
     servers = [
         v1.train.Server(spec, job_name=job, task_index=index)
@@ -56,9 +56,14 @@ def counts(v1: Any, target: str, reader: str | None, is_branch: bool, how: str) 
 @pytest.mark.parametrize("how", ["read", "identity"])
 @pytest.mark.parametrize("is_branch", [False, True])
 @pytest.mark.parametrize("reader", READERS)
-def test_a_read_behind_a_change_gives_what_it_gives_in_tensorflow(
-    v1: Any, two_ps: genuine.Tasks, theirs: str, reader: str | None, is_branch: bool, how: str
+def test_a_read_that_is_ordered_after_a_change_gives_the_same_as_in_tensorflow(
+    v1: Any,
+    two_ps: genuine.Tasks,
+    tensorflow_target: str,
+    reader: str | None,
+    is_branch: bool,
+    how: str,
 ) -> None:
-    expected = counts(v1, theirs, reader, is_branch, how)
+    expected = counts(v1, tensorflow_target, reader, is_branch, how)
     assert expected == [1, 2, 3]
     assert counts(v1, two_ps.target(), reader, is_branch, how) == expected

@@ -1,4 +1,4 @@
-"""The MonitoredTrainingSession of TensorFlow trains on Capstan, checkpoints, and recovers."""
+"""TensorFlow's MonitoredTrainingSession trains on Capstan, saves checkpoints, and recovers."""
 
 import itertools
 import pathlib
@@ -16,14 +16,14 @@ KINDS = pytest.mark.parametrize("is_resource", [False, True], ids=["ref", "resou
 
 @pytest.fixture
 def mortal() -> Iterator[genuine.Tasks]:
-    """Tasks that may be killed."""
-    made = genuine.Tasks(ps=1, worker=1)
-    yield made
-    made.close()
+    """Tasks that the test may kill."""
+    tasks = genuine.Tasks(ps=1, worker=1)
+    yield tasks
+    tasks.close()
 
 
 def regression(v1: Any, cluster: Any, *, is_resource: bool) -> tuple[Any, Any, Any]:
-    """A line that is fitted to a line; Adam, a summary and a global step, as scripts have them."""
+    """Build a linear regression with Adam, a summary and a global step, as in usual scripts."""
     with v1.device(v1.train.replica_device_setter(cluster=cluster)):
         step = v1.train.get_or_create_global_step()
         w = v1.get_variable("w", initializer=np.float32([0.0, 0.0]), use_resource=is_resource)
@@ -36,7 +36,7 @@ def regression(v1: Any, cluster: Any, *, is_resource: bool) -> tuple[Any, Any, A
 
 @pytest.mark.alone
 @KINDS
-def test_it_trains_saves_and_goes_on_from_its_checkpoint(
+def test_a_monitored_session_continues_from_its_checkpoint(
     v1: Any, mortal: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool
 ) -> None:
     def train_to(last: int) -> tuple[list[int], float]:
@@ -74,7 +74,7 @@ def test_it_trains_saves_and_goes_on_from_its_checkpoint(
 
 @pytest.mark.alone
 @KINDS
-def test_it_recovers_when_the_ps_is_restarted_in_the_middle(
+def test_a_monitored_session_recovers_when_the_ps_is_restarted(
     v1: Any, mortal: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool
 ) -> None:
     train, _loss, step = regression(v1, mortal.spec, is_resource=is_resource)
@@ -91,9 +91,9 @@ def test_it_recovers_when_the_ps_is_restarted_in_the_middle(
             if len(seen) == 25:
                 mortal.kill("ps")
                 mortal.start("ps")
-    # Steps since the last checkpoint are made again, none is left out.
+    # The steps since the last checkpoint are repeated, and no step is skipped.
     assert len(seen) > 50
-    assert all(one <= other + 2 for other, one in itertools.pairwise(seen))
-    assert any(one < other for other, one in itertools.pairwise(seen))
+    assert all(later <= earlier + 2 for earlier, later in itertools.pairwise(seen))
+    assert any(later < earlier for earlier, later in itertools.pairwise(seen))
     reader = v1.train.load_checkpoint(str(tmp_path))
     assert reader.get_tensor("global_step") == 50

@@ -1,4 +1,7 @@
-"""Every op computes what TensorFlow computes: the same GraphDef, in process and over the wire."""
+"""Every op gives the same results as TensorFlow for the same GraphDef.
+
+TensorFlow runs it in this process, and Capstan runs it on a cluster.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +28,7 @@ TOLERANCE = {"float16": 5e-3, "float32": 1e-5, "float64": 1e-10}
 
 @dataclass(frozen=True)
 class Call:
-    """A graph that both run: its GraphDef, what is fed by name, what is fetched."""
+    """A graph for both runtimes: its GraphDef, the feeds by name, and the fetches."""
 
     graph: bytes
     feeds: dict[str, Any]
@@ -33,48 +36,49 @@ class Call:
 
 
 def call(op: str, case: op_cases.Case, form: str) -> Call:
-    """Build a call of `op`: everything a constant, or values fed with their shapes or without."""
+    """Build a call of `op`. `form` is "constant", or the values are fed, "shaped" or "unknown"."""
     feeds: dict[str, Any] = {}
 
     def tensor(index: int, value: Any) -> Any:
         if form == "constant" or index in case.structural:
             return convert.constant(value)
         shape = shapes.TensorShape(value.shape if form == "shaped" else None)
-        made = raw.Placeholder(dtype=dtypes.as_dtype(value.dtype), shape=shape)
-        feeds[made.name] = value
-        return made
+        placeholder = raw.Placeholder(dtype=dtypes.as_dtype(value.dtype), shape=shape)
+        feeds[placeholder.name] = value
+        return placeholder
 
     with graphs.Graph().as_default() as graph:
         arguments = [
-            [tensor(index, item) for item in value] if isinstance(value, list)
+            [tensor(index, element) for element in value] if isinstance(value, list)
             else tensor(index, value)
             for index, value in enumerate(case.inputs)
         ]  # fmt: skip
-        made = getattr(raw, op)(*arguments, **case.attrs)
-        return Call(graph.as_graph_def().SerializeToString(), feeds, _names(made))
+        outputs = getattr(raw, op)(*arguments, **case.attrs)
+        return Call(graph.as_graph_def().SerializeToString(), feeds, _names(outputs))
 
 
-def _names(made: Any) -> list[str]:
-    if isinstance(made, list):
-        return [name for item in made for name in _names(item)]
-    return [made.name]
+def _names(outputs: Any) -> list[str]:
+    if isinstance(outputs, list):
+        return [name for output in outputs for name in _names(output)]
+    return [outputs.name]
 
 
-def run(v1: Any, target: str, asked: Call) -> Any:
-    """The values, or the class of the error."""
+def run(v1: Any, target: str, request: Call) -> Any:
+    """Return the values of the fetches, or the error."""
     with v1.Graph().as_default(), v1.Session(target) as session:
-        v1.import_graph_def(v1.GraphDef.FromString(asked.graph), name="")
+        v1.import_graph_def(v1.GraphDef.FromString(request.graph), name="")
         try:
-            return session.run(asked.fetches, asked.feeds)
+            return session.run(request.fetches, request.feeds)
         except v1.errors.OpError as error:
             return error
 
 
 def is_comparable(v1: Any, op: str, case: op_cases.Case, expected: Any) -> bool:
-    """TensorFlow registers some types that its CPU has no kernel for, and rounds integers to 0.
+    """Return whether TensorFlow's result can be compared.
 
-    Aborted is what its library for neural networks says of a scalar, and the products that this
-    library forms of batches of float16 with a single matrix are wrong.
+    TensorFlow declares some dtypes for which it has no CPU kernel, and it rounds integers to 0. Its
+    neural network library raises AbortedError for scalars, and computes wrong products of float16
+    batches with a single matrix.
     """
     if op.startswith("BatchMatMul") and case.inputs[0].dtype == np.float16:
         return False
@@ -84,21 +88,21 @@ def is_comparable(v1: Any, op: str, case: op_cases.Case, expected: Any) -> bool:
     return not isinstance(expected, absent) and "No OpKernel" not in str(expected)
 
 
-def same(expected: Any, found: Any) -> None:
+def check_equal(expected: Any, found: Any) -> None:
     if isinstance(expected, Exception) or isinstance(found, Exception):
         assert type(found) is type(expected), f"{found!r}\ninstead of\n{expected!r}"
         return
-    for one, other in zip(found, expected, strict=True):
-        assert (one is None) == (other is None)
-        if other is not None:
-            same_array(np.asarray(other), np.asarray(one))
+    for value, wanted in zip(found, expected, strict=True):
+        assert (value is None) == (wanted is None)
+        if wanted is not None:
+            check_equal_arrays(np.asarray(wanted), np.asarray(value))
 
 
-def same_array(expected: Any, found: Any) -> None:
+def check_equal_arrays(expected: Any, found: Any) -> None:
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     if expected.dtype.kind == "f":
-        near = TOLERANCE[expected.dtype.name]
-        np.testing.assert_allclose(found, expected, rtol=near, atol=near / 10)
+        tolerance = TOLERANCE[expected.dtype.name]
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance / 10)
     else:
         np.testing.assert_array_equal(found, expected)
 
@@ -106,32 +110,32 @@ def same_array(expected: Any, found: Any) -> None:
 @pytest.mark.parametrize("op", sorted(op_cases.CASES))
 @few
 @given(data=st.data())
-def test_an_op_computes_what_tensorflow_computes(
+def test_an_op_gives_the_same_results_as_tensorflow(
     v1: Any, tasks: genuine.Tasks, op: str, data: Any
 ) -> None:
     case = data.draw(op_cases.CASES[op](opdef.lookup(op)))
-    asked = call(op, case, data.draw(st.sampled_from(["constant", "shaped", "unknown"])))
-    expected = run(v1, "", asked)
+    request = call(op, case, data.draw(st.sampled_from(["constant", "shaped", "unknown"])))
+    expected = run(v1, "", request)
     if is_comparable(v1, op, case, expected):
-        same(expected, run(v1, tasks.target(), asked))
+        check_equal(expected, run(v1, tasks.target(), request))
 
 
 @st.composite
 def misshapen(draw: Any, case: op_cases.Case) -> op_cases.Case:
-    """The same call with one argument of another shape, or out of bounds."""
+    """Draw a call in which one argument has another shape or is out of bounds."""
     inputs = list(case.inputs)
     at = draw(st.integers(0, len(inputs) - 1))
     value = inputs[at]
     if isinstance(value, list):
         index = draw(st.integers(0, len(value) - 1))
-        value = [*value[:index], bent(draw, value[index]), *value[index + 1 :]]
+        value = [*value[:index], distorted(draw, value[index]), *value[index + 1 :]]
     else:
-        value = bent(draw, value)
+        value = distorted(draw, value)
     inputs[at] = value
     return op_cases.Case(inputs, case.attrs)
 
 
-def bent(draw: Any, value: Any) -> Any:
+def distorted(draw: Any, value: Any) -> Any:
     kinds = ["grown", "wrapped"]
     kinds += ["first"] if value.ndim and value.size else []
     kinds += ["large", "negative"] if value.dtype.kind == "i" else []
@@ -148,19 +152,19 @@ def bent(draw: Any, value: Any) -> Any:
 @pytest.mark.parametrize("op", sorted(op_cases.CASES))
 @few
 @given(data=st.data())
-def test_a_call_that_does_not_fit_is_tensorflows_error(
+def test_an_invalid_call_raises_the_same_error_as_in_tensorflow(
     v1: Any, tasks: genuine.Tasks, op: str, data: Any
 ) -> None:
     case = data.draw(misshapen(data.draw(op_cases.CASES[op](opdef.lookup(op)))))
-    asked = call(op, case, "unknown")
-    expected = run(v1, "", asked)
+    request = call(op, case, "unknown")
+    expected = run(v1, "", request)
     if is_comparable(v1, op, case, expected):
-        same(expected, run(v1, tasks.target(), asked))
+        check_equal(expected, run(v1, tasks.target(), request))
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A gradient by rows, as TensorFlow's IndexedSlicesValue."""
+    """A sparse gradient, with the fields of TensorFlow's IndexedSlicesValue."""
 
     values: Any
     indices: Any
@@ -168,12 +172,12 @@ class Rows:
 
 
 def dense(value: Any) -> Any:
-    """A gradient as an array; of rows, each at its place."""
+    """Return a gradient as a dense array."""
     if not hasattr(value, "indices"):
         return np.asarray(value)
-    whole = np.zeros(tuple(value.dense_shape), value.values.dtype)
-    np.add.at(whole, value.indices, value.values)
-    return whole
+    array = np.zeros(tuple(value.dense_shape), value.values.dtype)
+    np.add.at(array, value.indices, value.values)
+    return array
 
 
 @pytest.mark.parametrize(
@@ -182,10 +186,10 @@ def dense(value: Any) -> Any:
 )
 @few
 @given(data=st.data())
-def test_a_gradient_is_tensorflows_gradient(
+def test_a_gradient_equals_the_gradient_of_tensorflow(
     v1: Any, tasks: genuine.Tasks, op: str, data: Any
 ) -> None:
-    """Built by Capstan and run by it, against built by TensorFlow and run by that."""
+    """Compare a gradient that Capstan builds and runs with one that TensorFlow builds and runs."""
     kind = data.draw(st.sampled_from([dtypes.float32, dtypes.float64]))
     case = data.draw(op_cases.CASES[op](opdef.lookup(op), kind))
     form = data.draw(st.sampled_from(["shaped", "unknown"]))
@@ -202,13 +206,13 @@ def test_a_gradient_is_tensorflows_gradient(
 
     with graphs.Graph().as_default() as graph:
         arguments = [
-            [tensor(index, item) for item in value] if isinstance(value, list)
+            [tensor(index, element) for element in value] if isinstance(value, list)
             else tensor(index, value)
             for index, value in enumerate(case.inputs)
         ]  # fmt: skip
-        made = getattr(raw, op)(*arguments, **case.attrs)
-        ys = [graph.get_tensor_by_name(name) for name in _names(made)]
-        # What a loss gives besides is its gradient; TensorFlow follows that only in part.
+        outputs = getattr(raw, op)(*arguments, **case.attrs)
+        ys = [graph.get_tensor_by_name(name) for name in _names(outputs)]
+        # The second output of a loss is its gradient. TensorFlow differentiates that only partly.
         ys = [y for y in ys if y.dtype.is_floating][: 1 if "CrossEntropy" in op else None]
         slopes = gradients.gradients(ys, xs, stop_gradients=None)
         fetches = [
@@ -219,29 +223,32 @@ def test_a_gradient_is_tensorflows_gradient(
             for slope in slopes
         ]  # fmt: skip
         forward = Call(graph.as_graph_def().SerializeToString(), feeds, [])
-    expected = their_gradients(v1, forward, [y.name for y in ys], [x.name for x in xs])
+    expected = tensorflow_gradients(v1, forward, [y.name for y in ys], [x.name for x in xs])
     if expected is None:
         return
     with v1.Graph().as_default(), v1.Session(tasks.target()) as session:
         v1.import_graph_def(v1.GraphDef.FromString(forward.graph), name="")
         found = session.run([name for name in fetches if name is not None], feeds)
     assert [name is None for name in fetches] == [slope is None for slope in expected]
-    for one, other in zip(found, filter(lambda slope: slope is not None, expected), strict=True):
-        slices = Rows(*one) if isinstance(one, tuple) else one
-        same_array(dense(other), dense(slices))
+    wanted = filter(lambda slope: slope is not None, expected)
+    for value, wanted_value in zip(found, wanted, strict=True):
+        slices = Rows(*value) if isinstance(value, tuple) else value
+        check_equal_arrays(dense(wanted_value), dense(slices))
 
 
-def their_gradients(v1: Any, forward: Call, ys: list[str], xs: list[str]) -> Any:
-    """What TensorFlow finds; None where it has no gradient."""
+def tensorflow_gradients(v1: Any, forward: Call, ys: list[str], xs: list[str]) -> Any:
+    """Return TensorFlow's gradient for each of `xs`, or None if TensorFlow cannot compute them."""
     with v1.Graph().as_default() as graph, v1.Session() as session:
         v1.import_graph_def(v1.GraphDef.FromString(forward.graph), name="")
         tensors = graph.get_tensor_by_name
         try:
             slopes = v1.gradients([tensors(y) for y in ys], [tensors(x) for x in xs])
-        except (LookupError, TypeError):  # it takes no axes of int64 where no shape is known
+        except (LookupError, TypeError):  # TensorFlow refuses int64 axes for unknown shapes
             return None
         try:
             found = iter(session.run([s for s in slopes if s is not None], forward.feeds))
-        except v1.errors.InvalidArgumentError:  # it cannot look up nothing along a later axis
+        except (
+            v1.errors.InvalidArgumentError
+        ):  # TensorFlow refuses empty indices along a later axis
             return None
         return [None if slope is None else next(found) for slope in slopes]

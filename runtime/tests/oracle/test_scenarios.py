@@ -1,4 +1,4 @@
-"""Ops with state, branches, strings and chance do what TensorFlow's do."""
+"""Ops with state, branches, strings and random numbers behave as in TensorFlow."""
 
 from typing import Any
 
@@ -13,7 +13,9 @@ from capstan.framework import opdef, ops  # noqa: F401 - fills the registry
 pytestmark = genuine.MARKS
 
 
-def played(tf: Any, target: str, device: str, name: str, seed: int, is_resource: bool) -> list[Any]:
+def run_scenario(
+    tf: Any, target: str, device: str, name: str, seed: int, is_resource: bool
+) -> list[Any]:
     scenario, _ = oracle_scenarios.SCENARIOS[name]
     v1 = tf.compat.v1
     with v1.Graph().as_default(), v1.device(device), v1.Session(target) as session:
@@ -23,31 +25,35 @@ def played(tf: Any, target: str, device: str, name: str, seed: int, is_resource:
 
 @pytest.mark.parametrize("is_resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("name", oracle_scenarios.SCENARIOS)
-def test_a_program_gives_what_it_gives_in_tensorflow(
+def test_a_program_gives_the_same_results_as_in_tensorflow(
     tf: Any, tasks: genuine.Tasks, name: str, is_resource: bool
 ) -> None:
     for seed in range(4):
         tf.compat.v1.Session.reset(tasks.target())
-        expected = played(tf, "", "", name, seed, is_resource)
-        found = played(tf, tasks.target(), "/job:ps/task:0", name, seed, is_resource)
-        for one, other in zip(found, expected, strict=True):
-            pairs = zip(one, other, strict=True) if isinstance(one, list) else [(one, other)]
-            for mine, theirs in pairs:
-                same(mine, theirs)
+        expected = run_scenario(tf, "", "", name, seed, is_resource)
+        found = run_scenario(tf, tasks.target(), "/job:ps/task:0", name, seed, is_resource)
+        for result, wanted in zip(found, expected, strict=True):
+            pairs = (
+                zip(result, wanted, strict=True) if isinstance(result, list) else [(result, wanted)]
+            )
+            for value, expected_value in pairs:
+                check_equal(value, expected_value)
 
 
-def same(found: Any, expected: Any) -> None:
+def check_equal(found: Any, expected: Any) -> None:
     assert type(found) is type(expected)
     found, expected = np.asarray(found), np.asarray(expected)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     if expected.dtype.kind == "f":
-        near = 1e-5 if expected.itemsize < 8 else 1e-10
-        np.testing.assert_allclose(found, expected, rtol=near, atol=near / 10)
+        tolerance = 1e-5 if expected.itemsize < 8 else 1e-10
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance / 10)
     else:
         np.testing.assert_array_equal(found, expected)
 
 
-def test_chance_has_tensorflows_distributions(v1: Any, tf: Any, tasks: genuine.Tasks) -> None:
+def test_random_numbers_have_the_distributions_of_tensorflow(
+    v1: Any, tf: Any, tasks: genuine.Tasks
+) -> None:
     draws = [
         tf.random.uniform([20_000], -1, 3, seed=1),
         tf.random.normal([20_000], 2, 3, seed=2),
@@ -58,17 +64,17 @@ def test_chance_has_tensorflows_distributions(v1: Any, tf: Any, tasks: genuine.T
     for target in ("", tasks.target()):
         with v1.Session(target) as session:
             results.append(session.run(draws))
-    marks = np.linspace(0.01, 0.99, 33)
+    quantiles = np.linspace(0.01, 0.99, 33)
     for expected, found in zip(*results, strict=True):
         assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
         spread = np.ptp(expected)
-        near = np.quantile(expected, marks) - np.quantile(found, marks)
-        assert np.abs(near).max() < 0.03 * spread + (found.dtype.kind == "i")
+        difference = np.quantile(expected, quantiles) - np.quantile(found, quantiles)
+        assert np.abs(difference).max() < 0.03 * spread + (found.dtype.kind == "i")
         assert abs(int(np.ptp(found)) - int(spread)) <= 0.1 * spread + 1
 
 
-def test_every_op_is_held_to_tensorflow() -> None:
-    held = set(op_cases.CASES) | oracle_scenarios.CLIENT | oracle_scenarios.DRAWN
-    for _, about in oracle_scenarios.SCENARIOS.values():
-        held |= about
-    assert held == {row.name for row in opdef.all_rows()}
+def test_every_op_is_compared_with_tensorflow() -> None:
+    compared = set(op_cases.CASES) | oracle_scenarios.CLIENT | oracle_scenarios.DRAWN
+    for _, ops_of_scenario in oracle_scenarios.SCENARIOS.values():
+        compared |= ops_of_scenario
+    assert compared == {row.name for row in opdef.all_rows()}

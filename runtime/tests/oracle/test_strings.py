@@ -1,4 +1,4 @@
-"""Patterns match what they match in TensorFlow, and bad ones are refused in its words."""
+"""Patterns match the same strings as in TensorFlow, and invalid ones raise the same error."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ PATTERNS = [
 
 
 def outcome(v1: Any, tf: Any, target: str, pattern: str) -> Any:
-    """What a pattern gives for `WORDS`, or what is said against it."""
+    """Return the matches of a pattern among `WORDS`, or the error message for the pattern."""
     with v1.Graph().as_default(), v1.Session(target) as session:
         matched = tf.raw_ops.StaticRegexFullMatch(input=WORDS, pattern=pattern)
         try:
@@ -37,7 +37,7 @@ def outcome(v1: Any, tf: Any, target: str, pattern: str) -> Any:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_pattern_matches_what_it_matches_in_tensorflow(
+def test_a_pattern_matches_the_same_strings_as_in_tensorflow(
     v1: Any, tf: Any, tasks: genuine.Tasks, pattern: str
 ) -> None:
     assert outcome(v1, tf, tasks.target(), pattern) == outcome(v1, tf, "", pattern)

@@ -1,4 +1,4 @@
-"""Bundles on disk: what is written is read, damage is found, and nobody sees half of one."""
+"""Bundles on disk: round trips, damage, atomic replacement and durability."""
 
 import contextlib
 import errno
@@ -69,36 +69,38 @@ def test_bfloat16_is_read_as_it_was_written(tmp_path: pathlib.Path):
     assert bundle.Bundle(str(tmp_path / "b")).read("x").tolist() == [1.5, -2]
 
 
-def test_a_bundle_that_is_not_there_is_not_found(tmp_path: pathlib.Path):
+def test_a_missing_bundle_is_a_not_found_error(tmp_path: pathlib.Path):
     with pytest.raises(errors.NotFoundError, match="Failed to find any matching files for"):
         bundle.Bundle(str(tmp_path / "nothing"))
 
 
-def test_a_tensor_that_is_not_there_is_not_found(tmp_path: pathlib.Path):
+def test_a_missing_tensor_is_a_not_found_error(tmp_path: pathlib.Path):
     found = bundle.Bundle(write(tmp_path / "b", x=1))
     with pytest.raises(errors.NotFoundError, match="Key y not found in checkpoint"):
         found.read("y")
 
 
-def test_every_flipped_byte_of_the_data_is_found(tmp_path: pathlib.Path):
+def test_a_flipped_bit_in_the_data_is_detected(tmp_path: pathlib.Path):
     prefix = write(tmp_path / "b", x=np.arange(5.0), s=np.array([b"ab", b"c"], object))
     data = pathlib.Path(bundle.data_file(prefix, 0, 1))
-    whole = data.read_bytes()
-    for position in range(len(whole)):
-        data.write_bytes(whole[:position] + bytes([whole[position] ^ 8]) + whole[position + 1 :])
+    content = data.read_bytes()
+    for position in range(len(content)):
+        data.write_bytes(
+            content[:position] + bytes([content[position] ^ 8]) + content[position + 1 :]
+        )
         found = bundle.Bundle(prefix)
         with pytest.raises(errors.DataLossError, match="damaged"):
             [found.read(name) for name in found.names]
 
 
-def test_data_that_is_cut_off_is_found(tmp_path: pathlib.Path):
+def test_truncated_data_is_detected(tmp_path: pathlib.Path):
     prefix = write(tmp_path / "b", x=np.arange(5.0))
     os.truncate(bundle.data_file(prefix, 0, 1), 39)
     with pytest.raises(errors.DataLossError, match="ends within tensor x"):
         bundle.Bundle(prefix).read("x")
 
 
-def test_an_index_that_is_damaged_is_found(tmp_path: pathlib.Path):
+def test_a_damaged_index_is_detected(tmp_path: pathlib.Path):
     prefix = write(tmp_path / "b", x=1)
     index = pathlib.Path(bundle.index_file(prefix))
     index.write_bytes(index.read_bytes()[:-1])
@@ -113,13 +115,13 @@ def test_a_name_that_occurs_twice_is_refused(tmp_path: pathlib.Path):
     assert not list(tmp_path.glob("*.index"))
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: pathlib.Path):
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: pathlib.Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(errors.FailedPreconditionError, match="file"):
         write(tmp_path / "file" / "b", x=1)
 
 
-def test_merging_gives_one_bundle_and_leaves_nothing_else(tmp_path: pathlib.Path):
+def test_a_merge_makes_one_bundle_and_deletes_the_parts(tmp_path: pathlib.Path):
     parts = [write(tmp_path / "temp" / f"part-{n}", **{f"x{n}": np.full(3, n)}) for n in range(3)]
     bundle.merge(parts, str(tmp_path / "out" / "m"), delete_folders=True)
     found = bundle.Bundle(str(tmp_path / "out" / "m"))
@@ -133,28 +135,28 @@ def test_merging_gives_one_bundle_and_leaves_nothing_else(tmp_path: pathlib.Path
     ]
 
 
-def test_merging_refuses_a_tensor_that_is_in_two_parts(tmp_path: pathlib.Path):
+def test_a_merge_refuses_a_tensor_that_two_parts_contain(tmp_path: pathlib.Path):
     parts = [write(tmp_path / f"part-{n}", x=n) for n in range(2)]
     with pytest.raises(errors.InvalidArgumentError, match="'x' is in several bundles"):
         bundle.merge(parts, str(tmp_path / "m"), delete_folders=False)
 
 
-def test_slices_are_read_as_one_tensor_also_when_merged(tmp_path: pathlib.Path):
-    whole = np.arange(20.0).reshape(5, 4)
+def test_slices_of_merged_bundles_are_read_as_one_tensor(tmp_path: pathlib.Path):
+    table = np.arange(20.0).reshape(5, 4)
     prefixes = []
     for number, (start, length) in enumerate([(0, 2), (2, 3)]):
         piece = bundle.Piece(
-            "v", whole[start : start + length], (5, 4), ((start, length), (0, bundle_entry.WHOLE))
+            "v", table[start : start + length], (5, 4), ((start, length), (0, bundle_entry.WHOLE))
         )
         prefixes.append(str(tmp_path / f"part-{number}"))
         bundle.write(prefixes[-1], [piece])
     bundle.merge(prefixes, str(tmp_path / "m"), delete_folders=False)
     found = bundle.Bundle(str(tmp_path / "m"))
     assert found.names == ["v"]
-    assert np.array_equal(found.read("v"), whole)
+    assert np.array_equal(found.read("v"), table)
 
 
-def test_removing_leaves_the_bundles_whose_names_only_begin_alike(tmp_path: pathlib.Path):
+def test_remove_keeps_bundles_whose_names_start_with_the_same_prefix(tmp_path: pathlib.Path):
     for name in ("m-1", "m-10", "m[1]"):
         write(tmp_path / name, x=1)
     bundle.remove(str(tmp_path / "m[1]"))
@@ -165,7 +167,7 @@ def test_removing_leaves_the_bundles_whose_names_only_begin_alike(tmp_path: path
     }
 
 
-def test_who_reads_while_another_writes_sees_a_whole_bundle(tmp_path: pathlib.Path):
+def test_a_reader_never_sees_a_partly_written_bundle(tmp_path: pathlib.Path):
     prefix = write(tmp_path / "b", x=np.zeros(1000), y=np.zeros(1000))
     is_over = threading.Event()
 
@@ -183,7 +185,7 @@ def test_who_reads_while_another_writes_sees_a_whole_bundle(tmp_path: pathlib.Pa
                 found = bundle.Bundle(prefix)
                 values = found.read("x")
             except errors.DataLossError:
-                # The data of the next bundle of the same name, under the old index: found out.
+                # The reader detects that the index is old and the data are new.
                 continue
             assert len(np.unique(values)) == 1
     finally:
@@ -225,7 +227,7 @@ def test_the_data_of_a_merged_bundle_is_durable_before_its_index_appears(
     "code, refused",
     [(errno.EINVAL, None), (errno.ENOSYS, None), (errno.EIO, errors.UnknownError)],
 )
-def test_a_file_system_that_cannot_sync_folders_takes_checkpoints_and_a_broken_one_does_not(
+def test_a_folder_that_cannot_be_synced_is_accepted_but_an_io_error_is_not(
     tmp_path: pathlib.Path,
     monkeypatch: pytest.MonkeyPatch,
     code: int,

@@ -1,4 +1,4 @@
-"""A pinned array does not change; a variable that is not pinned changes in place."""
+"""A pinned array does not change. An array that is not pinned is changed in place."""
 
 import numpy as np
 from hypothesis import settings
@@ -11,7 +11,10 @@ NUMBERS = st.integers(0, 99)
 
 
 class Pinning(RuleBasedStateMachine):
-    """Writers and senders in any order, against a number and the values that senders saw."""
+    """Writers and senders in any order.
+
+    `value` is the expected value of every element, and `pinned` the arrays of the senders.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +50,7 @@ class Pinning(RuleBasedStateMachine):
         self.cell.unpin(array)
 
     @invariant()
-    def everybody_sees_what_is_theirs(self) -> None:
+    def the_variable_and_pinned_arrays_have_the_expected_values(self) -> None:
         assert (self.cell.read() == self.value).all()
         for array, value in self.pinned:
             assert (array == value).all()

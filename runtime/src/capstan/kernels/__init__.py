@@ -1,4 +1,4 @@
-"""Kernels, one file per op family; importing the package fills the table of `kernels.registry`."""
+"""Kernels, one file per op family. Importing the package fills the table in `kernels.registry`."""
 
 from capstan.kernels import (
     arithmetic,

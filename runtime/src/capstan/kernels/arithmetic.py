@@ -1,4 +1,4 @@
-"""Kernels of arithmetic on two operands: NumPy's ufuncs wherever they do what TensorFlow does."""
+"""Kernels of arithmetic on two operands. They are NumPy's ufuncs where the results agree."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _STRING = {"T": frozenset({dtypes.string})}
 
 
 def constantly(function: Function) -> Any:
-    """A maker for a kernel that needs to know nothing of its node."""
+    """Return a `make` of a kernel whose function is the same for every node."""
 
     def make(node: NodeContext) -> Function:
         return function
@@ -23,12 +23,12 @@ def constantly(function: Function) -> Any:
 
 
 def _concatenate(x: Array, y: Array) -> Array:
-    # NumPy gives the bare object when both are scalars.
+    # For two scalars NumPy returns a `bytes` object instead of an array.
     return np.asarray(np.add(x, y), object)
 
 
 def _integer(function: Function) -> Function:
-    """Fail on a division by zero, which for floats is just infinite."""
+    """Make an integer division that raises an error for a zero divisor."""
 
     def divide(x: Array, y: Array, out: Array | None = None) -> Any:
         try:
@@ -65,7 +65,7 @@ def _div_no_nan(x: Array, y: Array, out: Array | None = None) -> Any:
 
 
 def _maximum(x: Array, y: Array, out: Array | None = None) -> Any:
-    # Of these two alone NumPy wants `out` by name.
+    # np.maximum and np.minimum take `out` only as a keyword.
     return np.maximum(x, y, out=out)
 
 

@@ -1,4 +1,4 @@
-"""Kernels of products of many matrices at once."""
+"""Kernels of batched matrix products."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from capstan.kernels.rejection import invalid
 
 
 def _batch_matmul(node: NodeContext) -> Function:
-    turn_x, turn_y = bool(node.attrs["adj_x"]), bool(node.attrs["adj_y"])
+    transpose_x, transpose_y = bool(node.attrs["adj_x"]), bool(node.attrs["adj_y"])
     is_broadcasting = node.op == "BatchMatMulV2"
 
     def batch_matmul(x: Array, y: Array, out: Array | None = None) -> Array:
@@ -21,19 +21,22 @@ def _batch_matmul(node: NodeContext) -> Function:
                 "In[0] and In[1] must have compatible batch dimensions: "
                 f"{show(x.shape)} vs. {show(y.shape)}"
             )
-        one, other = (x.swapaxes(-1, -2) if turn_x else x), (y.swapaxes(-1, -2) if turn_y else y)
-        if one.shape[-1] != other.shape[-2]:
+        left, right = (
+            (x.swapaxes(-1, -2) if transpose_x else x),
+            (y.swapaxes(-1, -2) if transpose_y else y),
+        )
+        if left.shape[-1] != right.shape[-2]:
             raise invalid(
                 f"Matrix size-incompatible: In[0]: {show(x.shape)}, In[1]: {show(y.shape)}"
             )
         try:
-            found: Array = np.matmul(one, other, out)
+            product: Array = np.matmul(left, right, out)
         except ValueError:
             raise invalid(
                 "In[0] and In[1] must have compatible batch dimensions: "
                 f"{show(x.shape)} vs. {show(y.shape)}"
             ) from None
-        return found
+        return product
 
     return batch_matmul
 

@@ -1,4 +1,4 @@
-"""Kernels of ops that hold a graph together: placeholders, identities, barriers, assertions."""
+"""Kernels of placeholders, identities, no-ops, assertions, prints and branches."""
 
 import itertools
 import sys
@@ -48,8 +48,8 @@ def _assert(node: NodeContext) -> Function:
         if condition.ndim:
             raise invalid("In[0] should be a scalar: " + show(condition.shape))
         if not condition:
-            told = " ".join(f"[{summary(item, limit)}]" for item in data)
-            raise invalid(f"assertion failed: {told}")
+            values = " ".join(f"[{summary(value, limit)}]" for value in data)
+            raise invalid(f"assertion failed: {values}")
 
     return check
 
@@ -57,20 +57,22 @@ def _assert(node: NodeContext) -> Function:
 def _print(node: NodeContext) -> Function:
     message, limit = node.attrs["message"].decode("utf-8", "replace"), node.attrs["summarize"]
     first_n = node.attrs["first_n"]
-    turns = itertools.count()
+    calls = itertools.count()
 
     def show(value: Array, *data: Array) -> Array:
-        if first_n < 0 or next(turns) < first_n:
-            told = "".join(f"[{summary(item, limit)}]" for item in data)
-            # One write, so that lines of several threads stay whole.
-            sys.stderr.write(f"{message}{told}\n")
+        if first_n < 0 or next(calls) < first_n:
+            values = "".join(f"[{summary(element, limit)}]" for element in data)
+            # A single write keeps the lines of several threads apart.
+            sys.stderr.write(f"{message}{values}\n")
         return value
 
     return show
 
 
 def summary(value: Array, limit: int) -> str:
-    """The first `limit` elements, as Tensor::SummarizeValue writes them; all when it is negative.
+    """Return the first `limit` elements as text, in the format of Tensor::SummarizeValue.
+
+    A negative `limit` means all elements.
 
     >>> summary(np.array([[1, 2], [3, 4]]), 3), summary(np.array(b"x = ", object), 3)
     ('[1 2][3]...', 'x = ')
@@ -78,7 +80,7 @@ def summary(value: Array, limit: int) -> str:
     array = np.asarray(value)
     flat = array.ravel().tolist()
     shown = flat if limit < 0 else flat[:limit]
-    words = [_word(item) for item in shown]
+    words = [_word(element) for element in shown]
     if array.ndim > 1 and array.size:
         width = array.shape[-1]
         rows = [words[at : at + width] for at in range(0, len(words), width)]
@@ -88,12 +90,12 @@ def summary(value: Array, limit: int) -> str:
     return text if len(shown) == len(flat) else text + "..."
 
 
-def _word(item: object) -> str:
-    if isinstance(item, bytes):
-        return item.decode("utf-8", "backslashreplace")
-    if isinstance(item, bool):
-        return str(int(item))
-    return f"{item:g}" if isinstance(item, float) else str(item)
+def _word(element: object) -> str:
+    if isinstance(element, bytes):
+        return element.decode("utf-8", "backslashreplace")
+    if isinstance(element, bool):
+        return str(int(element))
+    return f"{element:g}" if isinstance(element, float) else str(element)
 
 
 register(Kernel("NoOp", constantly(_nothing), emit=lambda inputs: "None"))
@@ -112,7 +114,7 @@ def _first(*inputs: Any) -> tuple[Any, Any]:
     return inputs[0], np.int32(0)
 
 
-# The compiler writes these as `if`; the rows say where they can be.
+# The compiler writes an `if` for these ops. The rows only tell the placer where they can run.
 for _op in ("Switch", "RefSwitch"):
     register(Kernel(_op, constantly(_both)))
 register(Kernel("Merge", constantly(_first)))

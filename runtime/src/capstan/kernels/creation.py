@@ -1,4 +1,4 @@
-"""Kernels of ops that make tensors from shapes and bounds."""
+"""Kernels of ops that create tensors from shapes and bounds."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def _constant(node: NodeContext) -> Function:
     return lambda: value
 
 
-# A compiler binds the value and calls nothing; the row says where a constant can be.
+# The compiler binds the value and never calls this. The row tells the placer where it can run.
 register(Kernel("Const", _constant))
 
 
@@ -30,7 +30,7 @@ def _fill(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
 
     def fill(dims: Array, value: Array, out: Array | None = None) -> Array:
-        if value.ndim:  # old graphs have a vector of one here
+        if value.ndim:  # Old graphs pass a vector of one element.
             value = _only(value)
         if out is None:
             return np.full(sizes_in(dims), value, dtype)
@@ -41,10 +41,10 @@ def _fill(node: NodeContext) -> Function:
 
 
 def sizes_in(dims: Array) -> tuple[int, ...]:
-    """Read a shape from a vector.
+    """Return the shape in the vector `dims`.
 
     Raises:
-        InvalidArgumentError: a negative size, or no vector.
+        InvalidArgumentError: a size is negative, or `dims` is not a vector.
     """
     sizes = tuple(vector(dims, "a shape"))
     for size in sizes:

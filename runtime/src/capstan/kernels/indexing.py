@@ -1,4 +1,4 @@
-"""Kernels that pick rows of tensors by index, and put them back."""
+"""Kernels that gather rows of tensors by index, and scatter them."""
 
 from typing import Any
 
@@ -21,16 +21,20 @@ def _gather_v2(params: Array, indices: Array, axis: Array, out: Array | None = N
 
 
 def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
-    """Pick along `axis`; an index out of range is an InvalidArgumentError."""
+    """Return the slices of `params` at `indices` along `axis`, in `out` if it is given.
+
+    Raises:
+        InvalidArgumentError: `axis` or an index is out of range.
+    """
     if not -params.ndim <= axis < params.ndim:
         raise invalid(f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {axis}")
     rows.check(indices, params.shape[axis])
     if not params.size:
-        # NumPy takes nothing from an empty axis, not even no rows.
+        # np.take refuses an empty axis, even if there are no indices.
         at = axis % params.ndim
         shape = (*params.shape[:at], *indices.shape, *params.shape[at + 1 :])
         return np.empty(shape, params.dtype) if out is None else out
-    # Out of range cannot happen any more; in this mode NumPy needs no second buffer.
+    # The indices have been checked. In mode "clip" NumPy needs no second buffer.
     found: Any = np.take(params, indices, axis, out, "clip")
     return found if isinstance(found, np.ndarray | np.generic) else np.array(found, object)
 
@@ -62,19 +66,19 @@ def _stitch(node: NodeContext) -> Function:
     def stitch(*arrays: Array) -> Array:
         ids, parts = arrays[:count], arrays[count : 2 * count]
         rest = parts[0].shape[ids[0].ndim :]
-        for index, (where, part) in enumerate(zip(ids, parts, strict=True)):
-            if part.shape != (*where.shape, *rest):
+        for index, (places, part) in enumerate(zip(ids, parts, strict=True)):
+            if part.shape != (*places.shape, *rest):
                 raise invalid(
                     f"data[{index}].shape = {show(part.shape)} does not start with "
-                    f"indices[{index}].shape = {show(where.shape)} and end with {show(rest)}"
+                    f"indices[{index}].shape = {show(places.shape)} and end with {show(rest)}"
                 )
-        size = max((int(where.max()) + 1 for where in ids if where.size), default=0)
-        # What nobody fills is TensorFlow's zero, which of strings is the empty one.
+        size = max((int(places.max()) + 1 for places in ids if places.size), default=0)
+        # Rows that no index names are zero, and empty for strings, as in TensorFlow.
         empty: Any = b"" if parts[0].dtype.hasobject else 0
         result = np.full((size, *rest), empty, parts[0].dtype)
-        for where, part in zip(ids, parts, strict=True):
-            rows.check(where, size)
-            result[where] = part
+        for places, part in zip(ids, parts, strict=True):
+            rows.check(places, size)
+            result[places] = part
         return result
 
     return stitch
@@ -87,8 +91,8 @@ def _invert_permutation(order: Array) -> Array:
         raise invalid(f"{order[is_out][0]} is not between 0 and {len(order)}")
     inverse[order] = np.arange(len(order))
     if (inverse < 0).any():
-        twice = order[inverse[order] != np.arange(len(order))][0]
-        raise invalid(f"{twice} is duplicated in the input.")
+        duplicate = order[inverse[order] != np.arange(len(order))][0]
+        raise invalid(f"{duplicate} is duplicated in the input.")
     return inverse
 
 
@@ -101,9 +105,9 @@ def _one_hot(node: NodeContext) -> Function:
         count = number(depth, "depth")
         if count < 0:
             raise invalid(f"depth must be non-negative, got: {count}")
-        for what, value in (("on_value", on), ("off_value", off)):
+        for name, value in (("on_value", on), ("off_value", off)):
             if value.ndim:
-                raise invalid(f"{what} must be a scalar, but got: {show(value.shape)}")
+                raise invalid(f"{name} must be a scalar, but got: {show(value.shape)}")
         at = indices.ndim if axis == -1 else axis
         classes = np.arange(count).reshape(count, *(1,) * (indices.ndim - at))
         is_on = np.equal(indices.reshape(*indices.shape[:at], 1, *indices.shape[at:]), classes)
@@ -123,7 +127,7 @@ def _unique(node: NodeContext) -> Function:
         if x.ndim != 1:
             raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
         values, first, place = np.unique(x, return_index=True, return_inverse=True)
-        # NumPy sorts by value, TensorFlow by first appearance.
+        # np.unique sorts by value. TensorFlow keeps the order of first appearance.
         order = np.argsort(first)
         rank = np.empty(len(order), dtype)
         rank[order] = np.arange(len(order))

@@ -1,7 +1,7 @@
-"""Kernels that write and read checkpoints, and make up their file names: strings and files only.
+"""Kernels that write and read checkpoints, and kernels that make their file names.
 
-The files are those of the task on which the node stands. With a parameter server that is the
-server's file system: a checkpoint of several tasks needs one that they share.
+The files are on the file system of the task that runs the node. A checkpoint that several tasks
+write needs a file system that they share.
 """
 
 import numpy as np
@@ -33,16 +33,16 @@ def _piece(name: str, spec: str, tensor: Array) -> bundle.Piece:
     value = np.asarray(tensor)
     if not spec:
         return bundle.Piece(name, value)
-    whole, extents = parse_slice(spec)
+    full_shape, extents = parse_slice(spec)
     expected = tuple(
         size if length == bundle_entry.WHOLE else length
-        for size, (_, length) in zip(whole, extents, strict=True)
+        for size, (_, length) in zip(full_shape, extents, strict=True)
     )
     if value.shape != expected:
         raise errors.InvalidArgumentError(
             None, None, f"Slice {spec!r} of {name} has shape {expected}, its tensor {value.shape}"
         )
-    return bundle.Piece(name, value, whole, extents)
+    return bundle.Piece(name, value, full_shape, extents)
 
 
 def _restore(node: NodeContext) -> Function:
@@ -50,9 +50,9 @@ def _restore(node: NodeContext) -> Function:
 
     def restore(prefix: Array, names: Array, specs: Array) -> Array | tuple[Array, ...]:
         reader = bundle.Bundle(_file_name(prefix))
-        wanted = zip(_texts(names), _texts(specs), expected, strict=True)
-        found = tuple(_read(reader, name, spec, dtype) for name, spec, dtype in wanted)
-        return found[0] if len(found) == 1 else found
+        requests = zip(_texts(names), _texts(specs), expected, strict=True)
+        tensors = tuple(_read(reader, name, spec, dtype) for name, spec, dtype in requests)
+        return tensors[0] if len(tensors) == 1 else tensors
 
     return restore
 
@@ -69,35 +69,35 @@ def _read(reader: bundle.Bundle, name: str, spec: str, dtype: dtypes.DType) -> A
     value = reader.read(name)
     if not spec:
         return value
-    whole, extents = parse_slice(spec)
-    if value.shape != whole:
+    full_shape, extents = parse_slice(spec)
+    if value.shape != full_shape:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"tensor_name = {name}; shape in shape_and_slice spec {shapes.show(whole)} does not "
-            f"match the shape stored in checkpoint: {shapes.show(value.shape)}",
+            f"tensor_name = {name}; shape in shape_and_slice spec {shapes.show(full_shape)} does "
+            f"not match the shape stored in checkpoint: {shapes.show(value.shape)}",
         )
     return value[bundle_entry.index_of(extents)].copy()
 
 
 def parse_slice(spec: str) -> tuple[tuple[int, ...], tuple[bundle_entry.Extent, ...]]:
-    """Read which part of a tensor a variable holds: sizes of the whole, then the slice.
+    """Return the shape of the full tensor and the slice of it that a variable holds.
 
     >>> parse_slice("10 4 0,5:-")
     ((10, 4), ((0, 5), (0, -1)))
 
     Raises:
-        InvalidArgumentError: it does not have that form.
+        InvalidArgumentError: `spec` does not have that form.
     """
     *sizes, extents = spec.split()
     try:
-        whole = tuple(map(int, sizes))
+        full_shape = tuple(map(int, sizes))
         parts = tuple(_extent(text) for text in extents.split(":"))
     except ValueError as error:
         raise _no_slice(spec, str(error)) from error
-    if len(whole) != len(parts):
-        raise _no_slice(spec, f"{len(whole)} sizes and {len(parts)} parts")
-    return whole, parts
+    if len(full_shape) != len(parts):
+        raise _no_slice(spec, f"{len(full_shape)} sizes and {len(parts)} parts")
+    return full_shape, parts
 
 
 def _no_slice(spec: str, why: str) -> errors.InvalidArgumentError:
@@ -131,20 +131,20 @@ def _sharded_filename(node: NodeContext) -> Function:
 
 def _string_join(node: NodeContext) -> Function:
     separator = node.attrs["separator"]
-    joint: bytes = separator.encode() if isinstance(separator, str) else separator
+    between: bytes = separator.encode() if isinstance(separator, str) else separator
 
     def string_join(*inputs: Array) -> Array:
-        parts = np.broadcast_arrays(*(np.asarray(item, object) for item in inputs))
+        parts = np.broadcast_arrays(*(np.asarray(array, object) for array in inputs))
         joined = np.empty(parts[0].shape, object)
         for position, strings in enumerate(zip(*(part.flat for part in parts), strict=True)):
-            joined.flat[position] = joint.join(strings)
+            joined.flat[position] = between.join(strings)
         return joined
 
     return string_join
 
 
 def _file_name(value: Array) -> str:
-    """Return a scalar string as the operating system spells a file name."""
+    """Return the file name in a scalar string tensor."""
     return attr_value.text(rejection.string(value, "a file name"))
 
 

@@ -1,7 +1,7 @@
-"""Kernels that join, cut, repeat and permute tensors along axes.
+"""Kernels that join, split, repeat and permute tensors along axes.
 
-Only Transpose gives a view. Parts of a tensor are copied out: a view would keep the whole, and may
-share the memory of a variable.
+Only Transpose returns a view. The other kernels return copies, because a view keeps the memory of
+the full tensor alive and may share the memory of a variable.
 """
 
 import math
@@ -35,12 +35,12 @@ def _concat(node: NodeContext) -> Function:
         try:
             return np.concatenate(parts, axis, out)
         except (ValueError, np.exceptions.AxisError):
-            raise _not_joined(parts, axis) from None
+            raise _concat_error(parts, axis) from None
 
     return concat
 
 
-def _not_joined(parts: Sequence[Array], axis: int) -> Exception:
+def _concat_error(parts: Sequence[Array], axis: int) -> Exception:
     first = parts[0]
     if not -first.ndim <= axis < first.ndim:
         return invalid(
@@ -160,20 +160,20 @@ def _split_v(node: NodeContext) -> Function:
             raise invalid(
                 f"size_splits must have shape [{count}], like num_split, not {show(sizes.shape)}"
             )
-        return _parted(x, sizes, axis, outs)
+        return _split_by_sizes(x, sizes, axis, outs)
 
     return split_v
 
 
-def _parted(x: Array, sizes: Array, axis: Array, outs: Sequence[Array]) -> Any:
+def _split_by_sizes(x: Array, sizes: Array, axis: Array, outs: Sequence[Array]) -> Any:
     at, lengths = _split_axis(axis, x), sizes.tolist()
-    given = sum(length for length in lengths if length >= 0)
-    lengths = [x.shape[at] - given if length == -1 else length for length in lengths]
+    specified = sum(length for length in lengths if length >= 0)
+    lengths = [x.shape[at] - specified if length == -1 else length for length in lengths]
     if sum(lengths) != x.shape[at] or min(lengths, default=0) < 0:
         raise invalid(
             "Determined shape must either match input shape along split_dim exactly if fully "
             f"specified, or be less than the size of the input along split_dim if not fully "
-            f"specified.  Got: {given}"
+            f"specified.  Got: {specified}"
         )
     return _copied(_cut(x, at, lengths), outs)
 
@@ -199,7 +199,7 @@ def _tile(x: Array, repeats: Array, out: Array | None = None) -> Array:
         )
     if out is None:
         out = np.empty([size * count for size, count in zip(x.shape, counts, strict=True)], x.dtype)
-    # With an axis of repeats before each axis, repeating is broadcasting.
+    # With an extra axis for the repeats before each axis, tiling is broadcasting.
     pairs = list(zip(counts, x.shape, strict=True))
     np.copyto(
         out.reshape([length for pair in pairs for length in pair]),
@@ -217,7 +217,7 @@ def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
             "The first dimension of paddings must be the rank of inputs"
             f"{show(margins.shape)} {show(x.shape)}"
         )
-    if any(before < 0 or behind < 0 for before, behind in pairs):
+    if any(before < 0 or after < 0 for before, after in pairs):
         raise invalid(f"Paddings must be non-negative: {pairs}")
     sizes = [sum(pair) + size for pair, size in zip(pairs, x.shape, strict=True)]
     out = np.empty(sizes, x.dtype) if out is None else out

@@ -1,4 +1,4 @@
-"""Kernels of comparisons, logic, and choosing by a condition."""
+"""Kernels of comparisons, logic and selection by a condition."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from capstan.kernels.rejection import invalid
 
 
 def _select(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
-    """Choose elements, or whole rows where the condition is a vector."""
+    """Select elements by the condition, or rows if the condition is a vector."""
     if x.shape != y.shape:
         raise invalid(
             f"Inputs must have the same size and shape, but are {show(x.shape)} and {show(y.shape)}"

@@ -11,28 +11,28 @@ from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
-# The stubs of NumPy know these by keyword only, which costs time in every call.
+# NumPy's type stubs allow these arguments only by keyword, which is slower in every call.
 _SUM: Function = np.add.reduce
 _MAX: Function = np.maximum.reduce
 
 
 def _matmul(node: NodeContext) -> Function:
-    turn_a, turn_b = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
+    transpose_a, transpose_b = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
 
     def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         if a.ndim != 2 or b.ndim != 2:
             number, wrong = (0, a) if a.ndim != 2 else (1, b)
             raise invalid(f"In[{number}] is not a matrix. Instead it has shape {show(wrong.shape)}")
         try:
-            return np.matmul(a.T if turn_a else a, b.T if turn_b else b, out)
+            return np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, out)
         except ValueError:
             raise invalid(
                 f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
             ) from None
 
-    # Matrices whose shapes were checked before: nothing is left to refuse.
+    # With two known matrix shapes, np.matmul needs no checks before the call.
     is_checked = all(_is_known(shape) and len(shape or ()) == 2 for shape in node.input_shapes)
-    return np.matmul if is_checked and not turn_a and not turn_b else matmul
+    return np.matmul if is_checked and not transpose_a and not transpose_b else matmul
 
 
 def _is_known(shape: tuple[int | None, ...] | None) -> bool:
@@ -71,7 +71,7 @@ def _bias_add_grad(node: NodeContext) -> Function:
     if axis == -1 and dtype in (np.float32, np.float64) and shape is not None and len(shape) == 2:
         rows = shape[0]
         if rows is not None:
-            # A product with ones: a sum over rows, by BLAS.
+            # A product with a vector of ones is the sum over rows, and BLAS computes it faster.
             ones = np.ones(rows, dtype)
             return lambda grad, out=None: np.dot(ones, grad, out)
 
@@ -84,7 +84,7 @@ def _bias_add_grad(node: NodeContext) -> Function:
 
 
 def _relu(node: NodeContext) -> Function:
-    # A scalar of the right type saves NumPy the conversion in every call.
+    # A scalar of the right dtype saves a conversion in every call.
     zero = node.output_dtypes[0].as_numpy_dtype(0)
 
     def relu(x: Array, out: Array | None = None) -> Any:
@@ -110,14 +110,14 @@ def _relu_grad(node: NodeContext) -> Function:
 
 
 NARROW = 32
-"""Up to so many classes, rows side by side are several times faster. Measured, on one machine."""
+"""Up to this many classes, column-major order is several times faster. Measured on one machine."""
 
 
 def _shifted(logits: Array, out: Array | None) -> Array:
-    """Copy the logits, less the largest of each row: nothing overflows, and no result changes.
+    """Return a copy of the logits minus the maximum of each row, so that exp does not overflow.
 
-    NumPy reduces short rows one by one. With the rows side by side in memory it reduces all of them
-    at once, which is worth two transpositions; else the copy goes to `out`.
+    NumPy reduces short rows one by one. In column-major order it reduces all rows at once, which is
+    worth two transpositions. The copy is therefore column-major for few classes, and else in `out`.
     """
     classes = logits.shape[-1]
     if classes <= NARROW and logits.size >= classes * classes:
@@ -131,8 +131,8 @@ def _shifted(logits: Array, out: Array | None) -> Array:
     return np.subtract(shifted, largest, shifted)
 
 
-def _given(result: Array, out: Array | None) -> Array:
-    """Hand a result over in `out`, when that is given and not it already."""
+def _into(result: Array, out: Array | None) -> Array:
+    """Return the result, copied into `out` if `out` is another array."""
     if out is None or out is result:
         return result
     np.copyto(out, result)
@@ -143,34 +143,34 @@ def _softmax(logits: Array, out: Array | None = None) -> Array:
     result = _shifted(logits, out)
     np.exp(result, result)
     np.divide(result, _SUM(result, -1, None, None, True), result)
-    return _given(result, out)
+    return _into(result, out)
 
 
 def _log_softmax(logits: Array, out: Array | None = None) -> Array:
     result = _shifted(logits, out)
     total = _SUM(np.exp(result), -1, None, None, True)
     np.subtract(result, np.log(total, total), result)
-    return _given(result, out)
+    return _into(result, out)
 
 
-def _alike(logits: Array, labels: Array) -> tuple[Array, Array]:
-    """Both, one broadcast to the other's shape."""
+def _broadcast(logits: Array, labels: Array) -> tuple[Array, Array]:
+    """Return logits and labels, broadcast to one shape."""
     try:
-        one, other = np.broadcast_arrays(logits, labels)
+        wide_logits, wide_labels = np.broadcast_arrays(logits, labels)
     except ValueError:
         raise invalid(
             "logits and labels must be broadcastable: logits_size="
             f"{show(logits.shape)} labels_size={show(labels.shape)}"
         ) from None
-    return one, other
+    return wide_logits, wide_labels
 
 
 def _dense_loss(
     logits: Array, labels: Array, loss: Array | None = None, slope: Array | None = None
 ) -> tuple[Any, Array]:
-    """Losses by row, and their slopes softmax(logits) - labels."""
+    """Return the loss of each row, and the gradient softmax(logits) - labels."""
     if logits.shape != labels.shape:
-        logits, labels = _alike(logits, labels)
+        logits, labels = _broadcast(logits, labels)
     if logits.ndim != 2:
         raise invalid(f"logits must be 2-dimensional, but have shape {show(logits.shape)}")
     result = _shifted(logits, slope)
@@ -180,20 +180,20 @@ def _dense_loss(
     np.divide(result, total, result)
     np.subtract(result, labels, result)
     np.subtract(np.multiply(labels, np.log(total, total)), weighted, weighted)
-    return _SUM(weighted, -1, None, loss), _given(result, slope)
+    return _SUM(weighted, -1, None, loss), _into(result, slope)
 
 
 def _sparse_loss(
     logits: Array, labels: Array, loss: Array | None = None, slope: Array | None = None
 ) -> tuple[Any, Array]:
-    """Losses by row, and their slopes softmax(logits) - one_hot(labels)."""
+    """Return the loss of each row, and the gradient softmax(logits) - one_hot(labels)."""
     if labels.shape != logits.shape[:1]:
         raise invalid(
             f"logits and labels must have the same first dimension, got logits shape "
             f"{show(logits.shape)} and labels shape {show(labels.shape)}"
         )
     rows, classes = logits.shape
-    # Read as unsigned, a negative label is too large as well.
+    # As an unsigned integer, a negative label is too large as well.
     unsigned = np.uint32 if labels.itemsize == 4 else np.uint64
     if rows and _MAX(labels.view(unsigned)) >= classes:
         raise _outside(labels, classes)
@@ -206,25 +206,28 @@ def _sparse_loss(
     total = _SUM(result, -1)
     np.divide(result, total[:, None], result)
     result[at] -= 1
-    return np.subtract(np.log(total, total), chosen, loss), _given(result, slope)
+    return np.subtract(np.log(total, total), chosen, loss), _into(result, slope)
 
 
 def _narrow_sparse_loss(
     logits: Array, labels: Array, loss: Array | None, slope: Array | None
 ) -> tuple[Any, Array]:
-    """The same with a class a row: reductions and the choice of labels run along the memory."""
+    """Return the same as `_sparse_loss`, computed on transposed logits.
+
+    With one class per row, reductions and the selection of labels access contiguous memory.
+    """
     rows = len(labels)
-    side = logits.T.copy()
-    flat = side.reshape(-1)
+    columns = logits.T.copy()
+    flat = columns.reshape(-1)
     at = labels * rows + np.arange(rows)
-    np.subtract(side, _MAX(side, 0), side)
+    np.subtract(columns, _MAX(columns, 0), columns)
     chosen = flat.take(at)
-    np.exp(side, side)
-    total = _SUM(side, 0)
-    np.divide(side, total, side)
-    flat[at] -= side.dtype.type(1)
+    np.exp(columns, columns)
+    total = _SUM(columns, 0)
+    np.divide(columns, total, columns)
+    flat[at] -= columns.dtype.type(1)
     losses = np.subtract(np.log(total, total), chosen, loss)
-    return losses, np.ascontiguousarray(side.T) if slope is None else _given(side.T, slope)
+    return losses, np.ascontiguousarray(columns.T) if slope is None else _into(columns.T, slope)
 
 
 def _outside(labels: Array, classes: int) -> Exception:
@@ -241,7 +244,7 @@ def _l2_loss(x: Array) -> Any:
 
 
 def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContext], Function]:
-    """A row counts when fewer than k classes are above its target; ties count for the target."""
+    """A row is in the top k if fewer than k classes have a larger prediction than its target."""
 
     def make(node: NodeContext) -> Function:
         fixed = read(node)

@@ -11,7 +11,7 @@ from capstan.kernels.rejection import invalid, number
 
 
 def _axes(node: NodeContext) -> Callable[[Array], tuple[int, ...]]:
-    """How to read the axes: once, when they are known before the step."""
+    """Return a function that reads the axes. Constant axes are read once, here."""
     known = node.constants.get(1)
     if known is None:
         return _read_axes
@@ -25,7 +25,7 @@ def _read_axes(axes: Array) -> tuple[int, ...]:
 
 def _reduction(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
-        # NumPy would widen small integers.
+        # Without a dtype NumPy widens small integers.
         dtype = node.output_dtypes[0].as_numpy_dtype
         keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
         reduce: Function = ufunc.reduce
@@ -41,7 +41,7 @@ def _reduction(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
 def _extremum(ufunc: np.ufunc, bound: str) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
         dtype = node.output_dtypes[0]
-        # What an empty reduction gives.
+        # The result of reducing no elements.
         start: Any = getattr(dtype, bound)
         if dtype.is_floating:
             start = np.inf if bound == "max" else -np.inf
@@ -59,21 +59,21 @@ def _extremum(ufunc: np.ufunc, bound: str) -> Callable[[NodeContext], Function]:
 def _mean(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0]
     numpy_type = dtype.as_numpy_dtype
-    divide: Function = np.true_divide if dtype.is_floating else _whole
+    divide: Function = np.true_divide if dtype.is_floating else _integer_mean
     keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
     reduce: Function = np.add.reduce
-    # The sum of many small integers may be too large for their type; the mean never is.
+    # The sum of small integers may overflow their type. Their mean cannot.
     is_narrow = dtype.is_integer and dtype.size < 8
 
     def mean(x: Array, axes: Array, out: Array | None = None) -> Any:
         if is_narrow:
             total = np.asarray(reduce(x, axes_in(axes), np.int64, None, keep))
-            whole = _whole(total, x.size // total.size if total.size else 1)
+            quotient = _integer_mean(total, x.size // total.size if total.size else 1)
             if out is None:
-                return np.asarray(whole).astype(numpy_type)
-            np.copyto(out, whole, casting="unsafe")
+                return np.asarray(quotient).astype(numpy_type)
+            np.copyto(out, quotient, casting="unsafe")
             return out
-        # What is summed up is divided in place: it is a new array, or a scalar.
+        # The sum is `out`, a new array or a scalar, so it may be divided in place.
         total = reduce(x, axes_in(axes), numpy_type, out, keep)
         count = x.size // total.size if total.size else 1
         return divide(total, count, out)
@@ -81,8 +81,8 @@ def _mean(node: NodeContext) -> Function:
     return mean
 
 
-def _whole(total: Array, count: int, out: Array | None = None) -> Any:
-    """Divide integers towards zero; the mean of nothing is 0."""
+def _integer_mean(total: Array, count: int, out: Array | None = None) -> Any:
+    """Divide integers, rounding towards zero. The mean of no elements is 0."""
     count = max(count, 1)
     return np.floor_divide(total - np.fmod(total, count), count, out)
 

@@ -1,7 +1,8 @@
-"""How an op runs on a device: the table of kernels.
+"""The table of kernels. A kernel makes the function that runs a node on a device.
 
-A kernel is chosen once, when a worker compiles a segment; a step only calls the function that the
-kernel made for its node. Rows are looked up by (op, device type, dtypes of the type attributes).
+A worker chooses the kernel of a node once, when it compiles a segment. A step only calls the
+function that the kernel made. Rows are looked up by op, device type and the dtypes of the type
+attributes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,12 +19,12 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What a kernel may know of its node when it makes the function that runs it.
+    """The facts about a node from which a kernel makes the node's function.
 
-    Shapes are static (`None`: unknown); `attrs` has the defaults filled in. `resources` holds the
-    variables of the task and what the node keeps between steps. `constants` holds the inputs whose
-    values the compiler knows, by index: a kernel may prepare itself for them, and is handed them in
-    every call all the same.
+    Shapes are static, and `None` if unknown. `attrs` includes the op's default values. `resources`
+    holds the variables of the task, and objects that the node keeps between steps. `constants` are
+    the input values that the compiler knows, by input index. A kernel may use them to prepare its
+    function. The function still receives them as arguments in every call.
     """
 
     name: str
@@ -42,17 +43,18 @@ class NodeContext:
 class Kernel:
     """One row of the table.
 
-    `make(node)` returns `function(*inputs)`, which gives None (no output), one value, or a tuple of
-    values (several outputs). A value is a `numpy.ndarray` or a NumPy scalar; strings are object
-    arrays of `bytes`. A reference argument arrives as a `resources.variable.Variable`, and so does
-    the output of a reference. The function must be thread-safe and must not write to its inputs.
+    `make(node)` returns `function(*inputs)`. The function returns None (no output), one value, or a
+    tuple of values (several outputs). A value is a `numpy.ndarray` or a NumPy scalar. Strings are
+    object arrays of `bytes`. A reference or a handle is passed and returned as a
+    `resources.variable.Variable`. The function must be thread-safe and must not write to its
+    inputs.
 
     With `out=True` the function also takes one preallocated array per output, by position after the
-    inputs, writes its results there and returns them; it is called so when the shapes are known.
-    `alias=True`: output 0 may share the memory of input 0 (views and identities).
-    `emit(inputs)` gives an expression over the input names in place of a call.
-    `types` maps a type attribute to the dtypes that this row serves; what is not named is not
-    looked at.
+    inputs. It writes its results there and returns them. The compiler passes the arrays only if the
+    shapes are known. With `alias=True`, output 0 may share the memory of input 0, as views and
+    identities do. `emit(inputs)` returns an expression over the names of the inputs, which replaces
+    the call. `types` maps a type attribute to the dtypes that this row serves. Attributes that it
+    does not name are ignored.
     """
 
     op: str
@@ -68,13 +70,13 @@ _ROWS: dict[tuple[str, str], list[Kernel]] = {}
 
 
 def register(kernel: Kernel) -> Kernel:
-    """Add a row. Of several that serve a node, the first registered wins."""
+    """Add a row. If several rows serve a node, the one registered first is used."""
     _ROWS.setdefault((kernel.op, kernel.device), []).append(kernel)
     return kernel
 
 
 def find(op: str, device: str, attrs: Mapping[str, Any]) -> Kernel | None:
-    """Return the kernel that serves `op` with `attrs` on a device type, or None."""
+    """Return the kernel for `op` with `attrs` on a device type, or None."""
     for kernel in _ROWS.get((op, device), ()):
         if all(_serves(allowed, attrs.get(name)) for name, allowed in kernel.types.items()):
             return kernel
@@ -82,12 +84,12 @@ def find(op: str, device: str, attrs: Mapping[str, Any]) -> Kernel | None:
 
 
 def supports(op: str, device: str, attrs: Mapping[str, Any]) -> bool:
-    """Say whether a device type can run `op`: the question that the placer asks."""
+    """Return whether a device type can run `op`. The placer calls this."""
     return find(op, device, attrs) is not None
 
 
 def require(op: str, device: str, attrs: Mapping[str, Any], node: str) -> Kernel:
-    """Return the kernel, or raise as TensorFlow does.
+    """Return the kernel for the node called `node`.
 
     Raises:
         NotFoundError: no kernel serves the node.
@@ -111,4 +113,4 @@ def require(op: str, device: str, attrs: Mapping[str, Any], node: str) -> Kernel
 def _serves(allowed: frozenset[dtypes.DType], value: object) -> bool:
     if isinstance(value, dtypes.DType):
         return value in allowed
-    return value is None or all(item in allowed for item in value)  # type: ignore[attr-defined]
+    return value is None or all(dtype in allowed for dtype in value)  # type: ignore[attr-defined]

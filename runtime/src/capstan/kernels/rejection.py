@@ -1,4 +1,4 @@
-"""What kernels say of values that they cannot use: InvalidArgumentError, in TensorFlow's words."""
+"""Errors for values that a kernel cannot use: InvalidArgumentError, in TensorFlow's words."""
 
 from typing import Any
 
@@ -9,41 +9,45 @@ from capstan.core import shapes
 
 
 def invalid(message: str) -> errors.InvalidArgumentError:
-    """The error to raise; whoever runs the kernel adds the node."""
+    """Return the error for a kernel to raise. The caller of the kernel adds the node's name."""
     return errors.InvalidArgumentError(None, None, message)
 
 
-def number(value: Any, what: str) -> int:
-    """The integer that a scalar argument holds.
+def number(value: Any, name: str) -> int:
+    """Return the integer in a scalar argument. `name` is the argument's name in the error.
 
     Raises:
-        InvalidArgumentError: it is no scalar.
+        InvalidArgumentError: `value` is not a scalar.
     """
     if value.ndim:
-        raise invalid(f"{what} must be a scalar, but has shape {shapes.show(value.shape)}")
+        raise invalid(f"{name} must be a scalar, but has shape {shapes.show(value.shape)}")
     return int(value)
 
 
-def vector(value: Any, what: str) -> list[int]:
-    """The integers that a vector argument holds; a scalar counts as one, as in old graphs.
+def vector(value: Any, name: str) -> list[int]:
+    """Return the integers in a vector argument. `name` is the argument's name in the error.
+
+    A scalar counts as a vector of one element, because old graphs have such scalars.
 
     Raises:
-        InvalidArgumentError: it is no vector.
+        InvalidArgumentError: `value` has more than one dimension.
     """
     if value.ndim > 1:
-        raise invalid(f"{what} must be a vector, but has shape {shapes.show(value.shape)}")
-    items: list[int] = value.reshape(-1).tolist()
-    return items
+        raise invalid(f"{name} must be a vector, but has shape {shapes.show(value.shape)}")
+    numbers: list[int] = value.reshape(-1).tolist()
+    return numbers
 
 
-def string(value: Any, what: str) -> bytes:
-    """The string that a scalar argument holds.
+def string(value: Any, name: str) -> bytes:
+    """Return the string in a scalar argument. `name` is the argument's name in the error.
+
+    An array of one element counts as a scalar.
 
     Raises:
-        InvalidArgumentError: it is no scalar.
+        InvalidArgumentError: `value` does not have exactly one element.
     """
     array = np.asarray(value, object)
     if array.size != 1:
-        raise invalid(f"{what} must be a scalar, but it has shape {shapes.show(array.shape)}")
+        raise invalid(f"{name} must be a scalar, but it has shape {shapes.show(array.shape)}")
     text: bytes = array.item()
     return text

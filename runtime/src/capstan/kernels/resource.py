@@ -1,6 +1,6 @@
 """Kernels of resource variables. A handle is the `resources.variable.Variable` itself.
 
-What they do is what the ops of reference variables do; they only give nothing in return.
+The kernels do the same as those of reference variables, but they have no outputs.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def _assign(node: NodeContext) -> Function:
     declared = node.input_shapes[0]
 
     def assign(cell: Cell, value: Array) -> None:
-        # Later reads trust what the handle declares, so no other shape may come in.
+        # Later reads rely on the declared shape of the handle, so another shape is refused.
         if value.shape != declared and not shapes.is_compatible(declared, value.shape):
             raise invalid(
                 f"Trying to assign to variable with tensor with wrong shape. Expected "
@@ -80,7 +80,7 @@ def _scatter(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext],
 
         def run(cell: Cell, indices: Array, updates: Array) -> None:
             if not updates.ndim:
-                # One number for all elements.
+                # A scalar updates every element of the rows.
                 shape = (*indices.shape, *cell.read().shape[1:])
                 updates = np.broadcast_to(updates, shape)
             function(cell, indices, updates)
@@ -91,7 +91,7 @@ def _scatter(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext],
 
 
 def _without_result(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
-    """A maker whose function does what that of `make` does, and gives nothing."""
+    """Return a `make` whose functions do the same as those of `make`, but return nothing."""
 
     def made(node: NodeContext) -> Function:
         function = make(node)

@@ -1,7 +1,7 @@
-"""Changing some rows of a table at once, also when a row is named several times.
+"""Updates of some rows of a table by index. An index may occur several times.
 
-NumPy's `ufunc.at` handles repeated rows, but element by element. Sorting the indices first lets
-`reduceat` sum what belongs to one row, and everything else works on whole rows.
+NumPy's `ufunc.at` handles repeated indices, but it works element by element. Here the indices are
+sorted, so that `reduceat` sums the values of each row. All other operations work on full rows.
 """
 
 import numpy as np
@@ -10,27 +10,27 @@ from capstan.core.arrays import Array
 from capstan.kernels.rejection import invalid
 
 
-def check(indices: Array, count: int, what: str = "indices", refusal: str = "is not in") -> None:
-    """See that every index names one of `count` rows.
+def check(indices: Array, count: int, name: str = "indices", refusal: str = "is not in") -> None:
+    """Check that every index is in [0, count). `name` and `refusal` are for the error message.
 
     Raises:
-        InvalidArgumentError: the first that does not, in TensorFlow's words.
+        InvalidArgumentError: an index is out of range. The message shows the first such index.
     """
     if not indices.size:
         return
     unsigned = np.uint32 if indices.itemsize == 4 else np.uint64
-    # Read as unsigned, a negative index is too large as well.
+    # As an unsigned integer, a negative index is too large as well.
     if np.maximum.reduce(indices.view(unsigned), None) < count:
         return
     flat = indices.ravel()
     at = int(np.flatnonzero((flat < 0) | (flat >= count))[0])
     place = ",".join(map(str, np.unravel_index(at, indices.shape)))
-    element = f"{what}[{place}]" if indices.ndim else what
+    element = f"{name}[{place}]" if indices.ndim else name
     raise invalid(f"{element} = {flat[at]} {refusal} [0, {count})")
 
 
 def merged(indices: Array, values: Array) -> tuple[Array, Array]:
-    """Sum the values of equal indices; returns each index once."""
+    """Return each index once, with the sum of its values. Unique indices keep their order."""
     order = np.argsort(indices, kind="stable")
     ranked = indices[order]
     is_first = np.empty(len(ranked), bool)
@@ -43,9 +43,9 @@ def merged(indices: Array, values: Array) -> tuple[Array, Array]:
 
 
 def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> None:
-    """Add to, or subtract from, rows of `table`; the indices have been checked."""
+    """Apply `ufunc`, add or subtract, to rows of `table`. The caller has checked the indices."""
     flat = indices.reshape(-1)
     if not flat.size:
         return
-    once, sums = merged(flat, values.reshape(len(flat), *table.shape[1:]))
-    table[once] = ufunc(table[once], sums)
+    distinct, sums = merged(flat, values.reshape(len(flat), *table.shape[1:]))
+    table[distinct] = ufunc(table[distinct], sums)

@@ -1,9 +1,9 @@
 """Kernels of random ops.
 
-Each kernel, that is each node in each session, draws from a stream of its own: NumPy's
-counter-based Philox, keyed with the node's two seeds, or with fresh entropy when both are 0. Equal
-seeds give the same numbers in every run; TensorFlow's own numbers are not reproduced. Streams are
-safe to share between steps, but then the order in which steps draw decides who gets what.
+Each node has its own stream of random numbers in each session. The stream is NumPy's counter-based
+Philox generator. Its key is the node's two seeds, or fresh entropy if both are 0. Equal seeds give
+the same numbers in every run, but not TensorFlow's numbers. Concurrent steps may share a stream.
+The order in which they draw then decides which numbers each step gets.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,11 @@ Draw = Callable[[Array], None]
 
 _MASK = (1 << 64) - 1
 _BOUND = 2.0
-"""A truncated normal keeps what lies within so many standard deviations."""
+"""A truncated normal distribution has no values beyond this many standard deviations."""
 
 
 def _generator(node: NodeContext) -> np.random.Generator:
-    """The stream of a node; it goes on through all steps of the session."""
+    """Return the stream of a node, which continues through all steps of the session."""
     return cast("np.random.Generator", node.resources.keep(node.name, lambda: _stream(node)))
 
 
@@ -66,7 +66,7 @@ def _sampler(kind: Callable[[np.random.Generator], Draw]) -> Callable[[NodeConte
     def make(node: NodeContext) -> Function:
         draw = kind(_generator(node))
         dtype = np.dtype(node.output_dtypes[0].as_numpy_dtype)
-        # NumPy draws no halves.
+        # NumPy cannot draw float16, so float32 numbers are drawn and converted.
         drawn = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
         def sample(sizes: Array, out: Array | None = None) -> Array:

@@ -1,4 +1,4 @@
-"""Kernels about shapes themselves, and of ops that give the same elements another shape."""
+"""Kernels that compute shapes, and kernels that change the shape of a tensor."""
 
 from typing import Any
 
@@ -41,11 +41,11 @@ def _reshape(node: NodeContext) -> Function:
     fixed = None if known is None else tuple(known.ravel().tolist())
 
     def reshape(x: Array, sizes: Array) -> Array:
-        wanted = tuple(vector(sizes, "sizes input")) if fixed is None else fixed
+        requested = tuple(vector(sizes, "sizes input")) if fixed is None else fixed
         try:
-            return x.reshape(wanted)
+            return x.reshape(requested)
         except ValueError:
-            raise _not_reshaped(x, wanted) from None
+            raise _not_reshaped(x, requested) from None
 
     return reshape
 
@@ -76,14 +76,18 @@ def _squeeze(node: NodeContext) -> Function:
     axes = tuple(node.attrs["squeeze_dims"])
 
     def squeeze(x: Array) -> Array:
-        gone = {axis % x.ndim for axis in axes}
-        for axis in gone:
+        removed = {axis % x.ndim for axis in axes}
+        for axis in removed:
             if x.shape[axis] != 1:
                 raise invalid(
                     f"Can not squeeze dim[{axis}], expected a dimension of 1, got {x.shape[axis]}"
                 )
         return x.reshape(
-            [size for axis, size in enumerate(x.shape) if (axis not in gone if axes else size != 1)]
+            [
+                size
+                for axis, size in enumerate(x.shape)
+                if (axis not in removed if axes else size != 1)
+            ]
         )
 
     return squeeze
@@ -93,7 +97,7 @@ def _broadcast_to(x: Array, sizes: Array, out: Array | None = None) -> Array:
     if sizes.ndim != 1:
         raise invalid(f"the shape must be 1-D, got {show(sizes.shape)}")
     out = np.empty(sizes_in(sizes), x.dtype) if out is None else out
-    if x.ndim > out.ndim:  # NumPy would drop leading axes of size 1
+    if x.ndim > out.ndim:  # np.copyto would drop leading axes of size 1.
         raise invalid(f"Incompatible shapes: {show(x.shape)} vs. {show(out.shape)}")
     try:
         np.copyto(out, x)
@@ -111,12 +115,12 @@ def _gradient_args(node: NodeContext) -> Function:
         if x.shape == y.shape and (x == y).all():
             return np.array([], dtype), np.array([], dtype)
         rank = max(len(x), len(y))
-        one, other = (np.ones(rank, dtype) for _ in range(2))
-        one[rank - len(x) :], other[rank - len(y) :] = x, y
-        if ((one != other) & (one != 1) & (other != 1)).any():
+        left, right = (np.ones(rank, dtype) for _ in range(2))
+        left[rank - len(x) :], right[rank - len(y) :] = x, y
+        if ((left != right) & (left != 1) & (right != 1)).any():
             raise invalid(f"Incompatible shapes: {show(x.tolist())} vs. {show(y.tolist())}")
-        # TensorFlow counts an axis of size 1 in both among those of both.
-        return np.flatnonzero(one == 1).astype(dtype), np.flatnonzero(other == 1).astype(dtype)
+        # As in TensorFlow, an axis of size 1 in both shapes is in both results.
+        return np.flatnonzero(left == 1).astype(dtype), np.flatnonzero(right == 1).astype(dtype)
 
     return gradient_args
 

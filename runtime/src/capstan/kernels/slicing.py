@@ -1,4 +1,4 @@
-"""Kernels of Slice and StridedSlice: views, by NumPy's basic indexing."""
+"""Kernels of Slice and StridedSlice. Their results are views, made by NumPy's basic indexing."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ def _slice(x: Array, begin: Array, size: Array) -> Array:
             f"{len(starts)} and {len(lengths)}"
         )
     index: list[Any] = []
-    for axis, (start, length, whole) in enumerate(zip(starts, lengths, x.shape, strict=True)):
-        stop = whole if length == -1 else start + length
-        if not 0 <= start <= whole:
-            raise invalid(f"Expected begin[{axis}] in [0, {whole}], but got {start}")
-        if not start <= stop <= whole:
-            raise invalid(f"Expected size[{axis}] in [0, {whole - start}], but got {length}")
+    for axis, (start, length, extent) in enumerate(zip(starts, lengths, x.shape, strict=True)):
+        stop = extent if length == -1 else start + length
+        if not 0 <= start <= extent:
+            raise invalid(f"Expected begin[{axis}] in [0, {extent}], but got {start}")
+        if not start <= stop <= extent:
+            raise invalid(f"Expected size[{axis}] in [0, {extent - start}], but got {length}")
         index.append(slice(start, stop))
     return x[(*index, ...)]
 
@@ -67,7 +67,7 @@ def _strided_slice_grad(node: NodeContext) -> Function:
 
 
 def _index_reader(node: NodeContext) -> Any:
-    """How to read the index: once, when it is known before the step."""
+    """Return a function that reads the NumPy index. A constant index is read once, here."""
     attrs, known = node.attrs, [node.constants.get(index) for index in (1, 2, 3)]
 
     def read(begin: Array, end: Array, steps: Array) -> tuple[Any, ...]:
@@ -80,7 +80,7 @@ def _index_reader(node: NodeContext) -> Any:
             spec = strides.Spec.parse(begin.tolist(), end.tolist(), steps.tolist(), attrs)
         except ValueError as fault:
             raise invalid(str(fault)) from None
-        # Behind an ellipsis a single element is an array as well, not a bare object.
+        # With an ellipsis NumPy returns an array, also for a single element.
         return spec.items if ... in spec.items else (*spec.items, ...)
 
     begin, end, steps = known

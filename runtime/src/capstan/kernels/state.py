@@ -1,6 +1,6 @@
-"""Kernels of reference variables and of the ops that change them, under the variable's lock.
+"""Kernels of reference variables and of the ops that change them.
 
-`use_locking` asks for nothing here: every change is made under the lock.
+Every change is made under the variable's lock, whatever the attribute `use_locking` says.
 """
 
 from collections.abc import Callable
@@ -24,14 +24,14 @@ def _variable(node: NodeContext) -> Function:
 
 
 def cell_of(node: NodeContext, dtype: dtypes.DType) -> variable.Variable:
-    """The variable that a node stands for; by its name when it has no `shared_name`."""
+    """Return the variable that a node names by `shared_name`, or by its own name without one."""
     container = attr_value.text(node.attrs["container"])
     shared = attr_value.text(node.attrs["shared_name"])
     return node.resources.variable(container, shared or node.name, dtype)
 
 
 def is_initialized(cell: variable.Variable) -> Any:
-    """Say whether something was assigned to `cell`."""
+    """Return whether `cell` has a value."""
     return np.bool_(cell.array is not None)
 
 
@@ -49,7 +49,7 @@ def _assign(node: NodeContext) -> Function:
 
 
 def _check_declared(declared: tuple[int | None, ...], value: Array) -> None:
-    """Check the first value against what the variable declares of its shape, in full or in part."""
+    """Check the shape of the first value against the declared shape, which may be partial."""
     if not shapes.is_compatible(declared, value.shape):
         raise invalid(
             "Assign requires shapes of both tensors to match. "
@@ -113,6 +113,6 @@ SCATTERS = {
     "ScatterSub": _scatter(_subtract),
     "ScatterUpdate": _scatter(_replace),
 }
-"""Makers by op; each op has a twin for resource variables."""
+"""The `make` of each op. Each op exists for resource variables too."""
 for _op, _make in SCATTERS.items():
     register(Kernel(_op, _make))

@@ -1,4 +1,4 @@
-"""Kernels of ops on strings, element by element."""
+"""Kernels of elementwise ops on strings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,11 +12,11 @@ from capstan.kernels.rejection import invalid
 
 
 def _full_match(node: NodeContext) -> Function:
-    # Patterns come from clients. RE2 takes linear time, whatever the pattern; `re` does not.
+    # Patterns come from clients. RE2 takes linear time for every pattern, but `re` does not.
     import re2
 
-    given = node.attrs["pattern"]
-    text = given if isinstance(given, bytes) else given.encode()
+    attr = node.attrs["pattern"]
+    text = attr if isinstance(attr, bytes) else attr.encode()
     options = re2.Options()
     options.log_errors = False
     try:
@@ -29,16 +29,16 @@ def _full_match(node: NodeContext) -> Function:
 
 def _as_string(node: NodeContext) -> Function:
     dtype = node.attrs["T"]
-    write = _written(node.attrs, is_floating=dtype.is_floating)
+    write = _formatter(node.attrs, is_floating=dtype.is_floating)
     if dtype is dtypes.string:
-        return _elementwise(lambda item: write(item.decode(errors="replace")), object)
+        return _elementwise(lambda string: write(string.decode(errors="replace")), object)
     if dtype is dtypes.bool_:
-        return _elementwise(lambda item: write("true" if item else "false"), object)
+        return _elementwise(lambda value: write("true" if value else "false"), object)
     return _elementwise(write, object)
 
 
-def _written(attrs: Any, *, is_floating: bool) -> Callable[[Any], bytes]:
-    """Write one item as C's printf does with the flags that the attributes stand for."""
+def _formatter(attrs: Any, *, is_floating: bool) -> Callable[[Any], bytes]:
+    """Return a function that formats one element as C's printf does, with the node's flags."""
     fill = attr_value.text(attrs["fill"])
     if fill not in ("", " ", "+", "-", "0", "#"):
         raise invalid(f'Fill argument not supported: "{fill}"')
@@ -51,9 +51,9 @@ def _written(attrs: Any, *, is_floating: bool) -> Callable[[Any], bytes]:
     head += f".{precision}" if precision > -1 else ""
     letter = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
 
-    def write(item: Any) -> bytes:
-        kind = "s" if isinstance(item, str) else letter if is_floating else "d"
-        text: str = (head + kind) % item
+    def write(element: Any) -> bytes:
+        kind = "s" if isinstance(element, str) else letter if is_floating else "d"
+        text: str = (head + kind) % element
         return text.encode()
 
     return write
@@ -63,8 +63,8 @@ def _elementwise(function: Callable[[Any], Any], dtype: type[Any]) -> Function:
     def run(x: Array) -> Array:
         array = np.asarray(x)
         out = np.empty(array.shape, dtype)
-        for position, item in enumerate(array.flat):
-            out.flat[position] = function(item)
+        for position, element in enumerate(array.flat):
+            out.flat[position] = function(element)
         return out
 
     return run

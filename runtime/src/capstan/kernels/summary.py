@@ -1,4 +1,4 @@
-"""Kernels that write Summary protocol buffers, as TensorBoard reads them.
+"""Kernels that make the Summary protocol buffers that TensorBoard reads.
 
 Source: core/kernels/summary_op.cc. Histograms have the buckets of core/lib/histogram/histogram.cc.
 """
@@ -58,7 +58,7 @@ def _histogram(tag: Array, values: Array) -> Array:
 
 
 def _without_gaps(limits: list[float], counts: list[int]) -> Iterator[tuple[float, float]]:
-    """The buckets, neighbours that are empty made one."""
+    """Yield the limit and count of each bucket. Consecutive empty buckets are merged."""
     for index, (limit, count) in enumerate(zip(limits, counts, strict=True)):
         if count or index + 1 == len(limits) or counts[index + 1]:
             yield limit, float(count)
@@ -66,7 +66,10 @@ def _without_gaps(limits: list[float], counts: list[int]) -> Iterator[tuple[floa
 
 @functools.cache
 def _limits() -> Array:
-    """Where the buckets end: a tenth apart from 1e-12 to 1e20, on both sides of 0."""
+    """Return the upper limits of the buckets, on both sides of 0.
+
+    Each limit from 1e-12 to 1e20 is 1.1 times the one before.
+    """
     positive, limit = [], 1e-12
     while limit < 1e20:
         positive.append(limit)
@@ -84,11 +87,11 @@ def _tensor(tag: Array, tensor: Array, metadata: Array) -> Array:
 
 def _merge(*inputs: Array) -> Array:
     merged, seen = _summary(), set()
-    for item in (item for texts in inputs for item in np.asarray(texts, object).flat):
+    for text in (text for texts in inputs for text in np.asarray(texts, object).flat):
         part = _summary()
         try:
-            part.ParseFromString(item)
-        except Exception:  # noqa: BLE001 - protobuf's own error has moved between releases
+            part.ParseFromString(text)
+        except Exception:  # noqa: BLE001 - the module of protobuf's DecodeError differs by release
             raise invalid("Could not parse one of the summary inputs") from None
         for value in part.value:
             if value.tag in seen:

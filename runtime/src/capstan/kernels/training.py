@@ -1,8 +1,9 @@
-"""Kernels of the optimizers' updates (core/kernels/training_ops.cc): one pass, under the lock.
+"""Kernels of the optimizers' updates (core/kernels/training_ops.cc), under the variables' locks.
 
-The formulas are several NumPy calls each. Over a block that stays in the cache they cost one pass
-over the memory of variable, slots and gradient; the intermediate values live in scratch space that
-the kernel keeps. An update of several variables takes their locks in `variable.in_lock_order`.
+Each formula is several NumPy calls. They are applied block by block, and a block stays in the
+cache. An update therefore reads the memory of the variable, its slots and the gradient once.
+Intermediate values are in scratch space that the kernel keeps. An update of several variables takes
+their locks in the order of `variable.in_lock_order`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,11 +20,11 @@ from capstan.resources import variable
 Cell = variable.Variable
 
 BLOCK = 1 << 14
-"""Elements of a block: arrays of 64 KiB, a few of which fit a second-level cache. A guess."""
+"""The elements of a block. Several blocks of 64 KiB (float32) fit into the L2 cache. A guess."""
 
 
 class _Blocks:
-    """Cuts arrays of one shape into blocks, with scratch space. For use under the lock."""
+    """Cuts arrays of one shape into blocks, and has scratch space. For use under the lock."""
 
     __slots__ = ("_scratch",)
 
@@ -32,7 +33,7 @@ class _Blocks:
         self._scratch = [np.empty(0, dtype) for _ in range(scratch)]
 
     def of(self, *arrays: Array) -> Iterable[tuple[Array, ...]]:
-        """Give the same block of every array, then of the scratch space."""
+        """Yield, for each block, its part of every array and then of the scratch space."""
         if arrays[0].size > BLOCK:
             return self._cut(arrays)
         shape = arrays[0].shape
@@ -41,7 +42,8 @@ class _Blocks:
         return ((*arrays, *self._scratch),)
 
     def _cut(self, arrays: Sequence[Array]) -> Iterator[tuple[Array, ...]]:
-        # A gradient may be a view of the variable: backwards, it would read what has changed.
+        # A gradient may be a reversed view of the variable. Without a copy, later blocks would read
+        # values that earlier blocks have changed.
         flat = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
         if self._scratch[0].shape != (BLOCK,):
             self._scratch = [np.empty(BLOCK, old.dtype) for old in self._scratch]
@@ -63,7 +65,7 @@ def _distinct(*cells: Cell) -> list[Cell]:
     """Return the variables in the order in which to lock them.
 
     Raises:
-        InvalidArgumentError: one of them has two roles: its lock would be taken twice.
+        InvalidArgumentError: a variable occurs twice, so its lock would be taken twice.
     """
     if len({id(cell) for cell in cells}) < len(cells):
         raise invalid(f"Variable {cells[0].name!r} cannot be its own slot")
@@ -135,7 +137,7 @@ def _sparse_momentum(node: NodeContext) -> Function:
 
 
 def _rounds(indices: Array, grad: Array) -> Iterator[tuple[Array, Array]]:
-    """All rows at once; or one after the other when a row is named twice, as TensorFlow does."""
+    """Yield all rows at once, or one at a time if an index occurs twice, as TensorFlow does."""
     if len(np.unique(indices)) == len(indices):
         yield indices, grad
         return
@@ -184,6 +186,6 @@ UPDATES = {
     "SparseApplyMomentum": _sparse_momentum,
     "ApplyAdam": _adam,
 }
-"""Makers by op; each op has a twin for resource variables."""
+"""The `make` of each op. Each op exists for resource variables too."""
 for _op, _make in UPDATES.items():
     register(Kernel(_op, _make))

@@ -19,7 +19,7 @@ def _rsqrt(x: Array, out: Array | None = None) -> Any:
 
 
 def _sigmoid(x: Array, out: Array | None = None) -> Array:
-    # exp overflows to infinity for very negative x, which gives the right 0.
+    # For very negative x, exp(-x) is infinite, and the result is 0, as it should be.
     out = np.empty_like(x) if out is None else out
     np.negative(x, out)
     np.exp(out, out)
@@ -44,7 +44,7 @@ def _sigmoid_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
 
 
 def _as_shaped(y: Array, dy: Array) -> Array:
-    """`dy` in the shape of `y`; TensorFlow looks at their sizes alone."""
+    """Return `dy` with the shape of `y`. As in TensorFlow, only their sizes must be equal."""
     if y.shape == dy.shape:
         return dy
     if y.size != dy.size:
@@ -90,7 +90,7 @@ for _op, _function in (
     ("IsNan", np.isnan),
 ):
     register(Kernel(_op, constantly(_function), out=True))
-# NumPy would round integers to floats.
+# np.rint would convert integers to floats.
 register(Kernel("Round", constantly(np.positive), types=_INTEGER, out=True))
 register(Kernel("Round", constantly(np.rint), out=True))
 register(Kernel("Cast", _cast, out=True))

@@ -1,7 +1,8 @@
-"""Who shares what: resources by (container, name), one table per task.
+"""The resources of a task, by container and name.
 
-TensorFlow's ResourceMgr (core/framework/resource_mgr.h). A container is what `Session.reset` clears
-by name; ops without one use the task's default container, which a server names after its job.
+This is TensorFlow's ResourceMgr (core/framework/resource_mgr.h). `Session.reset` clears containers
+by name. An op without a container uses the task's default container, which a server names after its
+job.
 """
 
 import threading
@@ -23,12 +24,12 @@ class ResourceManager:
         self._cleared: set[tuple[str, str]] = set()
 
     def variable(self, container: str, name: str, dtype: dtypes.DType) -> variable.Variable:
-        """Return the variable of that name, making it (uninitialised) the first time.
+        """Return the variable of that name. Create it uninitialised if it does not exist.
 
-        After `clear` its first user may give it another dtype.
+        After `clear`, the first caller may give the variable another dtype.
 
         Raises:
-            InvalidArgumentError: it exists with another dtype.
+            InvalidArgumentError: the variable exists with another dtype.
         """
         key = (container or self.default_container, name)
         with self._lock:
@@ -40,30 +41,30 @@ class ResourceManager:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"Variable {name!r} in container {key[0]!r} holds {held.name}, not {dtype.name}; "
-                "another graph made it: give one of the two another name, shared_name or container",
+                f"Variable {name!r} in container {key[0]!r} holds {held.name}, not {dtype.name}. "
+                "Another graph made it. Give one of the two another name, shared_name or container",
             )
         return cell
 
     def clear(self, containers: Iterable[str] = ()) -> None:
-        """Forget the values in the named containers, or in the default one when none is named."""
-        doomed = set(containers) or {self.default_container}
+        """Forget the values in the named containers, or else in the default container."""
+        chosen = set(containers) or {self.default_container}
         with self._lock:
-            gone = {key: cell for key, (cell, _) in self._variables.items() if key[0] in doomed}
-            self._cleared |= gone.keys()
-        for cell in gone.values():
+            cleared = {key: cell for key, (cell, _) in self._variables.items() if key[0] in chosen}
+            self._cleared |= cleared.keys()
+        for cell in cleared.values():
             cell.clear()
 
     def for_session(self) -> "SessionResources":
-        """Return what the nodes of one session see of this task's resources."""
+        """Return the resources of this task for the nodes of one session."""
         return SessionResources(self)
 
 
 class SessionResources:
-    """The variables of a task, and what the nodes of one session keep from step to step.
+    """The variables of a task, and the objects that nodes of one session keep between steps.
 
-    TensorFlow keeps a stateful kernel for the life of its session (core/framework/op_segment.h), so
-    a random op goes on with its stream whatever is fetched beside it. Thread-safe.
+    TensorFlow keeps a stateful kernel for the life of its session (core/framework/op_segment.h). A
+    random op therefore continues its stream, whichever other nodes a step fetches. Thread-safe.
     """
 
     def __init__(self, task: ResourceManager) -> None:
@@ -72,11 +73,11 @@ class SessionResources:
         self._kept: dict[str, Any] = {}
 
     def variable(self, container: str, name: str, dtype: dtypes.DType) -> variable.Variable:
-        """Return a variable of the task, as `ResourceManager.variable`."""
+        """Return a variable of the task, as `ResourceManager.variable` does."""
         return self._task.variable(container, name, dtype)
 
     def keep(self, node: str, make: Callable[[], Any]) -> Any:
-        """Return what `make` gave when the node called `node` was first compiled."""
+        """Return the object that the node called `node` keeps. The first call makes it."""
         with self._lock:
             if node not in self._kept:
                 self._kept[node] = make()

@@ -1,13 +1,15 @@
-"""A variable as a task keeps it: one array, one lock.
+"""A variable of a task: an array and a lock.
 
-The lock guards the array against torn reads and lost updates *between* steps: kernels that change
-the variable hold it, and so does whoever copies the value out of the task. A read inside a step
-shares the memory (TensorFlow's reference variables do the same), so a step that reads and another
-that assigns at the same time race, as they do in TensorFlow without `use_locking`. Within a step
-the compiler sees to it that a resource variable's read outlasts a later change.
+The lock guards the array against torn reads and lost updates *between* steps. Kernels that change
+the variable hold the lock, and so does the code that copies the value out of the task. A read
+inside a step shares the memory, as with TensorFlow's reference variables. A step that reads and
+another step that assigns at the same time therefore race, as in TensorFlow without `use_locking`.
+Within a step, the compiler makes a copy for a read of a resource variable if a change comes before
+the last use of the value.
 
-A large value is not copied to be sent: the sender pins the array, and whoever changes the variable
-meanwhile goes on in another one (TensorFlow's copy on write, core/framework/resource_var.h).
+A large value is sent without a copy. The sender pins the array, and a thread that changes the
+variable meanwhile writes to another array (TensorFlow's copy on write,
+core/framework/resource_var.h).
 
 A thread that needs the locks of several variables takes them in `in_lock_order`, so that two such
 threads never wait for each other.
@@ -23,7 +25,7 @@ from capstan.core.arrays import Array
 
 
 class Variable:
-    """A named, typed cell. Thread-safe as the module says."""
+    """A named value. Thread-safe as the module's docstring describes."""
 
     __slots__ = ("_pins", "_spare", "array", "container", "lock", "name")
 
@@ -36,10 +38,10 @@ class Variable:
         self._spare: Array | None = None
 
     def read(self) -> Array:
-        """Return the live array; the caller must not write to it.
+        """Return the array itself, not a copy. The caller must not write to it.
 
         Raises:
-            FailedPreconditionError: nothing was assigned yet.
+            FailedPreconditionError: the variable has no value yet.
         """
         array = self.array
         if array is None:
@@ -49,11 +51,14 @@ class Variable:
         return array
 
     def snapshot(self, out: Array | None = None) -> Array:
-        """Copy the value under the lock, into `out` when that has its shape and dtype."""
+        """Copy the value under the lock, into `out` if `out` has its shape and dtype."""
         return self.copy(self.read(), out)
 
     def copy(self, view: Array, out: Array | None = None) -> Array:
-        """Copy `view`, which shares this variable's memory, under the lock."""
+        """Copy `view`, which shares this variable's memory, under the lock.
+
+        The copy is in `out` if `out` has the view's shape and dtype.
+        """
         with self.lock:
             if out is None or out.shape != view.shape or out.dtype != view.dtype:
                 return view.copy()
@@ -61,10 +66,10 @@ class Variable:
             return out
 
     def pin(self) -> Array:
-        """Return the array as it is now; it does not change until `unpin`.
+        """Return the present array. It does not change until `unpin`.
 
         Raises:
-            FailedPreconditionError: nothing was assigned yet.
+            FailedPreconditionError: the variable has no value yet.
         """
         with self.lock:
             array = self.read()
@@ -72,7 +77,7 @@ class Variable:
             return array
 
     def unpin(self, array: Array) -> None:
-        """Undo one `pin`; an array that was left behind serves the next writer that needs one."""
+        """Undo one `pin`. If the variable has another array by now, keep this one for reuse."""
         with self.lock:
             left = self._pins.pop(id(array)) - 1
             if left:
@@ -81,7 +86,7 @@ class Variable:
                 self._spare = array
 
     def writable(self) -> Array:
-        """Return the array to change in place, with the present value. For use under `lock`."""
+        """Return the array to change in place. It has the present value. For use under `lock`."""
         array = self.read()
         if id(array) not in self._pins:
             return array
@@ -90,17 +95,17 @@ class Variable:
         return self.array
 
     def _vacant(self, like: Array) -> Array:
-        """An array that nobody reads, of the shape and dtype of `like`."""
+        """Return an unused array with the shape and dtype of `like`."""
         spare, self._spare = self._spare, None
         if spare is not None and spare.shape == like.shape and spare.dtype == like.dtype:
             return spare
         return np.empty_like(like)
 
     def assign(self, value: Array, *, validate_shape: bool = True) -> None:
-        """Copy `value` in; the first assignment, or one of another shape, takes new memory.
+        """Copy `value` in. The first value, or a value of another shape, gets new memory.
 
         Raises:
-            InvalidArgumentError: `validate_shape` and the variable holds another shape.
+            InvalidArgumentError: `validate_shape` is true and the variable has another shape.
         """
         with self.lock:
             array = self.array
@@ -120,7 +125,7 @@ class Variable:
             self.array = np.array(value, order="C")
 
     def handle(self, device: str) -> Array:
-        """What stands for the variable outside of its task: a `dtypes.np_resource` row."""
+        """Return the handle that is sent to other tasks: an array of dtype `dtypes.np_resource`."""
         from tensorboard.compat.proto import resource_handle_pb2
 
         proto = resource_handle_pb2.ResourceHandleProto(
@@ -129,13 +134,13 @@ class Variable:
         return np.frombuffer(proto.SerializeToString(), dtypes.np_resource)
 
     def clear(self) -> None:
-        """Forget the value, as `Session.reset` asks; whoever holds the cell goes on sharing it."""
+        """Forget the value, for `Session.reset`. Programs that hold the variable still share it."""
         with self.lock:
             self.array = None
 
 
 def in_lock_order(*cells: Variable) -> list[Variable]:
     """Return variables in the order in which every thread must take their locks."""
-    # Any order serves that is the same for all threads. Who locks them keeps them alive, so no
-    # other variable has their `id`.
+    # Any order works that is the same for all threads. The caller keeps the variables alive, so
+    # no other variable can have the same `id`.
     return sorted(cells, key=id)
