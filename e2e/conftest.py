@@ -1,4 +1,6 @@
-"""What end-to-end tests need: `capstanctl` as a user has it, and a Kubernetes with the operator."""
+"""Fixtures of the end-to-end tests: `capstanctl` as a user has it, and a Kubernetes with the
+operator. Options and hooks give a run its seed and its order.
+"""
 
 import contextlib
 import pathlib
@@ -24,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CRD = ROOT / "crds/trainingjobs.capstan.dev.yaml"
 NODES = ROOT / "e2e/nodes"
 
-# The run: its seed, its order, and what the machine must have for it.
+# The run: its seed, its order, and the preparation of the machine.
 
 
 def prepare_cluster(tell: programs.Tell) -> None:
@@ -43,34 +45,36 @@ PREPARED: dict[str, Callable[[programs.Tell], None]] = {
     "cluster": prepare_cluster,
     "nodes": prepare_nodes,
 }
-"""The fixtures that are a Kubernetes, and what makes the machine ready for each."""
+"""The fixtures that run a Kubernetes, each with the function that prepares the machine for it."""
 
 SEED = pytest.StashKey[int]()
 UNAVAILABLE = pytest.StashKey[dict[str, str]]()
-"""The fixtures that this machine cannot have, and why."""
+"""The reason why this machine cannot run a fixture, by the name of the fixture."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--seed", type=int, help="what tests that draw by chance begin with; by default a new one"
+        "--seed", type=int, help="the seed of tests that draw at random; by default a new one"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    given = config.getoption("seed")
-    config.stash[SEED] = random.randrange(2**32) if given is None else given
+    seed = config.getoption("seed")
+    config.stash[SEED] = random.randrange(2**32) if seed is None else seed
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Print the seed, and let SIGTERM end a run as an interrupt does: with all fixtures ended."""
+    """Print the seed. Let SIGTERM end a run as an interrupt does, so that all fixtures end."""
     reporter = session.config.pluginmanager.getplugin("terminalreporter")
-    reporter.write_line(f"seed: {session.config.stash[SEED]} (--seed=N gives another)")
+    reporter.write_line(f"seed: {session.config.stash[SEED]} (--seed=N sets the seed)")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that need a Kubernetes, before marks select; run those on nodes last."""
+    """Mark the tests that need a Kubernetes before pytest selects by marks, and run the tests on
+    nodes last.
+    """
     for item in items:
         if PREPARED.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker("cluster")
@@ -79,7 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build what the chosen tests need, outside of the time that a test may take."""
+    """Build the programs and images of the selected tests, outside the timeouts of the tests."""
     reasons = session.config.stash[UNAVAILABLE] = {}
     wanted = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     if session.config.option.collectonly:
@@ -98,7 +102,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> Iterator[None]:
-    """Say at the very end which tests could not run, and what would change that."""
+    """Say at the very end which tests could not run, and how to enable them."""
     yield
     for fixture, reason in config.stash.get(UNAVAILABLE, {}).items():
         terminalreporter.write_line(
@@ -108,7 +112,7 @@ def pytest_terminal_summary(
 
 @pytest.fixture(scope="session")
 def seed(pytestconfig: pytest.Config) -> int:
-    """The seed of the run: a test that draws by chance uses `random.Random(seed)`."""
+    """The seed of the run. A test that draws at random uses `random.Random(seed)`."""
     return pytestconfig.stash[SEED]
 
 
@@ -117,7 +121,7 @@ def seed(pytestconfig: pytest.Config) -> int:
 
 @pytest.fixture
 def shell(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[Shell]:
-    """A shell in an empty folder. All processes that it started end with the test."""
+    """A shell in an empty folder. All its processes end with the test."""
     shell = Shell(tmp_path, f"{request.node.name}-{uuid.uuid1()}")
     yield shell
     shell.clean()
@@ -125,7 +129,7 @@ def shell(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[Sh
 
 @pytest.fixture
 def capstanctl() -> pathlib.Path:
-    """The command as it was installed."""
+    """The path of the installed command."""
     return pathlib.Path(sys.executable).parent / "capstanctl"
 
 
@@ -134,7 +138,7 @@ def capstanctl() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def current() -> Iterator[Current]:
-    """The one Kubernetes that runs at a time."""
+    """The only Kubernetes that runs at a time."""
     current = Current()
     yield current
     current.end()
@@ -152,24 +156,24 @@ def control_plane() -> Iterator[tuple[control.Cluster, Kubelet]]:
 
 @pytest.fixture(scope="module")
 def cluster(current: Current, pytestconfig: pytest.Config) -> control.Cluster:
-    """A Kubernetes control plane that knows TrainingJobs. Tests share it, and each makes a
+    """A Kubernetes control plane that knows TrainingJobs. Tests share it, and each test has a
     namespace of its own.
     """
-    if "cluster" in pytestconfig.stash[UNAVAILABLE]:
-        pytest.skip("no control plane on this machine: the last lines say why")
+    if reason := pytestconfig.stash[UNAVAILABLE].get("cluster"):
+        pytest.skip(reason)
     return current.use(control_plane)[0]
 
 
 @pytest.fixture(scope="module")
 def kubelet(cluster: control.Cluster, current: Current) -> Kubelet:
-    """The fake kubelet of the cluster's nodes; it forgets a test's arrangements after the test."""
+    """The fake kubelet of the cluster's nodes. It forgets a test's settings after the test."""
     return current.use(control_plane)[1]
 
 
 @pytest.fixture(autouse=True)
 def as_before(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Undo what a test did to the cluster that others share."""
-    # When a run is interrupted, pytest takes this mapping from the test before fixtures end.
+    """Undo a test's changes to the shared cluster."""
+    # An interrupted run takes `funcargs` from the test before its fixtures end.
     used = request.node.funcargs
     yield
     if "cluster" in used:
@@ -180,7 +184,7 @@ def as_before(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def namespace(cluster: control.Cluster) -> Iterator[str]:
-    """A namespace that nothing else is in; the cluster removes it after the test."""
+    """A namespace for one test. It is deleted after the test."""
     name = cluster.namespace()
     yield name
     cluster.recover()
@@ -204,8 +208,8 @@ def story(
     shared: SharedOperator,
     request: pytest.FixtureRequest,
 ) -> Iterator[Story]:
-    """A story in a namespace that nothing else is in. Other stories share its operator: one that
-    stops the operator, or gives it flags, starts its own with `start_operator`.
+    """A story in a namespace of its own. Other stories share its operator. A test that stops the
+    operator or needs flags must start its own operator with `start_operator`.
     """
     operator, namespace = shared.take()
     request.node.stash[LOGS] = [(operator, operator.log_bytes())]
@@ -225,15 +229,15 @@ def start_operator(
 ) -> Iterator[Callable[..., Operator]]:
     """Start operators for the test's namespace: `start_operator("--resync-seconds=1")`.
 
-    Their Lease is in the namespace. `kubeconfig=` is who they are: by default, the administrator.
+    Their Lease is in the namespace. They use `kubeconfig`, by default the administrator's.
     """
     started: list[Operator] = []
     logs = request.node.stash.setdefault(LOGS, [])
 
     def start(*flags: str, kubeconfig: pathlib.Path | None = None) -> Operator:
         log = tmp_path / f"operator-{len(started)}.log"
-        given = (f"--namespace={namespace}", *flags)
-        operator = Operator(kubeconfig or cluster.kubeconfig, log, given, users_environment())
+        all_flags = (f"--namespace={namespace}", *flags)
+        operator = Operator(kubeconfig or cluster.kubeconfig, log, all_flags, users_environment())
         started.append(operator)
         logs.append((operator, 0))
         return operator
@@ -245,7 +249,7 @@ def start_operator(
 
 @pytest.fixture
 def operator(start_operator: Callable[..., Operator]) -> Operator:
-    """An operator of the test's own, which serves the test's namespace and is ready."""
+    """An operator for one test. It serves the test's namespace and is ready."""
     operator = start_operator()
     operator.wait_ready()
     return operator
@@ -253,14 +257,14 @@ def operator(start_operator: Callable[..., Operator]) -> Operator:
 
 @pytest.fixture
 def scenes(cluster: control.Cluster, kubelet: Kubelet, tmp_path: pathlib.Path, seed: int) -> Scenes:
-    """Namespaces with operators of their own, for stories that run side by side in one test."""
+    """Namespaces with operators of their own, for stories that run in parallel in one test."""
     return Scenes(cluster, kubelet, tmp_path, seed)
 
 
 # Failures.
 
 LOGS = pytest.StashKey[list[tuple[Operator, int]]]()
-"""The operators of a test, and how long the log of each was when the test began."""
+"""The operators of a test, each with the size of its log when the test began."""
 STORY = pytest.StashKey[Story]()
 
 
@@ -273,14 +277,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             report.sections.append((f"log of operator {number}", operator.tail(since=since)))
         used = getattr(item, "funcargs", {})
         if STORY in item.stash:
-            told = item.stash[STORY]
-            report.sections.append(("namespace", _look(told.cluster, told.namespace)))
+            story = item.stash[STORY]
+            report.sections.append(("namespace", _objects(story.cluster, story.namespace)))
         elif "cluster" in used and "namespace" in used:
-            report.sections.append(("namespace", _look(used["cluster"], used["namespace"])))
+            report.sections.append(("namespace", _objects(used["cluster"], used["namespace"])))
     return report
 
 
-def _look(cluster: control.Cluster, namespace: str) -> str:
+def _objects(cluster: control.Cluster, namespace: str) -> str:
     kinds = "trainingjobs,pods,services,leases,events.events.k8s.io"
     words = ("get", kinds, "-o", "wide", "--ignore-not-found", "-n", namespace)
     ran = cluster.kubectl(*words, "--request-timeout=5s", check=False)

@@ -83,7 +83,7 @@ def test_the_operator_serves_all_namespaces_with_the_rights_that_it_was_given(
             story.started(job())
             its_kubelet.exit(story.pod_key("worker-1"), 1)
             story.until_running("worker-1", 2)
-            wait.until(lambda story=story: "Restarting" in [reason for reason, _ in story.news()])
+            wait.until(lambda story=story: "Restarting" in [reason for reason, _ in story.events()])
         assert not operator.refused()
         assert operator.stop() == 0
     finally:

@@ -158,7 +158,7 @@ def is_answered(story: Story, failure: Fails) -> None:
     """Let worker-0 fail; see that it starts again, is counted once, and is explained."""
     story.started(job(ps=replica(1), worker=replica(1, pod={"initContainers": [INIT]})))
     old = story.pod("worker-0")
-    story.wait_said("Running")
+    story.wait_note("Running")
     failure.happens(story, "worker-0")
     status = story.until_running("worker-0", attempt=2)
 
@@ -179,14 +179,14 @@ def is_answered(story: Story, failure: Fails) -> None:
     address = new["status"]["podIP"]
     wait.until(lambda: story.endpoints().get("worker-0") == [address])
 
-    note = story.wait_said("Restarting")
+    note = story.wait_note("Restarting")
     how = failure.reason if failure.code is None else f"exit code {failure.code}"
     assert f"worker-0 attempt 1 on {old['spec']['nodeName']}: {how}" in note
     assert failure.says in note
     said = story.describe()
     for part in (note, f"Reason: {failure.reason}", *failure.says.split(": ")):
         assert part in said
-    assert [reason for reason, _ in story.news()].count("Restarting") == 1
+    assert [reason for reason, _ in story.events()].count("Restarting") == 1
 
 
 INIT = {"name": "init", "image": "capstan/digits:dev"}

@@ -34,7 +34,7 @@ def test_a_service_of_somebody_else_is_left_alone_and_the_job_waits_for_its_name
     conflict = condition(status, "NameConflict")
     assert (conflict["status"], conflict["reason"]) == ("True", "NameConflict")
     assert f"there is a Service {NAME} that is not this job's" in conflict["message"]
-    assert f"Service {NAME}" in story.wait_said("NameConflict")
+    assert f"Service {NAME}" in story.wait_note("NameConflict")
     assert f"Service {NAME}" in story.kubectl("get", "tjob", "-o", "wide")
     assert story.pods() == {}
     assert story.service() == foreign
@@ -56,7 +56,7 @@ def test_a_pod_of_somebody_else_is_left_alone_and_its_task_waits_for_the_name(
     status = story.until(lambda status: condition(status, "NameConflict"))
     said = f"there is a Pod {NAME}-worker-1 that is not this job's"
     assert said in condition(status, "NameConflict")["message"]
-    assert said in story.wait_said("NameConflict")
+    assert said in story.wait_note("NameConflict")
     story.until(lambda status: row(status, "worker-1").get("failuresInARow", 0) >= 3)
     story.until_row("worker-0", state="Running")
     assert story.pod("worker-1") == foreign
@@ -122,7 +122,7 @@ def test_while_pods_of_a_deleted_job_of_the_name_are_there_the_job_says_so(story
     story.delete_job()
     wait.until(lambda: story.find_job() is None)
     story.submit(job())
-    said = story.wait_said("WaitingForOldPods")
+    said = story.wait_note("WaitingForOldPods")
     assert "deleted job of the same name" in said
     status = story.until(lambda status: "ps-0" in condition(status, "ClusterReady")["message"])
     ready = condition(status, "ClusterReady")

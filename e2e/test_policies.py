@@ -52,7 +52,7 @@ def test_a_policy_makes_a_failure_the_end_of_the_job(
     failed = condition(status, "Failed")
     assert (failed["status"], failed["reason"]) == ("True", reason)
     assert status["failure"].startswith("worker-0 attempt 1 on fake-")
-    assert status["failure"] in story.wait_said("Failed")
+    assert status["failure"] in story.wait_note("Failed")
     assert status["restarts"] == {APPLICATION: 0, INFRASTRUCTURE: 0}
     wait.until(lambda: sorted(story.pods()) == [f"{NAME}-worker-0"])
     assert story.counted() == {'capstan_jobs_finished_total{phase="Failed"}': 1}
@@ -68,7 +68,7 @@ def test_restart_job_starts_all_tasks_again_and_counts_once(story: Story) -> Non
         )
     )
     assert (status["epoch"], status["restarts"]) == (2, {APPLICATION: 1, INFRASTRUCTURE: 0})
-    assert "the whole job restarts" in story.wait_said("RestartingJob")
+    assert "the whole job restarts" in story.wait_note("RestartingJob")
 
 
 def test_a_job_ends_when_its_limit_is_used_up(story: Story) -> None:
@@ -160,7 +160,7 @@ def test_a_job_that_takes_too_long_fails(story: Story) -> None:
     status = story.until(lambda status: status["phase"] == "Failed")
     assert condition(status, "Failed")["reason"] == "DeadlineExceeded"
     wait.until(lambda: not story.pods())
-    story.wait_said("Failed")
+    story.wait_note("Failed")
 
 
 def _deleted(pod: Json) -> Json | None:

@@ -357,7 +357,7 @@ def is_running(story: Story) -> bool:
 
 
 def told(story: Story, reason: str) -> bool:
-    return any(one == reason for one, _ in story.news())
+    return any(one == reason for one, _ in story.events())
 
 
 Promise = Callable[[Proof], Promised]

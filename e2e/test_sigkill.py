@@ -85,7 +85,7 @@ def ending(story: Story) -> Ending:
 
 
 def has_running_events(story: Story, number: int) -> bool:
-    return [reason for reason, _ in story.news()].count("Running") == number
+    return [reason for reason, _ in story.events()].count("Running") == number
 
 
 def runs_again(story: Story) -> bool:

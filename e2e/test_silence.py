@@ -94,8 +94,8 @@ def test_over_comparisons_and_a_new_process_nothing_is_written(restless: Story) 
     story.until_row("ps-0", name="done", state="Stopped")
     wait.until(lambda: story.find_pod("ps-0", "done") is None)
     wait.until(
-        lambda: sorted(reason for reason, _ in story.news()) == TOLD,
-        else_show=lambda: str(story.news()),
+        lambda: sorted(reason for reason, _ in story.events()) == TOLD,
+        else_show=lambda: str(story.events()),
     )
     jobs = 4
 

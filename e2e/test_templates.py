@@ -43,7 +43,7 @@ def test_a_mistake_in_a_template_is_a_condition_at_once(
     assert (invalid["status"], invalid["reason"]) == ("True", "TemplateInvalid")
     assert "spec.replicaSpecs.worker.template: " in invalid["message"]
     assert said in invalid["message"]
-    assert story.wait_said("TemplateInvalid") == invalid["message"]
+    assert story.wait_note("TemplateInvalid") == invalid["message"]
     assert said in story.describe()
     assert "spec.replicaSpecs.worker" in story.kubectl("get", "tjob", "-o", "wide")
     assert (story.pods(), story.find_service()) == ({}, None)

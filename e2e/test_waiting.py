@@ -55,7 +55,7 @@ def test_a_quota_keeps_tasks_waiting_uncharged_until_it_is_lifted(story: Story) 
     assert waiting["reason"] == "CreateFailed"
     assert "exceeded quota: small" in waiting["message"]
     assert "retryAt" in waiting
-    note = story.wait_said("CreateFailed")
+    note = story.wait_note("CreateFailed")
     assert f"{waiting['name']} attempt" in note
     assert "exceeded quota: small" in note
     assert note in story.describe()
@@ -204,7 +204,7 @@ def test_the_tasks_of_a_node_that_is_not_ready_for_long_run_elsewhere(on_nodes: 
     assert new["spec"]["nodeName"] != node
     assert status["restarts"] == {"application": 0, "infrastructure": 1}
     assert status["epoch"] == 2
-    assert f"worker-0 attempt 1 on {node}: NodeLost" in story.wait_said("Restarting")
+    assert f"worker-0 attempt 1 on {node}: NodeLost" in story.wait_note("Restarting")
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ def test_a_pod_that_cannot_end_is_given_up_when_its_node_is_gone(story: Story, p
     story.delete_pod("worker-0")
     status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
     assert status["restarts"] == {"application": 0, "infrastructure": 1}
-    assert f"worker-0 attempt 1 on {place}: NodeLost" in story.wait_said("Restarting")
+    assert f"worker-0 attempt 1 on {place}: NodeLost" in story.wait_note("Restarting")
     wait.until(lambda: (pod := story.find_pod("worker-0")) and pod["metadata"]["uid"] != old)
     story.until(lambda status: "Unschedulable" in row(status, "worker-0").get("waiting", ""))
     story.kubelet.join(place)
@@ -246,7 +246,7 @@ def test_the_tasks_of_a_node_that_is_out_of_service_are_given_up(story: Story, p
     taint(story, place, "node.kubernetes.io/out-of-service")
     status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
     assert status["restarts"] == {"application": 0, "infrastructure": 1}
-    assert "NodeLost" in story.wait_said("Restarting")
+    assert "NodeLost" in story.wait_note("Restarting")
 
 
 def test_a_taint_that_evicts_is_no_fault_of_the_task(story: Story, place: str) -> None:
@@ -255,7 +255,7 @@ def test_a_taint_that_evicts_is_no_fault_of_the_task(story: Story, place: str) -
     status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
     assert status["restarts"] == {"application": 0, "infrastructure": 1}
     assert row(status, "worker-0")["reason"] == "DisruptionTarget"
-    assert "DeletionByTaintManager" in story.wait_said("Restarting")
+    assert "DeletionByTaintManager" in story.wait_note("Restarting")
     story.until(lambda status: "Unschedulable" in row(status, "worker-0").get("waiting", ""))
 
 

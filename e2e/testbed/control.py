@@ -1,7 +1,7 @@
-"""A Kubernetes control plane of real programs, for one run of tests: ready in seconds.
+"""A Kubernetes control plane of real programs that starts in seconds, for one run of the tests.
 
-etcd, the API server, the controller manager and the scheduler listen on loopback, on free ports,
-and keep their state in a temporary folder. Any number of them may run side by side.
+etcd, the API server, the controller manager and the scheduler listen on free ports of loopback and
+keep their state in a temporary folder. Any number of control planes may run in parallel.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _WORDS = (
 
 
 class Cluster:
-    """A control plane that runs, and what tests do with it and to it."""
+    """A control plane, and the tests' operations on it."""
 
     def __init__(
         self,
@@ -41,10 +41,10 @@ class Cluster:
         address: str = LOOPBACK,
         users: Mapping[str, str] | None = None,
     ) -> None:
-        """Prepare the folder; nothing runs yet.
+        """Prepare the folder. Nothing runs yet.
 
-        The API server listens on `address`, and knows these users besides the administrator, each
-        with its group.
+        The API server listens on `address`. Besides the administrator it knows `users`, a mapping
+        from user to group.
         """
         self.folder = folder
         self._address = address
@@ -70,17 +70,18 @@ class Cluster:
 
     @property
     def ca(self) -> pathlib.Path:
-        """The certificate by which the server is known; the server writes it when it starts."""
+        """The certificate of the API server, which the server writes when it starts."""
         return self.folder / "pki/apiserver.crt"
 
     def start(self, *crds: pathlib.Path) -> None:
-        """Start everything, with these CRDs; returns when a pod could be created.
+        """Start all programs and apply these CRDs. Returns when pods can be created.
 
-        Raises HasEnded and AssertionError when it does not come up.
+        Raises HasEnded if a program ends, and AssertionError if the control plane does not start
+        in time.
         """
         self._start("etcd", *self._etcd_flags())
         self.start_api_server()
-        # The garbage collector looks for new kinds only when it starts, and every 30 seconds.
+        # The garbage collector looks for new kinds only at its start and every 30 seconds.
         for path in crds:
             self.apply(path)
         self._start(
@@ -97,7 +98,7 @@ class Cluster:
         self._until(lambda: self._default_account("default"), "the controller manager works")
 
     def stop(self) -> None:
-        """End everything, at once."""
+        """Kill all programs."""
         for daemon in self._daemons.values():
             daemon.kill()
 
@@ -107,31 +108,34 @@ class Cluster:
         input: str | None = None,  # noqa: A002 - as subprocess names it
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl as the cluster's administrator. Raises AssertionError with what it said."""
+        """Run kubectl as the cluster's administrator. Raises AssertionError with kubectl's errors
+        if `check` is true and kubectl fails.
+        """
         command = [self._binaries / "kubectl", f"--kubeconfig={self.kubeconfig}", *words]
         ran = subprocess.run(
             [str(word) for word in command],
             input=input,
             stdin=subprocess.DEVNULL if input is None else None,
-            # It keeps what it discovers under HOME; the next cluster on this port has other types.
+            # kubectl caches the kinds of a server under HOME. The next cluster on this port may
+            # have other kinds.
             env={**os.environ, "HOME": str(self.folder)},
             capture_output=True,
             text=True,
             timeout=270,
         )
         if check and ran.returncode:
-            said = " ".join(map(str, words))
-            raise AssertionError(f"kubectl {said}: status {ran.returncode}\n{ran.stderr}")
+            arguments = " ".join(map(str, words))
+            raise AssertionError(f"kubectl {arguments}: status {ran.returncode}\n{ran.stderr}")
         return ran
 
     def apply(self, path: pathlib.Path) -> None:
-        """Apply a file or a folder, and wait until its kinds can be used."""
+        """Apply a file or a folder, and wait until the server serves its kinds."""
         self.kubectl("apply", "--server-side", "-f", path)
         self.wait_served()
 
     def wait_served(self) -> None:
-        """Return when all kinds of all CRDs can be used."""
-        # `kubectl wait` fails on an object that has no conditions yet, and ends too early.
+        """Wait until the server serves all kinds of all CRDs."""
+        # `kubectl wait` is no help: it fails on an object without conditions and ends too early.
         self._until(lambda: kinds.are_served(self.api), "the server serves the new kinds")
 
     def unused_name(self) -> str:
@@ -145,19 +149,19 @@ class Cluster:
         return name
 
     def make_namespace(self, name: str) -> None:
-        """Make the namespace; returns when pods can be created in it."""
+        """Make the namespace. Returns when pods can be created in it."""
         self.api.post("/api/v1/namespaces", {"metadata": {"name": name}})
         self._until(lambda: self._default_account(name), f"namespace {name} has its account")
 
     def service_account(self, namespace: str, name: str) -> pathlib.Path:
-        """Return a kubeconfig for a service account, which is made if there is none.
+        """Return a kubeconfig for a service account. Create the account if it does not exist.
 
-        It may do what RBAC lets it: at first, nothing.
+        A new account has no rights until RBAC gives it some.
         """
         accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
         if self.api.find(f"{accounts}/{name}") is None:
             self.api.post(accounts, {"metadata": {"name": name}})
-        asked = self.api.post(
+        request = self.api.post(
             f"{accounts}/{name}/token",
             {
                 "apiVersion": "authentication.k8s.io/v1",
@@ -165,51 +169,51 @@ class Cluster:
                 "spec": {"expirationSeconds": 24 * 3600},
             },
         )
-        return self._write_kubeconfig(f"{namespace}.{name}", asked["status"]["token"], namespace)
+        return self._write_kubeconfig(f"{namespace}.{name}", request["status"]["token"], namespace)
 
     def written_by(self, namespace: str, account: str) -> list[str]:
-        """Return all requests of a service account to write anything: verb and URI, in order."""
+        """Return the verb and the URI of all writing requests of a service account, in order."""
         user = f"system:serviceaccount:{namespace}:{account}"
-        noted = self._audit.read_text() if self._audit.exists() else ""
-        # The last line may be one of which only half is written.
-        requests = [json.loads(line) for line in noted.rpartition("\n")[0].splitlines()]
+        log = self._audit.read_text() if self._audit.exists() else ""
+        # The last line may be incomplete.
+        requests = [json.loads(line) for line in log.rpartition("\n")[0].splitlines()]
         return [
-            f"{one['verb']} {one['requestURI']}"
-            for one in requests
-            if one["user"]["username"] == user
+            f"{request['verb']} {request['requestURI']}"
+            for request in requests
+            if request["user"]["username"] == user
         ]
 
     def api_as(self, kubeconfig: pathlib.Path) -> Api:
-        """Return a client that is who the kubeconfig says."""
+        """Return a client with the user of the kubeconfig."""
         token = json.loads(kubeconfig.read_text())["users"][0]["user"]["token"]
         return Api(self.server, self.ca, token)
 
     def stop_api_server(self) -> None:
-        """SIGKILL: connections break, and nobody listens. Everything else goes on."""
+        """Kill the API server. Connections break; the other programs keep running."""
         self._daemons["kube-apiserver"].kill()
 
     def start_api_server(self) -> None:
-        """Start it on the same etcd and port; returns when it is ready."""
+        """Start the API server on the same etcd and port. Returns when it is ready."""
         self._start("kube-apiserver", *self._api_server_flags())
         self._until(self._ready, "the API server is ready")
 
     def freeze_api_server(self) -> None:
-        """SIGSTOP: connections stay, and no answer comes."""
+        """Stop the API server with SIGSTOP. Connections stay open, and no answer comes."""
         self._daemons["kube-apiserver"].signal(signal.SIGSTOP)
 
     def thaw_api_server(self) -> None:
-        """SIGCONT: what was asked meanwhile is answered now."""
+        """Continue the API server with SIGCONT. It now answers the requests made meanwhile."""
         self._daemons["kube-apiserver"].signal(signal.SIGCONT)
         self._until(self._ready, "the API server is ready")
 
     def hold_controllers(self) -> None:
-        """SIGSTOP to the controller manager: nothing is collected, no endpoint is written."""
+        """Stop the controller manager with SIGSTOP: no garbage collection, no new endpoints."""
         self._daemons["kube-controller-manager"].signal(signal.SIGSTOP)
 
     def recover(self) -> None:
-        """Start every program again that has ended, and thaw the API server.
+        """Restart every program that has ended, and thaw the API server.
 
-        A program ends with the thread that started it.
+        A restarted program ends with the thread that called this.
         """
         for name, daemon in list(self._daemons.items()):
             if not daemon.running():
@@ -217,15 +221,15 @@ class Cluster:
         self.thaw_api_server()
 
     def compact(self) -> None:
-        """Forget the past in etcd: lists and watches from before are 410 Gone.
+        """Remove old versions from etcd: lists and watches of old versions then fail with 410 Gone.
 
-        The API server remembers some of it on its own until it is started again.
+        The API server keeps some of the history itself until it is restarted.
         """
         status = self._ask_etcd("maintenance/status")
         self._ask_etcd("kv/compaction", revision=status["header"]["revision"])
 
     def logs(self) -> str:
-        """The last lines of all logs."""
+        """Return the last lines of all logs."""
         return "\n".join(daemon.tail(15) for daemon in self._daemons.values())
 
     def _start(self, name: str, *flags: str) -> None:
@@ -246,7 +250,7 @@ class Cluster:
         if not self.ca.exists():
             return False
         try:
-            # A connection of its own: what came before it may be of a server that was killed.
+            # A new client, because the connections of `api` may belong to a killed server.
             return Api(self.server, self.ca, self._token, timeout=2).text("/readyz") == "ok"
         except (ApiError, urllib3.exceptions.HTTPError):
             return False
@@ -255,10 +259,10 @@ class Cluster:
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
         return self.api.find(path) is not None
 
-    def _ask_etcd(self, method: str, **asked: object) -> Any:
-        """Call a method of etcd's API, and return its answer. Raises AssertionError."""
+    def _ask_etcd(self, method: str, **fields: object) -> Any:
+        """Call a method of etcd's API and return its answer. Raises AssertionError if it fails."""
         url = f"http://{LOOPBACK}:{self._etcd_port}/v3/{method}"
-        answer = urllib3.request("POST", url, json=asked, retries=False, timeout=60)
+        answer = urllib3.request("POST", url, json=fields, retries=False, timeout=60)
         assert answer.status == 200, f"etcd: {method}: {answer.status} {answer.data.decode()}"
         return answer.json()
 
@@ -278,9 +282,9 @@ class Cluster:
             f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
             *(f"--bind-address={self._address}", f"--secure-port={self._port}"),
             f"--advertise-address={self._address}",
-            # An endpoint of a Service may not be on loopback.
+            # Kubernetes does not allow the endpoint of a Service on loopback.
             f"--endpoint-reconciler-type={'none' if self._address == LOOPBACK else 'lease'}",
-            # The names of nodes are known to nobody.
+            # No name server knows the names of nodes.
             "--kubelet-preferred-address-types=InternalIP",
             f"--cert-dir={self.ca.parent}",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
@@ -293,12 +297,12 @@ class Cluster:
             f"--audit-log-path={self._audit}",
         )
 
-    def _write_kubeconfig(self, who: str, token: str, namespace: str = "default") -> pathlib.Path:
-        content = configs.kubeconfig(self.server, self.ca, who, token, namespace)
-        return self._write_json(f"{who}.kubeconfig", content)
+    def _write_kubeconfig(self, user: str, token: str, namespace: str = "default") -> pathlib.Path:
+        content = configs.kubeconfig(self.server, self.ca, user, token, namespace)
+        return self._write_json(f"{user}.kubeconfig", content)
 
     def _write_json(self, name: str, content: Mapping[str, Any]) -> pathlib.Path:
-        """JSON is YAML."""
+        """Write a configuration file. The programs read YAML, and JSON is YAML."""
         path = self.folder / name
         path.write_text(json.dumps(content, indent=1))
         return path
@@ -308,12 +312,12 @@ class Cluster:
 def running(
     *crds: pathlib.Path, node_grace: str = "24h", tell: programs.Tell | None = None
 ) -> Iterator[Cluster]:
-    """Run a control plane that knows these CRDs from the start; nothing is left when the block
-    ends, or its process is killed.
+    """Run a control plane that knows these CRDs from the start. It leaves nothing behind when the
+    block ends or this process is killed.
 
-    Kubernetes takes a node for lost when it has been silent for `node_grace`. Raises
-    programs.Unavailable and programs.BuildFailed, and HasEnded and AssertionError when it does not
-    come up.
+    Kubernetes treats a node as lost when it has been silent for `node_grace`. Raises
+    programs.Unavailable and programs.BuildFailed, and HasEnded and AssertionError when the control
+    plane does not start.
     """
     binaries = programs.folder(tell)
     with state_folder("control") as folder:

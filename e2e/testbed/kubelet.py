@@ -1,8 +1,8 @@
-"""A kubelet that runs nothing: it writes the status that a real one writes when pods start and end.
+"""A fake kubelet that runs no containers and writes the status of pods as a real kubelet does.
 
-It is the kubelet of several nodes at once, sees pods through the API alone, and lets the real
-scheduler bind them. A pod that is bound runs and is ready at once; one that is deleted obeys
-SIGTERM at once. Tests call its methods for anything else.
+The fake kubelet serves several nodes at once. It sees pods only through the API, and the real
+scheduler binds them. A bound pod runs and is ready at once. A deleted pod obeys SIGTERM at once.
+Tests call methods of the kubelet for everything else.
 """
 
 import calendar
@@ -25,18 +25,20 @@ _WRITERS = 8
 
 
 class Kubelet:
-    """May be used by several threads at once. A pod is its manifest or `namespace/name`.
+    """The kubelet of several nodes. Threads may share it. Methods take a pod as its manifest or as
+    `namespace/name`.
 
-    Every verb returns when the API server has the new status, and raises ApiError if it refuses.
+    A method that changes a pod returns when the API server has the new status, and raises ApiError
+    if the API server refuses it.
     """
 
     def __init__(self, api: Api, nodes: int = 3) -> None:
-        """Nothing happens before `start`."""
+        """Do nothing before `start`."""
         self.nodes = [f"fake-{number}" for number in range(nodes)]
         self.faults: list[str] = []
         self._api = api
         self._changed = threading.Condition()
-        # All below belongs to the condition's lock.
+        # The lock of the condition guards all attributes below.
         self._pods: dict[str, Json] = {}
         self._busy: set[str] = set()
         self._begun: set[str] = set()
@@ -49,20 +51,20 @@ class Kubelet:
         self._watcher = threading.Thread(target=self._watch, name="kubelet", daemon=True)
 
     def start(self) -> None:
-        """Register the nodes and begin; returns when pods can be scheduled there."""
+        """Register the nodes and begin. Returns when pods can be scheduled on them."""
         for node in self.nodes:
             registry.register(self._api, node)
         self._watcher.start()
         registry.wait_untainted(self._api)
 
     def close(self) -> None:
-        """Stop; the nodes stay registered."""
+        """Stop. The nodes remain registered."""
         with self._changed:
             self._closed = True
         self._watcher.join()
         self._writers.shutdown(cancel_futures=True)
 
-    # Events in the life of a pod.
+    # Events of a pod.
 
     def exit(
         self,
@@ -73,41 +75,41 @@ class Kubelet:
         message: str = "",
         container: str | None = None,
     ) -> None:
-        """A container ends, by default the first; what is in `message` is its last words."""
+        """End a container, by default the first, with this code and termination message."""
         reason = reason or ("Error" if code else "Completed")
         end = podstatus.End(code, reason, message)
         self._write(pod, lambda seen: podstatus.exited(seen, now(), end, container))
 
     def oom(self, pod: Json | str) -> None:
-        """The first container takes more memory than it may."""
+        """Let the first container exceed its memory limit."""
         self.exit(pod, podstatus.SIGKILLED, reason="OOMKilled")
 
     def evict(self, pod: Json | str) -> None:
-        """The node is short of memory."""
+        """Evict the pod because its node is short of memory."""
         message = "The node was low on resource: memory."
         self._write(pod, lambda seen: podstatus.evicted(seen, now(), message))
 
     def init_fails(self, pod: Json | str, code: int = 1, message: str = "") -> None:
-        """The first init container fails."""
+        """Let the first init container fail."""
         self._write(pod, lambda seen: podstatus.init_failed(seen, now(), code, message))
 
     def image_pull_fails(self, pod: Json | str) -> None:
-        """The pod waits for its image."""
+        """Let the pod wait for an image that cannot be pulled."""
         self._write(pod, lambda seen: podstatus.image_missing(seen, now()))
 
     def unready(self, pod: Json | str) -> None:
-        """The pod runs, and is not ready."""
+        """Let the pod run without being ready."""
         self._write(pod, lambda seen: podstatus.running(seen, now(), ready=False))
 
     def run(self, pod: Json | str) -> None:
-        """The pod runs and is ready (again)."""
+        """Let the pod run and be ready."""
         self._write(pod, lambda seen: podstatus.running(seen, now()))
 
     def at_start(self, pod: str, act: Act | None) -> None:
-        """Do `act(manifest)`, one of the verbs above, whenever a pod of this name is to start.
+        """Call `act(manifest)` instead of `run` whenever a pod of this name starts.
 
-        `kubelet.at_start("space/job-worker-0", lambda pod: kubelet.exit(pod, 1))`; None is for
-        running again, as pods do otherwise.
+        An example: `kubelet.at_start("space/job-worker-0", lambda pod: kubelet.exit(pod, 1))`. None
+        restores `run`.
         """
         with self._changed:
             self._at_start.pop(pod, None)
@@ -115,21 +117,21 @@ class Kubelet:
                 self._at_start[pod] = act
 
     def ignore_sigterm(self, pod: str) -> None:
-        """A pod of this name takes all of its grace period to end, and ends by SIGKILL."""
+        """Let pods of this name ignore SIGTERM: SIGKILL ends them after their grace period."""
         with self._changed:
             self._stubborn.add(pod)
 
-    # Events in the life of a node, and of the kubelet.
+    # Events of a node and of the kubelet.
 
     def join(self, node: str) -> None:
-        """Be the kubelet of one more node; returns when pods can be scheduled there."""
+        """Serve one more node. Returns when pods can be scheduled on it."""
         with self._changed:
             self.nodes.append(node)
         registry.register(self._api, node)
         registry.wait_untainted(self._api)
 
     def leave(self, node: str) -> None:
-        """Delete the node, unless it is deleted already. Its kubelet does not end its pods."""
+        """Delete the node if it exists. The kubelet does not end the node's pods."""
         with self._changed:
             self.nodes.remove(node)
             self._silent.discard(node)
@@ -137,7 +139,7 @@ class Kubelet:
             self._api.delete(f"/api/v1/nodes/{node}")
 
     def not_ready(self, node: str) -> None:
-        """The node falls silent: its pods neither start nor end, and it writes no status.
+        """Silence the node: its pods neither start nor end, and it writes no status.
 
         Returns when the scheduler places no more pods there.
         """
@@ -146,27 +148,27 @@ class Kubelet:
         registry.silence(self._api, node)
 
     def back(self, node: str) -> None:
-        """The node is ready again, with its pods as they were, and the scheduler uses it again."""
+        """Make the node ready again with its pods unchanged. The scheduler uses it again."""
         registry.revive(self._api, node)
         with self._changed:
             self._silent.discard(node)
         self._sync_all()
 
     def pause(self) -> None:
-        """Pods neither start nor end by themselves; verbs still work."""
+        """Stop starting and ending pods. The methods that change pods still work."""
         with self._changed:
             self._paused = True
 
     def resume(self) -> None:
-        """Start and end the pods that were to start or end meanwhile."""
+        """Start and end the pods that were bound or deleted meanwhile, and go on doing so."""
         with self._changed:
             self._paused = False
         self._sync_all()
 
     def reset(self) -> None:
-        """Forget the arrangements of tests, and have all nodes back.
+        """Forget the settings of a test, and make all nodes ready again.
 
-        Raises AssertionError if the server has refused a request that this kubelet made by itself.
+        Raises AssertionError if the API server has refused a request that no test made.
         """
         with self._changed:
             self._at_start.clear()
@@ -178,10 +180,10 @@ class Kubelet:
         faults, self.faults = self.faults, []
         assert not faults, "the fake kubelet: " + "; ".join(faults)
 
-    # The inside.
+    # Internals.
 
     def _watch(self) -> None:
-        """See all pods of all nodes until closed; begin anew whenever the server goes away."""
+        """Follow all pods of all nodes until `close`. Start again whenever the server goes away."""
         version = ""
         while not self._closed:
             try:
@@ -192,7 +194,7 @@ class Kubelet:
                     self._changed.wait(0.2)
 
     def _look(self, version: str) -> str:
-        """Watch for a short time, so as to notice the end, and return where to go on."""
+        """Watch for a short time, so that `close` is noticed. Return the version to go on from."""
         bound = {"fieldSelector": "spec.nodeName!="}
         if not version:
             listed = self._api.get("/api/v1/pods", **bound)
@@ -221,7 +223,7 @@ class Kubelet:
             self._sync(pod)
 
     def _sync(self, pod: Json) -> None:
-        """Start or end a pod that is to be started or ended, elsewhere."""
+        """Start or end the pod in a thread of the pool, if the pod must start or end."""
         node = pod["spec"].get("nodeName")
         with self._changed:
             if self._closed or self._paused or node in self._silent or node not in self.nodes:
@@ -235,9 +237,9 @@ class Kubelet:
                 self._writers.submit(self._unless_gone, act, pod)
 
     def _unless_gone(self, act: Act, pod: Json) -> None:
-        """Act. It is no fault if the pod is gone, or another has its name.
+        """Call `act`. Ignore that the pod is gone or was replaced. Record other refusals.
 
-        If the server was away or overloaded, act again later.
+        If the server is away or overloaded, the act is repeated later.
         """
         try:
             act(pod)
@@ -248,7 +250,7 @@ class Kubelet:
                 self.faults.append(str(error))
         except urllib3.exceptions.HTTPError:
             self._again(pod)
-        except Exception as error:  # noqa: BLE001 - `reset` shows it, where a test can fail
+        except Exception as error:  # noqa: BLE001 - `reset` raises it in a test
             self.faults.append(repr(error))
 
     def _again(self, pod: Json) -> None:
@@ -257,13 +259,14 @@ class Kubelet:
         self._later(0.5, pod)
 
     def _later(self, seconds: float, pod: Json) -> None:
-        # The server may have done it, though its answer was lost.
+        # The newest version is read then, because the server may have carried out a request whose
+        # answer was lost.
         later = threading.Timer(seconds, lambda: self._sync(self._newest(pod)))
         later.daemon = True
         later.start()
 
     def _end(self, pod: Json) -> None:
-        """The pod's processes end, its last status is written, and then it is gone."""
+        """End a deleted pod: write its last status, then remove it."""
         ends = calendar.timegm(time.strptime(pod["metadata"]["deletionTimestamp"], STAMP))
         with self._changed:
             stubborn = pods.key(pod) in self._stubborn
@@ -273,11 +276,11 @@ class Kubelet:
         if pod["status"]["phase"] not in ("Succeeded", "Failed"):
             code = podstatus.SIGKILLED if stubborn else podstatus.SIGTERMED
             self._write(pod, lambda seen: podstatus.killed(seen, now(), code))
-        of_this = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
-        self._api.delete(pods.path(pods.key(pod)), of_this)
+        only_this_pod = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
+        self._api.delete(pods.path(pods.key(pod)), only_this_pod)
 
     def _write(self, pod: Json | str, change: Callable[[Json], Json]) -> None:
-        """Change a pod's status, one change of a pod at a time."""
+        """Change a pod's status. Changes of one pod never overlap."""
         seen = self._api.get(pods.path(pod)) if isinstance(pod, str) else pod
         with self._alone(seen["metadata"]["uid"]) as uid:
             status = change(self._newest(seen))
@@ -289,7 +292,7 @@ class Kubelet:
                     self._pods[pods.key(written)] = written
 
     def _newest(self, pod: Json) -> Json:
-        """Return the newer version of the pod: the caller's, or that of the watch."""
+        """Return the newer version of the pod: the caller's or the watch's."""
         with self._changed:
             known = self._pods.get(pods.key(pod))
         return pod if known is None or pods.is_newer(pod, known) else known

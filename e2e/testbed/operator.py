@@ -13,11 +13,11 @@ from testbed import wait
 from testbed.process import Daemon, HasEnded, free_ports
 
 _REFUSED = re.compile(r"cannot \w+ resource|403 Forbidden")
-"""How the API server refuses a request for which the operator has no right."""
+"""The words in the log when the API server refuses a request because a right is missing."""
 
 
 class Operator:
-    """One `python -m capstan_operator`; each of its lives writes into the same log."""
+    """A process of `python -m capstan_operator`. A restarted process appends to the same log."""
 
     def __init__(
         self,
@@ -26,9 +26,9 @@ class Operator:
         flags: tuple[str, ...] = (),
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it with these flags and a free port for --listen; returns at once.
+        """Start the operator with these flags and a free port for --listen. Returns at once.
 
-        `env` is the environment, by default this process's own.
+        `env` is its environment, by default that of this process.
         """
         self.log = log
         self._kubeconfig = kubeconfig
@@ -43,7 +43,7 @@ class Operator:
         return self._daemon.pid
 
     def start(self) -> None:
-        """Start it (again), with the same flags and port."""
+        """Start the process with the same flags and port as before."""
         self._daemon = Daemon(
             [
                 *(sys.executable, "-m", "capstan_operator"),
@@ -59,71 +59,77 @@ class Operator:
         return self._daemon.running()
 
     def ended(self) -> int | None:
-        """Its exit status, None while it runs; minus the number of the signal that ended it."""
+        """Return the exit status, or None while the process runs. The status is minus the number of
+        the signal if a signal ended the process.
+        """
         return self._daemon.process.poll()
 
     def kill(self) -> None:
-        """SIGKILL; its Lease stays until it expires."""
+        """Send SIGKILL. The Lease remains until it expires."""
         self._daemon.kill()
 
     def stop(self) -> int:
-        """SIGTERM, and its exit status. Raises AssertionError when it does not end in time."""
+        """Send SIGTERM and return the exit status. Raises AssertionError if the process does not
+        end in time.
+        """
         return self._daemon.stop()
 
     def restart(self) -> None:
-        """SIGKILL, and start again; returns when it is ready."""
+        """Kill the process and start it again. Returns when the operator is ready."""
         self.kill()
         self.start()
         self.wait_ready()
 
     def freeze(self) -> None:
-        """SIGSTOP: it is there, and does nothing."""
+        """Stop the process with SIGSTOP. Its connections stay open."""
         self._daemon.signal(SIGSTOP)
 
     def thaw(self) -> None:
-        """SIGCONT."""
+        """Continue the process with SIGCONT."""
         self._daemon.signal(SIGCONT)
 
     def ready(self) -> bool:
-        """Say whether it leads, or could at once."""
+        """Return whether the operator leads or could lead at once."""
         return self._status("/readyz") == 200
 
     def healthy(self) -> bool:
-        """Say whether it wants to go on living."""
+        """Return whether the operator says that it should not be restarted."""
         return self._status("/healthz") == 200
 
     def leads(self) -> bool:
-        """Say whether it holds the Lease, and serves its namespaces."""
+        """Return whether the operator holds the Lease and serves its namespaces."""
         with contextlib.suppress(urllib3.exceptions.HTTPError):
             return self.ready() and self.metrics()["capstan_leader"] == 1
         return False
 
     def wait_ready(self) -> None:
-        """Return when it is ready. Raises HasEnded if its process ends before, and AssertionError
-        when time is up; both show its log.
+        """Wait until the operator is ready. Raises HasEnded if its process ends, and AssertionError
+        when time is up. Both show the log.
         """
         self._wait(self.ready)
 
     def wait_leading(self) -> None:
-        """Return when it leads. Raises as `wait_ready` does."""
+        """Wait until the operator leads. Raises the same errors as `wait_ready`."""
         self._wait(self.leads)
 
     def metrics(self) -> Mapping[str, float]:
-        """What Prometheus would read: each sample, named as in the text with its labels."""
+        """Return all samples that Prometheus would read. A name contains the labels, as in the
+        text.
+        """
         text = self._http.request("GET", self._url("/metrics")).data.decode()
         lines = [line for line in text.splitlines() if line and not line.startswith("#")]
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
     def tail(self, lines: int = 80, since: int = 0) -> str:
-        """The last lines of its log, without its first `since` bytes."""
+        """Return the last lines of the log, without its first `since` bytes."""
         return self._daemon.tail(lines, since)
 
     def log_bytes(self) -> int:
-        """How long its log is now."""
+        """Return the size of the log."""
         return self.log.stat().st_size
 
     def refused(self) -> list[str]:
-        """The lines of its log that tell of a right that it does not have."""
+        """Return the lines of the log that report a missing right."""
         return [line for line in self.log.read_text().splitlines() if _REFUSED.search(line)]
 
     def _wait(self, condition: Callable[[], bool]) -> None:

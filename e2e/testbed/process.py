@@ -1,4 +1,4 @@
-"""Processes of the test bed: each has a log, and none outlives the process that started it."""
+"""Processes of the test bed. Each has a log and ends with the process that started it."""
 
 import contextlib
 import fcntl
@@ -18,18 +18,18 @@ import psutil
 from testbed.programs import Unavailable
 
 MARK = "CAPSTAN_TESTBED"
-"""A variable in the environment of every process: the folder of the run it belongs to."""
+"""A variable in the environment of every process. It names the folder of the process's run."""
 
 _QUIET = range(10_000, 65_536)
 _EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 class HasEnded(Exception):
-    """A process that a test waits for has ended; the message holds its log."""
+    """A process that a test waits for has ended. The message contains its log."""
 
 
 class Daemon:
-    """One process; the system kills it when the thread that started it ends, however that ends."""
+    """One process. The system kills it when the thread that started it ends in any way."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Daemon:
         mark: pathlib.Path,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it; the log is appended to. Raises Unavailable where setpriv is missing."""
+        """Start the process, which appends to the log. Raises Unavailable if setpriv is missing."""
         setpriv = shutil.which("setpriv")
         if setpriv is None:
             raise Unavailable("setpriv is missing: install the package util-linux")
@@ -51,7 +51,8 @@ class Daemon:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                # An interrupt of the terminal is for the tests, which then end this.
+                # An interrupt of the terminal must reach only the tests, which then end the
+                # process.
                 start_new_session=True,
             )
 
@@ -66,12 +67,14 @@ class Daemon:
         self.process.send_signal(number)
 
     def kill(self) -> None:
-        """SIGKILL, as when the machine runs out of memory. Returns when it is gone."""
+        """Send SIGKILL. Returns when the process has ended."""
         self.process.kill()
         self.process.wait()
 
     def stop(self, within: float = 90) -> int:
-        """SIGTERM, and its exit status. Raises AssertionError when it does not end in time."""
+        """Send SIGTERM and return the exit status. Raises AssertionError if the process does not
+        end `within` seconds.
+        """
         self.process.terminate()
         try:
             return self.process.wait(within)
@@ -82,32 +85,34 @@ class Daemon:
             ) from None
 
     def tail(self, lines: int = 40, since: int = 0) -> str:
-        """The last lines of its log, without its first `since` bytes, under its path."""
-        said = self.log.read_bytes()[since:] if self.log.exists() else b""
-        text = said.decode(errors="replace")
+        """Return the path of the log and its last lines, without its first `since` bytes."""
+        content = self.log.read_bytes()[since:] if self.log.exists() else b""
+        text = content.decode(errors="replace")
         return "\n".join([f"--- {self.log}", *text.splitlines()[-lines:]])
 
 
 @contextlib.contextmanager
 def state_folder(kind: str) -> Iterator[pathlib.Path]:
-    """Make a folder for one run's state, and remove it, and its processes, at the end.
+    """Make a folder for the state of one run. At the end, kill the run's processes and remove the
+    folder.
 
-    What killed runs of this kind left is removed first: a run holds a lock for as long as it lives.
+    The folders and processes of killed runs of this kind are removed first. A run that is alive
+    holds the lock of its folder.
     """
     base = pathlib.Path(tempfile.gettempdir()) / f"capstan-testbed-{os.getuid()}"
     base.mkdir(mode=0o700, exist_ok=True)
     if base.stat().st_uid != os.getuid():
         raise Unavailable(f"{base} belongs to another user: set TMPDIR to a folder of your own")
-    with contextlib.ExitStack() as mine:
-        # One after the other: a folder that somebody has just made is not locked yet.
+    with contextlib.ExitStack() as held:
+        # Runs take turns here, because a folder that another run has just made is not locked yet.
         with (base / "door").open("w") as door:
             fcntl.flock(door, fcntl.LOCK_EX)
-            for left in base.glob(f"{kind}-*"):
-                with _lock(left) as free:
-                    if free:
-                        remove(left)
+            for old_folder in base.glob(f"{kind}-*"):
+                with _lock(old_folder) as was_free:
+                    if was_free:
+                        remove(old_folder)
             folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{kind}-", dir=base))
-            mine.enter_context(_lock(folder))
+            held.enter_context(_lock(folder))
         try:
             yield folder
         finally:
@@ -116,10 +121,10 @@ def state_folder(kind: str) -> Iterator[pathlib.Path]:
 
 @contextlib.contextmanager
 def _lock(folder: pathlib.Path) -> Iterator[bool]:
-    """Try to lock a run's folder; say whether that was possible."""
+    """Try to lock a run's folder. Yield whether the lock was free."""
     with contextlib.ExitStack() as held:
         try:
-            # Its run may be over by now, and the folder gone.
+            # The run may have ended by now and removed its folder.
             file = held.enter_context((folder / "lock").open("w"))
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, FileNotFoundError):
@@ -129,17 +134,17 @@ def _lock(folder: pathlib.Path) -> Iterator[bool]:
 
 
 def remove(folder: pathlib.Path) -> None:
-    """Kill the processes that belong to a run, and remove its folder."""
-    left = marked(folder)
-    for process in left:
+    """Kill the processes of a run, and remove its folder."""
+    processes = marked(folder)
+    for process in processes:
         with contextlib.suppress(psutil.Error):
             process.kill()
-    psutil.wait_procs(left, timeout=60)
+    psutil.wait_procs(processes, timeout=60)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def marked(folder: pathlib.Path) -> list[psutil.Process]:
-    """The living processes that belong to a run."""
+    """Return the running processes of the run with this folder."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -149,14 +154,14 @@ def marked(folder: pathlib.Path) -> list[psutil.Process]:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Choose ports on which a server can listen now.
+    """Return ports on which a server can listen now.
 
-    None is of the range from which the kernel serves outgoing connections: a server that is down
-    for a while finds its port again.
+    The ports are outside the range that the kernel uses for outgoing connections. A server that is
+    down for a while therefore finds its port free again.
     """
     low, high = map(int, _EPHEMERAL.read_text().split())
     quiet = [port for port in _QUIET if not low <= port <= high] or list(_QUIET)
-    # By chance, and not from the seed: runs side by side must not choose the same.
+    # The choice is random and independent of the seed, so that parallel runs choose other ports.
     random.Random().shuffle(quiet)
     return list(itertools.islice((port for port in quiet if _is_free(host, port)), count))
 

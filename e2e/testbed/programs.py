@@ -130,8 +130,8 @@ def _build(go: pathlib.Path, flags: tuple[str, ...], place: pathlib.Path, tell: 
     status, errors = _run_go(go, ("list", "-deps", "."), "fetching Go modules", tell)
     if status:
         raise Unavailable(
-            f"the Go modules of the programs cannot be fetched: {errors}\n"
-            "set GOPROXY to a module proxy that this machine reaches, and run `make programs`"
+            f"the Go modules of the programs cannot be fetched: set GOPROXY to a module proxy that"
+            f" this machine reaches, and run `make programs`: {errors}"
         )
     unfinished = place / ".unfinished"
     activity = "building Kubernetes, etcd and CoreDNS"

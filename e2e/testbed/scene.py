@@ -1,4 +1,4 @@
-"""Operators in a namespace of their own, each behind a proxy, for stories that run side by side."""
+"""Namespaces with operators of their own, each behind a proxy, for stories that run in parallel."""
 
 import contextlib
 import pathlib
@@ -18,8 +18,8 @@ from testbed.story import Story
 
 @dataclass
 class Scene:
-    """A namespace and its operators. One thread only: an operator ends with the thread that
-    started it.
+    """A namespace and its operators. Only one thread may use a scene, because an operator ends with
+    the thread that started it.
     """
 
     cluster: Cluster
@@ -28,40 +28,40 @@ class Scene:
     folder: pathlib.Path
     seed: int
     ending: contextlib.ExitStack
-    """What is to be done when the scene ends."""
+    """The clean-up at the end of the scene."""
     operators: list[Operator] = field(default_factory=list)
     proxies: list[Proxy] = field(default_factory=list)
 
     def start(self, *flags: str) -> Operator:
-        """Start one more operator, behind a proxy of its own; returns at once."""
+        """Start one more operator behind a proxy of its own. Returns at once."""
         number = len(self.operators)
         seed = self.seed + number
-        between = self.ending.enter_context(
+        own_proxy = self.ending.enter_context(
             proxy.running(self.cluster.server, self.cluster.ca, seed)
         )
-        kubeconfig = between.kubeconfig(
+        kubeconfig = own_proxy.kubeconfig(
             self.cluster.kubeconfig, self.folder / f"{self.namespace}-{number}.kubeconfig"
         )
         log = self.folder / f"{self.namespace}-{number}.log"
-        said = (f"--namespace={self.namespace}", *flags)
-        operator = Operator(kubeconfig, log, said, users_environment())
+        all_flags = (f"--namespace={self.namespace}", *flags)
+        operator = Operator(kubeconfig, log, all_flags, users_environment())
         self.ending.callback(operator.kill)
         self.operators.append(operator)
-        self.proxies.append(between)
+        self.proxies.append(own_proxy)
         return operator
 
     def keep(self, operator: Operator) -> Lives:
-        """Start this operator again whenever it ends, until the scene ends."""
+        """Restart this operator whenever it ends, until the scene ends."""
         return self.ending.enter_context(kept(operator))
 
     def story(self, operator: Operator) -> Story:
-        """The story of the jobs of this namespace."""
+        """Return the story of this namespace with this operator."""
         return Story(self.cluster, self.kubelet, operator, self.namespace)
 
 
 @dataclass(frozen=True)
 class Scenes:
-    """Opens scenes in one cluster. Threads may share it."""
+    """A factory of scenes in one cluster. Threads may share it."""
 
     cluster: Cluster
     kubelet: Kubelet
@@ -70,9 +70,9 @@ class Scenes:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Scene]:
-        """Open a scene. At its end, its operators are killed and its namespace is deleted.
+        """Open a scene. At its end the operators are killed and the namespace is deleted.
 
-        An error that the block raises also shows the logs of the operators.
+        An error of the block also shows the logs of the operators.
         """
         namespace = self.cluster.namespace()
         with contextlib.ExitStack() as ending:
@@ -87,14 +87,14 @@ class Scenes:
 
 
 def side_by_side(parts: Mapping[str, Callable[[], object]], at_once: int) -> None:
-    """Run these functions, each in a thread, `at_once` of them at a time; returns after the last.
+    """Run these functions in threads, `at_once` of them at a time. Returns after the last.
 
-    Raises an ExceptionGroup that names the functions that failed and holds what they raised.
+    Raises an ExceptionGroup that names the failed functions and contains their errors.
     """
     with ThreadPoolExecutor(at_once) as pool:
-        running = {name: pool.submit(part) for name, part in parts.items()}
-    failed = {name: error for name, one in running.items() if (error := one.exception())}
+        futures = {name: pool.submit(part) for name, part in parts.items()}
+    failed = {name: error for name, future in futures.items() if (error := future.exception())}
     for name, error in failed.items():
-        error.add_note(f"this was: {name}")
+        error.add_note(f"failed: {name}")
     if failed:
         raise BaseExceptionGroup(f"failed: {', '.join(failed)}", list(failed.values()))

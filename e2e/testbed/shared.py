@@ -1,8 +1,8 @@
 """One operator that many stories share, each in a namespace of its own.
 
-An operator takes seconds to start, and a story that neither stops it nor gives it flags needs none
-of its own. The operator is told its namespaces when it starts; stories then use them up one by one,
-so that no two operators ever serve the same namespace.
+An operator takes seconds to start. A story that does not stop the operator and needs no flags can
+share one. An operator learns its namespaces only at its start, so their names are chosen then, and
+each story takes one of them. Two operators never serve the same namespace.
 """
 
 import pathlib
@@ -14,14 +14,14 @@ from testbed.operator import Operator
 from testbed.story import JOBS
 
 _NAMESPACES = 12
-"""How many one operator process serves: it keeps three watches open for each of them."""
+"""The number of namespaces of one operator. The operator keeps three watches open for each."""
 
 
 class SharedOperator:
-    """Gives each story a namespace that one running operator serves. One thread only."""
+    """Gives each story a namespace that a running operator serves. Only one thread may use it."""
 
     def __init__(self, cluster: Cluster, folder: pathlib.Path, env: Mapping[str, str]) -> None:
-        """Nothing runs yet. The logs will be in `folder`; `env` is the operators' environment."""
+        """Start no operator yet. Logs go to `folder`; `env` is the operators' environment."""
         self._cluster = cluster
         self._folder = folder
         self._env = env
@@ -32,8 +32,8 @@ class SharedOperator:
     def take(self) -> tuple[Operator, str]:
         """Return an operator that leads, and a new namespace that it serves.
 
-        Starts the next operator if all namespaces of the last one are used up, or if that one does
-        not lead any more. Raises AssertionError if the next one does not come up.
+        Starts a new operator if all namespaces of the current one are used up, or if that operator
+        does not lead any more. Raises AssertionError and HasEnded if the new one does not start.
         """
         operator = self._operator
         if operator is None or not self._unused or not operator.leads():
@@ -43,10 +43,10 @@ class SharedOperator:
         return operator, namespace
 
     def give_back(self, namespace: str) -> None:
-        """Delete the namespace, once the operator has forgotten the jobs in it.
+        """Delete the jobs, wait until the operator has forgotten them, and delete the namespace.
 
-        If their pods went first, the operator would count those as restarts, and the next story
-        would find that in its counters.
+        If the pods went before their jobs, the operator would count restarts, and the next story
+        would find them in its counters.
         """
         jobs = JOBS.format(namespace)
         self._cluster.api.delete(jobs, {"propagationPolicy": "Background"})
@@ -67,7 +67,7 @@ class SharedOperator:
         self._unused = [self._cluster.unused_name() for _ in range(_NAMESPACES)]
         log = self._folder / f"operator-{self._started}.log"
         flags = [f"--namespace={name}" for name in self._unused]
-        # The namespaces come later, and every operator has a Lease of its own.
+        # The namespaces do not exist yet, so the Lease is elsewhere. Each operator has its own.
         flags += ["--lease-namespace=default", f"--lease-name={self._unused[0]}"]
         self._operator = Operator(self._cluster.kubeconfig, log, tuple(flags), self._env)
         self._operator.wait_leading()

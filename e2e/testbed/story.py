@@ -1,4 +1,4 @@
-"""A story of one job: a user and a cluster act on it, and a test looks at the results."""
+"""A story: the actions of a user and of a cluster on jobs in one namespace, and their results."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,16 +22,16 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/capstan-operator"
 
 
 def replica(
-    replicas: int = 1, *, containers: Sequence[Mapping[str, Any]] = (TRAINER,), **given: Any
+    replicas: int = 1, *, containers: Sequence[Mapping[str, Any]] = (TRAINER,), **fields: Any
 ) -> Json:
-    """A replica type; `given` are its other fields, and `pod` other fields of the pod's spec."""
-    pod = given.pop("pod", {})
+    """Return a replica type. `fields` are its other fields; `pod` are fields of the pod's spec."""
+    pod = fields.pop("pod", {})
     template = {"spec": {"containers": list(containers), **pod}}
-    return {"replicas": replicas, "template": template, **given}
+    return {"replicas": replicas, "template": template, **fields}
 
 
 def job(name: str = NAME, *, run_policy: Json | None = None, **replicas: Json) -> Json:
-    """A job, by default of one ps and two workers. Its tasks restart without a pause."""
+    """Return a job, by default of one ps and two workers. Its tasks restart without a pause."""
     policy = {"restartBackoff": {"initialSeconds": 0}, **(run_policy or {})}
     kinds = replicas or {"ps": replica(1), "worker": replica(2)}
     return {
@@ -53,8 +53,8 @@ class Story:
         namespace: str,
         before: Mapping[str, float] | None = None,
     ) -> None:
-        """Do nothing yet. `before` are the operator's metrics when the story begins, if it served
-        other stories.
+        """Take the parts of the story. `before` are the operator's metrics at its beginning, if the
+        operator has served other stories.
         """
         self.cluster = cluster
         self.kubelet = kubelet
@@ -65,13 +65,13 @@ class Story:
         self._pods = PODS.format(namespace)
         self._services = SERVICES.format(namespace)
 
-    # Acts of a user.
+    # Actions of a user.
 
     def submit(self, manifest: Json) -> Json:
         return self.cluster.api.post(self._jobs, manifest)
 
     def started(self, manifest: Json | None = None) -> Json:
-        """Submit a job, wait until all its tasks run, and return its status then."""
+        """Submit a job and wait until all its tasks run. Return its status."""
         name = self.submit(manifest or job())["metadata"]["name"]
         return self.until(lambda status: status["phase"] == "Running", name)
 
@@ -79,7 +79,7 @@ class Story:
         self.cluster.api.delete(f"{self._jobs}/{name}", {"propagationPolicy": how})
 
     def kubectl(self, *words: object, input: str | None = None) -> str:  # noqa: A002 - as above it
-        """Return the output of kubectl, in the namespace of the story."""
+        """Run kubectl in the namespace of the story and return its output."""
         return self.cluster.kubectl(*words, "-n", self.namespace, input=input).stdout
 
     def describe(self, name: str = NAME) -> str:
@@ -95,12 +95,12 @@ class Story:
         return self.cluster.api.find(f"{self._jobs}/{name}")
 
     def status(self, name: str = NAME) -> Json:
-        """The status, empty before the first."""
+        """Return the status of a job; empty if the job has none yet."""
         status: Json = self.job(name).get("status", {})
         return status
 
     def pods(self) -> dict[str, Json]:
-        """All pods of the namespace, by name."""
+        """Return all pods of the namespace, by name."""
         return {pod["metadata"]["name"]: pod for pod in self.cluster.api.list(self._pods)}
 
     def pod(self, task: str, name: str = NAME) -> Json:
@@ -114,7 +114,7 @@ class Story:
         return f"{self.namespace}/{name}-{task}"
 
     def change_pod(self, task: str, status: Json) -> None:
-        """Write the status of a pod, where no verb of the fake kubelet writes this one."""
+        """Write a status of a pod that no method of the fake kubelet writes."""
         self.cluster.api.patch(f"{self._pods}/{NAME}-{task}/status", {"status": status})
 
     def delete_pod(self, task: str, **options: Any) -> None:
@@ -127,14 +127,18 @@ class Story:
         return self.cluster.api.find(f"{self._services}/{name}")
 
     def endpoints(self, name: str = NAME) -> dict[str, list[str]]:
-        """The addresses behind a Service, by the host name under which DNS has them."""
+        """Return the addresses behind a Service, by their host names in DNS."""
         path = f"/apis/discovery.k8s.io/v1/namespaces/{self.namespace}/endpointslices"
         slices = self.cluster.api.list(path, labelSelector=f"kubernetes.io/service-name={name}")
-        found = [one for each in slices for one in each.get("endpoints") or ()]
-        return {one["hostname"]: one["addresses"] for one in found if "hostname" in one}
+        endpoints = [found for each in slices for found in each.get("endpoints") or ()]
+        return {
+            endpoint["hostname"]: endpoint["addresses"]
+            for endpoint in endpoints
+            if "hostname" in endpoint
+        }
 
-    def news(self) -> list[tuple[str, str]]:
-        """Reason and note of all events about jobs, oldest first."""
+    def events(self) -> list[tuple[str, str]]:
+        """Return the reason and the note of all events about jobs, oldest first."""
         path = f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
         events = [
             event
@@ -145,31 +149,29 @@ class Story:
         return [(event["reason"], event["note"]) for event in events]
 
     def notes(self, reason: str) -> list[str]:
-        """The notes of all events with this reason, oldest first."""
-        return [note for word, note in self.news() if word == reason]
+        """Return the notes of all events with this reason, oldest first."""
+        return [note for event_reason, note in self.events() if event_reason == reason]
 
     def counted(self) -> dict[str, float]:
-        """Return the operator's counters of restarts and ends of jobs, since the story began.
-
-        Those that are zero are left out.
+        """Return by how much the operator's counters of restarts and of ends of jobs have grown
+        since the story began. Counters that have not grown are left out.
         """
-        ours = (
+        prefixes = (
             "capstan_task_restarts_total",
             "capstan_job_restarts_total",
             "capstan_jobs_finished",
         )
-        grown = self._grown()
         return {
             name: value
-            for name, value in grown.items()
-            if name.startswith(ours) and value and "_created" not in name
+            for name, value in self._growth().items()
+            if name.startswith(prefixes) and value and "_created" not in name
         }
 
     def counter(self, name: str) -> float:
         """Return by how much one of the operator's counters has grown since the story began."""
-        return self._grown().get(name, 0.0)
+        return self._growth().get(name, 0.0)
 
-    def _grown(self) -> dict[str, float]:
+    def _growth(self) -> dict[str, float]:
         now = self.operator.metrics()
         return {name: value - self._before.get(name, 0.0) for name, value in now.items()}
 
@@ -178,7 +180,7 @@ class Story:
     def until(
         self, holds: Callable[[Json], object], name: str = NAME, within: float = PATIENCE_SECONDS
     ) -> Json:
-        """Wait until a job has a status of which `holds` is true, and return the status."""
+        """Wait until `holds` is true of a job's status, and return that status."""
 
         def seen() -> Json | None:
             status = self.status(name)
@@ -189,16 +191,18 @@ class Story:
     def until_row(
         self, task: str, within: float = PATIENCE_SECONDS, name: str = NAME, **fields: object
     ) -> Json:
-        """Wait until the row of a task has these fields, and return it; "" is an absent field."""
+        """Wait until the row of a task has these fields, and return the row. The value of an absent
+        field is "".
+        """
 
         def shows(status: Json) -> bool:
-            one = row(status, task)
-            return all(one.get(field, "") == value for field, value in fields.items())
+            task_row = row(status, task)
+            return all(task_row.get(field, "") == value for field, value in fields.items())
 
         return row(self.until(shows, name, within), task)
 
     def until_running(self, task: str, attempt: int, name: str = NAME) -> Json:
-        """Wait until this attempt of a task runs, and the job too; return the status."""
+        """Wait until this attempt of a task runs and the job runs. Return the status."""
         return self.until(
             lambda status: (
                 status["phase"] == "Running"
@@ -208,10 +212,10 @@ class Story:
             name,
         )
 
-    def wait_said(self, reason: str, within: float = PATIENCE_SECONDS) -> str:
-        """Wait for an event with this reason, and return the note of the last one."""
+    def wait_note(self, reason: str, within: float = PATIENCE_SECONDS) -> str:
+        """Wait for an event with this reason, and return the note of the last such event."""
         notes = wait.until(
-            lambda: self.notes(reason), within, lambda: f"no {reason} in {self.news()}"
+            lambda: self.notes(reason), within, lambda: f"no {reason} in {self.events()}"
         )
         return notes[-1]
 
@@ -225,5 +229,6 @@ def row(status: Json, task: str) -> Json:
 
 
 def condition(status: Json, kind: str) -> Json:
-    """Return the condition of this type; empty if there is none."""
-    return next((one for one in status.get("conditions", ()) if one["type"] == kind), {})
+    """Return the condition of this type; empty if the status has no such condition."""
+    conditions = status.get("conditions", ())
+    return next((condition for condition in conditions if condition["type"] == kind), {})
