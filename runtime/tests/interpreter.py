@@ -1,7 +1,7 @@
-"""Evaluates tensors of a graph node by node, straight from rows and kernels, without a session.
+"""Evaluates tensors of a graph node by node, directly from rows and kernels, without a session.
 
-On the way it holds every op to its row: the value of each output has the dtype that the row
-declares and a shape that fits what the shape rule said; no kernel writes to its inputs.
+It also checks every op against its row: each output has the dtype that the row declares, its shape
+is compatible with the result of the shape rule, and no kernel writes to its inputs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-import capstan.kernels  # noqa: F401 - fills the table
+import capstan.kernels  # noqa: F401 - registers the kernels
 from capstan.core import dtypes, shapes
 from capstan.framework import opdef
 from capstan.kernels import registry
@@ -17,7 +17,7 @@ from capstan.resources import containers, variable
 
 
 class Interpreter:
-    """One task's state and kernels; `run` is one step. `with_buffers` asks for the `out=` forms."""
+    """The state and the kernels of one task. `with_buffers` calls kernels with `out=` arguments."""
 
     def __init__(self, *, with_buffers: bool = False) -> None:
         self.resources = containers.ResourceManager()
@@ -25,20 +25,20 @@ class Interpreter:
         self._functions: dict[Any, tuple[registry.Kernel, registry.Function]] = {}
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-        """Evaluate a tensor or operation, or a list of them."""
+        """Run one step; returns the value of a tensor or operation, or of a list of them."""
         known = {
             tensor: np.asarray(value, tensor.dtype.as_numpy_dtype)
             for tensor, value in (feeds or {}).items()
         }
         with np.errstate(all="ignore"):
             if isinstance(fetches, list | tuple):
-                return [self._fetch(item, known) for item in fetches]
+                return [self._fetch(fetch, known) for fetch in fetches]
             return self._fetch(fetches, known)
 
-    def _fetch(self, item: Any, known: dict[Any, Any]) -> Any:
-        if not hasattr(item, "op"):
-            return self._operation(item, known)
-        value = self._value(item, known)
+    def _fetch(self, fetch: Any, known: dict[Any, Any]) -> Any:
+        if not hasattr(fetch, "op"):
+            return self._operation(fetch, known)
+        value = self._value(fetch, known)
         return value.read().copy() if isinstance(value, variable.Variable) else value
 
     def _value(self, tensor: Any, known: dict[Any, Any]) -> Any:
@@ -62,8 +62,8 @@ class Interpreter:
         row = opdef.lookup(op.type)
         declared = opdef.expand(row.input_arguments, op.node.attrs)
         arguments = [
-            value.read() if isinstance(value, variable.Variable) and not stands else value
-            for value, stands in zip(inputs, map(_stands_for_a_variable, declared), strict=True)
+            value.read() if isinstance(value, variable.Variable) and not takes_variable else value
+            for value, takes_variable in zip(inputs, map(_takes_a_variable, declared), strict=True)
         ]
         kernel, function = self._functions.get(op) or self._make(op, declared)
         buffers = _buffers(op) if kernel.out and self.with_buffers else ()
@@ -73,7 +73,7 @@ class Interpreter:
             if isinstance(value, np.ndarray):
                 np.testing.assert_array_equal(value, copy, f"{op.type} wrote to its input")
         results = result if isinstance(result, tuple) else () if result is None else (result,)
-        assert len(results) == len(op.outputs), f"{op.type} gave {len(results)} values"
+        assert len(results) == len(op.outputs), f"{op.type} returned {len(results)} values"
         for tensor, value, buffer in zip(op.outputs, results, buffers or results, strict=True):
             assert value is buffer, f"{op.type} did not return its buffer"
             _check(op, tensor, value)
@@ -102,7 +102,7 @@ class Interpreter:
         return self._functions[op]
 
 
-def _stands_for_a_variable(argument: tuple[dtypes.DType, bool]) -> bool:
+def _takes_a_variable(argument: tuple[dtypes.DType, bool]) -> bool:
     dtype, is_ref = argument
     return is_ref or dtype is dtypes.resource
 
@@ -112,7 +112,7 @@ def _copy(value: Any) -> Any:
 
 
 def _buffers(op: Any) -> tuple[Any, ...]:
-    """Memory for the outputs, full of rubbish; nothing when a shape is not known."""
+    """Return memory for the outputs, filled with wrong values; empty if a shape is unknown."""
     plannable = all(
         shapes.is_fully_defined(tensor.shape.internal)
         and tensor.dtype not in (dtypes.string, dtypes.resource)
@@ -131,8 +131,10 @@ def _buffers(op: Any) -> tuple[Any, ...]:
 def _check(op: Any, tensor: Any, value: Any) -> None:
     if isinstance(value, variable.Variable):
         return
-    assert isinstance(value, np.ndarray | np.generic), f"{op.type} gave {type(value)}"
-    assert dtypes.as_dtype(value.dtype) is tensor.dtype.base_dtype, f"{op.type} gave {value.dtype}"
+    assert isinstance(value, np.ndarray | np.generic), f"{op.type} returned {type(value)}"
+    assert dtypes.as_dtype(value.dtype) is tensor.dtype.base_dtype, (
+        f"{op.type} returned {value.dtype}"
+    )
     assert shapes.is_compatible(tensor.shape.internal, value.shape), (
-        f"{op.type} gave {value.shape}, not {tensor.shape}"
+        f"{op.type} returned {value.shape}, not {tensor.shape}"
     )

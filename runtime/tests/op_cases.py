@@ -1,7 +1,7 @@
-"""Random legal calls of every op: what the properties of the registry are tested on.
+"""Random valid calls of every op, for the property tests of the registry.
 
-Numbers are distinct, a tenth apart and never 0, so that no case lies on a kink of `Abs` or a tie of
-`Max`, where a difference quotient would not find the slope.
+Numbers are distinct, a tenth apart and never 0. No case therefore lies on a kink of `Abs` or a tie
+of `Max`, where a difference quotient is not the gradient.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,10 @@ from capstan.framework import opdef
 
 @dataclass(frozen=True)
 class Case:
-    """Arguments of one call: arrays, or lists of them. `structural` are shapes, axes, indices."""
+    """The arguments of one call: arrays, or lists of them.
+
+    `structural` holds the positions of shapes, axes and indices.
+    """
 
     inputs: Sequence[Any]
     attrs: dict[str, Any] = field(default_factory=dict)
@@ -33,7 +36,7 @@ solid_shapes = arrays.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=
 
 
 class Numbers:
-    """Hands out distinct numbers of one type, at random but repeatable."""
+    """Gives out distinct pseudo-random numbers of one type."""
 
     def __init__(self, seed: int, dtype: Any, count: int = 200) -> None:
         self.random = np.random.default_rng(seed)
@@ -46,7 +49,7 @@ class Numbers:
         elif self.dtype.kind == "O":
             self.pool = np.array([b"%d" % number for number in pool], object)
         else:
-            # Small enough for int8 and never 0.
+            # The numbers fit int8 and are never 0.
             self.pool = (pool % 90 + 1).astype(self.dtype)
         self.at = 0
 
@@ -58,9 +61,9 @@ class Numbers:
 
 
 def element_types(row: opdef.OpDef, attribute: str = "T") -> tuple[dtypes.DType, ...]:
-    """The types to try; ops that take anything are tried with a few."""
-    anything = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.bool_, dtypes.string)
-    return row.types.get(attribute, anything)
+    """Return the types to test; for ops that take any type it is a selection."""
+    common = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.bool_, dtypes.string)
+    return row.types.get(attribute, common)
 
 
 @st.composite
@@ -78,20 +81,20 @@ def unary(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 @st.composite
 def ranked(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """One operand that is no scalar."""
+    """Draw one operand that is not a scalar."""
     shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3))
     return Case([draw(numbers(row, dtype)).array(shape)])
 
 
 @st.composite
 def positive(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """One operand above 0."""
+    """Draw one operand above 0."""
     return Case([np.asarray(np.abs(draw(numbers(row, dtype)).array(draw(small_shapes))))])
 
 
 @st.composite
 def binary(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """Two operands that broadcast, of one type or of bool."""
+    """Draw two operands that broadcast; they are bool if the op takes only that."""
     if row.inputs[0].endswith("bool"):
         dtype = dtypes.bool_
     give = draw(numbers(row, dtype))
@@ -103,7 +106,7 @@ def binary(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 @st.composite
 def modulo(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """No operand a multiple of the other, where the remainder jumps."""
+    """Draw operands that are not multiples of each other, because there the remainder jumps."""
     x, y = draw(binary(row, dtype)).inputs
     return Case([np.asarray(x + x.dtype.type(0.0137)) if x.dtype.kind == "f" else x, y])
 
@@ -119,14 +122,14 @@ def power(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 @st.composite
 def alike(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """Two operands of one shape."""
+    """Draw two operands of one shape."""
     give, shape = draw(numbers(row, dtype)), draw(small_shapes)
     return Case([give.array(shape), give.array(shape)])
 
 
 @st.composite
 def several(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """A list of operands of one shape."""
+    """Draw a list of operands of one shape."""
     give, shape = draw(numbers(row, dtype)), draw(small_shapes)
     return Case([[give.array(shape) for _ in range(draw(st.integers(1, 4)))]])
 
@@ -145,9 +148,9 @@ def select_v2(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     trio = draw(
         arrays.mutually_broadcastable_shapes(num_shapes=3, max_dims=3, min_side=0, max_side=3)
     )
-    one, two, three = trio.input_shapes
-    condition = Numbers(draw(st.integers(0, 99)), bool).array(one)
-    return Case([condition, give.array(two), give.array(three)])
+    first, second, third = trio.input_shapes
+    condition = Numbers(draw(st.integers(0, 99)), bool).array(first)
+    return Case([condition, give.array(second), give.array(third)])
 
 
 @st.composite
@@ -174,7 +177,7 @@ def reduction(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 @st.composite
 def along_axis(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """An operand and one axis, as of ArgMax and Cumsum."""
+    """Draw an operand and one axis, as for ArgMax and Cumsum."""
     value = draw(numbers(row, dtype)).array(draw(solid_shapes))
     axis = np.int32(draw(st.integers(-value.ndim, value.ndim - 1)))
     attrs = {}
@@ -229,7 +232,7 @@ def rows_of_logits(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 @st.composite
 def dense_loss(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     give, shape = draw(numbers(row, dtype)), (draw(st.integers(0, 4)), draw(st.integers(1, 4)))
-    # The slope that the op gives is that of labels which are a distribution.
+    # The gradient rule of the op assumes that the labels are a distribution.
     labels = np.abs(give.array(shape)) + give.dtype.type(1)
     return Case([give.array(shape), labels / labels.sum(1, keepdims=True)])
 
@@ -254,7 +257,7 @@ def top_k(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 def _factors(count: int, draw: Draw) -> list[int]:
-    """Sizes whose product is `count`."""
+    """Draw sizes whose product is `count`."""
     sizes = []
     for _ in range(draw(st.integers(0, 3))):
         options = [size for size in range(1, count + 1) if count and count % size == 0] or [0]
@@ -388,16 +391,16 @@ def pad(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 def slice_(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     value = draw(numbers(row, dtype)).array(draw(small_shapes))
     begin, size = [], []
-    for whole in value.shape:
-        begin.append(draw(st.integers(0, whole)))
-        size.append(draw(st.integers(-1, whole - begin[-1])))
+    for axis_size in value.shape:
+        begin.append(draw(st.integers(0, axis_size)))
+        size.append(draw(st.integers(-1, axis_size - begin[-1])))
     bounds = [np.array(begin, np.int32), np.array(size, np.int32)]
     return Case([value, *bounds], structural=frozenset({1, 2}))
 
 
 @st.composite
 def strided(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """An index of any form, spelled as vectors and masks."""
+    """Draw a value and an index of any form, as vectors and masks."""
     value = draw(numbers(row, dtype)).array(draw(solid_shapes))
     count = draw(st.integers(0, value.ndim))
     masks = dict.fromkeys(
@@ -492,7 +495,7 @@ def segment_sum(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 @st.composite
 def stitch(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """Every place exactly once, over several parts."""
+    """Draw indices that name every position exactly once, in two lists, and data for each."""
     give, rest = (
         draw(numbers(row, dtype)),
         draw(arrays.array_shapes(min_dims=0, max_dims=2, max_side=2)),
@@ -600,4 +603,4 @@ ELSEWHERE = {
         "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt",
     },
 }  # fmt: skip
-"""Rows that one random call cannot test, by the tests that do."""
+"""Rows that one random call cannot test, by the file that tests them."""

@@ -1,7 +1,7 @@
-"""Small programs for TensorFlow's client, for ops that one call cannot show.
+"""Small programs for TensorFlow's client, for ops that one call cannot test.
 
-Each takes `tf`, a source of numbers and whether its variables are resources; it builds a graph and
-returns what to run, in order: a tensor, an operation, or a list of these.
+Each takes `tf`, a random generator, and whether its variables are resources. It builds a graph and
+returns the fetches to run, in order: a tensor, an operation, or a list of these.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ def _numbers(draw: np.random.Generator, *shape: int) -> Any:
 
 
 def assigning(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
-    # Not empty: of nothing TensorFlow says that it is there before it was assigned.
+    # Not empty: TensorFlow reports an empty variable as initialized before it was assigned.
     value = _numbers(draw, *draw.integers(1, 4, draw.integers(0, 3)))
     v = _variable(tf, "v", value, is_resource)
     is_set = tf.compat.v1.is_variable_initialized(v)
@@ -36,12 +36,12 @@ def scattering(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequenc
     kind = draw.choice([np.int32, np.int64])
     indices = draw.integers(0, rows, draw.integers(0, 6)).astype(kind)
     updates = draw.normal(size=(len(indices), width)).astype(v.dtype.as_numpy_dtype)
-    once, first = np.unique(indices, return_index=True)
+    distinct, first = np.unique(indices, return_index=True)
     v1 = tf.compat.v1
     changes = [
         v1.scatter_add(v, indices, updates),
         v1.scatter_sub(v, indices, updates * 2),
-        v1.scatter_update(v, once, updates[first]),
+        v1.scatter_update(v, distinct, updates[first]),
     ]
     looked_up = tf.nn.embedding_lookup(v, indices)
     return [v.initializer, *(step for c in changes for step in (c.op, v.read_value())), looked_up]
@@ -55,25 +55,27 @@ def _optimizing(kind: str, slots: int, **attrs: Any) -> Scenario:
         def numbers() -> Any:
             return np.abs(draw.normal(size=shape)).astype(dtype)
 
-        cells = [_variable(tf, f"v{index}", numbers(), is_resource) for index in range(slots)]
-        refs = [cell.handle if is_resource else cell._ref() for cell in cells]
+        variables = [_variable(tf, f"v{index}", numbers(), is_resource) for index in range(slots)]
+        refs = [v.handle if is_resource else v._ref() for v in variables]
         rate, beta = dtype(0.1), dtype(0.9)
-        steps: list[Any] = [cell.initializer for cell in cells]
+        steps: list[Any] = [v.initializer for v in variables]
         prefix = "Resource" if is_resource else ""
         make = getattr(tf.raw_ops, f"{prefix}{kind}")
         for count in (1, 2):
             grad = numbers() - dtype(0.5)
             if kind == "ApplyGradientDescent":
-                made = make(var=refs[0], alpha=rate, delta=grad)
+                update = make(var=refs[0], alpha=rate, delta=grad)
             elif kind == "ApplyMomentum":
-                made = make(var=refs[0], accum=refs[1], lr=rate, grad=grad, momentum=beta, **attrs)
+                update = make(
+                    var=refs[0], accum=refs[1], lr=rate, grad=grad, momentum=beta, **attrs
+                )
             else:
-                made = make(
+                update = make(
                     var=refs[0], m=refs[1], v=refs[2], beta1_power=beta**count,
                     beta2_power=dtype(0.99) ** count, lr=rate, beta1=beta, beta2=dtype(0.99),
                     epsilon=dtype(1e-7), grad=grad, **attrs,
                 )  # fmt: skip
-            steps += [getattr(made, "op", made), [cell.read_value() for cell in cells]]
+            steps += [getattr(update, "op", update), [v.read_value() for v in variables]]
         return steps
 
     return scenario
@@ -84,22 +86,22 @@ def _sparse_momentum(**attrs: Any) -> Scenario:
         table = _variable(tf, "v", _numbers(draw, 4, 2), is_resource)
         dtype = table.dtype.as_numpy_dtype
         accum = _variable(tf, "accum", np.abs(draw.normal(size=(4, 2))).astype(dtype), is_resource)
-        cells = [table, accum]
-        refs = [cell.handle if is_resource else cell._ref() for cell in cells]
+        variables = [table, accum]
+        refs = [v.handle if is_resource else v._ref() for v in variables]
         prefix = "Resource" if is_resource else ""
         indices = draw.integers(0, 4, draw.integers(0, 6)).astype(np.int32)
-        made = getattr(tf.raw_ops, f"{prefix}SparseApplyMomentum")(
+        update = getattr(tf.raw_ops, f"{prefix}SparseApplyMomentum")(
             var=refs[0], accum=refs[1], lr=dtype(0.1), indices=indices, momentum=dtype(0.9),
             grad=draw.normal(size=(len(indices), 2)).astype(dtype), **attrs,
         )  # fmt: skip
-        reads = [cell.read_value() for cell in cells]
-        return [*(cell.initializer for cell in cells), getattr(made, "op", made), reads]
+        reads = [v.read_value() for v in variables]
+        return [*(v.initializer for v in variables), getattr(update, "op", update), reads]
 
     return scenario
 
 
 def handles(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
-    """Reads that outlast changes, shapes, handles of the same name, and an end."""
+    """Test reads before and after changes, shapes, handles of the same name, and destruction."""
     raw = tf.raw_ops
     value = _numbers(draw, 3, 2)
     names = {"dtype": value.dtype, "shape": [3, 2], "shared_name": "shared"}
@@ -121,15 +123,15 @@ def handles(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[A
 def branches(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
     v1 = tf.compat.v1
     v = _variable(tf, "v", np.float32(draw.normal()), is_resource)
-    taken = v1.cond(v > 0, lambda: v.assign_add(10.0).op, lambda: v.assign_sub(10.0).op)
+    change = v1.cond(v > 0, lambda: v.assign_add(10.0).op, lambda: v.assign_sub(10.0).op)
     chosen = v1.cond(v > 0, lambda: [v * 2, tf.fill([2], 1.0)], lambda: [v * 3, tf.fill([2], 2.0)])
-    return [v.initializer, chosen, taken, v.read_value(), chosen]
+    return [v.initializer, chosen, change, v.read_value(), chosen]
 
 
 def strings(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
     words = tf.constant([[b"s3://a", b"x"], [b"", b"\xff"]])
     numbers = draw.normal(0, 100, 3)
-    whole = draw.integers(-100, 100, 4)
+    integers = draw.integers(-100, 100, 4)
     return [
         tf.raw_ops.StaticRegexFullMatch(input=words, pattern="^s3://.*"),
         tf.strings.join([words, "-", words], separator="+"),
@@ -138,8 +140,8 @@ def strings(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[A
         tf.strings.as_string(numbers.astype(np.float32), precision=2, width=9, fill="0"),
         tf.strings.as_string(numbers, scientific=True, precision=3),
         tf.strings.as_string(numbers, shortest=True),
-        tf.strings.as_string(whole),
-        tf.strings.as_string(whole, width=6, fill=" "),
+        tf.strings.as_string(integers),
+        tf.strings.as_string(integers, width=6, fill=" "),
         tf.strings.as_string([True, False]),
     ]
 
@@ -156,7 +158,7 @@ def holding(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[A
         tf.constant([b"a", b""]),
         v1.placeholder_with_default(tf.constant([1.0, 2.0]), [None]),
         tf.no_op(),
-        v1.Print(tf.constant([1.0, 2.0]), [tf.constant(3)], "what tf.Print says: "),
+        v1.Print(tf.constant([1.0, 2.0]), [tf.constant(3)], "printed by tf.Print: "),
         [constants[1], tf.identity(constants[1])],
     ]
 
@@ -191,13 +193,13 @@ SCENARIOS: dict[str, tuple[Scenario, frozenset[str]]] = {
     })),
     "holding": (holding, frozenset({"Const", "PlaceholderWithDefault", "NoOp", "Print"})),
 }  # fmt: skip
-"""Programs by name, and the ops that each is about."""
+"""Programs by name, each with the ops that it tests."""
 
 CLIENT = frozenset({
     "Placeholder", "SaveV2", "RestoreV2", "MergeV2Checkpoints", "ScalarSummary",
     "HistogramSummary", "TensorSummaryV2", "MergeSummary",
 })  # fmt: skip
-"""Ops that the tests of a whole client hold: feeds, Saver, summaries."""
+"""Ops that the tests of a whole client cover: feeds, Saver, summaries."""
 
 DRAWN = frozenset({"RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt"})
-"""Ops whose numbers are not TensorFlow's; the distribution is."""
+"""Ops that draw other numbers than TensorFlow, from the same distribution."""

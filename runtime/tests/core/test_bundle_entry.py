@@ -1,4 +1,4 @@
-"""Entries of a checkpoint's index: what is written is read."""
+"""Entries of a checkpoint's index: encoding, decoding, damage."""
 
 import contextlib
 
@@ -36,39 +36,39 @@ def test_an_entry_has_tensorflows_bytes():
     )
 
 
-def test_a_slice_of_no_rows_is_no_whole_dimension():
+def test_a_slice_of_length_zero_is_not_a_full_dimension():
     entry = bundle_entry.Entry(1, (3,), slices=(((0, 0),),))
     assert bundle_entry.Entry.decode(entry.encode()) == entry
 
 
-def test_an_entry_before_the_start_of_its_file_is_damaged():
+def test_an_entry_with_a_negative_offset_is_damaged():
     data = bundle_entry.Entry(1, (3,), offset=-1).encode()
     with pytest.raises(errors.DataLossError, match="negative"):
         bundle_entry.Entry.decode(data)
 
 
 @given(st.binary(max_size=60))
-def test_what_is_no_entry_is_read_as_something_or_damaged(data: bytes):
+def test_arbitrary_bytes_are_read_or_refused_as_damaged(data: bytes):
     with contextlib.suppress(errors.DataLossError):
         bundle_entry.Entry.decode(data)
 
 
 @given(st.integers(0, 1000))
-def test_a_header_tells_the_number_of_shards(shards: int):
+def test_a_header_keeps_the_number_of_shards(shards: int):
     assert bundle_entry.decode_header(bundle_entry.encode_header(shards)) == shards
 
 
-def test_a_checkpoint_of_a_big_endian_machine_is_refused():
+def test_a_big_endian_checkpoint_is_refused():
     with pytest.raises(errors.UnimplementedError, match="big-endian"):
         bundle_entry.decode_header(b"\x08\x01\x10\x01")
 
 
-def test_a_checkpoint_for_newer_readers_is_refused():
+def test_a_checkpoint_that_needs_a_newer_reader_is_refused():
     with pytest.raises(errors.DataLossError, match="newer"):
         bundle_entry.decode_header(b"\x08\x01\x1a\x04\x08\x05\x10\x03")
 
 
 @given(st.lists(st.integers(-(2**62), 2**62 - 1), min_size=2, max_size=2))
-def test_keys_of_slices_sort_as_their_numbers_do(numbers: list[int]):
+def test_keys_of_slices_sort_by_their_numbers(numbers: list[int]):
     first, second = (bundle_entry.slice_key(b"v", [(n, 1)]) for n in numbers)
     assert (first < second) == (numbers[0] < numbers[1])

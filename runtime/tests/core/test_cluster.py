@@ -1,4 +1,4 @@
-"""Clusters: which tasks there are, and what TF_CONFIG says of them."""
+"""Cluster specs, and reading them from TF_CONFIG."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ clusters = st.dictionaries(
 
 
 @given(clusters)
-def test_a_cluster_is_the_same_through_every_form(given_: Any) -> None:
+def test_a_cluster_survives_conversion_to_every_form(given_: Any) -> None:
     spec = cluster.ClusterSpec(given_)
     for form in (spec, spec.as_dict(), spec.as_cluster_def()):
         assert cluster.ClusterSpec(form) == spec
@@ -30,7 +30,7 @@ def test_a_cluster_is_the_same_through_every_form(given_: Any) -> None:
     assert bool(spec) == bool(given_)
 
 
-def test_a_cluster_answers_as_tensorflows() -> None:
+def test_a_cluster_spec_behaves_as_in_tensorflow() -> None:
     spec = cluster.ClusterSpec({"w": ["a:1", "b:2"], "ps": {3: "c:4"}})
     assert spec.jobs == ["w", "ps"]
     assert spec.num_tasks("w") == 2
@@ -51,16 +51,16 @@ def test_a_cluster_answers_as_tensorflows() -> None:
 
 
 @pytest.mark.parametrize(
-    "ask, message",
+    "call, message",
     [
         (lambda spec: spec.num_tasks("x"), "No such job in cluster: 'x'"),
         (lambda spec: spec.job_tasks("x"), "No such job in cluster: 'x'"),
         (lambda spec: spec.task_address("w", 7), "No task with index 7 in job 'w'"),
     ],
 )
-def test_asking_for_what_is_not_there(ask: Any, message: str) -> None:
+def test_an_unknown_job_or_task_is_a_value_error(call: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:
-        ask(cluster.ClusterSpec({"w": ["a:1"]}))
+        call(cluster.ClusterSpec({"w": ["a:1"]}))
     assert str(caught.value) == message
 
 
@@ -80,13 +80,13 @@ def test_asking_for_what_is_not_there(ask: Any, message: str) -> None:
         ({3: ["a:1"]}, "Job name 3 must be a string"),
     ],
 )
-def test_what_is_no_cluster_is_a_type_error(given_: Any, message: str) -> None:
+def test_a_malformed_cluster_is_a_type_error(given_: Any, message: str) -> None:
     with pytest.raises(TypeError) as caught:
         cluster.ClusterSpec(given_)
     assert str(caught.value).startswith(message)
 
 
-def test_a_cluster_does_not_change_with_the_dictionary_that_made_it() -> None:
+def test_a_cluster_is_independent_of_its_source_dictionary() -> None:
     given_ = {"w": {0: "a:1"}}
     spec = cluster.ClusterSpec(given_)
     given_["w"][1] = "b:2"
@@ -104,14 +104,14 @@ CLUSTER = {"ps": ["ps-0:2222"], "worker": ["w-0:2222", "w-1:2222"]}
 
 
 @pytest.mark.parametrize("index", [1, "1"])
-def test_tf_config_tells_cluster_and_task(index: Any) -> None:
+def test_tf_config_holds_cluster_task_and_environment(index: Any) -> None:
     read = cluster.from_tf_config(_config(CLUSTER, "worker", index, environment="cloud"))
     assert read.cluster == CLUSTER
     assert (read.task_type, read.task_index, read.environment) == ("worker", 1, "cloud")
 
 
 @pytest.mark.parametrize("text", ["", "  ", "{}"])
-def test_no_tf_config_is_an_empty_cluster(text: str) -> None:
+def test_an_empty_tf_config_is_an_empty_cluster(text: str) -> None:
     read = cluster.from_tf_config(text)
     assert not read.cluster
     assert read.task_type is None
@@ -156,7 +156,7 @@ def test_the_evaluator_need_not_be_in_the_cluster() -> None:
         ),
     ],
 )
-def test_a_wrong_tf_config_names_every_fault(text: str, words: list[str]) -> None:
+def test_the_error_for_an_invalid_tf_config_lists_every_fault(text: str, words: list[str]) -> None:
     with pytest.raises(ValueError) as caught:
         cluster.from_tf_config(text)
     assert str(caught.value).startswith("TF_CONFIG")
@@ -177,7 +177,7 @@ def test_a_wrong_tf_config_names_every_fault(text: str, words: list[str]) -> Non
         max_leaves=8,
     ).map(json.dumps)
 )
-def test_any_text_is_read_or_refused_as_a_value_error(text: str) -> None:
+def test_any_text_is_read_or_refused_with_a_value_error(text: str) -> None:
     try:
         read = cluster.from_tf_config(text)
     except ValueError as error:

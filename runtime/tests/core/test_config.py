@@ -1,4 +1,4 @@
-"""Settings of a session: as a value and as ConfigProto."""
+"""The settings of a session, as a value and as a ConfigProto."""
 
 import pytest
 from hypothesis import given
@@ -21,22 +21,22 @@ settings = st.builds(
 
 
 @given(settings)
-def test_settings_survive_the_way_to_a_master(given_: config.SessionConfig) -> None:
+def test_settings_survive_encoding_as_config_proto(given_: config.SessionConfig) -> None:
     wire = given_.to_proto().SerializeToString()
     assert config.SessionConfig.from_proto(config_pb2.ConfigProto.FromString(wire)) == given_
 
 
-def test_no_proto_is_the_defaults() -> None:
+def test_a_missing_or_empty_proto_is_the_defaults() -> None:
     assert config.SessionConfig.from_proto(None) == config.SessionConfig()
     assert config.SessionConfig.from_proto(config_pb2.ConfigProto()) == config.SessionConfig()
     assert config_pb2.ConfigProto() == config.SessionConfig().to_proto()
 
 
-def test_settings_can_be_keys() -> None:
+def test_settings_are_hashable() -> None:
     assert len({config.SessionConfig(), config.SessionConfig()}) == 1
 
 
-def test_a_negative_timeout_is_refused_by_name() -> None:
+def test_the_error_for_a_negative_timeout_names_the_field() -> None:
     with pytest.raises(
         ValueError, match=r"operation_timeout_in_ms must not be negative, but is -5"
     ):

@@ -1,4 +1,4 @@
-"""Device names: read, written, merged, matched."""
+"""Device names: reading, writing, merging, matching."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def specs(draw: Any) -> devices.DeviceSpec:
 
 
 @given(specs())
-def test_writing_and_reading_loses_nothing(spec: devices.DeviceSpec) -> None:
+def test_a_spec_survives_writing_and_reading(spec: devices.DeviceSpec) -> None:
     text = spec.to_string()
     assert devices.DeviceSpec.from_string(text) == spec
     assert devices.canonical(text) == text
@@ -33,13 +33,13 @@ def test_writing_and_reading_loses_nothing(spec: devices.DeviceSpec) -> None:
 
 
 @given(specs(), specs())
-def test_the_fields_of_the_winner_stand_and_the_others_fill_in(
+def test_merging_keeps_the_winners_fields_and_fills_in_the_others(
     loser: devices.DeviceSpec, winner: devices.DeviceSpec
 ) -> None:
     merged = loser.merged(winner)
     for field in ("job", "replica", "task", "device_type", "device_index"):
-        theirs = getattr(winner, field)
-        assert getattr(merged, field) == (getattr(loser, field) if theirs is None else theirs)
+        wanted = getattr(winner, field)
+        assert getattr(merged, field) == (getattr(loser, field) if wanted is None else wanted)
     in_place = devices.parse(loser)
     in_place.merge_from(winner)
     assert in_place == merged
@@ -76,7 +76,7 @@ def test_two_names_match_when_some_device_has_the_fields_of_both(
         (None, ""),
     ],
 )
-def test_all_spellings_come_down_to_one(given_: str | None, name: str) -> None:
+def test_every_spelling_has_one_canonical_name(given_: str | None, name: str) -> None:
     assert devices.canonical(given_) == name
 
 
@@ -91,19 +91,19 @@ def test_all_spellings_come_down_to_one(given_: str | None, name: str) -> None:
         ("/task:-1", "'-1' in the device name '/task:-1' is not a number: write 0, 1, ... or *"),
     ],
 )
-def test_a_bad_name_says_what_is_wrong_with_it(text: str, message: str) -> None:
+def test_the_error_for_a_malformed_name_says_what_is_wrong(text: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         devices.DeviceSpec.from_string(text)
     assert str(caught.value) == message
 
 
-def test_parsing_into_a_spec_replaces_what_it_said() -> None:
+def test_parse_from_string_replaces_all_fields() -> None:
     spec = devices.DeviceSpec(job="ps", task=1)
     assert spec.parse_from_string("/job:w") is spec
     assert spec == devices.DeviceSpec(job="w")
 
 
-def test_a_spec_given_to_parse_is_copied() -> None:
+def test_parse_copies_a_spec() -> None:
     spec = devices.DeviceSpec(job="ps")
     copy = devices.parse(spec)
     copy.merge_from(devices.DeviceSpec(task=1))
@@ -118,17 +118,17 @@ def test_a_spec_given_to_parse_is_copied() -> None:
         (["/job:ps", "/job:w/task:1"], "/job:w/replica:0/task:1/device:CPU:0", True),
     ],
 )
-def test_device_filters(filters: list[str], name: str, seen: bool) -> None:
+def test_a_device_is_seen_if_any_filter_matches(filters: list[str], name: str, seen: bool) -> None:
     assert devices.matches_any(filters, name) is seen
 
 
-def test_the_task_of_a_device() -> None:
+def test_task_of_returns_the_task_of_a_device() -> None:
     assert devices.task_of("/job:w/task:2/cpu:0") == devices.task_name("w", 2)
     assert devices.task_of("/job:w/replica:1/task:2") == "/job:w/replica:1/task:2"
     with pytest.raises(ValueError, match="the device name '/cpu:0' must set job and task"):
         devices.task_of("/cpu:0")
 
 
-def test_a_spec_is_full_when_it_names_one_device() -> None:
+def test_a_spec_is_full_if_it_names_one_device() -> None:
     assert devices.parse("/job:w/replica:0/task:0/cpu:0").is_full()
     assert not devices.parse("/job:w/replica:0/task:0/cpu:*").is_full()

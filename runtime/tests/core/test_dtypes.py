@@ -1,4 +1,4 @@
-"""Element types: one object per type, whatever names it."""
+"""Element types: one object per type, found by its names, numbers and NumPy types."""
 
 import copy
 import pickle
@@ -28,15 +28,15 @@ def test_a_type_is_found_by_its_name_and_number(dtype: dtypes.DType) -> None:
 
 
 @every_type
-def test_numbers_are_those_of_types_proto(dtype: dtypes.DType) -> None:
+def test_enum_numbers_agree_with_types_proto(dtype: dtypes.DType) -> None:
     names = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF"}
-    theirs = types_pb2.DataType.Value(f"DT_{names.get(dtype.name, dtype.name).upper()}")
-    assert dtype.as_datatype_enum == theirs
-    assert dtype.ref_dtype.as_datatype_enum == theirs + 100
+    number = types_pb2.DataType.Value(f"DT_{names.get(dtype.name, dtype.name).upper()}")
+    assert dtype.as_datatype_enum == number
+    assert dtype.ref_dtype.as_datatype_enum == number + 100
 
 
 @numeric_types
-def test_a_type_is_found_by_what_numpy_calls_it(dtype: dtypes.DType) -> None:
+def test_a_type_is_found_by_its_numpy_type(dtype: dtypes.DType) -> None:
     assert dtypes.as_dtype(dtype.as_numpy_dtype) is dtype
     assert dtypes.as_dtype(np.dtype(dtype.as_numpy_dtype)) is dtype
     assert dtypes.as_dtype(np.dtype(dtype.as_numpy_dtype).newbyteorder(">")) is dtype
@@ -64,18 +64,18 @@ def test_a_type_is_found_by_what_numpy_calls_it(dtype: dtypes.DType) -> None:
         (101, "float32_ref"),
     ],
 )
-def test_other_spellings(given: Any, name: str) -> None:
+def test_other_names_and_types_are_accepted(given: Any, name: str) -> None:
     assert dtypes.as_dtype(given).name == name
 
 
 @pytest.mark.parametrize("given", ["float31", 0, 99, None, 1.5, np.dtype("M8[s]"), list, [], "ref"])
-def test_what_names_no_type_is_a_type_error(given: Any) -> None:
+def test_an_unknown_type_is_a_type_error(given: Any) -> None:
     with pytest.raises(TypeError, match=r"Cannot convert value .* to a TensorFlow DType"):
         dtypes.as_dtype(given)
 
 
 @every_type
-def test_a_reference_is_another_type_with_the_same_base(dtype: dtypes.DType) -> None:
+def test_a_reference_type_is_distinct_and_has_the_same_base_type(dtype: dtypes.DType) -> None:
     ref = dtype.ref_dtype
     assert ref.is_ref_dtype
     assert not dtype.is_ref_dtype
@@ -86,37 +86,37 @@ def test_a_reference_is_another_type_with_the_same_base(dtype: dtypes.DType) -> 
 
 
 @every_type
-def test_a_reference_serves_as_a_value_but_not_the_other_way_round(dtype: dtypes.DType) -> None:
+def test_a_reference_can_be_used_as_a_value_but_not_the_reverse(dtype: dtypes.DType) -> None:
     assert dtype.is_compatible_with(dtype.ref_dtype)
     assert not dtype.ref_dtype.is_compatible_with(dtype)
     assert dtype.is_compatible_with(dtype)
 
 
-def test_types_compare_with_whatever_names_them() -> None:
+def test_types_compare_equal_to_their_names_and_numpy_types() -> None:
     assert dtypes.float32 == "float32"
     assert dtypes.float32 == np.float32
     assert dtypes.float32 != np.float64
-    assert dtypes.float32 != None  # noqa: E711 - that is what is tested
+    assert dtypes.float32 != None  # noqa: E711 - the test is about `!=`
     assert dtypes.float32 != "no such type"
     assert dtypes.string not in (1, 2, [])
 
 
 @every_type
 def test_copies_are_the_same_object(dtype: dtypes.DType) -> None:
-    for one in (dtype, dtype.ref_dtype):
-        assert copy.copy(one) is one
-        assert copy.deepcopy([one])[0] is one
-        assert pickle.loads(pickle.dumps(one)) is one
-        assert {one: 1}[dtypes.as_dtype(one.name)] == 1
+    for each in (dtype, dtype.ref_dtype):
+        assert copy.copy(each) is each
+        assert copy.deepcopy([each])[0] is each
+        assert pickle.loads(pickle.dumps(each)) is each
+        assert {each: 1}[dtypes.as_dtype(each.name)] == 1
 
 
-def test_a_type_shows_as_in_tensorflow() -> None:
+def test_a_type_prints_as_in_tensorflow() -> None:
     assert repr(dtypes.float32) == "tf.float32"
     assert str(dtypes.bool_) == "<dtype: 'bool'>"
 
 
 @numeric_types
-def test_kinds_exclude_each_other(dtype: dtypes.DType) -> None:
+def test_every_numeric_type_is_of_exactly_one_kind(dtype: dtypes.DType) -> None:
     kinds = [dtype.is_floating, dtype.is_integer, dtype.is_bool, dtype.is_complex]
     assert kinds.count(True) == 1
     assert dtype.is_integer == np.issubdtype(dtype.as_numpy_dtype, np.integer)
@@ -134,11 +134,11 @@ def test_kinds_exclude_each_other(dtype: dtypes.DType) -> None:
         (dtypes.bfloat16.ref_dtype, -3.3895313892515355e38, 3.3895313892515355e38),
     ],
 )
-def test_bounds(dtype: dtypes.DType, least: Any, most: Any) -> None:
+def test_min_and_max_are_the_bounds_of_the_type(dtype: dtypes.DType, least: Any, most: Any) -> None:
     assert (dtype.min, dtype.max) == (least, most)
 
 
-def test_limits_are_those_of_an_image() -> None:
+def test_limits_are_the_intensities_of_an_image() -> None:
     assert dtypes.uint8.limits == (0, 255)
     assert dtypes.float32.limits == (0, 1)
 
@@ -149,7 +149,7 @@ def test_a_type_without_order_has_no_bounds(dtype: dtypes.DType) -> None:
         _ = dtype.max
 
 
-def test_the_real_part_of_a_complex_type() -> None:
+def test_the_real_type_of_a_complex_type_has_half_its_size() -> None:
     assert dtypes.complex64.real_dtype is dtypes.float32
     assert dtypes.complex128.real_dtype is dtypes.float64
     assert dtypes.int32.real_dtype is dtypes.int32

@@ -1,4 +1,4 @@
-"""TensorFlow's errors: classes, codes, words."""
+"""TensorFlow's errors: classes, codes, messages."""
 
 import pickle
 import re
@@ -28,7 +28,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("code, name", NAMES.items())
-def test_every_code_has_its_class_and_back(code: int, name: str) -> None:
+def test_every_code_maps_to_its_class_and_back(code: int, name: str) -> None:
     kind = errors.exception_type_from_error_code(code)
     assert kind.__name__ == name
     assert kind is getattr(errors, name)
@@ -45,18 +45,18 @@ def test_the_constant_of_a_code_is_named_after_its_class(code: int) -> None:
     assert [word.replace("_", "").lower() + "error" for word in words] == [NAMES[code].lower()]
 
 
-def test_the_docstring_draws_every_class_with_its_code() -> None:
+def test_the_docstring_lists_every_class_with_its_code() -> None:
     drawn = re.findall(r"-- (\w+Error) +(\d+)", errors.__doc__ or "")
     assert {int(code): name for name, code in drawn} == NAMES
 
 
-def test_an_unknown_code_is_kept_in_an_unknown_error() -> None:
+def test_an_unknown_code_becomes_an_unknown_error_with_that_code() -> None:
     error = errors.from_code(99, "from the future")
     assert type(error) is errors.UnknownError
     assert error.error_code == 99
 
 
-def test_an_error_says_which_operation_is_to_blame() -> None:
+def test_an_error_holds_its_node_def_and_operation() -> None:
     error = errors.NotFoundError("the node", "the op", "gone")
     assert (error.node_def, error.op) == ("the node", "the op")
     assert errors.NotFoundError(None, None, "gone").op is None
@@ -70,7 +70,7 @@ def test_an_error_survives_pickling_without_its_graph(code: int) -> None:
     assert (copy.message, copy.op) == ("why", None)
 
 
-def test_a_bare_op_error_takes_its_code() -> None:
+def test_a_bare_op_error_keeps_its_code() -> None:
     error = errors.OpError(None, None, "odd", errors.ABORTED)
     assert error.error_code == errors.ABORTED
     assert pickle.loads(pickle.dumps(error)).error_code == errors.ABORTED

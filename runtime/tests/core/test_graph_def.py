@@ -1,4 +1,4 @@
-"""The IR as GraphDef: a graph passes through unharmed, known or not."""
+"""The IR as GraphDef: a graph survives encoding and decoding, also with unknown ops."""
 
 from typing import Any
 
@@ -37,44 +37,44 @@ nodes = st.builds(
 
 
 def _plain(value: Any) -> Any:
-    """Make arrays comparable."""
+    """Return `value` with its arrays replaced by comparable tuples."""
     if isinstance(value, np.ndarray):
         return (value.dtype.name, value.tolist())
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+    return [_plain(element) for element in value] if isinstance(value, list) else value
 
 
-@given(st.lists(nodes, max_size=4, unique_by=lambda item: item.name))
-def test_a_graph_survives_the_wire(graph: list[node.Node]) -> None:
+@given(st.lists(nodes, max_size=4, unique_by=lambda each: each.name))
+def test_a_graph_survives_encoding_and_decoding(graph: list[node.Node]) -> None:
     wire = graph_def.encode(graph).SerializeToString()
-    back = graph_def.decode(graph_pb2.GraphDef.FromString(wire))
-    assert len(back) == len(graph)
-    for item, copy in zip(graph, back, strict=True):
+    decoded = graph_def.decode(graph_pb2.GraphDef.FromString(wire))
+    assert len(decoded) == len(graph)
+    for source, copy in zip(graph, decoded, strict=True):
         assert (copy.name, copy.op, copy.inputs, copy.control, copy.device) == (
-            item.name, item.op, item.inputs, item.control, item.device,
+            source.name, source.op, source.inputs, source.control, source.device,
         )  # fmt: skip
         assert {k: _plain(v) for k, v in copy.attrs.items()} == {
-            k: _plain(v) for k, v in item.attrs.items()
+            k: _plain(v) for k, v in source.attrs.items()
         }
 
 
 @given(values)
 def test_an_attribute_keeps_its_kind(value: Any) -> None:
-    back = attr_value.decode(attr_value.encode(value))
-    assert _plain(back) == _plain(value)
-    assert type(back) is type(value)
+    decoded = attr_value.decode(attr_value.encode(value))
+    assert _plain(decoded) == _plain(value)
+    assert type(decoded) is type(value)
 
 
-def test_inputs_are_spelled_as_tensorflow_does() -> None:
-    item = node.Node("x", "Op", (node.Edge("a"), node.Edge("b", 1)), ("c",))
-    assert list(graph_def.encode_node(item).input) == ["a", "b:1", "^c"]
+def test_inputs_are_written_as_in_tensorflow() -> None:
+    source = node.Node("x", "Op", (node.Edge("a"), node.Edge("b", 1)), ("c",))
+    assert list(graph_def.encode_node(source).input) == ["a", "b:1", "^c"]
 
 
-def test_the_index_zero_may_be_written_or_not() -> None:
+def test_the_index_of_output_zero_is_optional() -> None:
     graph = graph_pb2.GraphDef()
     graph.node.add(name="x", op="Op", input=["a", "a:0", "^b"])
-    (item,) = graph_def.decode(graph)
-    assert item.inputs == (node.Edge("a"), node.Edge("a"))
-    assert item.control == ("b",)
+    (decoded,) = graph_def.decode(graph)
+    assert decoded.inputs == (node.Edge("a"), node.Edge("a"))
+    assert decoded.control == ("b",)
 
 
 OPAQUE = [
@@ -88,7 +88,7 @@ OPAQUE = [
 
 
 @pytest.mark.parametrize("proto", OPAQUE, ids=lambda proto: str(proto)[:20])
-def test_what_capstan_does_not_know_passes_through(proto: Any) -> None:
+def test_an_unknown_attribute_value_is_kept(proto: Any) -> None:
     value = attr_value.decode(proto)
     assert isinstance(value, attr_value.Opaque)
     assert attr_value.encode(value) == proto
@@ -102,24 +102,24 @@ def test_what_capstan_does_not_know_passes_through(proto: Any) -> None:
         ([1, "a"], "a list attribute holds values of one kind"),
     ],
 )
-def test_what_no_attribute_can_hold(value: Any, message: str) -> None:
+def test_a_value_that_no_attribute_can_hold_is_refused(value: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         attr_value.encode(value)
 
 
-def test_text_is_an_s() -> None:
+def test_text_is_encoded_as_bytes() -> None:
     assert attr_value.encode("ab").s == b"ab"
 
 
 @pytest.mark.parametrize("text", ["", "^", ":0", "a:", "a:x", "a:-1", "^:", "^a:0", "a:b:0"])
-def test_an_input_that_names_nothing_is_refused(text: str) -> None:
+def test_a_malformed_input_name_is_refused(text: str) -> None:
     graph = graph_pb2.GraphDef()
     graph.node.add(name="x", op="Op", input=[text])
     with pytest.raises(errors.InvalidArgumentError, match="'x' has the input"):
         graph_def.decode(graph)
 
 
-def test_a_name_that_is_used_twice_is_refused() -> None:
+def test_two_nodes_of_one_name_are_refused() -> None:
     graph = graph_pb2.GraphDef()
     graph.node.add(name="x", op="Op")
     graph.node.add(name="x", op="Op")
@@ -127,7 +127,7 @@ def test_a_name_that_is_used_twice_is_refused() -> None:
         graph_def.decode(graph)
 
 
-def test_a_damaged_attribute_is_named() -> None:
+def test_the_error_for_a_damaged_attribute_names_it() -> None:
     graph = graph_pb2.GraphDef()
     tensor = graph.node.add(name="x", op="Const").attr["value"].tensor
     tensor.dtype = 3

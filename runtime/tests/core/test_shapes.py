@@ -1,4 +1,4 @@
-"""Static shapes: what is said of a tensor before the step is true in it."""
+"""Static shapes: they match the shapes that tensors have in a step."""
 
 import pickle
 from typing import Any
@@ -17,14 +17,14 @@ any_shapes: st.SearchStrategy[shapes.Shape] = st.none() | known_shapes
 
 
 def _full(shape: shapes.Shape, draw: Any) -> tuple[int, ...]:
-    """A full shape that fits `shape`."""
+    """Draw a full shape that matches `shape`."""
     if shape is None:
         return draw(full_shapes)
     return tuple(draw(sizes) if size is None else size for size in shape)
 
 
 @given(full_shapes, full_shapes)
-def test_full_shapes_broadcast_as_numpy_does(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def test_full_shapes_broadcast_as_in_numpy(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     try:
         expected = np.broadcast_shapes(a, b)
     except ValueError:
@@ -35,7 +35,7 @@ def test_full_shapes_broadcast_as_numpy_does(a: tuple[int, ...], b: tuple[int, .
 
 
 @given(any_shapes, any_shapes, st.data())
-def test_a_broadcast_shape_fits_whatever_the_step_brings(
+def test_a_broadcast_shape_matches_every_shape_that_a_step_can_have(
     a: shapes.Shape, b: shapes.Shape, data: Any
 ) -> None:
     x, y = _full(a, data.draw), _full(b, data.draw)
@@ -47,12 +47,12 @@ def test_a_broadcast_shape_fits_whatever_the_step_brings(
 
 
 @given(any_shapes, any_shapes)
-def test_broadcast_and_merge_do_not_care_for_order(a: shapes.Shape, b: shapes.Shape) -> None:
+def test_broadcast_and_merge_are_commutative(a: shapes.Shape, b: shapes.Shape) -> None:
     for rule in (shapes.broadcast, shapes.merge, shapes.most_general):
-        assert _answer(rule, a, b) == _answer(rule, b, a)
+        assert _result(rule, a, b) == _result(rule, b, a)
 
 
-def _answer(rule: Any, *arguments: Any) -> Any:
+def _result(rule: Any, *arguments: Any) -> Any:
     try:
         return rule(*arguments)
     except ValueError:
@@ -60,7 +60,7 @@ def _answer(rule: Any, *arguments: Any) -> Any:
 
 
 @given(any_shapes, any_shapes, st.data())
-def test_a_merged_shape_fits_exactly_what_fits_both(
+def test_a_merged_shape_matches_exactly_the_shapes_that_match_both(
     a: shapes.Shape, b: shapes.Shape, data: Any
 ) -> None:
     real = _full(data.draw(st.sampled_from([a, b])), data.draw)
@@ -74,7 +74,7 @@ def test_a_merged_shape_fits_exactly_what_fits_both(
 
 
 @given(any_shapes, any_shapes, st.data())
-def test_the_most_general_shape_fits_what_fits_either(
+def test_the_most_general_shape_matches_the_shapes_that_match_either(
     a: shapes.Shape, b: shapes.Shape, data: Any
 ) -> None:
     real = _full(data.draw(st.sampled_from([a, b])), data.draw)
@@ -83,18 +83,18 @@ def test_the_most_general_shape_fits_what_fits_either(
 
 
 @given(any_shapes)
-def test_a_shape_is_the_same_after_merging_with_itself_or_nothing(a: shapes.Shape) -> None:
+def test_merging_a_shape_with_itself_or_with_none_returns_the_shape(a: shapes.Shape) -> None:
     assert shapes.merge(a, a) == shapes.merge(a, None) == shapes.most_general(a, a) == a
 
 
 @given(full_shapes)
-def test_elements_are_counted_as_numpy_does(shape: tuple[int, ...]) -> None:
+def test_elements_are_counted_as_in_numpy(shape: tuple[int, ...]) -> None:
     assert shapes.num_elements(shape) == np.zeros(shape).size
     assert shapes.is_fully_defined(shape)
 
 
 @given(any_shapes)
-def test_a_tensor_shape_keeps_all_of_a_shape(shape: shapes.Shape) -> None:
+def test_a_tensor_shape_survives_conversions(shape: shapes.Shape) -> None:
     outer = shapes.TensorShape(shape)
     assert outer.internal == shape
     assert shapes.TensorShape(outer.as_proto()).internal == shape
@@ -127,7 +127,7 @@ def test_tensor_shapes_concatenate(a: shapes.Shape, b: shapes.Shape) -> None:
         ((2, 3), (2,), "Shapes must be equal rank, but are 2 and 1"),
     ],
 )
-def test_shapes_that_cannot_be_merged_say_why(a: Any, b: Any, message: str) -> None:
+def test_the_error_for_incompatible_shapes_names_both(a: Any, b: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         shapes.merge(a, b)
     assert str(caught.value) == message
@@ -141,7 +141,7 @@ def test_shapes_that_cannot_be_merged_say_why(a: Any, b: Any, message: str) -> N
         (shapes.with_rank_at_most, (1, 2), 1, "Shape must be at most rank 1 but is rank 2"),
     ],
 )
-def test_ranks_are_checked_in_tensorflows_words(
+def test_a_wrong_rank_raises_tensorflows_message(
     rule: Any, shape: Any, count: int, message: str
 ) -> None:
     with pytest.raises(ValueError) as caught:
@@ -150,18 +150,18 @@ def test_ranks_are_checked_in_tensorflows_words(
     assert shapes.is_compatible(rule(None, 3), (1, 2, 3))
 
 
-def test_the_rank_is_all_that_is_learnt_of_an_unknown_shape() -> None:
+def test_with_rank_gives_an_unknown_shape_a_rank() -> None:
     assert shapes.with_rank(None, 2) == (None, None)
     assert shapes.with_rank_at_least(None, 2) is None
 
 
 @pytest.mark.parametrize("axis, count, index", [(0, 1, 0), (-1, 3, 2), (-3, 3, 0), (2, 3, 2)])
-def test_axes_count_from_both_ends(axis: int, count: int, index: int) -> None:
+def test_axes_are_counted_from_both_ends(axis: int, count: int, index: int) -> None:
     assert shapes.axis_index(axis, count) == index
 
 
 @pytest.mark.parametrize("axis, count", [(1, 1), (-2, 1), (0, 0), (-1, 0)])
-def test_an_axis_that_is_not_there_is_an_error(axis: int, count: int) -> None:
+def test_an_axis_out_of_range_is_an_error(axis: int, count: int) -> None:
     with pytest.raises(ValueError, match=rf"Dimension {axis} must be in the range \[-?{count}, "):
         shapes.axis_index(axis, count)
 
@@ -176,7 +176,7 @@ def test_an_axis_that_is_not_there_is_an_error(axis: int, count: int) -> None:
         (3, "(3,)", "TensorShape([Dimension(3)])"),
     ],
 )
-def test_a_tensor_shape_shows_as_in_tensorflow_1(dims: Any, text: str, long: str) -> None:
+def test_a_tensor_shape_prints_as_in_tensorflow_1(dims: Any, text: str, long: str) -> None:
     assert (str(shapes.TensorShape(dims)), repr(shapes.TensorShape(dims))) == (text, long)
 
 
@@ -222,19 +222,19 @@ def test_a_tensor_shape_shows_as_in_tensorflow_1(dims: Any, text: str, long: str
         (lambda: shapes.Dimension(2.5), "Ambiguous dimension: 2.5"),
     ],
 )
-def test_tensor_shapes_refuse_in_tensorflows_words(call: Any, message: str) -> None:
+def test_tensor_shapes_raise_tensorflows_messages(call: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         call()
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("given_", ["ab", b"2", [[2]], ["2x"], object()])
-def test_what_is_no_shape_is_refused(given_: Any) -> None:
+def test_a_value_that_is_not_a_shape_is_refused(given_: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         shapes.TensorShape(given_)
 
 
-def test_parts_of_a_shape() -> None:
+def test_an_index_returns_a_dimension_and_a_slice_a_shape() -> None:
     shape = shapes.TensorShape([2, None, 4])
     assert shape[0].value == 2
     assert shape[1].value is None
@@ -252,7 +252,7 @@ dimensions = st.none() | sizes
 
 
 @given(dimensions, dimensions)
-def test_computing_with_an_unknown_dimension_gives_an_unknown_one(
+def test_arithmetic_with_an_unknown_dimension_returns_an_unknown_dimension(
     a: int | None, b: int | None
 ) -> None:
     x, y = shapes.Dimension(a), shapes.Dimension(b)
@@ -266,7 +266,7 @@ def test_computing_with_an_unknown_dimension_gives_an_unknown_one(
     assert x.is_compatible_with(y) == (not known or a == b)
 
 
-def test_a_known_dimension_is_a_number() -> None:
+def test_a_known_dimension_behaves_as_an_integer() -> None:
     two = shapes.Dimension(2)
     assert int(two) == 2
     assert list(range(5))[two] == 2

@@ -1,4 +1,4 @@
-"""Tables of bytes to bytes: what is written is read, and damage is found."""
+"""Sorted tables of bytes: encoding, decoding, damage."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ tables = st.dictionaries(st.binary(max_size=40), st.binary(max_size=60), max_siz
 
 
 @given(tables)
-def test_a_table_is_read_as_it_was_written_in_the_order_of_its_keys(items: dict[bytes, bytes]):
+def test_a_table_is_read_as_it_was_written_but_sorted_by_key(items: dict[bytes, bytes]):
     assert list(sstable.decode(sstable.encode(items)).items()) == sorted(items.items())
 
 
@@ -21,7 +21,7 @@ def test_a_table_of_several_blocks_is_read_as_it_was_written():
 
 
 @given(tables, st.data())
-def test_a_flipped_bit_is_found_or_changes_nothing(items: dict[bytes, bytes], data: st.DataObject):
+def test_a_flipped_bit_is_detected_or_harmless(items: dict[bytes, bytes], data: st.DataObject):
     table = bytearray(sstable.encode(items))
     position = data.draw(st.integers(0, len(table) - 1))
     table[position] ^= 1 << data.draw(st.integers(0, 7))
@@ -33,7 +33,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(items: dict[bytes, bytes], da
 
 
 @given(tables, st.data())
-def test_a_table_that_is_cut_off_is_damaged(items: dict[bytes, bytes], data: st.DataObject):
+def test_a_truncated_table_is_damaged(items: dict[bytes, bytes], data: st.DataObject):
     table = sstable.encode(items)
     end = data.draw(st.integers(0, len(table) - 1))
     with pytest.raises(errors.DataLossError):
@@ -41,7 +41,7 @@ def test_a_table_that_is_cut_off_is_damaged(items: dict[bytes, bytes], data: st.
 
 
 @given(st.binary(max_size=200))
-def test_what_is_no_table_is_damaged(data: bytes):
+def test_arbitrary_bytes_are_refused_as_damaged(data: bytes):
     with pytest.raises(errors.DataLossError):
         sstable.decode(data)
 
@@ -53,6 +53,6 @@ def test_an_integer_is_read_as_it_was_written(value: int, rest: bytes):
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80", b"\xff" * 11])
-def test_an_integer_without_an_end_is_an_error(data: bytes):
+def test_a_truncated_or_overlong_integer_is_an_error(data: bytes):
     with pytest.raises(ValueError, match="integer"):
         varint.decode(data)

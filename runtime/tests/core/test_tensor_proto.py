@@ -1,4 +1,4 @@
-"""Arrays as TensorProto: what is written can be read, also what TensorFlow writes."""
+"""Arrays as TensorProto: encoding and decoding, also of messages that TensorFlow's code writes."""
 
 import contextlib
 from typing import Any
@@ -36,19 +36,19 @@ def _same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 
 
 @given(arrays())
-def test_every_array_survives_bit_by_bit(array: np.ndarray[Any, Any]) -> None:
+def test_every_array_survives_encoding_bit_by_bit(array: np.ndarray[Any, Any]) -> None:
     wire = tensor_proto.make(array).SerializeToString()
-    back = tensor_proto.ndarray(tensor_pb2.TensorProto.FromString(wire))
+    decoded = tensor_proto.ndarray(tensor_pb2.TensorProto.FromString(wire))
     if array.size == 1 and array.dtype.kind in "fcV" and not np.all(array == array):
-        # One NaN travels as a number, whose payload is not kept.
-        assert not np.all(back == back)
+        # A single NaN is encoded as a number, which loses its payload.
+        assert not np.all(decoded == decoded)
     else:
-        assert _same(back, array)
-    assert back.flags.writeable
+        assert _same(decoded, array)
+    assert decoded.flags.writeable
 
 
 @given(small_shapes, st.data())
-def test_strings_survive_in_string_val(shape: tuple[int, ...], data: Any) -> None:
+def test_strings_survive_encoding_in_string_val(shape: tuple[int, ...], data: Any) -> None:
     count = int(np.prod(shape))
     array = np.empty(count, object)
     array[:] = data.draw(st.lists(st.binary(max_size=9), min_size=count, max_size=count))
@@ -59,7 +59,7 @@ def test_strings_survive_in_string_val(shape: tuple[int, ...], data: Any) -> Non
     np.testing.assert_array_equal(tensor_proto.ndarray(proto), array)
 
 
-def test_text_is_written_as_utf_8() -> None:
+def test_text_is_encoded_as_utf_8() -> None:
     assert list(tensor_proto.make(np.array(["ä", "b"])).string_val) == ["ä".encode(), b"b"]
 
 
@@ -72,23 +72,23 @@ def _varint(value: int) -> bytes:
 
 
 @given(st.lists(st.binary(max_size=300), max_size=4))
-def test_strings_are_read_as_tensorflows_clients_pack_them(items: list[bytes]) -> None:
+def test_strings_packed_by_tensorflows_clients_are_read(strings: list[bytes]) -> None:
     proto = tensor_pb2.TensorProto(
-        dtype=7, tensor_content=b"".join(_varint(len(i)) for i in items) + b"".join(items)
+        dtype=7, tensor_content=b"".join(_varint(len(s)) for s in strings) + b"".join(strings)
     )
-    proto.tensor_shape.dim.add(size=len(items))
-    assert tensor_proto.ndarray(proto).tolist() == items
+    proto.tensor_shape.dim.add(size=len(strings))
+    assert tensor_proto.ndarray(proto).tolist() == strings
 
 
 @given(arrays())
-def test_tensorboard_reads_what_is_written(array: np.ndarray[Any, Any]) -> None:
+def test_tensorboard_reads_encoded_arrays(array: np.ndarray[Any, Any]) -> None:
     if array.dtype.name in ("bfloat16", "uint32", "uint64") or array.size == 0:
-        return  # its reader has no such types
+        return  # tensorboard cannot read these
     np.testing.assert_array_equal(tensor_util.make_ndarray(tensor_proto.make(array)), array)
 
 
 @given(arrays())
-def test_what_tensorboard_writes_is_read(array: np.ndarray[Any, Any]) -> None:
+def test_arrays_encoded_by_tensorboard_are_read(array: np.ndarray[Any, Any]) -> None:
     if array.dtype.name in ("bfloat16", "uint32", "uint64", "float16"):
         return
     np.testing.assert_array_equal(tensor_proto.ndarray(tensor_util.make_tensor_proto(array)), array)
@@ -101,7 +101,7 @@ def _proto(dtype: dtypes.DType, shape: list[int], **fields: Any) -> Any:
     return proto
 
 
-def test_the_last_value_fills_a_tensor_up() -> None:
+def test_missing_values_repeat_the_last_value() -> None:
     proto = _proto(dtypes.float32, [2, 2], float_val=[1.0, 2.0])
     assert tensor_proto.ndarray(proto).tolist() == [[1, 2], [2, 2]]
     assert (
@@ -109,7 +109,7 @@ def test_the_last_value_fills_a_tensor_up() -> None:
     )
 
 
-def test_no_value_at_all_is_zero() -> None:
+def test_a_tensor_without_values_is_zero() -> None:
     assert tensor_proto.ndarray(_proto(dtypes.int32, [2])).tolist() == [0, 0]
     assert tensor_proto.ndarray(_proto(dtypes.string, [1])).tolist() == [b""]
 
@@ -147,7 +147,7 @@ def test_a_tensor_of_handles_cannot_be_read() -> None:
 
 
 @given(st.binary(max_size=60))
-def test_rubbish_is_refused_without_a_giant_allocation(content: bytes) -> None:
+def test_arbitrary_content_is_refused_without_a_huge_allocation(content: bytes) -> None:
     for shape in ([1 << 40], [len(content)], [3, 3]):
         with contextlib.suppress(ValueError):
             tensor_proto.ndarray(_proto(dtypes.string, shape, tensor_content=content))

@@ -1,4 +1,4 @@
-"""What `tf.cond` adds to the graph: the operations that TensorFlow adds, by their names."""
+"""`tf.cond` adds the same operations to the graph as TensorFlow does, with the same names."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ FRAME = [
 
 
 def added(build: Callable[[Any, Any], Any]) -> list[str]:
-    """Build over a predicate `p` and a tensor `x`; return the operations that this adds."""
+    """Call `build` with a predicate `p` and a tensor `x`; return the operations that it adds."""
     with tf.Graph().as_default() as graph:
         p, x = tf.placeholder(tf.bool, [], "p"), tf.placeholder(tf.float32, [2], "x")
         with tf.device("/cpu:0"):
@@ -24,7 +24,7 @@ def added(build: Callable[[Any, Any], Any]) -> list[str]:
         before = graph.version
         build(p, x)
         return [
-            f"{op.type} {op.name} ({', '.join([*map(_name, op.inputs), *_waits(op)])})"
+            f"{op.type} {op.name} ({', '.join([*map(_name, op.inputs), *_control(op)])})"
             for op in graph.get_operations()[before:]
         ]
 
@@ -33,11 +33,11 @@ def _name(tensor: tf.Tensor) -> str:
     return tensor.name
 
 
-def _waits(op: tf.Operation) -> list[str]:
-    return [f"^{waited.name}" for waited in op.control_inputs]
+def _control(op: tf.Operation) -> list[str]:
+    return [f"^{other.name}" for other in op.control_inputs]
 
 
-def test_what_comes_from_outside_comes_through_a_switch() -> None:
+def test_a_tensor_from_outside_comes_through_a_switch() -> None:
     assert added(lambda p, x: tf.cond(p, lambda: x * x + 1.0, lambda: x)) == [
         *FRAME,
         "Switch cond/mul/Switch (x:0, cond/pred_id:0)",
@@ -49,7 +49,7 @@ def test_what_comes_from_outside_comes_through_a_switch() -> None:
     ]
 
 
-def test_an_operation_in_the_result_is_the_pivot_after_it() -> None:
+def test_an_operation_in_the_result_becomes_the_pivot_waiting_for_it() -> None:
     def build(p: Any, x: Any) -> None:
         (v,) = tf.global_variables()
         tf.cond(p, lambda: tf.assign(v, x).op, tf.no_op)
@@ -66,7 +66,7 @@ def test_an_operation_in_the_result_is_the_pivot_after_it() -> None:
     ]
 
 
-def test_a_conditional_in_a_conditional_is_reached_through_both() -> None:
+def test_a_tensor_reaches_a_nested_conditional_through_both_switches() -> None:
     def build(p: Any, x: Any) -> None:
         q = tf.placeholder(tf.bool, [], "q")
         tf.cond(p, lambda: tf.cond(q, lambda: x + x, lambda: 0.0 * x), lambda: x)
@@ -90,7 +90,7 @@ def test_a_conditional_in_a_conditional_is_reached_through_both() -> None:
     ]
 
 
-def test_constants_wait_for_what_the_caller_asked_and_for_their_side() -> None:
+def test_constants_wait_for_the_control_dependencies_and_for_their_side() -> None:
     def build(p: Any, x: Any) -> None:
         first = tf.no_op("first")
 
@@ -101,17 +101,17 @@ def test_constants_wait_for_what_the_caller_asked_and_for_their_side() -> None:
         with tf.control_dependencies([first]):
             tf.cond(p, yes, lambda: tf.constant(6.0, name="six"))
 
-    found = added(build)
-    assert "Switch cond/Switch (p:0, p:0, ^first)" in found
-    # It waits for something of its side already.
-    assert "Const cond/five (^first, ^cond/mul)" in found
-    assert "Const cond/six (^first, ^cond/switch_f)" in found
+    operations = added(build)
+    assert "Switch cond/Switch (p:0, p:0, ^first)" in operations
+    # The multiplication, which `five` waits for, is on its side already.
+    assert "Const cond/five (^first, ^cond/mul)" in operations
+    assert "Const cond/six (^first, ^cond/switch_f)" in operations
 
 
-def test_a_variable_made_in_a_branch_is_outside() -> None:
-    found = added(lambda p, x: tf.cond(p, lambda: tf.Variable(1.0, name="in"), lambda: 0.0))
-    assert "VariableV2 cond/in ()" in found
-    assert "Switch cond/Switch_1 (cond/in/read:0, cond/pred_id:0)" in found
+def test_a_variable_created_in_a_branch_is_outside_the_branch() -> None:
+    operations = added(lambda p, x: tf.cond(p, lambda: tf.Variable(1.0, name="in"), lambda: 0.0))
+    assert "VariableV2 cond/in ()" in operations
+    assert "Switch cond/Switch_1 (cond/in/read:0, cond/pred_id:0)" in operations
 
 
 def test_results_keep_their_structure() -> None:
@@ -158,11 +158,11 @@ def test_wrong_arguments_are_refused(
         pred, *functions = arguments
         with pytest.raises(error, match=message):
             tf.cond(tf.placeholder(tf.bool, []) if pred is None else pred, *functions)
-        # Whatever went wrong, what is built next is outside.
+        # The failed call leaves the branch: the next operation is outside.
         assert tf.no_op().control_inputs == []
 
 
-def test_the_older_names_of_the_functions_are_taken() -> None:
+def test_the_older_argument_names_fn1_and_fn2_are_accepted() -> None:
     with tf.Graph().as_default():
         p = tf.placeholder(tf.bool, [])
         assert tf.cond(p, fn1=lambda: 1, fn2=lambda: 2).op.type == "Merge"

@@ -1,4 +1,4 @@
-"""`tf.gradients`: the reverse pass, apart from the rules of single ops."""
+"""`tf.gradients`: the reverse pass. The gradient rules of single ops have tests in `ops`."""
 
 import math
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ def _scalar(name: str = "x") -> Any:
     return tf.placeholder(tf.float64, [], name=name)
 
 
-def test_paths_that_meet_add_up() -> None:
+def test_the_gradients_of_several_paths_add_up() -> None:
     x = _scalar()
     y = x * x + 3 * x + x
     (grad,) = tf.gradients(y, x)
     assert _run(grad, {x: 5.0}) == 2 * 5 + 3 + 1
 
 
-def test_several_ys_add_up_and_are_weighed() -> None:
+def test_the_gradients_of_several_ys_add_up_with_their_weights() -> None:
     x = _scalar()
     assert _run(tf.gradients([x * 2, x * 3], x), {x: 1.0}) == [5]
     assert _run(
@@ -44,13 +44,13 @@ def test_several_ys_add_up_and_are_weighed() -> None:
     assert _run(tf.gradients([x * 2, x * 3], x, grad_ys=[None, 2.0]), {x: 1.0}) == [8]
 
 
-def test_the_gradient_of_a_tensor_that_is_no_scalar_is_that_of_its_sum() -> None:
+def test_the_gradient_of_a_vector_is_the_gradient_of_its_sum() -> None:
     x = tf.placeholder(tf.float32, [None])
     (grad,) = tf.gradients(x * x, x)
     assert _run(grad, {x: [1, 2]}).tolist() == [2, 4]
 
 
-def test_no_path_is_none() -> None:
+def test_the_gradient_without_a_path_is_none() -> None:
     x, z = _scalar(), _scalar("z")
     y = x * 2
     assert tf.gradients(y, z) == [None]
@@ -72,7 +72,7 @@ def test_a_gradient_flows_through_one_x_to_another() -> None:
     assert _run(tf.gradients(z, [x, y]), {x: 3.0}) == [2 * 6 * 2, 2 * 6]
 
 
-def test_what_comes_before_a_stop_counts_as_constant() -> None:
+def test_stop_gradients_are_constants() -> None:
     x = _scalar()
     y = x * 2
     z = x + y
@@ -82,7 +82,7 @@ def test_what_comes_before_a_stop_counts_as_constant() -> None:
     assert tf.gradients(tf.stop_gradient(z), x) == [None]
 
 
-def test_gradients_can_be_derived_again() -> None:
+def test_gradients_can_be_differentiated_again() -> None:
     x = _scalar()
     y = x * x * x
     (first,) = tf.gradients(y, x)
@@ -90,7 +90,7 @@ def test_gradients_can_be_derived_again() -> None:
     assert _run([first, second], {x: 2.0}) == [12, 12]
 
 
-def test_a_variable_is_derived_by_itself() -> None:
+def test_the_gradient_by_a_variable_is_computed() -> None:
     v = tf.Variable(3.0)
     machine = interpreter.Interpreter()
     machine.run(v.initializer)
@@ -100,7 +100,7 @@ def test_a_variable_is_derived_by_itself() -> None:
     assert machine.run(grad) == 6
 
 
-def test_whole_numbers_carry_no_gradient() -> None:
+def test_integers_carry_no_gradient() -> None:
     x = _scalar()
     y = tf.cast(tf.cast(x, tf.int32), tf.float64) * 2
     assert tf.gradients(y, x) == [None]
@@ -108,7 +108,7 @@ def test_whole_numbers_carry_no_gradient() -> None:
     assert tf.gradients(n * n, n) == [None]
 
 
-def test_rows_that_were_looked_up_keep_their_gradient_small() -> None:
+def test_the_gradient_of_a_lookup_is_slices_of_the_rows_looked_up() -> None:
     table = tf.placeholder(tf.float32, [5, 2])
     ids = tf.constant([1, 3, 1])
     (grad,) = tf.gradients(tf.gather(table, ids) * 2, table)
@@ -120,16 +120,16 @@ def test_rows_that_were_looked_up_keep_their_gradient_small() -> None:
     assert dense.tolist() == [[0, 0], [4, 4], [0, 0], [2, 2], [0, 0]]
 
 
-def test_sums_of_slices_stay_slices_and_sums_with_others_are_whole() -> None:
+def test_a_sum_of_slices_is_slices_and_a_sum_with_a_tensor_is_dense() -> None:
     table = tf.placeholder(tf.float32, [3, 1])
     feeds = {table: np.zeros((3, 1))}
     first, second = tf.gather(table, [0]), tf.gather(table, tf.constant([0, 2], tf.int64))
     (both,) = tf.gradients([first, second * 3], table)
     assert isinstance(both, tf.IndexedSlices)
     assert _run(tf.convert_to_tensor(both), feeds).ravel().tolist() == [4, 0, 3]
-    (whole,) = tf.gradients([first, table * 5], table)
-    assert isinstance(whole, tf.Tensor)
-    assert _run(whole, feeds).ravel().tolist() == [6, 5, 5]
+    (dense,) = tf.gradients([first, table * 5], table)
+    assert isinstance(dense, tf.Tensor)
+    assert _run(dense, feeds).ravel().tolist() == [6, 5, 5]
 
 
 def test_gradients_are_named_after_their_operations(graph: graphs.Graph) -> None:
@@ -138,13 +138,13 @@ def test_gradients_are_named_after_their_operations(graph: graphs.Graph) -> None
     before = graph.version
     tf.gradients(y, x)
     tf.gradients(y, x, name="again")
-    names = [item.name for item in graph.nodes(before)]
+    names = [node.name for node in graph.nodes(before)]
     assert "gradients/grad_ys_0" in names
     assert "gradients/m_grad/Mul" in names
     assert "again/m_grad/Mul" in names
 
 
-def test_gradients_can_be_placed_with_their_operations(graph: graphs.Graph) -> None:
+def test_gradients_can_be_colocated_with_their_operations(graph: graphs.Graph) -> None:
     x = _scalar()
     with tf.device("/job:worker/task:1"):
         y = tf.multiply(x, x, name="m")
@@ -157,7 +157,7 @@ def test_gradients_can_be_placed_with_their_operations(graph: graphs.Graph) -> N
     assert graph.version > before
 
 
-def test_a_sum_of_gradients_stands_with_its_first_part(graph: graphs.Graph) -> None:
+def test_a_sum_of_gradients_is_colocated_with_the_first_gradient(graph: graphs.Graph) -> None:
     v = tf.Variable(1.0)
     with tf.device("/job:worker/task:1"):
         y = tf.exp(v) * tf.log(v)
@@ -168,14 +168,14 @@ def test_a_sum_of_gradients_stands_with_its_first_part(graph: graphs.Graph) -> N
     assert grad.op.colocation_groups() == grad.op.inputs[0].op.colocation_groups()
 
 
-def test_a_sum_is_made_once(graph: graphs.Graph) -> None:
+def test_the_sum_of_the_gradients_of_a_tensor_is_built_once(graph: graphs.Graph) -> None:
     x = _scalar()
     h = tf.tanh(x)
     tf.gradients(h * 2 + h, [x, h, h])
     assert [op.type for op in graph.get_operations()].count("AddN") == 1
 
 
-def test_gated_gradients_are_there_together() -> None:
+def test_gated_gradients_wait_for_each_other() -> None:
     x, y = _scalar(), _scalar("y")
     z = tf.multiply(x, y, name="m")
     dx, dy = tf.gradients(z, [x, y], gate_gradients=True)
@@ -184,7 +184,7 @@ def test_gated_gradients_are_there_together() -> None:
     assert _run([dx, dy], {x: 2.0, y: 3.0}) == [3, 2]
 
 
-def test_the_shape_of_a_gradient_is_that_of_what_was_derived() -> None:
+def test_a_gradient_has_the_static_shape_of_its_tensor() -> None:
     x = tf.placeholder(tf.float32, [None, 3])
     w = tf.placeholder(tf.float32, [3, 2])
     dx, dw = tf.gradients(tf.matmul(x, w), [x, w])
@@ -218,20 +218,22 @@ def test_the_shape_of_a_gradient_is_that_of_what_was_derived() -> None:
         (lambda x: tf.gradients(x * 2, None), ValueError, "None values not supported."),
     ],
 )
-def test_what_cannot_be_derived(build: Any, kind: type[Exception], message: str) -> None:
+def test_gradients_that_cannot_be_computed_are_refused(
+    build: Any, kind: type[Exception], message: str
+) -> None:
     with pytest.raises(kind) as caught:
         build(_scalar())
     assert str(caught.value) == message
 
 
-def test_an_operation_off_the_path_needs_no_gradient() -> None:
+def test_an_operation_off_the_path_needs_no_gradient_rule() -> None:
     x = _scalar()
     v = tf.Variable(1.0)
     y = x * tf.cast(v.assign(2.0), tf.float64)
     assert len(tf.gradients(y, x)) == 1
 
 
-def test_all_ways_to_add_are_accepted() -> None:
+def test_all_aggregation_methods_are_accepted() -> None:
     x = _scalar()
     for method in (tf.AggregationMethod.ADD_N, tf.AggregationMethod.EXPERIMENTAL_TREE, 2):
         assert _run(tf.gradients(x + x, x, aggregation_method=method), {x: 1.0}) == [2]
@@ -243,7 +245,10 @@ BINARY: list[Any] = [tf.add, tf.multiply, tf.subtract, tf.maximum]
 
 @st.composite
 def programs(draw: Any) -> list[tuple[int, int, int]]:
-    """Instructions (function, operand, operand) over the values so far; two are there."""
+    """Draw instructions (function, operand, operand).
+
+    Operands are indices of values. The first two values are given; each instruction adds one.
+    """
     count = draw(st.integers(1, 8))
     return [
         (
@@ -256,7 +261,7 @@ def programs(draw: Any) -> list[tuple[int, int, int]]:
 
 
 @given(programs(), st.floats(-1, 1), st.floats(-1, 1))
-def test_gradients_of_random_graphs_agree_with_differences(
+def test_gradients_of_random_graphs_agree_with_difference_quotients(
     program: list[tuple[int, int, int]], a: float, b: float
 ) -> None:
     with graphs.Graph().as_default():
@@ -268,7 +273,7 @@ def test_gradients_of_random_graphs_agree_with_differences(
             else:
                 values.append(BINARY[function - len(UNARY)](values[left], values[right]))
         loss = values[-1] * 1.5 + values[len(values) // 2]
-        found = _run(
+        computed = _run(
             [0.0 * loss if g is None else g for g in tf.gradients(loss, [x, y])], {x: a, y: b}
         )
 
@@ -284,7 +289,7 @@ def test_gradients_of_random_graphs_agree_with_differences(
             math.isclose(left, right, abs_tol=1e-4) for left, right in _maxima(values, {x: a, y: b})
         )
         if not near_kink:
-            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(computed, expected, rtol=1e-4, atol=1e-5)
 
 
 def _maxima(values: Any, feeds: Any) -> list[tuple[float, float]]:

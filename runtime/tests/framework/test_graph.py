@@ -1,4 +1,4 @@
-"""Graphs: names, elements, scopes, collections, threads. Messages are TensorFlow's."""
+"""Graphs: names, elements, default graphs, collections, threads. Messages are TensorFlow's."""
 
 import sys
 import threading
@@ -35,7 +35,7 @@ def test_a_variable_is_four_operations(graph: graphs.Graph) -> None:
     )
 
 
-def test_names_that_are_taken_get_numbers(graph: graphs.Graph) -> None:
+def test_names_that_are_in_use_get_numbers(graph: graphs.Graph) -> None:
     names = [tf.constant(0, name=name).op.name for name in ("a", "a", "a_1", "a", "b/a", "b/a")]
     assert names == ["a", "a_1", "a_1_1", "a_2", "b/a", "b/a_1"]
 
@@ -57,7 +57,7 @@ def test_a_string_tensor_prints_as_in_tensorflow(graph: graphs.Graph) -> None:
     assert str(tf.constant("a")) == 'Tensor("Const_4:0", shape=(), dtype=string)'
 
 
-def test_a_tensor_shows_what_is_known_of_it(graph: graphs.Graph) -> None:
+def test_a_tensor_prints_its_name_shape_dtype_and_device(graph: graphs.Graph) -> None:
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     y = tf.placeholder(tf.int32, name="y")
     with tf.device("/cpu:0"):
@@ -70,14 +70,14 @@ def test_a_tensor_shows_what_is_known_of_it(graph: graphs.Graph) -> None:
 
 
 @pytest.mark.parametrize("name", ["_a", "a b", "a:0", "ä", "-a", "/a", "^a"])
-def test_a_bad_name_is_refused(graph: graphs.Graph, name: str) -> None:
+def test_an_invalid_name_is_refused(graph: graphs.Graph, name: str) -> None:
     with pytest.raises(ValueError, match=r"is not a valid (node|scope) name"):
         tf.constant(0, name=name)
     with pytest.raises(ValueError, match="is not a valid scope name"), tf.name_scope(name):
         pass
 
 
-def test_a_name_with_a_slash_at_its_end_is_taken_as_it_is(graph: graphs.Graph) -> None:
+def test_a_name_with_a_trailing_slash_is_used_without_a_number(graph: graphs.Graph) -> None:
     assert graph.create_op("NoOp", [], name="a/b/").name == "a/b"
     with pytest.raises(ValueError, match="Duplicate node name in graph: 'a/b'"):
         graph.create_op("NoOp", [], name="a/b/")
@@ -99,7 +99,7 @@ FORM = 'Tensor names must be of the form "<op_name>:<output_index>".'
 
 
 @pytest.mark.parametrize(
-    "ask, kind, message",
+    "look_up, kind, message",
     [
         (lambda g: g.get_tensor_by_name("nope:0"), KeyError, MISSING),
         (lambda g: g.get_tensor_by_name("x:3"), KeyError, FEW),
@@ -165,16 +165,16 @@ FORM = 'Tensor names must be of the form "<op_name>:<output_index>".'
         ),
     ],
 )
-def test_looking_up_what_is_not_there(
-    graph: graphs.Graph, ask: Any, kind: type[Exception], message: str
+def test_a_failed_lookup_raises_tensorflows_error(
+    graph: graphs.Graph, look_up: Any, kind: type[Exception], message: str
 ) -> None:
     tf.constant(0, name="x")
     with pytest.raises(kind) as caught:
-        ask(graph)
+        look_up(graph)
     assert caught.value.args[0] == message
 
 
-def test_elements_are_found_by_name_by_themselves_and_through_variables(
+def test_elements_are_found_by_name_by_identity_and_through_variables(
     graph: graphs.Graph,
 ) -> None:
     v = tf.Variable(1.0, name="v")
@@ -211,14 +211,14 @@ def test_an_operation_is_added_to_the_graph_of_its_inputs(graph: graphs.Graph) -
     assert other.get_operations() == []
 
 
-def test_consumers_are_the_operations_that_read(graph: graphs.Graph) -> None:
+def test_the_consumers_of_a_tensor_are_the_operations_that_read_it(graph: graphs.Graph) -> None:
     x = tf.constant(1.0)
     assert x.consumers() == []
     y, z = tf.exp(x), tf.add(x, x)
     assert set(x.consumers()) == {y.op, z.op}
 
 
-def test_tensors_are_keys_and_equal_only_to_themselves(graph: graphs.Graph) -> None:
+def test_tensors_are_hashable_and_equal_only_to_themselves(graph: graphs.Graph) -> None:
     x, y = tf.constant(1.0), tf.constant(1.0)
     assert {x: 1, y: 2}[y] == 2
     assert x != y
@@ -237,13 +237,15 @@ def test_tensors_are_keys_and_equal_only_to_themselves(graph: graphs.Graph) -> N
         (list, "'Tensor' object is not iterable."),
     ],
 )
-def test_a_tensor_is_no_python_value(graph: graphs.Graph, use: Any, message: str) -> None:
+def test_a_tensor_is_not_a_bool_and_not_iterable(
+    graph: graphs.Graph, use: Any, message: str
+) -> None:
     with pytest.raises(TypeError) as caught:
         use(tf.constant([1, 2]))
     assert str(caught.value).startswith(message)
 
 
-def test_what_is_known_of_a_shape_only_grows(graph: graphs.Graph) -> None:
+def test_set_shape_adds_known_sizes_and_refuses_contradictions(graph: graphs.Graph) -> None:
     x = tf.placeholder(tf.float32)
     x.set_shape([None, 2])
     x.set_shape([3, None])
@@ -256,14 +258,14 @@ def test_what_is_known_of_a_shape_only_grows(graph: graphs.Graph) -> None:
 # --- default graph and session
 
 
-def test_blocks_nest_and_end(graph: graphs.Graph) -> None:
+def test_default_graph_blocks_nest(graph: graphs.Graph) -> None:
     assert tf.get_default_graph() is graph
     with graphs.Graph().as_default() as inner:
         assert tf.get_default_graph() is inner
     assert tf.get_default_graph() is graph
 
 
-def test_resetting_the_default_graph() -> None:
+def test_resetting_the_default_graph_is_refused_in_a_block() -> None:
     before = tf.get_default_graph()
     tf.reset_default_graph()
     assert tf.get_default_graph() is not before
@@ -274,7 +276,7 @@ def test_resetting_the_default_graph() -> None:
         tf.reset_default_graph()
 
 
-def test_blocks_must_end_in_the_reverse_order() -> None:
+def test_default_graph_blocks_must_end_in_reverse_order() -> None:
     first, second = graphs.Graph().as_default(), graphs.Graph().as_default()
     first.__enter__()
     second.__enter__()
@@ -342,20 +344,20 @@ def test_nodes_since_a_version_are_those_added_after_it(graph: graphs.Graph) -> 
         tf.exp(tf.constant(1.0, name="c"), name="y")
     c, y = graph.nodes(since=seen)
     assert (c.name, c.control, c.device) == ("c", ("x",), "/job:ps")
-    # It reads `c`, which waits already.
+    # `y` has no control input, because it reads `c`, which waits already.
     assert y == node.Node("y", "Exp", (node.Edge("c"),), (), "/job:ps", {"T": tf.float32})
-    assert [item.name for item in graph.nodes()] == ["x", "c", "y"]
+    assert [each.name for each in graph.nodes()] == ["x", "c", "y"]
     assert graph.nodes(graph.version) == []
 
 
-def test_the_graph_def_says_what_the_graph_is(graph: graphs.Graph) -> None:
+def test_the_graph_def_holds_nodes_inputs_and_shapes(graph: graphs.Graph) -> None:
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     tf.matmul(x, np.ones((3, 1)), name="y")
     message = graph.as_graph_def(add_shapes=True)
-    assert [item.name for item in message.node] == ["x", "y/b", "y"]
+    assert [each.name for each in message.node] == ["x", "y/b", "y"]
     assert list(message.node[2].input) == ["x", "y/b"]
     assert message.node[2].attr["_output_shapes"].list.shape[0].dim[1].size == 1
-    assert [item.name for item in graph.as_graph_def(from_version=2).node] == ["y"]
+    assert [each.name for each in graph.as_graph_def(from_version=2).node] == ["y"]
     assert graph.get_operation_by_name("y").node_def == graph.as_graph_def().node[2]
 
 
@@ -367,7 +369,7 @@ def test_attributes_are_python_values(graph: graphs.Graph) -> None:
         op.get_attr("foo")
 
 
-def test_an_op_that_is_not_known_can_be_built_but_not_guessed(graph: graphs.Graph) -> None:
+def test_an_unknown_op_can_be_built_if_its_output_types_are_given(graph: graphs.Graph) -> None:
     op = graph.create_op("NoSuchOp", [tf.constant(1)], [tf.float32, tf.int32], name="x")
     assert [t.dtype for t in op.outputs] == [tf.float32, tf.int32]
     assert op.outputs[0].shape.ndims is None
@@ -419,10 +421,10 @@ def test_feeding_and_fetching_can_be_prevented(graph: graphs.Graph) -> None:
 # --- threads
 
 
-def test_threads_build_one_graph_side_by_side(graph: graphs.Graph) -> None:
+def test_several_threads_build_one_graph_at_once(graph: graphs.Graph) -> None:
     threads, rounds = 8, 50
     start = threading.Barrier(threads)
-    faults: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def build(index: int) -> None:
         try:
@@ -432,11 +434,11 @@ def test_threads_build_one_graph_side_by_side(graph: graphs.Graph) -> None:
                 for _ in range(rounds):
                     x = x + 1.0
                     assert x.device == f"/task:{index}"
-        except BaseException as fault:  # noqa: BLE001 - shown by the main thread
-            faults.append(fault)
+        except BaseException as error:  # noqa: BLE001 - the main thread reports it
+            errors.append(error)
 
     workers = [threading.Thread(target=build, args=(index,)) for index in range(threads)]
-    usual = sys.getswitchinterval()
+    interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         for worker in workers:
@@ -444,12 +446,12 @@ def test_threads_build_one_graph_side_by_side(graph: graphs.Graph) -> None:
         for worker in workers:
             worker.join()
     finally:
-        sys.setswitchinterval(usual)
-    assert faults == []
+        sys.setswitchinterval(interval)
+    assert errors == []
     names = [op.name for op in graph.get_operations()]
     assert len(names) == len(set(names)) == threads * (1 + 2 * rounds) == graph.version
-    place = {name: index for index, name in enumerate(names)}
+    position = {name: index for index, name in enumerate(names)}
     for op in graph.get_operations():
-        assert op.creation_index == place[op.name] + 1
-        assert all(place[tensor.op.name] < place[op.name] for tensor in op.inputs)
+        assert op.creation_index == position[op.name] + 1
+        assert all(position[tensor.op.name] < position[op.name] for tensor in op.inputs)
     assert len({name.split("/")[0] for name in names}) == threads

@@ -1,4 +1,4 @@
-"""Python values as constants: natural types, no silent loss, TensorFlow's words."""
+"""Python values as constants: natural types, no silent loss, TensorFlow's messages."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def test_values_have_natural_types(value: Any, dtype: str, expected: Any) -> Non
         (np.array("a"), "string", b"a"),
     ],
 )
-def test_values_take_the_type_asked_for(value: Any, dtype: str, expected: Any) -> None:
+def test_values_take_the_requested_type(value: Any, dtype: str, expected: Any) -> None:
     array = literals.to_array(value, dtypes.as_dtype(dtype))
     assert dtypes.as_dtype(array.dtype).name == dtype
     assert array.tolist() == expected
@@ -88,7 +88,7 @@ def test_values_take_the_type_asked_for(value: Any, dtype: str, expected: Any) -
         (np.array([1]), "string", "Expected string, got array([1]) of type 'ndarray' instead."),
     ],
 )
-def test_values_that_do_not_fit_are_type_errors(
+def test_values_that_do_not_fit_the_type_are_type_errors(
     value: Any, dtype: str | None, message: str
 ) -> None:
     with pytest.raises(TypeError) as caught:
@@ -104,7 +104,7 @@ def test_values_that_do_not_fit_are_type_errors(
         ([["a"], ["b", "c"]], "Argument must be a dense tensor"),
     ],
 )
-def test_values_without_a_shape_are_value_errors(value: Any, message: str) -> None:
+def test_values_without_a_dense_shape_are_value_errors(value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         literals.to_array(value)
 
@@ -120,7 +120,7 @@ def test_values_without_a_shape_are_value_errors(value: Any, message: str) -> No
         ("a", [2], [b"a", b"a"]),
     ],
 )
-def test_a_short_value_is_filled_up_with_its_last_element(
+def test_a_short_value_is_padded_with_its_last_element(
     value: Any, shape: list[int], expected: Any
 ) -> None:
     array = literals.to_array(value, shape=shape)
@@ -128,7 +128,7 @@ def test_a_short_value_is_filled_up_with_its_last_element(
     assert array.tolist() == expected
 
 
-def test_shapes_that_do_not_fit() -> None:
+def test_a_shape_that_does_not_fit_the_value_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"Too many elements provided. Needed at most 1, but received 2"
     ):
@@ -142,7 +142,7 @@ def test_shapes_that_do_not_fit() -> None:
 
 
 @given(hnp.arrays(st.sampled_from([np.float32, np.int16, np.bool_]), hnp.array_shapes()))
-def test_arrays_are_taken_as_they_are(array: np.ndarray[Any, Any]) -> None:
+def test_arrays_keep_their_values_and_dtype(array: np.ndarray[Any, Any]) -> None:
     np.testing.assert_array_equal(literals.to_array(array), array)
     as_list = literals.to_array(array.tolist(), dtypes.as_dtype(array.dtype))
     assert as_list.dtype == array.dtype

@@ -1,4 +1,4 @@
-"""Any op by name: arguments become tensors, types are agreed upon, mistakes have names."""
+"""Any op by name: conversion of arguments, inference of types, error messages; operators."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ def _i(name: str = "i") -> Any:
     return tf.placeholder(tf.int32, name=name)
 
 
-def test_results_have_the_form_that_the_row_gives() -> None:
+def test_results_have_the_form_that_the_row_declares() -> None:
     assert isinstance(raw.NoOp(), graphs.Operation)
     assert isinstance(raw.Exp(1.0), graphs.Tensor)
     parts = raw.Split(0, [1.0, 2.0], num_split=2)
@@ -35,7 +35,9 @@ def test_results_have_the_form_that_the_row_gives() -> None:
     assert [type(part) for part in both] == [graphs.Tensor] * 2
 
 
-def test_constants_are_named_after_the_argument_and_take_its_type(graph: graphs.Graph) -> None:
+def test_a_constant_takes_the_name_of_its_argument_and_the_type_of_the_others(
+    graph: graphs.Graph,
+) -> None:
     x = raw.Placeholder(dtype=tf.float64, name="x")
     raw.Mul(2, x)
     assert [(op.name, op.type) for op in graph.get_operations()[1:]] == [
@@ -45,7 +47,7 @@ def test_constants_are_named_after_the_argument_and_take_its_type(graph: graphs.
     assert graph.get_tensor_by_name("Mul/x:0").dtype is tf.float64
 
 
-def test_attributes_are_completed_and_implied() -> None:
+def test_attributes_come_from_keywords_defaults_and_inputs() -> None:
     op = raw.MatMul(np.ones((1, 2), np.float32), np.ones((1, 2)), transpose_b=True).op
     assert [op.get_attr(name) for name in ("T", "transpose_a", "transpose_b")] == [
         tf.float32,
@@ -61,7 +63,7 @@ def test_inputs_may_be_given_by_keyword() -> None:
     assert raw.Sub(y=x, x=1.0).op.inputs[1] is x
 
 
-def test_the_default_of_a_type_attribute_serves_values_without_a_type() -> None:
+def test_a_value_without_a_type_takes_the_default_of_the_type_attribute() -> None:
     assert raw.Reshape(_f(), [2]).op.inputs[1].dtype is tf.int32
 
 
@@ -160,7 +162,7 @@ def test_wrong_values_are_value_errors(build: Any, message: str) -> None:
     assert str(caught.value) == message
 
 
-def test_a_shape_error_tells_the_values_that_it_depends_on() -> None:
+def test_a_shape_error_names_the_values_that_it_depends_on() -> None:
     with pytest.raises(ValueError) as caught:
         raw.Reshape(np.zeros(4), [3])
     assert str(caught.value).endswith(
@@ -174,7 +176,7 @@ def test_an_op_that_does_not_exist_is_an_attribute_error() -> None:
         _ = raw.NoSuchOp
 
 
-def test_references_serve_as_values() -> None:
+def test_references_can_be_used_as_values() -> None:
     v = tf.Variable(1.0)
     assert raw.Exp(v).op.inputs[0] is v.value()
     assert raw.Assign(v, 2.0).op.inputs[0] is v._ref()
@@ -182,7 +184,7 @@ def test_references_serve_as_values() -> None:
 
 
 @pytest.mark.parametrize("row", opdef.all_rows(), ids=lambda row: row.name)
-def test_every_row_says_only_what_can_be_said(row: opdef.OpDef) -> None:
+def test_every_row_is_consistent(row: opdef.OpDef) -> None:
     arguments = (*row.input_arguments, *row.output_arguments)
     names = [argument.name for argument in row.input_arguments]
     assert len(set(names)) == len(names)
@@ -190,17 +192,17 @@ def test_every_row_says_only_what_can_be_said(row: opdef.OpDef) -> None:
     implied = {a.type for a in row.input_arguments} | {a.number for a in row.input_arguments}
     for argument in row.output_arguments:
         known = argument.type in row.attrs or argument.type in implied
-        assert known or tf.as_dtype(argument.type), f"nothing says what {argument} is"
+        assert known or tf.as_dtype(argument.type), f"the row does not fix the type of {argument}"
         assert argument.number is None or argument.number in implied | set(row.attrs)
     for name in row.types:
-        assert name in implied | set(row.attrs), f"{name} restricts nothing"
+        assert name in implied | set(row.attrs), f"`types` has {name}, which is not an attribute"
     assert all(opdef.Argument.parse(text) in arguments for text in (*row.inputs, *row.outputs))
 
 
-# --- anything as a tensor
+# --- conversion to tensors
 
 
-def test_tensors_and_variables_are_tensors_already() -> None:
+def test_tensors_and_variables_are_converted_to_their_own_tensors() -> None:
     x, v = _f(), tf.Variable([1.0])
     assert tf.convert_to_tensor(x) is x
     assert tf.convert_to_tensor(v) is v.value()
@@ -254,18 +256,20 @@ def test_tensors_and_variables_are_tensors_already() -> None:
         ),
     ],
 )
-def test_what_cannot_be_a_tensor(build: Any, kind: type[Exception], message: str) -> None:
+def test_a_value_that_cannot_be_a_tensor_is_refused(
+    build: Any, kind: type[Exception], message: str
+) -> None:
     with pytest.raises(kind) as caught:
         build()
     assert str(caught.value).startswith(message)
 
 
-def test_the_preferred_type_is_given_up_when_it_does_not_fit() -> None:
+def test_a_preferred_type_that_does_not_fit_is_ignored() -> None:
     assert tf.convert_to_tensor(1, preferred_dtype=tf.float32).dtype is tf.float32
     assert tf.convert_to_tensor(1.5, preferred_dtype=tf.int32).dtype is tf.float32
 
 
-def test_shapes_are_vectors_of_whole_numbers() -> None:
+def test_shapes_are_converted_to_vectors_of_integers() -> None:
     assert tf.convert_to_tensor(tf.TensorShape([2, 3])).op.get_attr("value").tolist() == [2, 3]
     assert tf.convert_to_tensor(tf.TensorShape([2**40])).dtype is tf.int64
     assert tf.convert_to_tensor(tf.TensorShape([2]), tf.int64).dtype is tf.int64
@@ -280,7 +284,7 @@ def test_lists_that_hold_tensors_are_stacked(graph: graphs.Graph) -> None:
     assert [tensor.op.type for tensor in packed.op.inputs] == ["Pack", "Pack"]
 
 
-def test_a_constant_does_not_change_with_the_array_that_made_it() -> None:
+def test_a_constant_is_independent_of_its_source_array() -> None:
     array = np.zeros(3, np.float32)
     value = tf.constant(array).op.get_attr("value")
     array[0] = 1
@@ -324,18 +328,18 @@ def test_a_constant_does_not_change_with_the_array_that_made_it() -> None:
 @pytest.mark.parametrize("kind", ["tensor", "variable"])
 def test_operators_add_operations(build: Any, op: str, name: str, kind: str) -> None:
     x = tf.ones([2, 2]) if kind == "tensor" else tf.Variable(np.ones((2, 2), np.float32))
-    made = build(x)
-    assert (made.op.type, made.op.name) == (op, name)
-    assert made.dtype is (tf.bool if op.startswith(("Less", "Greater")) else tf.float32)
+    result = build(x)
+    assert (result.op.type, result.op.name) == (op, name)
+    assert result.dtype is (tf.bool if op.startswith(("Less", "Greater")) else tf.float32)
 
 
-def test_logical_operators() -> None:
+def test_logical_operators_add_operations() -> None:
     x, y = tf.constant(True), tf.constant(False)
-    made = [(x & y), (x | y), (x ^ y), ~x, (True & x), (False | x), (True ^ x)]
-    assert [t.op.type.removeprefix("Logical") for t in made] == [
+    results = [(x & y), (x | y), (x ^ y), ~x, (True & x), (False | x), (True ^ x)]
+    assert [t.op.type.removeprefix("Logical") for t in results] == [
         "And", "Or", "And", "Not", "And", "Or", "And",
     ]  # fmt: skip
-    assert [t.op.name for t in made[:3]] == ["and", "or", "xor"]
+    assert [t.op.name for t in results[:3]] == ["and", "or", "xor"]
 
 
 @pytest.mark.parametrize(
@@ -348,7 +352,7 @@ def test_logical_operators() -> None:
         (tf.float32, tf.float32),
     ],
 )
-def test_whole_numbers_divide_to_floats(kind: Any, quotient: Any) -> None:
+def test_the_quotient_of_integers_is_a_float(kind: Any, quotient: Any) -> None:
     x = tf.constant(1, kind)
     assert (x / x).dtype is quotient
 

@@ -1,4 +1,4 @@
-"""What `with` blocks do to new operations: name, device, colocation, dependencies, container."""
+"""Scopes on a graph: name, device, colocation, control dependencies, container; groups; seeds."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ def _op(name: str = "x") -> graphs.Operation:
 # --- names
 
 
-def test_asking_for_a_unique_name_takes_it_or_not(graph: graphs.Graph) -> None:
+def test_unique_name_marks_the_name_as_used_on_request(graph: graphs.Graph) -> None:
     assert graph.unique_name("a", mark_as_used=False) == "a"
     assert graph.unique_name("a") == "a"
     assert graph.unique_name("a", mark_as_used=False) == "a_1"
@@ -32,7 +32,7 @@ def test_asking_for_a_unique_name_takes_it_or_not(graph: graphs.Graph) -> None:
     assert _op("a").name == "a_1"
 
 
-def test_name_scopes_nest_and_are_numbered() -> None:
+def test_nested_name_scopes_prefix_names_and_repeated_ones_get_a_number() -> None:
     with tf.name_scope("a") as first:
         with tf.name_scope("b") as second:
             inner = _op()
@@ -43,7 +43,7 @@ def test_name_scopes_nest_and_are_numbered() -> None:
     assert [op.name for op in (inner, outer, again)] == ["a/b/x", "a/x", "a_1/x"]
 
 
-def test_a_scope_is_entered_again_by_its_prefix() -> None:
+def test_the_prefix_of_a_scope_reopens_the_scope() -> None:
     with tf.name_scope("a") as prefix:
         pass
     with tf.name_scope("b"), tf.name_scope(prefix):
@@ -57,7 +57,7 @@ def test_an_empty_name_leaves_all_scopes(nothing: str | None) -> None:
         assert _op().name == "x"
 
 
-def test_the_default_name_stands_in_for_none() -> None:
+def test_the_default_name_replaces_a_missing_name() -> None:
     with tf.name_scope(None, "d") as prefix:
         assert prefix == "d/"
     assert tf.name_scope(None, "d").name == "d"
@@ -65,7 +65,7 @@ def test_the_default_name_stands_in_for_none() -> None:
         tf.name_scope(None, None, [])
 
 
-def test_values_bring_their_graph() -> None:
+def test_a_name_scope_makes_the_graph_of_its_values_the_default() -> None:
     x = tf.constant(0)
     with graphs.Graph().as_default(), tf.name_scope("a", values=[x]):
         assert tf.get_default_graph() is x.graph
@@ -79,7 +79,7 @@ def test_a_scope_ends_when_its_block_fails(graph: graphs.Graph) -> None:
     assert graph.get_name_scope() == ""
 
 
-def test_inner_scopes_may_start_with_what_outer_ones_may_not() -> None:
+def test_an_inner_scope_may_start_with_an_underscore() -> None:
     with tf.name_scope("a"), tf.name_scope("_b") as prefix:
         assert prefix == "a/_b/"
 
@@ -99,7 +99,7 @@ def test_inner_scopes_may_start_with_what_outer_ones_may_not() -> None:
         (None, "/cpu:0", "/device:CPU:0"),
     ],
 )
-def test_the_inner_device_decides_field_by_field(
+def test_an_inner_device_overrides_the_outer_device_field_by_field(
     outer: str | None, inner: str | None, device: str
 ) -> None:
     with tf.device(outer), tf.device(inner):
@@ -107,14 +107,14 @@ def test_the_inner_device_decides_field_by_field(
     assert _op().device == ""
 
 
-def test_a_device_spec_is_a_device() -> None:
+def test_a_device_block_takes_a_copy_of_a_device_spec() -> None:
     spec = tf.DeviceSpec(job="ps", task=3)
     with tf.device(spec):
         spec.job = "other"
         assert _op().device == "/job:ps/task:3"
 
 
-def test_a_function_sees_the_operation_and_replaces_its_device() -> None:
+def test_a_device_function_sees_the_operation_and_replaces_its_device() -> None:
     seen: list[tuple[str, str, str]] = []
 
     def choose(op: Any) -> str:
@@ -132,7 +132,7 @@ def test_a_function_sees_the_operation_and_replaces_its_device() -> None:
     assert y.device == "/job:worker/task:7/device:CPU:0"
 
 
-def test_a_function_may_look_at_the_whole_node(graph: graphs.Graph) -> None:
+def test_a_device_function_may_read_the_node_def(graph: graphs.Graph) -> None:
     def choose(op: Any) -> str:
         assert op.node_def.device == "/device:CPU:0"
         return "/job:ps"
@@ -144,16 +144,16 @@ def test_a_function_may_look_at_the_whole_node(graph: graphs.Graph) -> None:
         y = _op("y")
     assert x.node.device == y.node.device == "/job:ps"
     assert y.node.attrs["_class"] == [b"loc:@v"]
-    assert [item.device for item in graph.nodes()] == ["", "/job:ps", "/job:ps"]
+    assert [node.device for node in graph.nodes()] == ["", "/job:ps", "/job:ps"]
 
 
-@pytest.mark.parametrize("answer", [None, "", tf.DeviceSpec()])
-def test_a_function_may_answer_no_device(answer: Any) -> None:
-    with tf.device(lambda op: answer), tf.device("/cpu:0"):
+@pytest.mark.parametrize("device", [None, "", tf.DeviceSpec()])
+def test_a_device_function_may_return_no_device(device: Any) -> None:
+    with tf.device(lambda op: device), tf.device("/cpu:0"):
         assert _op().device == ""
 
 
-def test_a_bad_device_is_refused_where_it_is_written() -> None:
+def test_an_invalid_device_name_is_refused() -> None:
     with (
         pytest.raises(ValueError, match="Unknown attribute: 'foo' in '/foo:1'"),
         tf.device("/foo:1"),
@@ -166,7 +166,7 @@ def test_a_bad_device_is_refused_where_it_is_written() -> None:
 # --- colocation
 
 
-def test_a_colocated_operation_names_its_group_and_takes_its_device() -> None:
+def test_a_colocated_operation_joins_the_group_and_takes_the_device() -> None:
     with tf.device("/job:ps"):
         v = _op("v")
     with tf.device("/job:worker"), tf.colocate_with(v):
@@ -180,7 +180,7 @@ def test_a_colocated_operation_names_its_group_and_takes_its_device() -> None:
     assert x.colocation_groups() == [b"loc:@v"]
 
 
-def test_colocation_is_inherited_and_adds_up() -> None:
+def test_nested_colocations_add_up_and_are_inherited() -> None:
     a, b = _op("a"), _op("b")
     with tf.colocate_with(a), tf.colocate_with(b):
         both = _op()
@@ -194,7 +194,7 @@ def test_colocation_is_inherited_and_adds_up() -> None:
         pass
 
 
-def test_what_changes_a_variable_stands_with_it() -> None:
+def test_an_operation_that_changes_a_variable_is_colocated_with_it() -> None:
     with tf.device("/job:ps/task:1"):
         v = tf.Variable(1.0, name="v")
     with tf.device("/job:worker"):
@@ -214,7 +214,7 @@ def _waits_for(op: graphs.Operation) -> list[str]:
     return sorted(other.name for other in op.control_inputs)
 
 
-def test_only_operations_made_inside_wait() -> None:
+def test_only_operations_created_in_the_block_wait() -> None:
     a = _op("a")
     before = tf.constant(1.0, name="before")
     with tf.control_dependencies([a]):
@@ -224,7 +224,7 @@ def test_only_operations_made_inside_wait() -> None:
     assert _waits_for(before.op) == _waits_for(after) == []
 
 
-def test_blocks_add_up_and_none_hides_those_around() -> None:
+def test_control_dependencies_add_up_and_none_ignores_outer_blocks() -> None:
     a, b, c = _op("a"), _op("b"), _op("c")
     with tf.control_dependencies([a]):
         with tf.control_dependencies([b]):
@@ -237,7 +237,7 @@ def test_blocks_add_up_and_none_hides_those_around() -> None:
     assert [_waits_for(op) for op in (both, free, only_c, again)] == [["a", "b"], [], ["c"], ["a"]]
 
 
-def test_an_operation_that_reads_one_that_waits_need_not_wait_itself() -> None:
+def test_an_operation_that_reads_a_waiting_operation_does_not_wait_itself() -> None:
     a = _op("a")
     with tf.control_dependencies([a]):
         x = tf.constant(1.0)
@@ -246,7 +246,7 @@ def test_an_operation_that_reads_one_that_waits_need_not_wait_itself() -> None:
     assert _waits_for(y.op) == []
 
 
-def test_what_was_freed_from_waiting_does_not_free_those_that_read_it() -> None:
+def test_an_operation_waits_although_its_input_was_created_outside_the_block() -> None:
     a = _op("a")
     with tf.control_dependencies([a]):
         with tf.control_dependencies(None):
@@ -262,7 +262,7 @@ def test_an_operation_does_not_wait_for_its_own_input() -> None:
         assert _waits_for(tf.exp(x).op) == []
 
 
-def test_all_kinds_of_elements_can_be_waited_for() -> None:
+def test_variables_operations_tensors_slices_and_names_can_be_control_inputs() -> None:
     v = tf.Variable([1.0], name="v")
     slices = tf.IndexedSlices(tf.constant([1.0], name="values"), tf.constant([0]))
     with tf.control_dependencies([v, v.initializer, tf.constant(0, name="c"), slices, "c"]):
@@ -276,7 +276,7 @@ def test_all_kinds_of_elements_can_be_waited_for() -> None:
         (3, "Can not convert a int into a Tensor or Operation."),
     ],
 )
-def test_what_cannot_be_waited_for(wrong: Any, message: str) -> None:
+def test_a_control_input_of_another_type_is_refused(wrong: Any, message: str) -> None:
     with pytest.raises(TypeError) as caught, tf.control_dependencies([wrong]):
         pass
     assert str(caught.value) == message
@@ -285,7 +285,7 @@ def test_what_cannot_be_waited_for(wrong: Any, message: str) -> None:
 # --- containers
 
 
-def test_a_container_holds_what_is_made_inside() -> None:
+def test_a_container_block_sets_the_container_of_new_variables() -> None:
     with tf.container("c1"):
         x = tf.Variable(1.0, name="x")
         with tf.container("c2"):
@@ -295,7 +295,7 @@ def test_a_container_holds_what_is_made_inside() -> None:
     assert [v.op.get_attr("container") for v in (x, y, z)] == [b"c1", b"c2", b""]
 
 
-def test_a_container_that_an_operation_names_itself_stands() -> None:
+def test_the_container_attribute_of_an_operation_overrides_the_block() -> None:
     with tf.container("c1"):
         v = raw.VariableV2(dtype=tf.float32, shape=[], container="own")
     assert v.op.get_attr("container") == b"own"
@@ -308,7 +308,7 @@ def _inputs(op: graphs.Operation) -> list[str]:
     return sorted(other.name for other in op.control_inputs)
 
 
-def test_a_group_waits_for_all(graph: graphs.Graph) -> None:
+def test_a_group_waits_for_all_its_inputs(graph: graphs.Graph) -> None:
     a, b = _op("a"), _op("b")
     done = tf.group(a, b.outputs[0], None, tf.Variable(1.0, name="v"), name="done")
     assert (done.type, done.name, _inputs(done)) == ("NoOp", "done", ["a", "b", "v"])
@@ -317,7 +317,7 @@ def test_a_group_waits_for_all(graph: graphs.Graph) -> None:
         tf.group(3)
 
 
-def test_a_group_over_devices_gathers_device_by_device() -> None:
+def test_a_group_over_several_devices_has_one_operation_per_device() -> None:
     with tf.device("/job:ps/task:0"):
         a, b = _op("a"), _op("b")
     with tf.device("/job:ps/task:1"):
@@ -331,15 +331,15 @@ def test_a_group_over_devices_gathers_device_by_device() -> None:
     assert (done.name, done.device) == ("done", "")
 
 
-def test_a_tuple_is_there_when_all_its_tensors_are() -> None:
+def test_the_tensors_of_a_tuple_wait_for_each_other() -> None:
     x, y = tf.constant(1.0, name="x"), tf.constant(2.0, name="y")
     slices = tf.IndexedSlices(y, tf.constant([0]))
     gate = _op("gate")
     first, nothing, last = tf.tuple([x, None, slices], control_inputs=[gate])
     assert nothing is None
     assert isinstance(last, tf.IndexedSlices)
-    for one in (first, last.values):
-        (barrier,) = one.op.control_inputs
+    for tensor in (first, last.values):
+        (barrier,) = tensor.op.control_inputs
         assert _inputs(barrier) == ["gate", "x", "y"]
     with pytest.raises(ValueError, match="Must have at least one Tensor"):
         tf.tuple([None])

@@ -1,4 +1,4 @@
-"""Values known while a graph is built are those that the step computes."""
+"""The values that are known while a graph is built equal those that a step computes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -47,7 +47,9 @@ CASES: list[Any] = [
 
 
 @pytest.mark.parametrize("build", CASES)
-def test_a_known_value_is_what_the_step_gives(graph: graphs.Graph, build: Any) -> None:
+def test_a_known_value_equals_the_value_that_the_step_computes(
+    graph: graphs.Graph, build: Any
+) -> None:
     tensor = build(tf.zeros([2, 3]))
     known = convert.constant_value(tensor)
     computed = interpreter.Interpreter().run(tensor)
@@ -58,7 +60,7 @@ def test_a_known_value_is_what_the_step_gives(graph: graphs.Graph, build: Any) -
 
 
 @given(st.integers(-5, 5), st.integers(0, 9), st.sampled_from([-3, -1, 1, 2]))
-def test_ranges_are_those_of_python(start: int, length: int, delta: int) -> None:
+def test_static_ranges_agree_with_pythons_range(start: int, length: int, delta: int) -> None:
     limit = start + length * (1 if delta > 0 else -1)
     with graphs.Graph().as_default():
         known = convert.constant_value(raw.Range(start, limit, delta))
@@ -70,9 +72,7 @@ def test_ranges_are_those_of_python(start: int, length: int, delta: int) -> None
     "build",
     [
         lambda: tf.shape(tf.placeholder(tf.float32, [None])),
-        lambda: (
-            tf.rank(tf.placeholder(tf.float32)) if False else raw.Rank(tf.placeholder(tf.float32))
-        ),
+        lambda: raw.Rank(tf.placeholder(tf.float32)),
         lambda: raw.Size(tf.placeholder(tf.float32, [None, 2])),
         lambda: tf.placeholder(tf.int32, []) + 1,
         lambda: tf.constant(1.0) + 1.0,
@@ -87,7 +87,7 @@ def test_other_values_are_left_to_the_step(graph: graphs.Graph, build: Any) -> N
     assert convert.constant_value(build()) is None
 
 
-def test_a_value_becomes_known_with_the_shape_that_it_depends_on(graph: graphs.Graph) -> None:
+def test_a_value_becomes_known_when_the_shape_it_depends_on_does(graph: graphs.Graph) -> None:
     x = tf.placeholder(tf.float32)
     size = raw.Size(x) * 2
     assert convert.constant_value(size) is None
@@ -95,12 +95,12 @@ def test_a_value_becomes_known_with_the_shape_that_it_depends_on(graph: graphs.G
     assert convert.constant_value(size) == 6
 
 
-def test_shapes_are_computed_through_the_shapes_of_others(graph: graphs.Graph) -> None:
+def test_a_static_shape_may_be_computed_from_other_shapes(graph: graphs.Graph) -> None:
     x = tf.placeholder(tf.float32, [4, 6])
     assert tf.reshape(x, [tf.shape(x)[0] * 2, -1]).shape == [8, 3]
 
 
-def test_a_long_chain_of_whole_numbers_is_no_recursion_without_end(graph: graphs.Graph) -> None:
+def test_the_evaluation_of_a_long_chain_of_integers_is_bounded(graph: graphs.Graph) -> None:
     count = tf.constant(1)
     for _ in range(2000):
         count = count + 0 * count

@@ -1,4 +1,4 @@
-"""The slope that each row states is the slope that the kernel has: differences in float64."""
+"""The gradient rule of each row agrees with difference quotients of its kernel, in float64."""
 
 from typing import Any
 
@@ -30,20 +30,20 @@ no_gradient = [
 
 
 class Function:
-    """An op as a function of its float arguments: the sum of its outputs, weighted at random."""
+    """An op as a function of its float64 arguments: the sum of its outputs with random weights."""
 
     def __init__(self, op: str, case: op_cases.Case, *, is_shape_known: bool) -> None:
         self.values: dict[Any, Any] = {}
         self.runner = interpreter.Interpreter()
         arguments = [
-            [self._argument(index, item, case, is_shape_known) for item in value]
+            [self._argument(index, each, case, is_shape_known) for each in value]
             if isinstance(value, list)
             else self._argument(index, value, case, is_shape_known)
             for index, value in enumerate(case.inputs)
         ]
-        made = getattr(raw, op)(*arguments, **case.attrs)
-        nested = made if isinstance(made, list) else [made]
-        outputs = [t for item in nested for t in (item if isinstance(item, list) else [item])]
+        result = getattr(raw, op)(*arguments, **case.attrs)
+        parts = result if isinstance(result, list) else [result]
+        outputs = [t for part in parts for t in (part if isinstance(part, list) else [part])]
         self.ys = [tensor for tensor in outputs if tensor.dtype is dtypes.float64]
         self.xs = list(self.values)
         results = self.runner.run(self.ys, self.values)
@@ -62,77 +62,79 @@ class Function:
         results = self.runner.run(self.ys, values)
         return float(sum((r * w).sum() for r, w in zip(results, self.weights, strict=True)))
 
-    def slopes(self) -> list[Any]:
-        found = gradients.gradients(self.ys, self.xs, self.weights)
-        assert None not in found, "an argument is not connected"
-        for gradient, x in zip(found, self.xs, strict=True):
+    def gradients(self) -> list[Any]:
+        computed = gradients.gradients(self.ys, self.xs, self.weights)
+        assert None not in computed, "an output does not depend on one of the arguments"
+        for gradient, x in zip(computed, self.xs, strict=True):
             assert shapes.is_compatible(gradient.shape.internal, self.values[x].shape)
-        dense = [convert.convert_to_tensor(gradient) for gradient in found]
+        dense = [convert.convert_to_tensor(gradient) for gradient in computed]
         results: list[Any] = self.runner.run(dense, self.values)
         return results
 
     def differences(self, x: Any) -> Any:
-        slopes = np.zeros(self.values[x].shape)
-        for place in np.ndindex(slopes.shape):
+        quotients = np.zeros(self.values[x].shape)
+        for place in np.ndindex(quotients.shape):
             ends = []
             for sign in (1, -1):
                 moved = self.values[x].copy()
                 moved[place] += sign * STEP
                 ends.append(self({**self.values, x: moved}))
-            slopes[place] = (ends[0] - ends[1]) / (2 * STEP)
-        return slopes
+            quotients[place] = (ends[0] - ends[1]) / (2 * STEP)
+        return quotients
 
 
 @pytest.mark.parametrize("op", differentiable)
 @settings(max_examples=6, deadline=None)
 @given(data=st.data(), is_shape_known=st.booleans())
-def test_slopes_agree_with_differences(op: str, data: Any, is_shape_known: bool) -> None:
+def test_gradients_agree_with_difference_quotients(
+    op: str, data: Any, is_shape_known: bool
+) -> None:
     case = data.draw(op_cases.CASES[op](opdef.lookup(op), dtypes.float64))
     with graphs.Graph().as_default():
         function = Function(op, case, is_shape_known=is_shape_known)
-        for x, slope in zip(function.xs, function.slopes(), strict=True):
-            assert slope.shape == function.values[x].shape
-            np.testing.assert_allclose(slope, function.differences(x), rtol=1e-5, atol=1e-6)
+        for x, gradient in zip(function.xs, function.gradients(), strict=True):
+            assert gradient.shape == function.values[x].shape
+            np.testing.assert_allclose(gradient, function.differences(x), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("op", flat)
 @settings(max_examples=2, deadline=None)
 @given(data=st.data())
-def test_a_flat_op_ends_the_search(op: str, data: Any) -> None:
+def test_the_gradient_of_a_not_differentiable_op_is_none(op: str, data: Any) -> None:
     case = data.draw(op_cases.CASES[op](opdef.lookup(op)))
     with graphs.Graph().as_default():
         arguments = [
-            [convert.constant(item) for item in value]
+            [convert.constant(each) for each in value]
             if isinstance(value, list)
             else convert.constant(value)
             for value in case.inputs
         ]
-        made = getattr(raw, op)(*arguments, **case.attrs)
+        result = getattr(raw, op)(*arguments, **case.attrs)
         xs = arguments[0] if isinstance(arguments[0], list) else [arguments[0]]
         ys = [
             t
-            for item in (made if isinstance(made, list) else [made])
-            for t in (item if isinstance(item, list) else [item])
+            for part in (result if isinstance(result, list) else [result])
+            for t in (part if isinstance(part, list) else [part])
             if t.dtype.is_floating
         ]
         for y in ys:
             assert gradients.gradients(y, xs) == [None] * len(xs)
 
 
-def test_only_changes_and_branches_have_no_slope() -> None:
-    of_handles = {name for name in no_gradient if not opdef.lookup(name).outputs}
-    assert set(no_gradient) - of_handles <= {
+def test_only_assignments_and_branches_have_no_gradient_rule() -> None:
+    on_handles = {name for name in no_gradient if not opdef.lookup(name).outputs}
+    assert set(no_gradient) - on_handles <= {
         "ApplyAdam", "ApplyGradientDescent", "ApplyMomentum", "Assign", "AssignAdd", "AssignSub",
         "Merge", "RefSwitch", "ScatterAdd", "ScatterSub", "ScatterUpdate", "SparseApplyMomentum",
         "Switch",
     }  # fmt: skip
 
 
-def test_the_slope_of_a_lookup_stays_rows() -> None:
+def test_the_gradient_of_a_lookup_is_slices() -> None:
     with graphs.Graph().as_default():
         table = convert.constant(np.arange(6.0).reshape(3, 2))
-        for found in (raw.Gather(table, [2, 0, 2]), raw.GatherV2(table, [2, 0, 2], 0)):
-            (slope,) = gradients.gradients(found, table)
+        for rows in (raw.Gather(table, [2, 0, 2]), raw.GatherV2(table, [2, 0, 2], 0)):
+            (slope,) = gradients.gradients(rows, table)
             assert isinstance(slope, indexed_slices.IndexedSlices)
             runner = interpreter.Interpreter()
             np.testing.assert_array_equal(runner.run(slope.indices), [2, 0, 2])
@@ -141,7 +143,7 @@ def test_the_slope_of_a_lookup_stays_rows() -> None:
             np.testing.assert_array_equal(dense, [[1, 1], [0, 0], [2, 2]])
 
 
-def test_what_ties_shares_the_slope() -> None:
+def test_equal_maxima_share_the_gradient() -> None:
     with graphs.Graph().as_default():
         x = convert.constant([[1.0, 3.0, 3.0], [2.0, 0.0, 1.0]])
         (slope,) = gradients.gradients(raw.Max(x, [1]), x)
@@ -150,7 +152,7 @@ def test_what_ties_shares_the_slope() -> None:
         )
 
 
-def test_a_choice_between_equals_is_the_first() -> None:
+def test_the_gradient_of_equal_operands_goes_to_the_first() -> None:
     with graphs.Graph().as_default():
         x, y = convert.constant([1.0]), convert.constant([1.0])
         for op in (raw.Maximum, raw.Minimum):
@@ -158,14 +160,14 @@ def test_a_choice_between_equals_is_the_first() -> None:
             assert interpreter.Interpreter().run(slopes) == [[1], [0]]
 
 
-def test_the_slope_of_a_product_holds_at_zeros() -> None:
+def test_the_gradient_of_a_product_is_correct_at_zeros() -> None:
     with graphs.Graph().as_default():
         x = convert.constant([[2.0, 0.0, 3.0], [0.0, 0.0, 1.0]])
         (slope,) = gradients.gradients(raw.Prod(x, [1]), x)
         np.testing.assert_array_equal(interpreter.Interpreter().run(slope), [[0, 6, 0], [0, 0, 0]])
 
 
-def test_the_slope_of_softmax_losses_can_be_derived_again() -> None:
+def test_the_gradient_of_softmax_losses_can_be_differentiated_again() -> None:
     random = np.random.default_rng(3)
     logits, labels = random.normal(size=(3, 4)), random.random((3, 4))
     with graphs.Graph().as_default():

@@ -1,4 +1,4 @@
-"""Promises of every row of the registry, on random calls of each op."""
+"""The promises of every row of the registry, tested on random calls of each op."""
 
 import ast
 import re
@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import capstan.kernels  # noqa: F401 - fills the table
+import capstan.kernels  # noqa: F401 - registers the kernels
 from capstan.core import dtypes, shapes
-from capstan.framework import convert, opdef, ops  # noqa: F401 - fills the registry
+from capstan.framework import convert, opdef, ops  # noqa: F401 - registers the rows
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.kernels import registry
@@ -29,27 +29,34 @@ def placeholder(value: Any, *, is_shape_known: bool) -> Any:
 
 
 def build(case: op_cases.Case, op: str, wrap: Any) -> tuple[Any, dict[Any, Any]]:
-    """Add the op to the default graph, each argument as `wrap(index, array)` has it."""
+    """Add the op to the default graph with `wrap(index, array)` as its arguments.
+
+    Return the outputs, and the feeds of the placeholders.
+    """
     feeds: dict[Any, Any] = {}
 
     def tensor(index: int, value: Any) -> Any:
-        made = wrap(index, value)
-        if made.op.type == "Placeholder":
-            feeds[made] = value
-        return made
+        wrapped = wrap(index, value)
+        if wrapped.op.type == "Placeholder":
+            feeds[wrapped] = value
+        return wrapped
 
     arguments = [
-        [tensor(index, item) for item in value] if isinstance(value, list) else tensor(index, value)
+        [tensor(index, each) for each in value] if isinstance(value, list) else tensor(index, value)
         for index, value in enumerate(case.inputs)
     ]
-    made = getattr(raw, op)(*arguments, **case.attrs)
-    outputs = made if isinstance(made, list) else [made]
-    flat = [t for item in outputs for t in (item if isinstance(item, list) else [item])]
+    result = getattr(raw, op)(*arguments, **case.attrs)
+    outputs = result if isinstance(result, list) else [result]
+    flat = [t for part in outputs for t in (part if isinstance(part, list) else [part])]
     return flat, feeds
 
 
 def run(case: op_cases.Case, op: str, form: str, with_buffers: bool) -> list[Any]:
-    """Run one call: everything known before the step, or only the shapes, or nothing."""
+    """Run one call and return its results.
+
+    `form` says what is known before the step: all values ("constant"), only the shapes ("shaped"),
+    or nothing ("unknown").
+    """
 
     def wrap(index: int, value: Any) -> Any:
         if form == "constant" or (form == "shaped" and index in case.structural):
@@ -62,9 +69,9 @@ def run(case: op_cases.Case, op: str, form: str, with_buffers: bool) -> list[Any
     return [result for result in results if result is not None]
 
 
-def same(one: list[Any], other: list[Any]) -> None:
-    assert len(one) == len(other)
-    for a, b in zip(one, other, strict=True):
+def assert_same(first: list[Any], second: list[Any]) -> None:
+    assert len(first) == len(second)
+    for a, b in zip(first, second, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b, strict=False)
 
@@ -78,16 +85,16 @@ def test_every_row_is_tested() -> None:
 @all_ops
 @few
 @given(data=st.data())
-def test_an_op_gives_the_same_whatever_is_known_of_its_arguments(op: str, data: Any) -> None:
-    """The interpreter checks every result against the row's shape rule and dtypes."""
+def test_the_result_of_an_op_does_not_depend_on_static_knowledge(op: str, data: Any) -> None:
+    """The interpreter also checks every result against the shape rule and dtypes of the row."""
     case = data.draw(op_cases.CASES[op](opdef.lookup(op)))
     expected = run(case, op, "constant", with_buffers=False)
     for form in ("constant", "shaped", "unknown"):
         for with_buffers in (False, True):
-            same(expected, run(case, op, form, with_buffers))
+            assert_same(expected, run(case, op, form, with_buffers))
 
 
-# The shapes of the others depend on values that no rule looks at.
+# The output shapes of the excluded ops depend on values that the shape rules do not use.
 @pytest.mark.parametrize(
     "op", sorted(op_cases.CASES.keys() - {"Where", "Unique", "BroadcastGradientArgs"})
 )
@@ -103,13 +110,13 @@ def test_shape_rules_are_exact_when_everything_is_known(op: str, data: Any) -> N
 
 
 @pytest.mark.parametrize("row", opdef.all_rows(), ids=lambda row: row.name)
-def test_every_row_reads_like_tensorflows_own(row: opdef.OpDef) -> None:
+def test_every_row_follows_tensorflows_conventions(row: opdef.OpDef) -> None:
     names = [argument.name for argument in (*row.input_arguments, *row.output_arguments)]
     assert len(set(names)) == len(names)
     implied = {a.type for a in row.input_arguments} | {a.number for a in row.input_arguments}
     for argument in row.output_arguments:
         known = argument.type in implied or argument.type in row.attrs or _is_type(argument.type)
-        assert known, f"nothing fixes the type {argument.type} of {argument.name}"
+        assert known, f"the row does not fix the type {argument.type} of {argument.name}"
         assert argument.number is None or argument.number in implied | set(row.attrs)
     assert not (row.gradient and row.not_differentiable)
     assert row.shape is not None
@@ -136,20 +143,20 @@ def test_every_type_that_a_row_allows_has_a_kernel(row: opdef.OpDef) -> None:
 
 
 def kernels_that_emit() -> dict[str, registry.Kernel]:
-    """Every kernel that writes an expression into generated code, by its op."""
-    found = {}
+    """Return by op the kernels that emit an expression for generated code."""
+    kernels = {}
     for row in opdef.all_rows():
         choices: list[dict[str, Any]] = [{}]
         choices += [{name: dtype} for name, allowed in row.types.items() for dtype in allowed]
         for attrs in choices:
             kernel = registry.find(row.name, "CPU", attrs)
             if kernel is not None and kernel.emit is not None:
-                found[row.name] = kernel
-    return found
+                kernels[row.name] = kernel
+    return kernels
 
 
 @pytest.mark.parametrize("op", kernels_that_emit())
-def test_a_kernel_emits_a_constant_template_around_the_names_of_its_arguments(op: str) -> None:
+def test_a_kernel_emits_the_same_expression_for_all_argument_names(op: str) -> None:
     emit = kernels_that_emit()[op].emit
     assert emit is not None
     count = len(opdef.lookup(op).inputs)
@@ -159,9 +166,9 @@ def test_a_kernel_emits_a_constant_template_around_the_names_of_its_arguments(op
         text = emit(names)
         assert "\n" not in text
         tree = ast.parse(text, mode="eval")
-        used = [item for item in ast.walk(tree) if isinstance(item, ast.Name)]
+        used = [part for part in ast.walk(tree) if isinstance(part, ast.Name)]
         assert {name.id for name in used} <= set(names)
-        constants = [item.value for item in ast.walk(tree) if isinstance(item, ast.Constant)]
+        constants = [part.value for part in ast.walk(tree) if isinstance(part, ast.Constant)]
         assert constants in ([], [None])
         templates.add(re.sub(rf"\b{prefix}(\d+)_0\b", r"{\1}", text))
     assert len(templates) == 1

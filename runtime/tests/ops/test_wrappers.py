@@ -1,4 +1,4 @@
-"""TensorFlow 1's functions: what they add to the graph, and what it computes."""
+"""TensorFlow 1's functions: the operations that they add to the graph, and their results."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -40,7 +40,7 @@ def run(fetches: Any, feeds: Any = None) -> Any:
 
 
 def unknown(value: Any, shape: Any = None) -> tuple[Any, dict[Any, Any]]:
-    """A placeholder, and the feed that makes it `value`."""
+    """Return a placeholder with `shape`, and the feed that gives it `value`."""
     array = np.asarray(value)
     tensor = creation_ops.placeholder(dtypes.as_dtype(array.dtype), shape)
     return tensor, {tensor: array}
@@ -59,9 +59,9 @@ def test_operations_have_tensorflows_names(graph: graphs.Graph) -> None:
     ]  # fmt: skip
 
 
-def test_shapes_that_are_known_are_constants() -> None:
-    for made in (array_ops.shape(MATRIX), array_ops.size(MATRIX), array_ops.rank(MATRIX)):
-        assert made.op.type == "Const"
+def test_known_shapes_are_constants() -> None:
+    for tensor in (array_ops.shape(MATRIX), array_ops.size(MATRIX), array_ops.rank(MATRIX)):
+        assert tensor.op.type == "Const"
     x, feeds = unknown(MATRIX)
     np.testing.assert_array_equal(run(array_ops.shape(x, out_type=dtypes.int64), feeds), [2, 3])
     assert run(array_ops.size(x), feeds) == 6
@@ -81,14 +81,14 @@ def subscripts(draw: Any) -> Any:
         st.just(...),
     )
     items = draw(st.lists(item, max_size=4))
-    if sum(1 for one in items if isinstance(one, int | slice)) > 3 or items.count(...) > 1:
+    if sum(1 for each in items if isinstance(each, int | slice)) > 3 or items.count(...) > 1:
         return ...
     return tuple(items) if len(items) != 1 else items[0]
 
 
 @settings(deadline=None, max_examples=80)
 @given(key=subscripts(), is_known=st.booleans())
-def test_subscripts_mean_what_they_mean_in_numpy(key: Any, is_known: bool) -> None:
+def test_subscripts_agree_with_numpy(key: Any, is_known: bool) -> None:
     value = np.arange(2 * 3 * 4).reshape(2, 3, 4)
     with graphs.Graph().as_default():
         x, feeds = unknown(value, value.shape if is_known else None)
@@ -102,7 +102,7 @@ def test_subscripts_may_be_tensors() -> None:
     np.testing.assert_array_equal(run(x[:at, at:], feeds), MATRIX[:1, 1:])
 
 
-def test_only_whole_numbers_are_subscripts() -> None:
+def test_subscripts_that_are_not_integers_are_refused() -> None:
     x = convert.constant(MATRIX)
     for key in (1.0, "a", True, [0]):
         with pytest.raises(TypeError, match="valid indices"):
@@ -114,7 +114,7 @@ def test_only_whole_numbers_are_subscripts() -> None:
 # --- arithmetic
 
 
-def test_types_are_never_mixed() -> None:
+def test_operands_of_different_types_are_refused() -> None:
     with pytest.raises(TypeError) as raised:
         math_ops.add(convert.constant(1.0, name="x"), convert.constant(1))
     assert "Input 'y' of 'Add' Op has type int32 that does not match type float32" in str(
@@ -122,7 +122,7 @@ def test_types_are_never_mixed() -> None:
     )
 
 
-def test_division_follows_its_name() -> None:
+def test_each_division_rounds_as_its_name_says() -> None:
     assert run(math_ops.divide(3, 2)) == 1.5
     assert run(math_ops.truediv(convert.constant(3), 2)).dtype == np.float64
     assert run(math_ops.div(-3, 2)) == -2
@@ -150,7 +150,7 @@ def test_ranges_take_one_bound_or_two() -> None:
     np.testing.assert_allclose(run(math_ops.range(0, 1, 0.25)), [0, 0.25, 0.5, 0.75])
 
 
-def test_sums_of_one_are_the_one() -> None:
+def test_the_sum_of_one_tensor_is_that_tensor() -> None:
     x = convert.constant([1.0, 2.0])
     assert math_ops.add_n([x]) is x
     np.testing.assert_array_equal(run(math_ops.accumulate_n([x, x], [2])), [2, 4])
@@ -158,7 +158,7 @@ def test_sums_of_one_are_the_one() -> None:
         math_ops.add_n([])
 
 
-def test_a_matrix_is_transposed_or_adjoint_not_both() -> None:
+def test_a_matrix_may_be_transposed_or_adjoint_but_not_both() -> None:
     product = math_ops.matmul(MATRIX, MATRIX, adjoint_b=True)
     np.testing.assert_array_equal(run(product), MATRIX @ MATRIX.T)
     with pytest.raises(ValueError, match="Only one of transpose_a and adjoint_a"):
@@ -174,7 +174,7 @@ def test_log_sigmoid_does_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_reduction_without_axis_takes_all(is_known: bool) -> None:
+def test_a_reduction_without_axis_reduces_all_axes(is_known: bool) -> None:
     x, feeds = unknown(MATRIX, MATRIX.shape if is_known else None)
     assert run(reduce_ops.reduce_sum(x), feeds) == 15
     assert run(reduce_ops.reduce_max(x, keepdims=True), feeds).shape == (1, 1)
@@ -197,19 +197,19 @@ def test_older_names_of_arguments_still_work() -> None:
 # --- shapes and parts
 
 
-def test_transposing_reverses_the_axes() -> None:
+def test_transpose_reverses_the_axes() -> None:
     for shape in (MATRIX.shape, None):
         x, feeds = unknown(MATRIX, shape)
         np.testing.assert_array_equal(run(array_ops.transpose(x), feeds), MATRIX.T)
 
 
-def test_splitting_takes_a_number_or_sizes() -> None:
+def test_split_takes_a_number_or_sizes() -> None:
     parts = run(array_ops.split(MATRIX, 3, 1))
     assert [part.tolist() for part in parts] == [[[0], [3]], [[1], [4]], [[2], [5]]]
     assert [part.shape for part in run(array_ops.split(MATRIX, [1, 2], 1))] == [(2, 1), (2, 2)]
 
 
-def test_unstacking_needs_to_know_how_many() -> None:
+def test_unstack_needs_a_known_number_of_parts() -> None:
     rows = array_ops.unstack(MATRIX)
     np.testing.assert_array_equal(run(array_ops.stack(rows)), MATRIX)
     x, _ = unknown(MATRIX)
@@ -217,14 +217,14 @@ def test_unstacking_needs_to_know_how_many() -> None:
         array_ops.unstack(x)
 
 
-def test_joining_one_is_an_identity() -> None:
+def test_concat_of_one_tensor_is_an_identity() -> None:
     assert array_ops.concat([MATRIX], 0).op.type == "Identity"
     np.testing.assert_array_equal(
         run(array_ops.concat([MATRIX, MATRIX], 1)), np.hstack([MATRIX, MATRIX])
     )
 
 
-def test_joining_refuses_the_axis_in_front_as_before_tensorflow_1() -> None:
+def test_concat_refuses_the_argument_order_of_tensorflow_0() -> None:
     parts = [convert.constant(MATRIX), convert.constant(MATRIX)]
     message = "Expected int32, got list containing Tensors of type float32 instead"
     with pytest.raises(TypeError, match=message):
@@ -241,7 +241,7 @@ def test_joining_refuses_the_axis_in_front_as_before_tensorflow_1() -> None:
         (dtypes.string, b"", b"1"),
     ],
 )
-def test_zeros_and_ones_are_of_any_type(dtype: dtypes.DType, zero: Any, one: Any) -> None:
+def test_zeros_and_ones_can_have_any_type(dtype: dtypes.DType, zero: Any, one: Any) -> None:
     for shape in ([2], convert.constant([2]), [2000]):
         assert run(creation_ops.zeros(shape, dtype)).tolist()[:2] == [zero, zero]
         assert run(creation_ops.ones(shape, dtype)).tolist()[:2] == [one, one]
@@ -251,13 +251,13 @@ def test_zeros_and_ones_are_of_any_type(dtype: dtypes.DType, zero: Any, one: Any
     )
 
 
-def test_padding_adds_zeros_only() -> None:
+def test_pad_supports_only_zeros() -> None:
     assert run(array_ops.pad(MATRIX, [[1, 0], [0, 2]])).shape == (3, 5)
     with pytest.raises(ValueError, match="pad fills with zeros"):
         array_ops.pad(MATRIX, [[1, 0], [0, 2]], mode="REFLECT")
 
 
-def test_one_hot_takes_its_type_from_its_values() -> None:
+def test_one_hot_has_the_type_of_its_values() -> None:
     assert run(creation_ops.one_hot([1], 2)).dtype == np.float32
     assert run(creation_ops.one_hot([1], 2, on_value=5, off_value=3)).tolist() == [[3, 5]]
     assert run(creation_ops.one_hot([1], 2, dtype=dtypes.int64)).dtype == np.int64
@@ -270,12 +270,12 @@ def test_shapes_broadcast_statically_and_in_the_step() -> None:
     np.testing.assert_array_equal(run(array_ops.broadcast_dynamic_shape([2, 1], [3])), [2, 3])
 
 
-# --- picking
+# --- lookups and masks
 
 
-def test_where_chooses_or_finds() -> None:
-    found = gather_ops.where(convert.constant([[True, False], [False, True]]))
-    np.testing.assert_array_equal(run(found), [[0, 0], [1, 1]])
+def test_where_selects_values_or_finds_indices() -> None:
+    indices = gather_ops.where(convert.constant([[True, False], [False, True]]))
+    np.testing.assert_array_equal(run(indices), [[0, 0], [1, 1]])
     chosen = gather_ops.where([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]])
     np.testing.assert_array_equal(run(chosen), [[1, 2], [7, 8]])
     with pytest.raises(ValueError, match="must both be non-None or both be None"):
@@ -283,7 +283,7 @@ def test_where_chooses_or_finds() -> None:
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_mask_keeps_what_it_covers(is_known: bool) -> None:
+def test_a_boolean_mask_keeps_the_elements_that_are_true_in_it(is_known: bool) -> None:
     x, feeds = unknown(MATRIX, MATRIX.shape if is_known else None)
     mask = MATRIX > 1
     np.testing.assert_array_equal(run(gather_ops.boolean_mask(x, mask), feeds), MATRIX[mask])
@@ -295,7 +295,7 @@ def test_a_mask_keeps_what_it_covers(is_known: bool) -> None:
     )
 
 
-def test_a_mask_must_fit() -> None:
+def test_a_boolean_mask_of_another_shape_is_refused() -> None:
     with pytest.raises(ValueError, match="mask cannot be scalar"):
         gather_ops.boolean_mask(MATRIX, True)
     with pytest.raises(ValueError, match="are incompatible"):
@@ -309,7 +309,9 @@ def test_a_mask_must_fit() -> None:
     strategy=st.sampled_from(["mod", "div"]),
     seed=st.integers(0, 99),
 )
-def test_a_table_in_parts_is_one_table(parts: int, rows: int, strategy: str, seed: int) -> None:
+def test_a_lookup_in_a_partitioned_table_equals_one_in_the_full_table(
+    parts: int, rows: int, strategy: str, seed: int
+) -> None:
     table = np.random.default_rng(seed).normal(size=(rows, 2)).astype(np.float32)
     ids = np.random.default_rng(seed).integers(0, rows, (2, 3))
     with graphs.Graph().as_default():
@@ -318,10 +320,10 @@ def test_a_table_in_parts_is_one_table(parts: int, rows: int, strategy: str, see
         else:
             pieces = np.array_split(table, parts)
         tensors = [convert.constant(piece) for piece in pieces]
-        found = gather_ops.embedding_lookup(tensors, ids, partition_strategy=strategy)
-        np.testing.assert_array_equal(run(found), table[ids])
-        assert found.shape.as_list() == [2, 3, 2]
-        for slope in gradients.gradients(found, tensors):
+        looked_up = gather_ops.embedding_lookup(tensors, ids, partition_strategy=strategy)
+        np.testing.assert_array_equal(run(looked_up), table[ids])
+        assert looked_up.shape.as_list() == [2, 3, 2]
+        for slope in gradients.gradients(looked_up, tensors):
             assert isinstance(slope, indexed_slices.IndexedSlices)
 
 
@@ -336,7 +338,7 @@ def test_softmax_works_along_any_axis(axis: int) -> None:
     np.testing.assert_allclose(run(nn.log_softmax(MATRIX, axis)), np.log(expected), rtol=1e-5)
 
 
-# Axes must be known to be permuted.
+# If the shape is unknown, only the last axis works: other axes are permuted first.
 @pytest.mark.parametrize(
     "axis, is_known", [(0, True), (1, True), (2, True), (-1, True), (-1, False)]
 )
@@ -354,7 +356,7 @@ def test_losses_take_logits_of_any_rank(axis: int, is_known: bool) -> None:
         np.testing.assert_allclose(run(loss, feeds), expected)
 
 
-def test_losses_want_their_arguments_by_name() -> None:
+def test_losses_require_named_arguments() -> None:
     for loss in (
         nn.softmax_cross_entropy_with_logits,
         nn.sparse_softmax_cross_entropy_with_logits,
@@ -368,7 +370,7 @@ def test_losses_want_their_arguments_by_name() -> None:
         nn.sparse_softmax_cross_entropy_with_logits(labels=[[1, 2]], logits=MATRIX)
 
 
-def test_labels_are_constant_for_the_older_loss_only() -> None:
+def test_only_the_older_softmax_loss_has_no_gradient_for_labels() -> None:
     labels, logits = convert.constant([[0.3, 0.7]]), convert.constant([[1.0, 2.0]])
     older = nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     newer = nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
@@ -376,12 +378,12 @@ def test_labels_are_constant_for_the_older_loss_only() -> None:
     assert gradients.gradients(newer, labels) != [None]
 
 
-def test_logistic_losses_are_stable() -> None:
+def test_logistic_losses_do_not_overflow() -> None:
     x, z = np.float64([-1000, -1, 0, 1, 1000]), np.float64([0, 1, 0, 1, 1])
     exact = np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x)))
     np.testing.assert_allclose(run(nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x)), exact)
-    same = nn.weighted_cross_entropy_with_logits(z, x, 1.0)
-    np.testing.assert_allclose(run(same), exact, atol=1e-12)
+    weighted = nn.weighted_cross_entropy_with_logits(z, x, 1.0)
+    np.testing.assert_allclose(run(weighted), exact, atol=1e-12)
     with pytest.raises(ValueError, match="must have the same shape"):
         nn.sigmoid_cross_entropy_with_logits(labels=[1.0], logits=[1.0, 2.0])
 
@@ -399,7 +401,7 @@ def test_dropout_keeps_the_expected_sum() -> None:
             nn.dropout(x, **wrong)
 
 
-def test_layers_compute_what_their_names_say() -> None:
+def test_layers_agree_with_numpy() -> None:
     w, b = np.ones((3, 2), np.float32), np.float32([1, -20])
     np.testing.assert_array_equal(run(nn.xw_plus_b(MATRIX, w, b)), MATRIX @ w + b)
     np.testing.assert_array_equal(run(nn.relu_layer(MATRIX, w, b)), np.maximum(MATRIX @ w + b, 0))
@@ -412,7 +414,7 @@ def test_layers_compute_what_their_names_say() -> None:
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_moments_and_normalization(keep: bool) -> None:
+def test_moments_and_batch_normalization_agree_with_numpy(keep: bool) -> None:
     mean, variance = run(nn.moments(MATRIX, [0], keep_dims=keep))
     np.testing.assert_allclose(mean, MATRIX.mean(0, keepdims=keep))
     np.testing.assert_allclose(variance, MATRIX.var(0, keepdims=keep))
@@ -424,15 +426,15 @@ def test_moments_and_normalization(keep: bool) -> None:
 # --- random numbers
 
 
-def test_random_numbers_are_scaled() -> None:
+def test_random_numbers_have_the_requested_range_mean_and_deviation() -> None:
     uniform = run(random_ops.random_uniform([1000], -3, 5, seed=1))
     assert -3 <= uniform.min() < -2.5
     assert 4.5 < uniform.max() <= 5
     normal = run(random_ops.random_normal([1000], 7.0, 2.0, seed=1))
     assert abs(normal.mean() - 7) < 0.5
     assert abs(run(random_ops.truncated_normal([1000], 1.0, 0.1, seed=1)) - 1).max() <= 0.2001
-    whole = run(random_ops.random_uniform([100], 0, 3, dtypes.int32, seed=1))
-    assert set(whole.tolist()) == {0, 1, 2}
+    integers = run(random_ops.random_uniform([100], 0, 3, dtypes.int32, seed=1))
+    assert set(integers.tolist()) == {0, 1, 2}
 
 
 def test_the_graphs_seed_makes_every_stream_repeatable() -> None:
@@ -441,22 +443,22 @@ def test_the_graphs_seed_makes_every_stream_repeatable() -> None:
             random_ops.set_random_seed(7)
             return run([random_ops.random_normal([3]), random_ops.random_normal([3])])
 
-    (one, two), (again, also) = draw(), draw()
-    np.testing.assert_array_equal([one, two], [again, also])
-    assert not np.array_equal(one, two)
+    first, second = draw(), draw()
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first[0], first[1])
 
 
-def test_what_cannot_be_drawn_is_refused() -> None:
+def test_random_ops_refuse_types_without_a_distribution() -> None:
     with pytest.raises(ValueError, match="Must specify maxval for integer dtype"):
         random_ops.random_uniform([2], dtype=dtypes.int32)
     with pytest.raises(ValueError, match="Invalid dtype"):
         random_ops.random_normal([2], dtype=dtypes.int32)
 
 
-# --- order and promises
+# --- dependencies and assertions
 
 
-def test_dependencies_run_first() -> None:
+def test_with_dependencies_runs_its_dependencies_first() -> None:
     check = control_flow_ops.Assert(False, ["never"])
     value = control_flow_ops.with_dependencies([check], convert.constant(1.0))
     with pytest.raises(errors.InvalidArgumentError, match="never"):
@@ -479,19 +481,21 @@ def test_dependencies_run_first() -> None:
         (check_ops.assert_rank, ([1], 1), (unknown, 2), "=="),
     ],
 )
-def test_assertions_hold_or_tell(check: Any, good: Any, bad: Any, sign: str) -> None:
+def test_a_failed_assertion_raises_its_message_and_condition(
+    check: Any, good: Any, bad: Any, sign: str
+) -> None:
     run(check(*good))
     feeds = None
     if bad[0] is unknown:
         x, feeds = unknown([1])
         bad = (x, *bad[1:])
     with pytest.raises(errors.InvalidArgumentError) as raised:
-        run(check(*bad, message="told you"), feeds)
-    assert "told you" in str(raised.value)
+        run(check(*bad, message="the message"), feeds)
+    assert "the message" in str(raised.value)
     assert f"Condition x {sign} y did not hold element-wise:" in str(raised.value)
 
 
-def test_a_rank_that_is_known_to_be_wrong_is_refused_at_once() -> None:
+def test_a_wrong_static_rank_is_refused_while_the_graph_is_built() -> None:
     with pytest.raises(ValueError, match="must have rank 3"):
         check_ops.assert_rank(MATRIX, 3)
 
@@ -505,7 +509,7 @@ def test_values_are_clipped_to_bounds() -> None:
         clip_ops.clip_by_value([1.0], [[0.0, 0.0]], 3.0)
 
 
-def test_norms_are_clipped_where_they_are_larger() -> None:
+def test_clip_by_norm_scales_only_larger_norms() -> None:
     x = np.float32([3, 4])
     np.testing.assert_allclose(run(clip_ops.clip_by_norm(x, 1.0)), [0.6, 0.8], rtol=1e-6)
     np.testing.assert_allclose(run(clip_ops.clip_by_norm(x, 10.0)), x)
@@ -515,13 +519,13 @@ def test_norms_are_clipped_where_they_are_larger() -> None:
     assert np.isfinite(run(slope)).all()
 
 
-def test_the_global_norm_clips_all_together() -> None:
+def test_clip_by_global_norm_scales_all_tensors_together() -> None:
     slices = indexed_slices.IndexedSlices(
         convert.constant([[12.0]]), convert.constant([0]), convert.constant([5, 1])
     )
-    items = [np.float32([3, 4]), None, slices]
-    assert run(clip_ops.global_norm(items)) == 13
-    clipped, norm = clip_ops.clip_by_global_norm(items, 6.5)
+    tensors = [np.float32([3, 4]), None, slices]
+    assert run(clip_ops.global_norm(tensors)) == 13
+    clipped, norm = clip_ops.clip_by_global_norm(tensors, 6.5)
     assert clipped[1] is None
     assert isinstance(clipped[2], indexed_slices.IndexedSlices)
     np.testing.assert_allclose(run(clipped[0]), [1.5, 2])
