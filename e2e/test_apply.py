@@ -1,4 +1,4 @@
-"""A TrainingJob on a real API server becomes a Service and pods, and kubectl shows how it is."""
+"""A TrainingJob on a real API server becomes a Service and pods, and kubectl shows its state."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def addresses(namespace: str, *tasks: str, job: str = NAME) -> list[str]:
     return [f"{task}.{job}.{namespace}.svc.cluster.local:2222" for task in tasks]
 
 
-def test_apply_of_the_example_makes_its_service_and_its_pods(story: Story) -> None:
+def test_applying_the_example_creates_its_service_and_its_pods(story: Story) -> None:
     story.kubectl("apply", "-f", DIGITS)
     story.until(lambda status: status["phase"] == "Running", "digits")
     assert sorted(story.pods()) == ["digits-ps-0", "digits-worker-0", "digits-worker-1"]
@@ -33,7 +33,7 @@ def test_apply_of_the_example_makes_its_service_and_its_pods(story: Story) -> No
     assert service["selector"] == {"capstan.dev/job-name": "digits"}
 
 
-def test_a_pod_is_labelled_owned_named_in_dns_and_never_restarted_by_its_kubelet(
+def test_a_pod_has_its_labels_its_owner_its_host_name_and_the_restart_policy_never(
     story: Story,
 ) -> None:
     story.started()
@@ -67,7 +67,7 @@ def test_a_pod_is_labelled_owned_named_in_dns_and_never_restarted_by_its_kubelet
     assert spec["containers"][0]["terminationMessagePolicy"] == "FallbackToLogsOnError"
 
 
-def test_every_task_is_in_the_endpoint_slice_under_its_host_name_before_it_is_ready(
+def test_every_task_is_in_the_endpoint_slice_even_before_it_is_ready(
     story: Story,
 ) -> None:
     story.kubelet.at_start(story.pod_key("ps-0"), story.kubelet.unready)
@@ -78,7 +78,7 @@ def test_every_task_is_in_the_endpoint_slice_under_its_host_name_before_it_is_re
     assert row(story.status(), "ps-0")["state"] in ("Pending", "Starting")
 
 
-def test_a_cluster_of_all_types_is_told_of_itself_and_of_its_checkpoints(story: Story) -> None:
+def test_tasks_of_all_types_get_the_cluster_and_the_checkpoints(story: Story) -> None:
     kinds = {
         "chief": replica(1),
         "ps": replica(2),
@@ -108,8 +108,9 @@ def test_a_cluster_of_all_types_is_told_of_itself_and_of_its_checkpoints(story: 
     init, trainer = evaluator["initContainers"][0], evaluator["containers"][0]
     assert init["env"] == trainer["env"]
     for container in (init, trainer):
-        mounted = {one["mountPath"]: one["name"] for one in container["volumeMounts"]}
-        volume = next(one for one in evaluator["volumes"] if one["name"] == mounted["/checkpoints"])
+        mounted = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+        volumes = {volume["name"]: volume for volume in evaluator["volumes"]}
+        volume = volumes[mounted["/checkpoints"]]
         assert volume["persistentVolumeClaim"] == {"claimName": "shared"}
 
 
@@ -123,18 +124,18 @@ def test_kubectl_get_shows_phase_ready_tasks_restarts_and_reason(story: Story) -
     story.until(lambda status: "ImagePullBackOff" in status["summary"]["reason"])
     head, line = story.kubectl("get", "tjob", "-o", "wide").splitlines()
     assert head.split()[-3:] == ["EPOCH", "STEPS/S", "REASON"]
-    found = re.fullmatch(rf"{NAME} +(\w+) +1/1 +1/2 +1 +{AGE} +1 +(waiting for worker-1.*)", line)
-    assert found, line
-    assert 'ImagePullBackOff: Back-off pulling image "capstan/digits:dev"' in found[2]
+    match = re.fullmatch(rf"{NAME} +(\w+) +1/1 +1/2 +1 +{AGE} +1 +(waiting for worker-1.*)", line)
+    assert match, line
+    assert 'ImagePullBackOff: Back-off pulling image "capstan/digits:dev"' in match[2]
 
 
-def test_kubectl_describe_shows_the_table_and_what_happened(story: Story) -> None:
+def test_kubectl_describe_shows_the_tasks_and_the_events(story: Story) -> None:
     story.started()
     wait.until(lambda: "3 tasks run, epoch 1" in story.describe(), else_show=story.describe)
-    said = story.describe()
-    assert "Name: worker-1 Node: fake-" in said
-    assert f"Pod: {NAME}-worker-1" in said
-    assert "Normal Running" in said
+    description = story.describe()
+    assert "Name: worker-1 Node: fake-" in description
+    assert f"Pod: {NAME}-worker-1" in description
+    assert "Normal Running" in description
 
 
 def test_kubectl_wait_ends_when_the_condition_holds(story: Story) -> None:
@@ -147,7 +148,7 @@ def test_kubectl_wait_ends_when_the_condition_holds(story: Story) -> None:
     story.kubectl(*words, "--for=condition=Succeeded")
 
 
-def test_the_template_of_the_user_arrives_whole(story: Story) -> None:
+def test_a_pod_has_all_fields_of_the_users_template(story: Story) -> None:
     trainer = {
         **TRAINER,
         "command": ["python", "-c", "print('$(HOME)')"],
@@ -159,20 +160,20 @@ def test_the_template_of_the_user_arrives_whole(story: Story) -> None:
     worker = replica(1, containers=[trainer], pod=pod)
     worker["template"]["metadata"] = {"labels": {"team": "vision"}, "annotations": {"a/b": "c"}}
     story.started(job(worker=worker))
-    made = story.pod("worker-0")
-    assert made["metadata"]["labels"]["team"] == "vision"
-    assert made["metadata"]["annotations"]["a/b"] == "c"
-    container = made["spec"]["containers"][0]
+    created = story.pod("worker-0")
+    assert created["metadata"]["labels"]["team"] == "vision"
+    assert created["metadata"]["annotations"]["a/b"] == "c"
+    container = created["spec"]["containers"][0]
     assert container["command"] == trainer["command"]
     assert container["resources"]["limits"] == trainer["resources"]["limits"]
     assert container["startupProbe"]["periodSeconds"] == 3
-    assert environment_of(made)["DATA"] == "/data"
-    task = json.loads(environment_of(made)["TF_CONFIG"])["task"]
+    assert environment_of(created)["DATA"] == "/data"
+    task = json.loads(environment_of(created)["TF_CONFIG"])["task"]
     assert task == {"type": "worker", "index": 0}
-    assert pod["tolerations"][0] in made["spec"]["tolerations"]
+    assert pod["tolerations"][0] in created["spec"]["tolerations"]
 
 
-def test_delete_leaves_nothing_of_a_job(story: Story) -> None:
+def test_deleting_a_job_deletes_its_pods_and_its_service(story: Story) -> None:
     story.started()
     story.kubectl("delete", "tjob", NAME)
     wait.until(lambda: not story.pods(), else_show=lambda: str(sorted(story.pods())))
@@ -180,7 +181,7 @@ def test_delete_leaves_nothing_of_a_job(story: Story) -> None:
     assert story.find_job() is None
 
 
-def test_the_status_shows_whether_a_pod_is_ready_as_often_as_that_changes(story: Story) -> None:
+def test_the_status_follows_every_change_of_a_pods_readiness(story: Story) -> None:
     kubelet, task = story.kubelet, story.pod_key("worker-1")
     kubelet.at_start(task, kubelet.unready)
     story.submit(job())
@@ -194,7 +195,7 @@ def test_the_status_shows_whether_a_pod_is_ready_as_often_as_that_changes(story:
 
 
 def _claim(story: Story, name: str) -> None:
-    """Make a claim with a volume that many pods may mount, as on a shared file system."""
+    """Create a claim and a volume that many pods may mount, as on a shared file system."""
     api, volume = story.cluster.api, f"{story.namespace}-{name}"
     size = {"storage": "1Gi"}
     api.post(

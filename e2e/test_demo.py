@@ -1,4 +1,4 @@
-"""The demo of the README: what a user sees when tasks are killed, and that nothing outlives it.
+"""The demo of the README with killed tasks, and `capstanctl run` with an invalid or failing job.
 
 `test_fresh_clone.py` runs the demo without faults.
 """
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.e2e
 
 
 def last_line(out: str) -> re.Match[str]:
-    """Return the parts of the last line that the demo printed: accuracy, steps, restarts."""
+    """Return the parts of the last line of the demo: accuracy, steps, restarts."""
     line = out.splitlines()[-1]
     matched = LAST_LINE.match(line)
     assert matched is not None, line
@@ -32,7 +32,7 @@ def last_line(out: str) -> re.Match[str]:
 
 
 def status(folder: pathlib.Path) -> dict[str, Any]:
-    """Return the status of the job that runs in a folder; empty before the first."""
+    """Return the status of the job in a folder; empty if it has none yet."""
     path = folder / ".capstan/digits/status.json"
     return json.loads(path.read_text()) if path.exists() else {}
 
@@ -41,7 +41,9 @@ def step(shell: Shell) -> int:
     return int(status(shell.folder).get("progress", {}).get("step", 0))
 
 
-def test_a_killed_worker_and_a_killed_ps_come_back_and_training_goes_on(shell: Shell) -> None:
+def test_a_killed_worker_and_a_killed_ps_are_restarted_and_training_continues(
+    shell: Shell,
+) -> None:
     # The commands of the Makefile, in a folder of the test's own.
     recipe = subprocess.run(
         ["make", "-n", "demo", "CHAOS=1"],
@@ -67,7 +69,7 @@ def test_a_killed_worker_and_a_killed_ps_come_back_and_training_goes_on(shell: S
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_outlives_capstanctl_however_it_ends(
+def test_every_process_ends_with_capstanctl_whichever_signal_ends_it(
     shell: Shell, capstanctl: pathlib.Path, how: signal.Signals
 ) -> None:
     running = shell.start(capstanctl, "run", JOB)
@@ -79,14 +81,16 @@ def test_nothing_outlives_capstanctl_however_it_ends(
     wait.until(lambda: shell.alive() == [])
 
 
-def test_a_job_that_fails_says_why_in_its_last_line(shell: Shell, capstanctl: pathlib.Path) -> None:
+def test_the_last_line_of_a_failed_job_names_the_cause(
+    shell: Shell, capstanctl: pathlib.Path
+) -> None:
     for name in ("train.py", "digits.py"):
         shutil.copy(JOB.parent / name, shell.folder)
     text = JOB.read_text()
     broken = text.replace("train.py]", "train.py, --batch_size=0]")
-    impatient = broken.replace("backoffLimit: 6", "backoffLimit: 0")
-    assert text != broken != impatient
-    (shell.folder / "job.yaml").write_text(impatient)
+    without_restarts = broken.replace("backoffLimit: 6", "backoffLimit: 0")
+    assert text != broken != without_restarts
+    (shell.folder / "job.yaml").write_text(without_restarts)
     ran = shell.run(capstanctl, "run", "job.yaml")
     assert ran.returncode == 1
     assert re.match(
@@ -95,7 +99,7 @@ def test_a_job_that_fails_says_why_in_its_last_line(shell: Shell, capstanctl: pa
     assert shell.alive() == []
 
 
-def test_every_fault_of_a_file_is_told_at_once_and_nothing_starts(
+def test_every_fault_of_a_file_is_reported_and_nothing_starts(
     shell: Shell, capstanctl: pathlib.Path
 ) -> None:
     (shell.folder / "job.yaml").write_text(
@@ -105,12 +109,12 @@ def test_every_fault_of_a_file_is_told_at_once_and_nothing_starts(
     )
     ran = shell.run(capstanctl, "run", "job.yaml")
     assert ran.returncode == 2
-    for named in ("metadata.name", "spec.replicaSpecs.chief.replicas", "restartPolcy"):
-        assert named in ran.stderr
+    for field in ("metadata.name", "spec.replicaSpecs.chief.replicas", "restartPolcy"):
+        assert field in ran.stderr
     assert not (shell.folder / ".capstan").exists()
     assert shell.alive() == []
 
 
 def test_the_readme_shows_the_last_line_of_the_demo() -> None:
-    shown = (ROOT / "README.md").read_text()
-    assert re.search(LAST_LINE.pattern.strip("^$"), shown)
+    readme = (ROOT / "README.md").read_text()
+    assert re.search(LAST_LINE.pattern.strip("^$"), readme)

@@ -1,4 +1,4 @@
-"""A user applies crds/ and deploy/ to a cluster that knows nothing of Capstan."""
+"""A user applies crds/ and deploy/ to a cluster without Capstan."""
 
 import json
 import pathlib
@@ -23,26 +23,27 @@ DEPLOYMENT = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/capstan-operator"
 
 @pytest.fixture(scope="module")
 def fresh(cluster: Cluster) -> Iterator[Cluster]:
-    """A cluster of this file alone, to which one command applied both folders.
+    """A cluster for this file, to which one command has applied both folders.
 
-    It depends on `cluster` only to be skipped where no control plane can run.
+    The fixture requests `cluster` only because that skips the tests where no control plane can run.
     """
-    with control.running() as one:
-        one.kubectl("apply", *FILES)
-        one.wait_served()
-        yield one
+    with control.running() as installed:
+        installed.kubectl("apply", *FILES)
+        installed.wait_served()
+        yield installed
 
 
 @pytest.fixture(scope="module")
-def its_kubelet(fresh: Cluster) -> Iterator[Kubelet]:
-    one = Kubelet(fresh.api)
-    one.start()
-    yield one
-    one.close()
+def fresh_kubelet(fresh: Cluster) -> Iterator[Kubelet]:
+    """The fake kubelet of `fresh`."""
+    kubelet = Kubelet(fresh.api)
+    kubelet.start()
+    yield kubelet
+    kubelet.close()
 
 
 def test_one_command_installs_the_operator_and_its_pod_is_restricted(
-    fresh: Cluster, its_kubelet: Kubelet
+    fresh: Cluster, fresh_kubelet: Kubelet
 ) -> None:
     labels = fresh.api.get(f"/api/v1/namespaces/{SYSTEM}")["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
@@ -51,7 +52,7 @@ def test_one_command_installs_the_operator_and_its_pod_is_restricted(
     )
 
 
-def test_a_pod_that_is_not_restricted_is_not_let_into_the_namespace_of_the_operator(
+def test_the_namespace_of_the_operator_refuses_a_pod_that_is_not_restricted(
     fresh: Cluster,
 ) -> None:
     pod = fresh.api.get(DEPLOYMENT)["spec"]["template"]
@@ -61,7 +62,7 @@ def test_a_pod_that_is_not_restricted_is_not_let_into_the_namespace_of_the_opera
     assert 'violates PodSecurity "restricted' in refused.stderr
 
 
-def test_the_server_finds_no_field_that_it_does_not_know(fresh: Cluster) -> None:
+def test_the_manifests_have_no_field_that_the_server_does_not_know(fresh: Cluster) -> None:
     ran = fresh.kubectl("apply", "--dry-run=server", "--validate=strict", *FILES)
     assert not ran.stderr
     applied = re.findall(r"^\S+/(\S+) ", ran.stdout, re.MULTILINE)
@@ -71,17 +72,17 @@ def test_the_server_finds_no_field_that_it_does_not_know(fresh: Cluster) -> None
     )
 
 
-def test_the_operator_serves_all_namespaces_with_the_rights_that_it_was_given(
-    fresh: Cluster, its_kubelet: Kubelet, tmp_path: pathlib.Path
+def test_the_operator_serves_all_namespaces_with_the_rights_of_the_manifests(
+    fresh: Cluster, fresh_kubelet: Kubelet, tmp_path: pathlib.Path
 ) -> None:
-    who = fresh.service_account(SYSTEM, "capstan-operator")
+    account = fresh.service_account(SYSTEM, "capstan-operator")
     flags = (f"--lease-namespace={SYSTEM}",)
-    operator = Operator(who, tmp_path / "operator.log", flags, users_environment())
+    operator = Operator(account, tmp_path / "operator.log", flags, users_environment())
     try:
         for space in (fresh.namespace(), fresh.namespace()):
-            story = Story(fresh, its_kubelet, operator, space)
+            story = Story(fresh, fresh_kubelet, operator, space)
             story.started(job())
-            its_kubelet.exit(story.pod_key("worker-1"), 1)
+            fresh_kubelet.exit(story.pod_key("worker-1"), 1)
             story.until_running("worker-1", 2)
             wait.until(lambda story=story: "Restarting" in [reason for reason, _ in story.events()])
         assert not operator.refused()
@@ -94,8 +95,8 @@ def test_the_documented_folder_serves_one_namespace_and_changes_nothing_else(
     cluster: Cluster, tmp_path: pathlib.Path
 ) -> None:
     section = (ROOT / "docs" / "operator.md").read_text().split("### Single namespaces\n")[1]
-    own = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)[:2]
-    for name, text in zip(("kustomization.yaml", "team-a.yaml"), own, strict=True):
+    documented = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)[:2]
+    for name, text in zip(("kustomization.yaml", "team-a.yaml"), documented, strict=True):
         (tmp_path / name).write_text(text)
     files = {}
     for file in (ROOT / "deploy").glob("*.yaml"):
@@ -113,4 +114,6 @@ def test_the_documented_folder_serves_one_namespace_and_changes_nothing_else(
 
 
 def by_name(text: str) -> dict[tuple[str, str], dict[str, Any]]:
-    return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text) if one}
+    """Return the manifests of a YAML text, by their kinds and names."""
+    manifests = [manifest for manifest in yaml.safe_load_all(text) if manifest]
+    return {(manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in manifests}

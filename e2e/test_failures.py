@@ -1,4 +1,4 @@
-"""Each way in which a task can fail, on a real API server: the operator answers as promised, counts
+"""All ways in which a task can fail, on a real API server. The operator restarts the task, counts
 the failure once, and explains it in `kubectl describe`.
 """
 
@@ -15,14 +15,14 @@ from testbed.operator import Operator
 from testbed.story import NAME, Story, job, replica, row
 
 Json = dict[str, Any]
-Happens = Callable[[Story, str], None]
-"""Makes a running task fail."""
+Fail = Callable[[Story, str], None]
+"""A function that makes a running task fail."""
 
 APPLICATION, INFRASTRUCTURE = "application", "infrastructure"
 TRACEBACK = "Traceback (most recent call last):\nValueError: no such digit: 10"
 
 
-def exits(code: int, message: str = "") -> Happens:
+def exits(code: int, message: str = "") -> Fail:
     return lambda story, task: story.kubelet.exit(story.pod_key(task), code, message=message)
 
 
@@ -34,7 +34,7 @@ def is_evicted_by_its_kubelet(story: Story, task: str) -> None:
     story.kubelet.evict(story.pod_key(task))
 
 
-def is_deleted_by_somebody(story: Story, task: str) -> None:
+def is_deleted_by_a_user(story: Story, task: str) -> None:
     story.kubectl("delete", "pod", f"{NAME}-{task}", "--wait=false")
 
 
@@ -44,8 +44,8 @@ def is_evicted_through_the_api(story: Story, task: str) -> None:
     story.cluster.api.post(path, body)
 
 
-def is_evicted_while_nobody_looks(story: Story, task: str) -> None:
-    """The operator hears of the whole eviction at once, and last that the pod is gone."""
+def is_evicted_while_the_operator_is_frozen(story: Story, task: str) -> None:
+    """The operator gets all changes of the eviction at once, up to the deletion of the pod."""
     story.operator.freeze()
     is_evicted_through_the_api(story, task)
     wait.until(lambda: story.find_pod(task) is None)
@@ -68,13 +68,13 @@ def fails_in_its_init_container(story: Story, task: str) -> None:
     story.kubelet.init_fails(story.pod_key(task), 3, "no data under /data")
 
 
-def is_gone_without_a_trace(story: Story, task: str) -> None:
+def is_deleted_while_the_operator_is_stopped(story: Story, task: str) -> None:
     story.operator.stop()
     story.delete_pod(task, gracePeriodSeconds=0)
     story.operator.start()
 
 
-def ends_well_because_it_was_told_to_end(story: Story, task: str) -> None:
+def exits_0_when_its_pod_is_deleted(story: Story, task: str) -> None:
     story.kubelet.pause()
     story.delete_pod(task)
     story.until_row(task, state="Stopping")
@@ -83,35 +83,39 @@ def ends_well_because_it_was_told_to_end(story: Story, task: str) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Fails:
-    """A failure of worker-0, its words in the task's row, and the limit that it is charged to."""
+class Failure:
+    """A failure of worker-0, its description in the task's row, and the limit that it counts
+    towards.
+    """
 
-    happens: Happens
+    happen: Fail
     reason: str
     charged: str
     code: int | None = None
-    says: str = ""
+    message: str = ""
 
 
 FAILURES = {
-    "exit 1": Fails(exits(1, TRACEBACK), "Error", APPLICATION, 1, "ValueError: no such digit: 10"),
-    "out of memory": Fails(runs_out_of_memory, "OOMKilled", APPLICATION, 137, "OOMKilled"),
-    "init container": Fails(
+    "exit 1": Failure(
+        exits(1, TRACEBACK), "Error", APPLICATION, 1, "ValueError: no such digit: 10"
+    ),
+    "out of memory": Failure(runs_out_of_memory, "OOMKilled", APPLICATION, 137, "OOMKilled"),
+    "init container": Failure(
         fails_in_its_init_container,
         "InitContainerFailed",
         APPLICATION,
         3,
         "init container init: no data under /data",
     ),
-    "evicted by the kubelet": Fails(
+    "evicted by the kubelet": Failure(
         is_evicted_by_its_kubelet, "Evicted", INFRASTRUCTURE, 137, "low on resource: memory"
     ),
-    "evicted through the API": Fails(
+    "evicted through the API": Failure(
         is_evicted_through_the_api, "DisruptionTarget", INFRASTRUCTURE, 143, "Eviction API"
     ),
-    "deleted": Fails(is_deleted_by_somebody, "Deleted", INFRASTRUCTURE, 143),
-    "exit 0 when told": Fails(ends_well_because_it_was_told_to_end, "Deleted", INFRASTRUCTURE, 0),
-    "rejected by the kubelet": Fails(
+    "deleted": Failure(is_deleted_by_a_user, "Deleted", INFRASTRUCTURE, 143),
+    "deleted with exit 0": Failure(exits_0_when_its_pod_is_deleted, "Deleted", INFRASTRUCTURE, 0),
+    "rejected by the kubelet": Failure(
         is_rejected_by_its_kubelet,
         "UnexpectedAdmissionError",
         INFRASTRUCTURE,
@@ -120,53 +124,61 @@ FAILURES = {
     ),
 }
 UNSEEN_FAILURES = {
-    "evicted while nobody looked": Fails(
-        is_evicted_while_nobody_looks, "DisruptionTarget", INFRASTRUCTURE, 143, "Eviction API"
+    "evicted while the operator is frozen": Failure(
+        is_evicted_while_the_operator_is_frozen,
+        "DisruptionTarget",
+        INFRASTRUCTURE,
+        143,
+        "Eviction API",
     ),
-    "gone unseen": Fails(
-        is_gone_without_a_trace, "Lost", INFRASTRUCTURE, None, "its end was not seen"
+    "deleted while the operator is stopped": Failure(
+        is_deleted_while_the_operator_is_stopped,
+        "Lost",
+        INFRASTRUCTURE,
+        None,
+        "its end was not seen",
     ),
 }
-"""Failures while the operator stands still. They stop it, so each needs one of its own."""
+"""Failures while the operator does not run. They stop the operator, so each test has its own."""
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-def test_a_task_that_fails_is_started_again_counted_once_and_explained(
-    story: Story, failure: Fails
+def test_a_failed_task_is_restarted_and_its_failure_is_counted_once_and_explained(
+    story: Story, failure: Failure
 ) -> None:
-    is_answered(story, failure)
+    check_failure(story, failure)
 
 
 @pytest.fixture
 def own_story(
     cluster: Cluster, kubelet: Kubelet, start_operator: Callable[..., Operator], namespace: str
 ) -> Story:
-    """A story with an operator of its own, which keeps its Lease while it is frozen."""
+    """A story with an operator of its own. The operator keeps its Lease while it is frozen."""
     operator = start_operator("--lease-duration=90")
     operator.wait_ready()
     return Story(cluster, kubelet, operator, namespace)
 
 
 @pytest.mark.parametrize("failure", UNSEEN_FAILURES.values(), ids=UNSEEN_FAILURES)
-def test_a_failure_that_the_operator_did_not_see_is_answered_alike(
-    own_story: Story, failure: Fails
+def test_a_failure_that_the_operator_did_not_see_is_handled_in_the_same_way(
+    own_story: Story, failure: Failure
 ) -> None:
-    is_answered(own_story, failure)
+    check_failure(own_story, failure)
 
 
-def is_answered(story: Story, failure: Fails) -> None:
-    """Let worker-0 fail; see that it starts again, is counted once, and is explained."""
+def check_failure(story: Story, failure: Failure) -> None:
+    """Let worker-0 fail. Assert that it is restarted, counted once, and explained."""
     story.started(job(ps=replica(1), worker=replica(1, pod={"initContainers": [INIT]})))
     old = story.pod("worker-0")
     story.wait_note("Running")
-    failure.happens(story, "worker-0")
+    failure.happen(story, "worker-0")
     status = story.until_running("worker-0", attempt=2)
 
     other = INFRASTRUCTURE if failure.charged == APPLICATION else APPLICATION
     assert status["restarts"] == {failure.charged: 1, other: 0}
     assert (status["epoch"], status["summary"]["restarts"]) == (1, 1)
-    ended = row(status, "worker-0")
-    assert (ended.get("exitCode"), ended["reason"]) == (failure.code, failure.reason)
+    task_row = row(status, "worker-0")
+    assert (task_row.get("exitCode"), task_row["reason"]) == (failure.code, failure.reason)
     assert row(status, "ps-0")["attempt"] == 1
     assert story.counted() == {
         f'capstan_job_restarts_total{{limit="{failure.charged}"}}': 1,
@@ -180,19 +192,19 @@ def is_answered(story: Story, failure: Fails) -> None:
     wait.until(lambda: story.endpoints().get("worker-0") == [address])
 
     note = story.wait_note("Restarting")
-    how = failure.reason if failure.code is None else f"exit code {failure.code}"
-    assert f"worker-0 attempt 1 on {old['spec']['nodeName']}: {how}" in note
-    assert failure.says in note
-    said = story.describe()
-    for part in (note, f"Reason: {failure.reason}", *failure.says.split(": ")):
-        assert part in said
+    cause = failure.reason if failure.code is None else f"exit code {failure.code}"
+    assert f"worker-0 attempt 1 on {old['spec']['nodeName']}: {cause}" in note
+    assert failure.message in note
+    description = story.describe()
+    for part in (note, f"Reason: {failure.reason}", *failure.message.split(": ")):
+        assert part in description
     assert [reason for reason, _ in story.events()].count("Restarting") == 1
 
 
 INIT = {"name": "init", "image": "capstan/digits:dev"}
 
 
-def test_a_lost_ps_advances_the_epoch_and_the_workers_stay(story: Story) -> None:
+def test_a_lost_ps_advances_the_epoch_and_the_workers_keep_running(story: Story) -> None:
     story.started()
     workers = [story.pod(task)["metadata"]["uid"] for task in ("worker-0", "worker-1")]
     story.kubelet.exit(story.pod_key("ps-0"), 1)
@@ -214,10 +226,10 @@ CODES = {
     143: "SIGTERM",
     255: "",
 }
-"""Exit codes, and the signal that each stands for."""
+"""Exit codes, each with the signal that it stands for."""
 
 
-def test_exit_codes_are_failures_of_the_program_and_are_told_with_their_signals(
+def test_exit_codes_count_as_application_failures_and_are_reported_with_their_signals(
     story: Story,
 ) -> None:
     limit = {"backoffLimit": len(CODES)}
@@ -226,10 +238,10 @@ def test_exit_codes_are_failures_of_the_program_and_are_told_with_their_signals(
         story.kubelet.exit(story.pod_key(f"worker-{index}"), code)
     status = story.until(
         lambda status: (
-            status["phase"] == "Running" and all(one["attempt"] == 2 for one in status["tasks"])
+            status["phase"] == "Running" and all(task["attempt"] == 2 for task in status["tasks"])
         )
     )
-    assert [one["exitCode"] for one in status["tasks"]] == list(CODES)
+    assert [task["exitCode"] for task in status["tasks"]] == list(CODES)
     assert status["restarts"] == {APPLICATION: len(CODES), INFRASTRUCTURE: 0}
     assert status["epoch"] == 1
     wait.until(lambda: len(story.notes("Restarting")) == len(CODES))

@@ -1,4 +1,4 @@
-"""The demo in a fresh clone, on a machine that has Python, make and a way to install packages."""
+"""The demo in a fresh clone, on a machine with Python, make and access to packages."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 @pytest.fixture
 def clone(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A folder with the files of this working tree that git knows or would add, and no others."""
+    """A folder with exactly the files of this working tree that git knows or would add."""
     folder = tmp_path / "clone"
     for path in tracked():
         copy = folder / path.relative_to(ROOT)
@@ -32,7 +32,7 @@ def base_python() -> str:
     return os.path.join(sys.base_prefix, "bin", "python3")
 
 
-def test_the_first_command_of_the_readme_sets_up_and_learns_the_digits(
+def test_the_first_command_of_the_readme_installs_capstan_and_trains_digits(
     shell: Shell, clone: pathlib.Path
 ) -> None:
     process = shell.start("make", "demo", f"PYTHON={base_python()}", cwd=clone)

@@ -1,4 +1,4 @@
-"""A run of these tests that is told to end removes everything that it made."""
+"""A run of these tests removes everything that it made when SIGTERM ends it."""
 
 import pathlib
 import sys
@@ -19,16 +19,16 @@ def the_control_plane_starts(folder: pathlib.Path) -> bool:
 
 
 def a_test_runs(folder: pathlib.Path) -> bool:
-    """Say whether the API server has noted that the operator of the test wrote about a job."""
-    noted = folder / "audit.log"
-    return noted.exists() and "/trainingjobs/" in noted.read_text()
+    """Return whether the API server's audit log shows a write of the test's operator to a job."""
+    audit_log = folder / "audit.log"
+    return audit_log.exists() and "/trainingjobs/" in audit_log.read_text()
 
 
 @pytest.mark.parametrize("moment", [the_control_plane_starts, a_test_runs])
-def test_a_run_that_is_told_to_end_leaves_nothing(
+def test_a_terminated_run_leaves_nothing_behind(
     shell: Shell, cluster: Cluster, tmp_path: pathlib.Path, moment: Callable[[pathlib.Path], bool]
 ) -> None:
-    """`cluster` only has its programs built: the run starts a control plane of its own."""
+    """The test requests `cluster` only to have the programs. The run starts its own cluster."""
     run = shell.start(
         *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "test_silence.py"),
         cwd=E2E,
@@ -38,7 +38,7 @@ def test_a_run_that_is_told_to_end_leaves_nothing(
     def folders() -> list[pathlib.Path]:
         return list(tmp_path.glob("capstan-testbed-*/control-*"))
 
-    # Until then a control plane and an operator must start, on a busy machine.
+    # A control plane and an operator must start first, perhaps on a busy machine.
     wait.until(lambda: run.poll() is not None or any(map(moment, folders())), within=200)
     [folder] = folders()
     run.terminate()

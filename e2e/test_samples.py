@@ -1,8 +1,8 @@
-"""A real API server with the CustomResourceDefinition accepts or refuses jobs.
+"""A real API server with the CustomResourceDefinition accepts valid jobs and refuses invalid ones.
 
-Each invalid sample names the fields for which it is refused. For a rule, the API server uses the
-words of `capstanctl run`; for anything else, it names the same field.
-operator/tests/api/test_samples.py holds `capstanctl` to the samples.
+Each invalid sample names its invalid fields. If a rule refuses the sample, the API server's words
+are those of `capstanctl run`. If the schema refuses it, the API server names the same field.
+operator/tests/api/test_samples.py compares `capstanctl` with the samples.
 """
 
 import json
@@ -30,47 +30,48 @@ REFUSED = re.compile(
     r"^# refused(?P<schema> by the schema)?: (?P<path>\S+): (?P<words>.*)$", re.MULTILINE
 )
 NAMED = re.compile(r"^\* (\S+): ", re.MULTILINE)
-"""A field that the API server names."""
-FOUND_LATER = "<nil>"
-"""The field that the API server names when it did not come to the rules."""
+"""A field in a refusal of the API server."""
+RULES_SKIPPED = "<nil>"
+"""The field that the API server names when it did not check the rules."""
 
 
-def of(*folders: str) -> Any:
-    found = [sorted((SAMPLES / folder).glob("*.yaml")) for folder in folders]
-    assert all(found)
-    files = [file for files in found for file in files]
+def samples(*folders: str) -> Any:
+    """Run a test with every sample of these folders."""
+    files_by_folder = [sorted((SAMPLES / folder).glob("*.yaml")) for folder in folders]
+    assert all(files_by_folder)
+    files = [file for files in files_by_folder for file in files]
     return pytest.mark.parametrize("sample", files, ids=lambda file: file.stem)
 
 
-@of("valid", "invalid-later")
-def test_a_valid_job_is_accepted_and_so_is_one_that_only_the_operator_refuses(
+@samples("valid", "invalid-later")
+def test_the_api_server_accepts_valid_jobs_and_jobs_that_only_the_operator_refuses(
     sample: pathlib.Path, cluster: Cluster
 ) -> None:
     try_to_create(cluster, sample)
 
 
-@of("invalid")
-def test_an_invalid_job_is_refused_for_the_same_fields_as_by_capstanctl(
+@samples("invalid")
+def test_the_api_server_refuses_the_same_fields_of_an_invalid_job_as_capstanctl(
     sample: pathlib.Path, cluster: Cluster
 ) -> None:
     with pytest.raises(ApiError) as refusal:
         try_to_create(cluster, sample)
     causes = refusal.value.answer.get("details", {}).get("causes", [])
     lines = [f"* {cause['field']}: {cause['message']}" for cause in causes]
-    said = "\n".join([refusal.value.message, *lines])
-    refused = list(REFUSED.finditer(sample.read_text()))
-    for one in refused:
-        if one["schema"]:
-            assert one["path"] in said
+    text = "\n".join([refusal.value.message, *lines])
+    expected = list(REFUSED.finditer(sample.read_text()))
+    for fault in expected:
+        if fault["schema"]:
+            assert fault["path"] in text
         else:
-            words = f"{one['path']}: Invalid value: {one['words']}"
-            assert words in re.sub(r"(Invalid value: )(\S+|\{.*\}): ", r"\1", said)
-    more = set(NAMED.findall(said)) - {FOUND_LATER} - {one["path"] for one in refused}
+            words = f"{fault['path']}: Invalid value: {fault['words']}"
+            assert words in re.sub(r"(Invalid value: )(\S+|\{.*\}): ", r"\1", text)
+    more = set(NAMED.findall(text)) - {RULES_SKIPPED} - {fault["path"] for fault in expected}
     assert not more
 
 
 def try_to_create(cluster: Cluster, sample: pathlib.Path) -> None:
-    """Ask the API server whether it would accept the sample. Raises ApiError if not."""
+    """Create the sample in a dry run. Raises ApiError if the API server refuses it."""
     jobs = JOBS.format("default")
     manifest = yaml.safe_load(sample.read_text())
     cluster.api.post(jobs, manifest, dryRun="All", fieldValidation="Strict")
@@ -94,20 +95,20 @@ def create(cluster: Cluster, namespace: str, manifest: str) -> None:
 
 
 def stored(cluster: Cluster, namespace: str) -> Any:
-    """Return the job as the API server has it."""
+    """Return the job as the API server stores it."""
     words = ("get", "tjob", "digits", "-n", namespace, "-o", "json")
     return json.loads(cluster.kubectl(*words).stdout)
 
 
 def patched(cluster: Cluster, namespace: str, patch: object, *flags: str) -> str:
-    """Patch the job; return the refusal, empty if there is none."""
+    """Patch the job. Return the refusal; empty if the API server accepts the patch."""
     words = ("patch", "tjob", "digits", "-n", namespace, "--type=merge", "-p", json.dumps(patch))
     return cluster.kubectl(*words, *flags, check=False).stderr
 
 
 @pytest.fixture(scope="module")
 def home(cluster: Cluster) -> Iterator[str]:
-    """The namespace of a job that nothing changes."""
+    """The namespace of a job that stays unchanged."""
     namespace = cluster.namespace()
     create(cluster, namespace, job())
     yield namespace
@@ -129,37 +130,36 @@ def home(cluster: Cluster) -> Iterator[str]:
         ("spec.runPolicy.psGracePeriodSeconds", 7),
     ],
 )
-def test_a_field_of_a_job_that_exists_cannot_be_changed(
+def test_a_field_of_an_existing_job_cannot_be_changed(
     path: str, value: object, cluster: Cluster, home: str
 ) -> None:
     patch = value
     for name in reversed(path.split(".")):
         patch = {name: patch}
-    said = patched(cluster, home, patch)
-    assert f"{path}: Invalid value: " in said
-    assert "cannot be changed once the job exists; delete the job and create it anew" in said
+    refusal = patched(cluster, home, patch)
+    assert f"{path}: Invalid value: " in refusal
+    assert "cannot be changed once the job exists; delete the job and create it anew" in refusal
 
 
-def test_the_deadline_can_be_set_moved_and_dropped(cluster: Cluster, namespace: str) -> None:
+def test_the_deadline_can_be_set_changed_and_removed(cluster: Cluster, namespace: str) -> None:
     create(cluster, namespace, job())
     for seconds in (60, 30, None):
         deadline = {"spec": {"runPolicy": {"activeDeadlineSeconds": seconds}}}
         assert patched(cluster, namespace, deadline) == ""
 
 
-def test_the_operator_can_read_the_job_that_the_api_server_keeps(
+def test_the_operator_reads_the_job_that_the_api_server_stores(
     cluster: Cluster, namespace: str
 ) -> None:
     create(cluster, namespace, job())
-    kept = stored(cluster, namespace)
-    here = parse.parse(job())
-    there = parse.admitted(kept)
-    assert there.spec == here.spec
-    assert there.metadata.generation == 1
-    assert there.metadata.uid
+    local = parse.parse(job())
+    admitted = parse.admitted(stored(cluster, namespace))
+    assert admitted.spec == local.spec
+    assert admitted.metadata.generation == 1
+    assert admitted.metadata.uid
 
 
-OF_TOMORROW = """
+UNKNOWN_FIELDS = """
 apiVersion: capstan.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: digits}
@@ -186,11 +186,13 @@ spec:
 """
 
 
-def test_a_template_keeps_the_fields_of_tomorrow(cluster: Cluster, namespace: str) -> None:
-    strictly = ("apply", "--validate=strict", "-n", namespace)
-    cluster.kubectl(*strictly, "-f", "-", input=OF_TOMORROW)
+def test_a_template_keeps_fields_that_this_version_does_not_know(
+    cluster: Cluster, namespace: str
+) -> None:
+    apply_strictly = ("apply", "--validate=strict", "-n", namespace)
+    cluster.kubectl(*apply_strictly, "-f", "-", input=UNKNOWN_FIELDS)
     kept = stored(cluster, namespace)
-    written = yaml.safe_load(OF_TOMORROW)["spec"]["replicaSpecs"]["worker"]["template"]
+    written = yaml.safe_load(UNKNOWN_FIELDS)["spec"]["replicaSpecs"]["worker"]["template"]
     assert kept["spec"]["replicaSpecs"]["worker"]["template"] == written
     worker = parse.admitted(kept).replica(names.ReplicaType.WORKER)
     assert worker.template.manifest() == written
@@ -198,7 +200,7 @@ def test_a_template_keeps_the_fields_of_tomorrow(cluster: Cluster, namespace: st
 
 REASON = "worker-0: exit code 1"
 NOW = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
-TOLD_STATUS = Status(
+FULL_STATUS = Status(
     observed_generation=1,
     phase=Phase.FAILED,
     conditions=(Condition(type="Failed", status="True", reason="R", last_transition_time=NOW),),
@@ -212,12 +214,14 @@ TOLD_STATUS = Status(
 )
 
 
-def test_a_status_is_kept_whole_and_shown_in_columns(cluster: Cluster, namespace: str) -> None:
+def test_a_status_is_stored_completely_and_shown_in_columns(
+    cluster: Cluster, namespace: str
+) -> None:
     create(cluster, namespace, job())
-    told = {"status": status_json.render(TOLD_STATUS)}
-    assert patched(cluster, namespace, told, "--subresource=status") == ""
+    patch = {"status": status_json.render(FULL_STATUS)}
+    assert patched(cluster, namespace, patch, "--subresource=status") == ""
     kept = stored(cluster, namespace)
-    assert kept["status"] == told["status"]
+    assert kept["status"] == patch["status"]
     by_phase = ("get", "tjob", "-n", namespace, "--field-selector", "status.phase=Failed")
     table = cluster.kubectl(*by_phase, "-o", "wide").stdout.splitlines()
     assert " ".join(table[0].split()) == (
@@ -229,7 +233,9 @@ def test_a_status_is_kept_whole_and_shown_in_columns(cluster: Cluster, namespace
     assert re.fullmatch(r"\d+[ms](?:\d+s)?", age)
 
 
-def test_a_status_that_comes_with_the_job_is_not_the_jobs(cluster: Cluster, namespace: str) -> None:
+def test_the_api_server_drops_a_status_in_a_users_manifest(
+    cluster: Cluster, namespace: str
+) -> None:
     forged = json.loads(job()) | {"status": {"phase": "Succeeded"}}
     create(cluster, namespace, json.dumps(forged))
     kept = stored(cluster, namespace)
@@ -250,10 +256,10 @@ def test_a_status_that_comes_with_the_job_is_not_the_jobs(cluster: Cluster, name
         ("status.tasks", "The attempt that runs or comes next, counted from 1."),
     ],
 )
-def test_kubectl_explains_what_a_field_means(field: str, words: str, cluster: Cluster) -> None:
+def test_kubectl_explain_describes_a_field(field: str, words: str, cluster: Cluster) -> None:
     def explained() -> bool:
         ran = cluster.kubectl("explain", f"tjob.{field}", check=False)
         return words in " ".join(ran.stdout.split())
 
-    # The API server publishes its schemas a while after it has begun to use them.
+    # The API server publishes a schema only a while after it has begun to use it.
     wait.until(explained)
