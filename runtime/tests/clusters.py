@@ -1,4 +1,4 @@
-"""Clusters for tests: servers of this process on loopback ports of their own."""
+"""Clusters for tests: servers in this process, on free loopback ports."""
 
 import contextlib
 import os
@@ -13,19 +13,19 @@ _EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def addresses(count: int) -> list[str]:
-    """Ports that are free, and that the kernel gives to nobody by itself.
+    """Return addresses with free ports outside of the range from which the kernel chooses ports.
 
-    So one of them is still free when its task starts, or comes back.
+    The kernel therefore gives none of them to another process before a task starts or restarts.
     """
     found: list[str] = []
-    with contextlib.ExitStack() as held:  # All until the last is found, so they differ.
+    with contextlib.ExitStack() as held:  # hold each port, so that the next one differs
         for port in _ports():
             with contextlib.suppress(OSError):
                 held.enter_context(socket.create_server(("127.0.0.1", port)))
                 found.append(f"127.0.0.1:{port}")
             if len(found) == count:
                 return found
-    raise AssertionError(f"there are no {count} free ports")
+    raise AssertionError(f"there are fewer than {count} free ports")
 
 
 def _ports() -> list[int]:
@@ -35,19 +35,19 @@ def _ports() -> list[int]:
     # is closed between the moment it is drawn and the moment its task starts.
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     ports = ports[worker :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))]
-    # A seed of its own: with the seed of the tests, each test would try the ports of the last one.
+    # A new seed: with the seed of the tests, each test would try the ports of the test before it.
     random.Random().shuffle(ports)
     return ports
 
 
 def spec(**jobs: int) -> dict[str, list[str]]:
-    """A cluster of so many tasks of each job, as `tf.train.ClusterSpec` takes it."""
+    """Return a cluster with the given number of tasks per job, for `tf.train.ClusterSpec`."""
     free = addresses(sum(jobs.values()))
     return {job: [free.pop() for _ in range(count)] for job, count in jobs.items()}
 
 
 def start(**jobs: int) -> dict[str, "tf.train.Server"]:
-    """Start all tasks of a cluster; servers by `job:index`."""
+    """Start all tasks of a cluster; returns the servers by `job:index`."""
     cluster = spec(**jobs)
     return {
         f"{job}:{index}": tf.train.Server(cluster, job_name=job, task_index=index)

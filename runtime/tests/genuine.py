@@ -1,6 +1,6 @@
-"""TensorFlow itself, for the tests that hold Capstan to it; and Capstan's tasks as processes.
+"""TensorFlow itself, for tests that compare Capstan with it, and Capstan's tasks as processes.
 
-TensorFlow's client speaks to the tasks over the wire, so what is tested is what its user gets.
+TensorFlow's client calls the tasks over the network, as its users do.
 """
 
 import importlib.util
@@ -31,11 +31,11 @@ server = tf.train.Server(json.loads(sys.argv[1]), job_name=sys.argv[2], task_ind
 print("up", flush=True)
 sys.stdin.read()
 """
-# It ends with its input, so it does not outlive the tests, however those end.
+# A task ends when its standard input closes, so it never outlives the tests.
 
 
 def tensorflow() -> Any:
-    """Import TensorFlow, as a program of TensorFlow 1 uses it."""
+    """Import TensorFlow and switch off its version 2 behaviour."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
     with warnings.catch_warnings():
@@ -47,7 +47,7 @@ def tensorflow() -> Any:
 
 
 class Tasks:
-    """A cluster of processes on loopback. `spec` is what a ClusterSpec takes."""
+    """A cluster of processes on loopback. `spec` maps jobs to addresses, for a ClusterSpec."""
 
     def __init__(self, **jobs: int) -> None:
         self.spec = clusters.spec(**jobs)
@@ -78,10 +78,12 @@ class Tasks:
     def _await(self, job: str, index: int) -> None:
         process = self._processes[job, index]
         assert process.stdout is not None
-        assert process.stdout.readline() == "up\n", f"{job} {index} does not serve: see its errors"
+        assert process.stdout.readline() == "up\n", (
+            f"{job} {index} did not start: see its standard error"
+        )
 
     def kill(self, job: str, index: int = 0) -> None:
-        """End a task as a lost machine does."""
+        """Kill a task, as the loss of its machine would."""
         process = self._processes.pop((job, index))
         process.kill()
         process.wait()
@@ -90,7 +92,7 @@ class Tasks:
                 stream.close()
 
     def target(self, job: str = "worker", index: int = 0) -> str:
-        """What a session of TensorFlow connects to."""
+        """Return the target of a task, for a session of TensorFlow."""
         return f"grpc://{self.spec[job][index]}"
 
     def close(self) -> None:

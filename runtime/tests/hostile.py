@@ -1,6 +1,7 @@
-"""What a hostile client may send: bytes, requests, graphs and frames, from a seeded generator.
+"""The input of a hostile client: bytes, requests, graphs and frames, from a seeded generator.
 
-Most of it is nearly right: a valid request with some bytes changed gets further than noise.
+Most of it is nearly valid, because a valid request with some changed bytes passes more checks than
+random bytes.
 """
 
 import random
@@ -32,31 +33,32 @@ MASTER = (
 WORKER = ("GetStatus", "RegisterGraph", "DeregisterGraph", "Connect")
 
 
-def noise(chance: random.Random, limit: int = 300) -> bytes:
-    return chance.randbytes(chance.randrange(limit))
+def noise(rng: random.Random, limit: int = 300) -> bytes:
+    """Return random bytes, fewer than `limit`."""
+    return rng.randbytes(rng.randrange(limit))
 
 
-def damaged(chance: random.Random, data: bytes) -> bytes:
-    """Change, drop, repeat or cut some of the bytes."""
+def damaged(rng: random.Random, data: bytes) -> bytes:
+    """Return `data` with some bytes changed, dropped, repeated or cut off."""
     out = bytearray(data)
-    for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(len(out) + 1)
-        match chance.randrange(5):
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(out) + 1)
+        match rng.randrange(5):
             case 0 if out:
-                out[at % len(out)] = chance.randrange(256)
+                out[at % len(out)] = rng.randrange(256)
             case 1 if out:
-                out[at % len(out)] ^= 1 << chance.randrange(8)
+                out[at % len(out)] ^= 1 << rng.randrange(8)
             case 2:
-                del out[at : at + chance.randint(1, 8)]
+                del out[at : at + rng.randint(1, 8)]
             case 3:
-                out[at:at] = out[at : at + chance.randint(1, 16)]
+                out[at:at] = out[at : at + rng.randint(1, 16)]
             case _:
                 del out[at:]
     return bytes(out)
 
 
 def model() -> list[Node]:
-    """A small program: a variable on the ps, an update, strings, a branch of shapes."""
+    """Return a small program: a variable on the ps, an update of it, a sum and a string."""
     f32 = {"T": dtypes.float32}
     ps, worker = "/job:ps/task:0", "/job:worker/task:0"
     return [
@@ -93,58 +95,58 @@ def _shape(*sizes: int) -> Any:
     return shapes.TensorShape(sizes)
 
 
-def request(chance: random.Random, name: str, session: str) -> Any:
-    """A valid request of a method, for a session whose graph is `model()`."""
+def request(rng: random.Random, name: str, session: str) -> Any:
+    """Return a valid request of a method, for a session whose graph is `model()`."""
     message = getattr(wire, f"{name}Request")()
     for field in ("session_handle", "session"):
         if field in message.DESCRIPTOR.fields_by_name:
             setattr(message, field, session)
     if fill := _FILLED.get(name):
-        fill(message, chance)
+        fill(message, rng)
     return message
 
 
-def _create(message: Any, chance: random.Random) -> None:
+def _create(message: Any, rng: random.Random) -> None:
     message.graph_def.CopyFrom(graph_def.encode(model()))
 
 
-def _extend(message: Any, chance: random.Random) -> None:
-    more = [Node(f"n{chance.random()}", "NoOp", control=("done",))]
+def _extend(message: Any, rng: random.Random) -> None:
+    more = [Node(f"n{rng.random()}", "NoOp", control=("done",))]
     message.graph_def.CopyFrom(graph_def.encode(more))
 
 
-def _run(message: Any, chance: random.Random) -> None:
-    message.feed.add(name="x:0").tensor.CopyFrom(tensor_proto.make(feed(chance)))
-    message.fetch.append(chance.choice(("total:0", "word:0", "sum:0", "v:0", "gone:0")))
-    message.target.append(chance.choice(("done", "set", "gone")))
-    message.store_errors_in_response_body = chance.random() < 0.5
-    message.partial_run_handle = chance.choice(("", "", "1", "nobody"))
+def _run(message: Any, rng: random.Random) -> None:
+    message.feed.add(name="x:0").tensor.CopyFrom(tensor_proto.make(feed(rng)))
+    message.fetch.append(rng.choice(("total:0", "word:0", "sum:0", "v:0", "gone:0")))
+    message.target.append(rng.choice(("done", "set", "gone")))
+    message.store_errors_in_response_body = rng.random() < 0.5
+    message.partial_run_handle = rng.choice(("", "", "1", "nobody"))
 
 
-def _set_up(message: Any, chance: random.Random) -> None:
+def _set_up(message: Any, rng: random.Random) -> None:
     message.feed.append("x:0")
     message.fetch.append("total:0")
 
 
-def _make(message: Any, chance: random.Random) -> None:
-    _set_up(message.options, chance)
+def _make(message: Any, rng: random.Random) -> None:
+    _set_up(message.options, rng)
 
 
-def _call(message: Any, chance: random.Random) -> None:
-    message.handle = chance.choice((0, 1, 2, 2**62))
-    message.feed.add().CopyFrom(tensor_proto.make(feed(chance)))
+def _call(message: Any, rng: random.Random) -> None:
+    message.handle = rng.choice((0, 1, 2, 2**62))
+    message.feed.add().CopyFrom(tensor_proto.make(feed(rng)))
 
 
-def _register(message: Any, chance: random.Random) -> None:
+def _register(message: Any, rng: random.Random) -> None:
     message.task = "/job:worker/replica:0/task:0"
     message.graph_def.CopyFrom(graph_def.encode(model()[:2]))
     message.leg.extend([0, 0])
-    message.master = chance.choice(("", "nonsense", "/job:ps/replica:0/task:0"))
-    message.master_incarnation = chance.randrange(2**64)
+    message.master = rng.choice(("", "nonsense", "/job:ps/replica:0/task:0"))
+    message.master_incarnation = rng.randrange(2**64)
     message.fetch.append("one:0")
 
 
-def _connect(message: Any, chance: random.Random) -> None:
+def _connect(message: Any, rng: random.Random) -> None:
     message.task = "/job:ps/replica:0/task:0"
     message.protocol.extend(["tcp", "grpc"])
 
@@ -161,53 +163,53 @@ _FILLED: dict[str, Callable[[Any, random.Random], None]] = {
 }
 
 
-def feed(chance: random.Random) -> Any:
-    """A value of the right or a wrong type and shape."""
-    shape = chance.choice(((2,), (), (3,), (0,), (2, 2), (1, 2, 1)))
-    kind = chance.choice((np.float32, np.float32, np.float64, np.int32, np.bool_, object))
+def feed(rng: random.Random) -> Any:
+    """Return a value whose type and shape may be right or wrong."""
+    shape = rng.choice(((2,), (), (3,), (0,), (2, 2), (1, 2, 1)))
+    kind = rng.choice((np.float32, np.float32, np.float64, np.int32, np.bool_, object))
     if kind is object:
         return np.full(shape, b"text", object)
     return np.zeros(shape, kind)
 
 
-def graph(chance: random.Random) -> list[Node]:
-    """A graph that is wrong somewhere: unknown ops and attributes, cycles, missing inputs."""
+def graph(rng: random.Random) -> list[Node]:
+    """Return an invalid graph: with unknown ops and attributes, cycles or missing inputs."""
     nodes = model()
-    for _ in range(chance.randint(1, 3)):
-        at = chance.randrange(len(nodes))
-        nodes[at] = _spoiled(chance, nodes[at], nodes)
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(nodes))
+        nodes[at] = _spoiled(rng, nodes[at], nodes)
     return nodes
 
 
-def _spoiled(chance: random.Random, item: Node, nodes: list[Node]) -> Node:
+def _spoiled(rng: random.Random, node: Node, nodes: list[Node]) -> Node:
     names = [other.name for other in nodes] + ["gone"]
-    match chance.randrange(7):
+    match rng.randrange(7):
         case 0:
             return replace(
-                item, op=chance.choice([*(row.name for row in opdef.all_rows()), "Unheard", ""])
+                node, op=rng.choice([*(row.name for row in opdef.all_rows()), "Unheard", ""])
             )
         case 1:
-            edges = [Edge(chance.choice(names), chance.choice((0, 0, 1, 99))) for _ in item.inputs]
-            return replace(item, inputs=tuple(edges))
+            edges = [Edge(rng.choice(names), rng.choice((0, 0, 1, 99))) for _ in node.inputs]
+            return replace(node, inputs=tuple(edges))
         case 2:
-            return replace(item, inputs=item.inputs[:-1] or (Edge(chance.choice(names)),))
+            return replace(node, inputs=node.inputs[:-1] or (Edge(rng.choice(names)),))
         case 3:
-            return replace(item, control=(chance.choice(names),))
+            return replace(node, control=(rng.choice(names),))
         case 4:
-            kept = list(item.attrs.items())
+            kept = list(node.attrs.items())
             if kept:
-                kept.pop(chance.randrange(len(kept)))
-            return replace(item, attrs=dict(kept))
+                kept.pop(rng.randrange(len(kept)))
+            return replace(node, attrs=dict(kept))
         case 5:
-            name = chance.choice([*item.attrs, "_mine", "unheard"])
-            return replace(item, attrs={**item.attrs, name: _attribute(chance)})
+            name = rng.choice([*node.attrs, "_mine", "unheard"])
+            return replace(node, attrs={**node.attrs, name: _attribute(rng)})
         case _:
-            device = chance.choice(("/job:nobody/task:0", "/device:TPU:0", "nonsense", "/job:ps"))
-            return replace(item, device=device)
+            device = rng.choice(("/job:nobody/task:0", "/device:TPU:0", "nonsense", "/job:ps"))
+            return replace(node, device=device)
 
 
-def _attribute(chance: random.Random) -> Any:
-    return chance.choice(
+def _attribute(rng: random.Random) -> Any:
+    return rng.choice(
         (
             7,
             -1,
@@ -229,15 +231,15 @@ def _attribute(chance: random.Random) -> Any:
     )
 
 
-def frame_bytes(chance: random.Random) -> bytes:
-    """A frame, or what looks like one."""
-    kind = chance.choice((1, 2, 3, 4, 99))
-    step, subject = chance.randrange(4), chance.choice((0, 1, 2, 3, 4, 2**32 - 1))
+def frame_bytes(rng: random.Random) -> bytes:
+    """Return the bytes of a frame, damaged or not."""
+    kind = rng.choice((1, 2, 3, 4, 99))
+    step, subject = rng.randrange(4), rng.choice((0, 1, 2, 3, 4, 2**32 - 1))
     body, rows = b"", 0
-    if chance.random() < 0.5:
+    if rng.random() < 0.5:
         rows = 1
-        body = struct.pack("<IHHQQ", 0, chance.choice((1, 3, 7, 20, 200)), 1, 8, 2) + bytes(8)
+        body = struct.pack("<IHHQQ", 0, rng.choice((1, 3, 7, 20, 200)), 1, 8, 2) + bytes(8)
     table = len(body) - 8 if rows else 0
     head = frames.HEADER.pack(frames.MAGIC, kind, step, subject, rows, table, 8 * rows)
     data = head + body
-    return damaged(chance, data) if chance.random() < 0.5 else data
+    return damaged(rng, data) if rng.random() < 0.5 else data

@@ -1,5 +1,7 @@
-"""The environment contract with the operator: what `e2e/contract/cluster.json` tells a task is what
-the task understands. The operator's tests hold the other half to the same document."""
+"""The runtime reads the environment of `e2e/contract/cluster.json` as the operator means it.
+
+The operator's tests check the operator against the same document.
+"""
 
 import json
 import os
@@ -70,7 +72,7 @@ def test_the_evaluator_cannot_serve():
 
 def test_counters_in_the_environment_are_numbers_and_folders_are_absolute():
     for task in TASKS.values():
-        told = task["environment"]
-        assert int(told["CAPSTAN_EPOCH"]) == DOCUMENT["epoch"]
-        assert int(told["CAPSTAN_ATTEMPT"]) == task["attempt"]
-        assert Path(told["CAPSTAN_CHECKPOINT_DIR"]).is_absolute()
+        environment = task["environment"]
+        assert int(environment["CAPSTAN_EPOCH"]) == DOCUMENT["epoch"]
+        assert int(environment["CAPSTAN_ATTEMPT"]) == task["attempt"]
+        assert Path(environment["CAPSTAN_CHECKPOINT_DIR"]).is_absolute()

@@ -1,4 +1,4 @@
-"""What is fed stands for a tensor, whether or not its node runs as well."""
+"""A fed value replaces a tensor, whether or not the node of the tensor runs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What comes back from a run has the structure, and the types, of what was asked for."""
+"""The result of a run has the structure of its fetches, with the same types."""
 
 import collections
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ class Pair(NamedTuple):
 def test_each_structure_comes_back_with_its_own_types() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         one, two = tf.constant(1), tf.constant(2)
-        asked: list[tuple[Any, Any]] = [
+        cases: list[tuple[Any, Any]] = [
             ((one, two), (1, 2)),
             (Pair(one, two), Pair(1, 2)),
             ([one, two], [1, 2]),
@@ -26,14 +26,14 @@ def test_each_structure_comes_back_with_its_own_types() -> None:
             (([one, two], one), ([1, 2], 1)),
             ([[Pair(one, two)]], [[Pair(1, 2)]]),
         ]
-        for fetches, expected in asked * 2:
+        for fetches, expected in cases * 2:
             assert described(session.run(fetches)) == described(expected)
 
 
 def described(nest: Any) -> Any:
-    """A nest with its types, in which a named tuple does not equal a plain one."""
+    """Return a nest with its types, so that a named tuple does not equal a plain one."""
     if isinstance(nest, list | tuple):
-        return type(nest), [described(item) for item in nest]
+        return type(nest), [described(element) for element in nest]
     return int(nest)
 
 
@@ -43,20 +43,20 @@ def described(nest: Any) -> Any:
 )
 def test_a_dictionary_comes_back_as_the_same_class(make: Any) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
-        asked = make({"one": tf.constant(1), "two": [tf.constant(2)]})
-        found = session.run(asked)
-        assert type(found) is type(asked)
+        fetched = make({"one": tf.constant(1), "two": [tf.constant(2)]})
+        found = session.run(fetched)
+        assert type(found) is type(fetched)
         assert found == {"one": 1, "two": [2]}
 
 
 def test_equal_structures_are_resolved_once() -> None:
-    def asked(x: Any) -> Any:
+    def nest(x: Any) -> Any:
         slices = tf.IndexedSlices(x, x)
         return {"a": [x, {"b": (x, "x:0")}], "c": slices}
 
     with tf.Graph().as_default():
         x, y = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.float32, name="y")
-        assert fetches.structure(asked(x)) == fetches.structure(asked(x))
-        assert hash(fetches.structure(asked(x))) == hash(fetches.structure(asked(x)))
-        others = [asked(y), [x], (x,), {"a": x}, {"b": x}, collections.OrderedDict(a=x), x, []]
-        assert len({fetches.structure(one) for one in [*others, asked(x)]}) == len(others) + 1
+        assert fetches.structure(nest(x)) == fetches.structure(nest(x))
+        assert hash(fetches.structure(nest(x))) == hash(fetches.structure(nest(x)))
+        others = [nest(y), [x], (x,), {"a": x}, {"b": x}, collections.OrderedDict(a=x), x, []]
+        assert len({fetches.structure(other) for other in [*others, nest(x)]}) == len(others) + 1

@@ -1,4 +1,4 @@
-"""A session and its master agree on the graph, whoever builds it, and a session can be closed."""
+"""A session and its master agree on the graph, and a session can be closed at any time."""
 
 import linecache
 import socket
@@ -29,7 +29,7 @@ def target(request: pytest.FixtureRequest, server: tf.train.Server) -> str:
 
 
 def over_the_wire(server: tf.train.Server) -> str:
-    """A target that a session of this process does not recognise as a server of its own."""
+    """Return a target that a session of this process reaches over gRPC."""
     return str(server.target).replace("localhost", "127.0.0.1")
 
 
@@ -97,7 +97,7 @@ def test_the_devices_of_a_session_with_an_empty_graph_are_listed(target: str) ->
 
 
 def compiled_parts() -> set[str]:
-    """The parts that this process has compiled and still holds: each has its source there."""
+    """Return the parts that this process has compiled and still holds, by their source files."""
     return {name for name in linecache.cache if name.startswith("<capstan part")}
 
 
@@ -149,7 +149,7 @@ def test_closing_a_session_cancels_its_creation_while_it_waits_for_a_task(place:
         session = tf.Session(target)
         with futures.ThreadPoolExecutor(2) as threads:
             step = threads.submit(session.run, tf.constant(1.0))
-            connection, _ = mute.accept()  # the master asks the ps, which says nothing
+            connection, _ = mute.accept()  # the master calls the ps, which does not answer
             threads.submit(session.close).result(PATIENCE_S)
             with pytest.raises(tf.errors.CancelledError, match="Session"):
                 step.result(PATIENCE_S)

@@ -1,9 +1,9 @@
-"""A process that does the same thing many times and tells what it holds before and after.
+"""A process that repeats an action many times and reports what it holds before and after.
 
 soak.py steps|calls|sessions|extensions|growing|failures|failed-calls COUNT
 
-Prints, as one JSON object per line, resident bytes and live Python objects: after a tenth of the
-rounds, by which time caches are warm, and after all.
+It prints two lines of JSON with its resident bytes, live Python objects and open descriptors: after
+a tenth of the rounds, when caches are warm, and after the last one.
 """
 
 import gc
@@ -21,7 +21,7 @@ import capstan as tf
 
 
 def held() -> dict[str, int]:
-    """What this process holds once nobody waits to be collected."""
+    """Return what this process holds after garbage collection."""
     for _ in range(3):
         gc.collect()
     return {
@@ -32,7 +32,7 @@ def held() -> dict[str, int]:
 
 
 def model() -> tuple[object, dict[object, object]]:
-    """An update with its variables on the ps, and a batch."""
+    """Return an update with its variables on the ps, and a batch to feed."""
     with tf.device(tf.train.replica_device_setter(ps_tasks=1)):
         x = tf.placeholder(tf.float32, [None, 4])
         w = tf.Variable(np.ones((4, 2), np.float32))
@@ -50,7 +50,7 @@ def steps(target: str) -> Callable[[], object]:
 
 
 def sessions(target: str) -> Callable[[], object]:
-    """Open a session of the same program, run it, close it."""
+    """Open a session of the same program, run it and close it."""
     fetches, batch = model()
     init = tf.global_variables_initializer()
 
@@ -63,7 +63,7 @@ def sessions(target: str) -> Callable[[], object]:
 
 
 def extensions(target: str) -> Callable[[], object]:
-    """Extend the graph of one session by two nodes and run them, a hundred times; close it."""
+    """Extend the graph of a session by two nodes and run them, a hundred times; then close it."""
 
     def once() -> None:
         with tf.Graph().as_default():
@@ -76,7 +76,7 @@ def extensions(target: str) -> Callable[[], object]:
 
 
 class Growing:
-    """Extend the graph of a session that stays open."""
+    """Extends the graph of a session that stays open."""
 
     def __init__(self, target: str) -> None:
         self._value = tf.Variable(1.0)
@@ -88,7 +88,7 @@ class Growing:
 
 
 def failures(target: str) -> Callable[[], object]:
-    """Fail in a kernel, in the graph, in the feeds: a step each."""
+    """Run one failing step for each cause: a kernel, a state, a feed and a device."""
     x = tf.placeholder(tf.float32, [None])
     with tf.device("/job:ps/task:0"):
         wrong = tf.add(x, tf.constant([1.0, 2.0]))
@@ -114,7 +114,7 @@ def failures(target: str) -> Callable[[], object]:
     return once
 
 
-def main(what: str, count: int) -> None:
+def main(action: str, count: int) -> None:
     servers = clusters.start(ps=1, worker=1)
     local = servers["worker:0"].target
     wire = local.replace("localhost", "127.0.0.1")
@@ -127,7 +127,7 @@ def main(what: str, count: int) -> None:
         "failures": (failures, local),
         "failed-calls": (failures, wire),
     }
-    make, target = kinds[what]
+    make, target = kinds[action]
     once = make(target)
     for number in range(1, count + 1):
         once()

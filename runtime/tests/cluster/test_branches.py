@@ -1,4 +1,4 @@
-"""Branches: what was not taken does not run, here or in another task."""
+"""A branch that is not taken does not run, on this task or another one."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def target() -> str:
 
 
 def branch(chooses: Any, data: Any, no: str, yes: str, merge: str) -> tuple[Any, Any, Any]:
-    """`cond(chooses, data + 10, data * 2)` with a counter in each branch, over the given tasks."""
+    """Build `cond(chooses, data + 10, data * 2)` with a counter in each branch, on given tasks."""
     off, on = raw.Switch(data, chooses)
     with tf.device(no):
         count_no = tf.Variable(0, name="no")
@@ -74,9 +74,9 @@ def test_a_nested_branch_runs_only_if_its_outer_branch_is_taken(target: str) -> 
             result, _ = raw.Merge([off, nested * 10.0])
             with tf.Session(where) as session:
                 found = [
-                    float(session.run(result, {outer: one, inner: two}))
-                    for one in (False, True)
-                    for two in (False, True)
+                    float(session.run(result, {outer: takes_outer, inner: takes_inner}))
+                    for takes_outer in (False, True)
+                    for takes_inner in (False, True)
                 ]
         assert found == [1.0, 1.0, 20.0, 30.0]
 
@@ -107,7 +107,7 @@ def test_a_reference_goes_through_a_switch(target: str) -> None:
 
 def test_guards_list_their_decisions_from_the_outermost_on() -> None:
     known = guards.Guards()
-    for item in (
+    for new_node in (
         node.Node("p", "X"),
         node.Node("q", "X"),
         node.Node("outer", "Switch", (Edge("p"), Edge("p"))),
@@ -117,7 +117,7 @@ def test_guards_list_their_decisions_from_the_outermost_on() -> None:
         node.Node("joined", "Merge", (Edge("low"), Edge("high"))),
         node.Node("odd", "Merge", (Edge("low"), Edge("outer", 0))),
     ):
-        known.learn(item)
+        known.learn(new_node)
     taken = (Edge("p"), True)
     assert known.of(Edge("low")) == (taken, (Edge("q"), False))
     assert known.of(Edge("joined")) == (taken,)

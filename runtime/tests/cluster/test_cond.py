@@ -1,4 +1,4 @@
-"""`tf.cond` in a step: one side runs, here and over a cluster, and gradients follow it."""
+"""`tf.cond` in a step, on one task and on a cluster: one branch runs and has gradients."""
 
 from typing import Any
 

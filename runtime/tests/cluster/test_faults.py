@@ -1,4 +1,4 @@
-"""What a session sees when a task of its cluster dies, comes back, or never was there."""
+"""The errors of a session whose task dies, restarts, or never starts."""
 
 import json
 import os
@@ -23,7 +23,7 @@ print("up", flush=True)
 server.join()
 """
 
-# Each test starts processes, or waits for patience to end.
+# Each test starts processes, or waits for a timeout.
 pytestmark = pytest.mark.e2e
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -31,7 +31,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start a task as a process of its own; ended with the test."""
+    """A function that starts a task in its own process, which ends with the test."""
     started: list[subprocess.Popen[str]] = []
 
     def run(cluster: dict[str, list[str]], job: str, index: int = 0) -> "subprocess.Popen[str]":
@@ -59,7 +59,7 @@ def kill(process: "subprocess.Popen[str]") -> None:
 
 
 def stop(process: "subprocess.Popen[str]") -> None:
-    """Stop a process, and wait until it has stopped: on a busy machine it may still answer."""
+    """Stop a process and wait until it has stopped, because until then it may still answer."""
     os.kill(process.pid, signal.SIGSTOP)
     _, status = os.waitpid(process.pid, os.WUNTRACED)
     assert os.WIFSTOPPED(status)
@@ -83,7 +83,7 @@ def test_a_killed_ps_is_unavailable_and_a_restarted_one_aborts_old_sessions(star
         kill(ps)
         with pytest.raises(tf.errors.UnavailableError, match="/job:ps"):
             session.run(there, options=tf.RunOptions(timeout_in_ms=3000))
-        assert session.run(here) == 2.0  # a step that needs no ps goes on
+        assert session.run(here) == 2.0  # a step that needs no ps succeeds
 
         start(cluster, "ps")
         with pytest.raises(tf.errors.AbortedError, match="restarted"):
@@ -120,7 +120,7 @@ def test_a_ps_that_dies_during_a_step_ends_the_step(start: Start) -> None:
         thread = threading.Thread(target=step)
         thread.start()
         thread.join(1)
-        assert thread.is_alive()  # the ps has the step and says nothing
+        assert thread.is_alive()  # the ps has the step and does not answer
         kill(ps)
         thread.join()
         assert [type(error) for error in ended] == [tf.errors.UnavailableError]

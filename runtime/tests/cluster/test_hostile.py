@@ -1,4 +1,4 @@
-"""Whatever a client sends: an error for that client, the others served, the memory back."""
+"""Invalid input gives its sender an error, delays no other client, and leaks no memory."""
 
 import collections
 import contextlib
@@ -30,8 +30,9 @@ PATIENCE_S = 20.0
 
 
 class Victims:
-    """A ps and a worker in processes of their own, what a hostile client needs, and another's
-    session.
+    """A ps and a worker in their own processes, and two clients of them.
+
+    One client sends hostile input; the other one has a session that must keep working.
     """
 
     def __init__(self, log: pathlib.Path) -> None:
@@ -58,7 +59,7 @@ class Victims:
         )
 
     def _open_bystander(self) -> None:
-        # It computes and remembers nothing: who has a token may start any graph, this one too.
+        # This graph has no state, because a peer with a token may start any graph, also this one.
         with tf.Graph().as_default():
             self._x = tf.placeholder(tf.float32, [None])
             with tf.device("/job:ps/task:0"):
@@ -74,7 +75,7 @@ class Victims:
         return sum(psutil.Process(process.pid).memory_info().rss for process in self.processes)
 
     def call(self, service: str, name: str, data: bytes) -> bytes | None:
-        """Send bytes as a request; None and a note of the code where the answer is an error."""
+        """Send bytes as a request. If the answer is an error, count its code and return None."""
         method = self.channel.unary_unary(f"/{service}/{name}", None, None)
         try:
             answer = method(data, timeout=PATIENCE_S)
@@ -95,8 +96,8 @@ class Victims:
             request = wire.CloseSessionRequest(session_handle=handle)
             self.call(channels.MASTER, "CloseSession", request.SerializeToString())
 
-    def offer(self, which: int, plane: str = listener.TCP) -> interfaces.Offer:
-        task, incarnation = self.tasks[which], self.incarnations[which]
+    def offer(self, task_number: int, plane: str = listener.TCP) -> interfaces.Offer:
+        task, incarnation = self.tasks[task_number], self.incarnations[task_number]
         return task.connect("/job:worker/replica:0/task:0", incarnation, (plane,))
 
     def close(self) -> None:
@@ -108,8 +109,8 @@ class Victims:
             process.terminate()
         for process in self.processes:
             assert process.wait(PATIENCE_S) == 143
-        said = self.log.read_text(encoding="utf-8", errors="replace")
-        assert "Traceback" not in said, said
+        log = self.log.read_text(encoding="utf-8", errors="replace")
+        assert "Traceback" not in log, log
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +123,7 @@ def victims(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victims]:
 
 
 def rounds(victims: Victims, count: int, seed: int, slack_mib: int = 30) -> Iterator[random.Random]:
-    """Chance for so many cases; others are served meanwhile, and memory is back afterwards."""
+    """Yield `count` random generators; check that others are served and that memory is freed."""
     before = 0
     for number in range(count):
         if number == count // 5:
@@ -146,9 +147,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(300)]
 def test_random_bytes_as_requests_do_no_harm(
     victims: Victims, service: str, names: tuple[str, ...]
 ) -> None:
-    for chance in rounds(victims, 1000, 1):
-        name = chance.choice(names)
-        answer = victims.call(service, name, hostile.noise(chance))
+    for rng in rounds(victims, 1000, 1):
+        name = rng.choice(names)
+        answer = victims.call(service, name, hostile.noise(rng))
         if name == "CreateSession" and answer is not None:
             victims.close_session(wire.CreateSessionResponse.FromString(answer).session_handle)
 
@@ -159,81 +160,81 @@ def test_random_bytes_as_requests_do_no_harm(
 def test_damaged_requests_do_no_harm(
     victims: Victims, service: str, names: tuple[str, ...]
 ) -> None:
-    whole = hostile.request(random.Random(0), "CreateSession", "").SerializeToString()
-    session = victims.session(whole)
-    for chance in rounds(victims, 2000, 2):
-        name = chance.choice(names)
-        data = hostile.request(chance, name, session or "").SerializeToString()
-        if chance.random() < 0.8:
-            data = hostile.damaged(chance, data)
+    valid = hostile.request(random.Random(0), "CreateSession", "").SerializeToString()
+    session = victims.session(valid)
+    for rng in rounds(victims, 2000, 2):
+        name = rng.choice(names)
+        data = hostile.request(rng, name, session or "").SerializeToString()
+        if rng.random() < 0.8:
+            data = hostile.damaged(rng, data)
         answer = victims.call(service, name, data)
         if name == "CreateSession" and answer is not None:
             victims.close_session(wire.CreateSessionResponse.FromString(answer).session_handle)
-        if chance.random() < 0.02:
+        if rng.random() < 0.02:
             victims.close_session(session)
-            session = victims.session(whole)
+            session = victims.session(valid)
     victims.close_session(session)
 
 
 def test_giant_and_truncated_messages_do_no_harm(victims: Victims) -> None:
-    whole = hostile.request(random.Random(0), "CreateSession", "").SerializeToString()
-    session = victims.session(whole) or ""
-    # The allocator keeps what it may need again, whatever the number of rounds; the messages are
-    # ten times as much.
-    for chance in rounds(victims, 120, 6, slack_mib=128):
-        message = hostile.request(chance, "RunStep", session)
-        size = chance.randrange(1 << 20, 20 << 20)
+    valid = hostile.request(random.Random(0), "CreateSession", "").SerializeToString()
+    session = victims.session(valid) or ""
+    # The allocator keeps some memory, whatever the number of rounds. The messages are ten times as
+    # large together.
+    for rng in rounds(victims, 120, 6, slack_mib=128):
+        message = hostile.request(rng, "RunStep", session)
+        size = rng.randrange(1 << 20, 20 << 20)
         message.feed[0].tensor.tensor_content = bytes(size)
-        message.feed[0].tensor.tensor_shape.dim.add(size=chance.choice((size // 4, size, 2**62)))
+        message.feed[0].tensor.tensor_shape.dim.add(size=rng.choice((size // 4, size, 2**62)))
         data = message.SerializeToString()
         victims.call(channels.MASTER, "RunStep", data)
-        victims.call(channels.MASTER, "RunStep", data[: chance.randrange(len(data))])
+        victims.call(channels.MASTER, "RunStep", data[: rng.randrange(len(data))])
     victims.close_session(session)
 
 
 def test_frames_that_announce_more_than_they_hold_take_no_memory(victims: Victims) -> None:
-    for chance in rounds(victims, 100, 7):
-        size = chance.choice((1 << 20, 1 << 28, (1 << 31) - 4, 1 << 31, 1 << 40))
+    for rng in rounds(victims, 100, 7):
+        size = rng.choice((1 << 20, 1 << 28, (1 << 31) - 4, 1 << 31, 1 << 40))
         head = frames.HEADER.pack(frames.MAGIC, api.Kind.START, 1, 1, 1, 24, size)
         row = struct.pack("<IHHQQ", 0, 1, 1, size, size // 4)
-        with let_in(victims, chance, listener.TCP) as sock, contextlib.suppress(OSError):
-            sock.sendall(head + row + bytes(chance.randrange(1 << 16)))
+        with accepted_socket(victims, rng, listener.TCP) as sock, contextlib.suppress(OSError):
+            sock.sendall(head + row + bytes(rng.randrange(1 << 16)))
 
 
 def test_invalid_graphs_do_no_harm(victims: Victims) -> None:
-    for chance in rounds(victims, 1000, 3):
-        message = wire.CreateSessionRequest(graph_def=graph_def.encode(hostile.graph(chance)))
+    for rng in rounds(victims, 1000, 3):
+        message = wire.CreateSessionRequest(graph_def=graph_def.encode(hostile.graph(rng)))
         session = victims.session(message.SerializeToString())
         for _ in range(2 if session else 0):
-            run = hostile.request(chance, "RunStep", session or "").SerializeToString()
+            run = hostile.request(rng, "RunStep", session or "").SerializeToString()
             victims.call(channels.MASTER, "RunStep", run)
         victims.close_session(session)
 
 
 def test_random_bytes_on_both_ports_do_no_harm(victims: Victims) -> None:
-    for chance in rounds(victims, 600, 4):
+    for rng in rounds(victims, 600, 4):
         control = int(victims.address.rpartition(":")[2])
-        port = chance.choice((control, int(victims.offer(chance.randrange(2)).address)))
+        port = rng.choice((control, int(victims.offer(rng.randrange(2)).address)))
         with socket.create_connection(("127.0.0.1", port)) as sock:
-            sock.sendall(chance.choice((hostile.noise, hostile.frame_bytes))(chance))
+            sock.sendall(rng.choice((hostile.noise, hostile.frame_bytes))(rng))
 
 
 @pytest.mark.parametrize("plane", listener.PLANES)
 def test_invalid_frames_of_an_accepted_peer_do_no_harm(victims: Victims, plane: str) -> None:
-    for chance in rounds(victims, 500, 5):
-        with let_in(victims, chance, plane) as sock, contextlib.suppress(OSError):
-            for _ in range(chance.randint(1, 4)):
-                sock.sendall(hostile.frame_bytes(chance))
+    for rng in rounds(victims, 500, 5):
+        with accepted_socket(victims, rng, plane) as sock, contextlib.suppress(OSError):
+            for _ in range(rng.randint(1, 4)):
+                sock.sendall(hostile.frame_bytes(rng))
 
 
-def let_in(victims: Victims, chance: random.Random, plane: str) -> socket.socket:
-    """A socket behind the door of one of the tasks."""
-    which = chance.randrange(2)
-    offer = victims.offer(which, plane)
+def accepted_socket(victims: Victims, rng: random.Random, plane: str) -> socket.socket:
+    """Return a socket that one of the tasks has accepted with a token."""
+    task_number = rng.randrange(2)
+    offer = victims.offer(task_number, plane)
     if plane == listener.TCP:
         sock = sockets.dial("127.0.0.1", int(offer.address), PATIENCE_S)
     else:
-        sock = victims.tasks[which].open_tunnel()
+        sock = victims.tasks[task_number].open_tunnel()
     sock.settimeout(PATIENCE_S)
     token = api.Frame(api.Kind.HELLO, 0, 0, [np.frombuffer(offer.token, np.uint8)])
     sock.sendall(b"".join(frames.Encoder().encode(token)))

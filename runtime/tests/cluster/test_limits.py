@@ -1,4 +1,4 @@
-"""What does not fit, into memory or into a message, ends its step with an error that says so."""
+"""A tensor that is too large for memory ends its step with ResourceExhaustedError."""
 
 import clusters
 import pytest

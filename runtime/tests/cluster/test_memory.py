@@ -1,4 +1,4 @@
-"""What is done a hundred thousand times leaves nothing behind."""
+"""Repeating an action many times does not make a process hold more."""
 
 import json
 import os
@@ -20,18 +20,18 @@ MARKS = [
 ]
 pytestmark = MARKS
 
-# The allocator takes some memory and keeps it, more of it on a busy machine; a leak of a hundred
-# bytes a step would be twice this.
+# The allocator keeps some memory, and more of it on a busy machine. A leak of a hundred bytes a
+# step would be twice this.
 SLACK_BYTES = 5 << 20
 SLACK_OBJECTS = 300
-# gRPC opens and closes some of its own as it likes.
+# gRPC opens and closes descriptors of its own at any time.
 SLACK_DESCRIPTORS = 4
 
 
-def soak(what: str, count: int) -> tuple[dict[str, int], dict[str, int]]:
-    """What a process of its own holds after a tenth of the rounds, and after all."""
+def soak(action: str, count: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Run `soak.py`; return what it holds after a tenth of the rounds, and after all."""
     done = subprocess.run(
-        [sys.executable, str(SOAK), what, str(count)],
+        [sys.executable, str(SOAK), action, str(count)],
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(SOURCES), str(TESTS)]),
@@ -45,19 +45,19 @@ def soak(what: str, count: int) -> tuple[dict[str, int], dict[str, int]]:
 
 
 @pytest.mark.parametrize(
-    "what, count",
+    "action, count",
     [
         ("steps", 100_000),
         ("calls", 10_000),
-        # Links remember the layouts of 256 graphs: a tenth of the sessions is more than that.
+        # Links remember the layouts of 256 graphs. A tenth of the sessions must be more.
         ("sessions", 3_000),
-        ("extensions", 20),  # of a hundred each
+        ("extensions", 20),  # each of a hundred
         ("failures", 5_000),
         ("failed-calls", 2_000),
     ],
 )
-def test_memory_does_not_grow_with_the_rounds(what: str, count: int) -> None:
-    warm, after = soak(what, count)
+def test_memory_does_not_grow_with_the_rounds(action: str, count: int) -> None:
+    warm, after = soak(action, count)
     assert after["objects"] - warm["objects"] <= SLACK_OBJECTS
     assert after["bytes"] - warm["bytes"] <= SLACK_BYTES
     assert after["descriptors"] - warm["descriptors"] <= SLACK_DESCRIPTORS
@@ -65,5 +65,5 @@ def test_memory_does_not_grow_with_the_rounds(what: str, count: int) -> None:
 
 def test_memory_grows_only_with_the_nodes_of_a_growing_graph() -> None:
     warm, after = soak("growing", 1_000)
-    # Two nodes on both sides, and a compiled signature: ten to twenty kilobytes.
+    # A round adds two nodes on both sides and a compiled signature: ten to twenty kilobytes.
     assert after["bytes"] - warm["bytes"] <= 900 * 30_000

@@ -1,4 +1,4 @@
-"""Steps in portions, and steps that are remembered: in process, over links, and over the wire."""
+"""Partial runs and callables, with a master in this process, over links and over gRPC."""
 
 import threading
 from collections.abc import Callable
@@ -18,7 +18,7 @@ SERVERS: list[Any] = []
 
 
 def target(place: str) -> str:
-    """A master in this process, one with a ps beside it, or the same over gRPC."""
+    """Return the target of a master in this process, of one with a ps, or of that one over gRPC."""
     if place == "in process":
         return ""
     if not SERVERS:
@@ -62,7 +62,7 @@ def test_a_portion_may_have_no_feeds_or_no_fetches(session: Any) -> None:
     assert session.partial_run(handle, total, {b: 2}) == 3.0
 
 
-# The words are TensorFlow 2.21's, as its own server answers.
+# The messages are those of TensorFlow 2.21's server.
 def test_the_errors_of_a_portion_are_tensorflows(session: Any) -> None:
     a, b, c = inputs("a", "b", "c")
     first = tf.add(a, b, name="first")
@@ -89,7 +89,7 @@ def test_the_errors_of_a_portion_are_tensorflows(session: Any) -> None:
         "The fetch second:0 was not specified in partial_run_setup.",
         lambda: run(other, second, {a: 1, b: 2}),
     )
-    # None of that did harm.
+    # The refused calls did not change the partial run.
     assert run(handle, second, {c: 5}) == 15.0
     for gone in (handle, "unheard of"):
         refused(

@@ -1,4 +1,4 @@
-"""Where a graph runs does not change what it computes."""
+"""The placement of a graph does not change the values that it computes."""
 
 import threading
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def target() -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """One node: an op, its inputs among the earlier nodes, its task, and what it waits for."""
+    """A node: its op, its inputs and control inputs (earlier nodes), and its task."""
 
     op: str
     inputs: tuple[int, ...]
@@ -49,9 +49,9 @@ def recipes(draw: st.DrawFn) -> list[Step]:
 
 
 def build(recipe: list[Step], placed: bool) -> tuple[list[Any], dict[Any, Any]]:
-    """Build a recipe in the default graph: its values, and what to feed.
+    """Build a recipe in the default graph; returns its values and its feeds.
 
-    A variable is read before it is changed and never after, so the order does not matter.
+    No variable is read after a change of it, so the order of the nodes does not matter.
     """
     values: list[Any] = []
     feeds: dict[Any, Any] = {}
@@ -94,7 +94,7 @@ def evaluate(recipe: list[Step], target: str) -> list[Any]:
 
 
 def expect(recipe: list[Step]) -> list[Any]:
-    """What NumPy makes of a recipe; an accumulator counts up by one step."""
+    """Return the values of a recipe in NumPy. An accumulator starts at 0 and adds once."""
     values: list[Any] = []
     for index, step in enumerate(recipe):
         inputs = [values[source] for source in step.inputs]

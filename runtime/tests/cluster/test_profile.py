@@ -1,4 +1,4 @@
-"""A step runs generated code and nothing per node: what a profile of ten training steps shows."""
+"""A profile of ten training steps: a step runs generated code and no Python code per node."""
 
 import cProfile
 import pstats
@@ -13,7 +13,7 @@ STEPS = 10
 
 
 def train_step(layers: int) -> tuple[Any, dict[Any, Any]]:
-    """A stack of dense layers over a ps, as digits has two: the update, and a batch to feed."""
+    """Return the update of a stack of dense layers with a ps, and a batch to feed."""
     worker = "/job:worker/task:0"
     with tf.device(tf.train.replica_device_setter(ps_tasks=1, worker_device=worker)):
         x = tf.placeholder(tf.float32, [None, 8])
@@ -46,11 +46,11 @@ def test_a_step_makes_no_grpc_call_and_interprets_no_node() -> None:
     small, large = profile(target, 2), profile(target, 12)
     for calls in (small, large):
         assert not [file for file, _ in calls if "grpc" in file]
-    # The worker's part is one segment of generated code, whatever the number of layers.
+    # The worker's part is one segment of generated code for any number of layers.
     segments = {key: count for key, count in large.items() if key[0].startswith("<capstan part")}
     assert {name for _, name in segments} >= {"segment0"}
     assert set(segments.values()) == {STEPS}
-    # What runs between the kernels is the same for six times the nodes.
+    # Six times the nodes do not add a Python call between the kernels.
     outside = {
         (file, name): count
         for (file, name), count in large.items()

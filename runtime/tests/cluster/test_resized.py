@@ -1,4 +1,4 @@
-"""A variable that is given another shape has it everywhere, whatever it was declared with."""
+"""A variable that gets another shape has it on every task, whatever shape it declares."""
 
 import clusters
 import numpy as np
@@ -24,7 +24,7 @@ def test_values_computed_from_a_resized_variable_have_its_new_shape(
         session.run(var.initializer)
         assert [value.tolist() for value in session.run(computed)] == [[2, 3], [2], [1, 2, 1, 2]]
 
-        # Only now does the master learn that the shape may change.
+        # Until these nodes are sent, the master assumes that the shape cannot change.
         shorter = tf.assign(var, [5.0], validate_shape=False)
         longer = tf.assign(tf.assign(var, [[5.0]], validate_shape=False), np.ones(3), False)
         session.run(shorter)

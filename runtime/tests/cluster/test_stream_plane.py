@@ -1,4 +1,4 @@
-"""A cluster whose tasks have no port but that of gRPC: the same steps, the same errors."""
+"""A cluster whose tasks have only the port of gRPC runs the same steps with the same errors."""
 
 import json
 import os
@@ -17,7 +17,7 @@ SOURCES = pathlib.Path(__file__).parents[2] / "src"
 
 
 def ps(cluster: dict[str, list[str]]) -> "subprocess.Popen[bytes]":
-    """The ps of `cluster` as a process; kill and wait for it."""
+    """Start the ps of `cluster` as a process. The caller must kill it and wait for it."""
     flags = ["--cluster", json.dumps(cluster), "--job", "ps", "--task", "0", "--protocol", "grpc"]
     return subprocess.Popen(
         [sys.executable, "-m", "capstan", "serve", *flags],
@@ -37,7 +37,7 @@ def test_protocol_grpc_trains_without_another_port() -> None:
 
 
 def losses(target: str) -> list[float]:
-    """Fit a line by gradient descent, variables on the ps where there is one."""
+    """Return the losses of gradient descent steps, with the variables on the ps if there is one."""
     with tf.Graph().as_default():
         device = tf.train.replica_device_setter(ps_tasks=1) if target else ""
         with tf.device(device):

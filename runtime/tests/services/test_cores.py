@@ -1,4 +1,4 @@
-"""How many BLAS threads a task gets."""
+"""The number of BLAS threads of a task."""
 
 import pytest
 

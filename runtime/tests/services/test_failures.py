@@ -1,4 +1,4 @@
-"""Whatever goes wrong in a step ends it: its master is told, and the worker forgets the step."""
+"""Every failure of a step ends it: the master gets an error, and the worker frees the step."""
 
 import errno
 import gc
@@ -31,7 +31,7 @@ MESSAGE_BYTES = early.size(api.Frame(api.Kind.LEG, 0, 0, [ONES]))
 
 
 def part() -> parts.Part:
-    """A part that awaits a message of SOURCE, has a fetch, and sends a message to SINK."""
+    """Return a part that awaits a message of SOURCE, has a fetch, and sends a message to SINK."""
     attrs = {"T": dtypes.float32}
     nodes = {
         "double": node.Node("double", "Add", (Z, Z), attrs=attrs),
@@ -40,21 +40,21 @@ def part() -> parts.Part:
     }
     fed = {Z: infer.Fed(dtypes.float32, (3,))}
     known = infer.Knowledge(fed)
-    for each in nodes.values():
-        known.learn(each)
+    for part_node in nodes.values():
+        known.learn(part_node)
     tasks = {"double": SOURCE, "sum": HERE, "negative": SINK}
     return partition.partition(nodes, tasks, [Z], [SUM, NEGATIVE], known, MASTER)[HERE]
 
 
 class Broken(targets.NoLinks):
-    """Links that cannot be dialled: the process has no descriptor left."""
+    """Links that cannot be dialled, because the process has no descriptor left."""
 
     def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
         raise OSError(errno.EMFILE, "Too many open files")
 
 
 class Sink(targets.NoLinks):
-    """Links to a task that takes everything."""
+    """Links to a task that accepts every frame."""
 
     def __init__(self) -> None:
         self._far: list[socket.socket] = []
@@ -70,14 +70,14 @@ class Sink(targets.NoLinks):
 
 
 class Peer:
-    """The worker of another task, as far as a sender needs it."""
+    """The worker of another task, with the methods that a sender calls."""
 
     def get_status(self) -> interfaces.WorkerStatus:
         return interfaces.WorkerStatus(1, ())
 
 
 class Served:
-    """A worker with `part()`, and links to it as a master and as the task SOURCE have them."""
+    """A worker with `part()`, and links to it like those of a master and of the task SOURCE."""
 
     def __init__(self, links: api.Links, **limits: int) -> None:
         self.part = part()
@@ -91,7 +91,7 @@ class Served:
         self._links: list[api.Link] = []
 
     def link(self, task: str, kind: Callable[..., api.Link] = stream.StreamLink) -> api.Link:
-        """A link from `task`; the worker's end is of the given kind."""
+        """Open a link from `task`; `kind` is the class of the worker's end."""
         near, far = socket.socketpair()
         made = stream.StreamLink(near, HERE)
         serving = threading.Thread(
@@ -126,21 +126,21 @@ def serve() -> Iterator[Callable[..., Served]]:
         return served[-1]
 
     yield make
-    for each in served:
-        each.close()
+    for server in served:
+        server.close()
 
 
 def parts_in_flight() -> int:
     gc.collect()
-    return sum(isinstance(held, run.PartRun) for held in gc.get_objects())
+    return sum(isinstance(thing, run.PartRun) for thing in gc.get_objects())
 
 
 def assert_none_stays(before: int) -> None:
-    """Wait until the worker has let go of every step that began since `before` was counted."""
+    """Wait until the worker has freed every step that began since `before` was counted."""
     deadline = time.monotonic() + PATIENCE_S
     pause = threading.Event()
     while parts_in_flight() > before:
-        assert time.monotonic() < deadline, "the worker still holds a step"
+        assert time.monotonic() < deadline, "the worker did not free a step"
         pause.wait(0.02)
 
 
@@ -149,7 +149,7 @@ def words(frame: api.Frame) -> str:
 
 
 class ExhaustedOnce(stream.StreamLink):
-    """A link whose first end of a step meets no memory."""
+    """A link that has no memory when it sends the first end of a step."""
 
     is_exhausted = True
 
@@ -161,7 +161,7 @@ class ExhaustedOnce(stream.StreamLink):
 
 
 class ExhaustedReader(stream.StreamLink):
-    """A link that meets no memory when it reads its second frame."""
+    """A link that has no memory when it reads its second frame."""
 
     reads = 0
 
@@ -306,7 +306,7 @@ def flush(served: Served, link: api.Link) -> None:
 
 
 class NoMemory(api.Link):
-    """A link whose frames meet no memory."""
+    """A link that has no memory for any frame."""
 
     def send(self, frame: api.Frame) -> None:
         raise MemoryError

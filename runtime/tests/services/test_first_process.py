@@ -1,4 +1,4 @@
-"""SIGTERM ends the first process of a container, and no handler of a program is replaced."""
+"""SIGTERM ends the first process of a container, unless the program has its own handler."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""What a master does with a graph that it cannot take, and with a creation that nobody wants."""
+"""A master refuses an invalid extension and keeps the session as it was."""
 
 import contextlib
 from collections.abc import Iterator
@@ -49,9 +49,9 @@ def test_a_refused_extension_leaves_the_session_as_it_was(master: interfaces.Mas
 
 
 class Unreadable(dict[str, Any]):
-    """Attributes that memory does not suffice to read."""
+    """Attributes whose reading fails for lack of memory."""
 
-    def get(self, *asked: object) -> Any:
+    def get(self, *arguments: object) -> Any:
         raise MemoryError
 
 

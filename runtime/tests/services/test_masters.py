@@ -1,4 +1,4 @@
-"""What a killed master registered with other tasks is given up, and nothing of a living one."""
+"""Tasks remove the parts of a master that is gone, and keep the parts of a live one."""
 
 import contextlib
 import itertools
@@ -25,7 +25,7 @@ PATIENCE_S = 120.0
 
 
 class Task:
-    """A task as another one sees it, which may start parts over a link of its own."""
+    """A client of a task, which can start parts over a link."""
 
     def __init__(self, address: str) -> None:
         self._worker = client.GrpcWorker(address)
@@ -36,7 +36,7 @@ class Task:
         self._steps = itertools.count(secrets.randbits(60))
 
     def has(self, handle: int) -> bool:
-        """Say whether a part of that handle, which needs no feed, is registered."""
+        """Return whether a part with that handle is registered. The part must need no feed."""
         self._link.send(api.Frame(api.Kind.START, next(self._steps), handle))
         code = self._link.recv(time.monotonic() + PATIENCE_S).subject
         assert code in (errors.OK, errors.ABORTED)
@@ -51,7 +51,7 @@ def eventually(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     pause = threading.Event()
     while not condition():
-        assert time.monotonic() < deadline, "it never came true"
+        assert time.monotonic() < deadline, "the condition did not become true"
         pause.wait(0.1)
 
 
@@ -63,7 +63,7 @@ def tasks() -> Iterator[genuine.Tasks]:
 
 
 def count_on_ps(target: str) -> tf.Session:
-    """Open a session of a counter on the ps, and initialise it: one part there."""
+    """Open a session that registers one part on the ps: it initialises a counter."""
     with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
         counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
         session = tf.Session(target)
@@ -106,7 +106,7 @@ def test_the_parts_of_a_master_that_stays_away_are_removed_after_ten_minutes() -
 
 
 class Answers:
-    """Masters that answer, each as the incarnation that is set here."""
+    """Masters that answer with the incarnation that is set here."""
 
     def __init__(self, **incarnations: int) -> None:
         self.incarnations = incarnations

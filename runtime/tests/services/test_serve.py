@@ -1,4 +1,4 @@
-"""`python -m capstan serve`: what it takes, what it says, and how it ends."""
+"""`python -m capstan serve`: its arguments, its messages and its exit status."""
 
 import json
 import os
@@ -22,7 +22,7 @@ PAIR = '{"ps": ["127.0.0.1:2222", "127.0.0.1:2223"]}'
 
 
 class Process:
-    """The command, in a process of its own."""
+    """A process that runs the command."""
 
     def __init__(self, *arguments: str, **environment: str) -> None:
         self._process = subprocess.Popen(
@@ -44,11 +44,11 @@ class Process:
         return self._process.stderr.readline()
 
     def end(self, number: signal.Signals | None = None) -> tuple[int, str]:
-        """Send a signal, if any; return the exit status and the rest of what was said."""
+        """Send a signal, if any; return the exit status and the rest of standard error."""
         if number is not None:
             self._process.send_signal(number)
-        _, said = self._process.communicate(timeout=PATIENCE_S)
-        return self._process.returncode, said
+        _, messages = self._process.communicate(timeout=PATIENCE_S)
+        return self._process.returncode, messages
 
 
 @pytest.mark.alone
@@ -64,9 +64,9 @@ def test_a_task_serves_until_a_signal_ends_it(
         port = cluster["ps"][0].rpartition(":")[2]
         assert re.search(rf"Started server with target: grpc://localhost:{port}$", process.line())
         assert total(f"grpc://127.0.0.1:{port}") == 3.0
-        code, said = process.end(number)
-    assert (code, said.count("\n")) == (status, 1), said
-    assert f"has stopped: {number.name}" in said
+        code, messages = process.end(number)
+    assert (code, messages.count("\n")) == (status, 1), messages
+    assert f"has stopped: {number.name}" in messages
     socket.create_server(("127.0.0.1", int(port))).close()
 
 
@@ -98,13 +98,13 @@ def test_a_session_is_unavailable_after_a_signal_ended_its_master() -> None:
 
 @pytest.mark.e2e
 def test_the_error_names_a_port_in_use() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as occupied:
+        port = occupied.getsockname()[1]
         with Process("--cluster", json.dumps({"ps": [f"127.0.0.1:{port}"]})) as process:
-            code, said = process.end()
+            code, messages = process.end()
     assert code == 2
-    assert f"Could not start gRPC server on 127.0.0.1:{port}" in said
-    assert "Traceback" not in said
+    assert f"Could not start gRPC server on 127.0.0.1:{port}" in messages
+    assert "Traceback" not in messages
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Steps over several tasks: links, messages between third tasks, and how a step ends."""
+"""Steps over several tasks: links, messages between third tasks, and the end of a step."""
 
 import contextlib
 import itertools
@@ -45,19 +45,19 @@ def test_the_first_step_of_a_new_session_can_push_to_a_restarted_task() -> None:
         server.stop()
 
 
-def home_alone(task: str) -> interfaces.WorkerApi:
+def no_peer(task: str) -> interfaces.WorkerApi:
     raise tf.errors.InternalError(None, None, f"there is no {task}")
 
 
 def test_a_step_whose_fetch_cannot_be_sent_fails_and_the_link_stays_usable() -> None:
     fed = {edge: infer.Fed(dtypes.float32, None) for edge in (X, Y)}
     known = infer.Knowledge(fed)
-    item = node.Node("sum", "Add", (X, Y), attrs={"T": dtypes.float32})
-    known.learn(item)
-    cut = partition.partition({"sum": item}, {"sum": HERE}, list(fed), [SUM], known, HERE)
+    add = node.Node("sum", "Add", (X, Y), attrs={"T": dtypes.float32})
+    known.learn(add)
+    cut = partition.partition({"sum": add}, {"sum": HERE}, list(fed), [SUM], known, HERE)
     home = worker.Worker(HERE, (), 1, containers.ResourceManager())
     handle = home.register_graph("session", cut[HERE])
-    steps = step_server.StepServer(home, targets.NoLinks(), home_alone)
+    steps = step_server.StepServer(home, targets.NoLinks(), no_peer)
     near, far = (stream.StreamLink(end, "peer", 1 << 20) for end in socket.socketpair())
     serving = threading.Thread(target=steps.serve, args=(far, listener.Hello("/job:worker")))
     serving.start()
@@ -78,7 +78,7 @@ def test_a_step_whose_fetch_cannot_be_sent_fails_and_the_link_stays_usable() -> 
 
 
 class Wire(api.Link):
-    """A link whose peer ends every step when the test says so, and which closes as slowly."""
+    """A link whose peer ends a step, and which closes, only when the test allows it."""
 
     def __init__(self, task: str, closing: "queue.SimpleQueue[str]") -> None:
         self.task = task
@@ -104,7 +104,7 @@ class Wire(api.Link):
 
 
 class Wires(api.Links):
-    """One link a task."""
+    """Links with one link for each task."""
 
     def __init__(self, *tasks: str) -> None:
         self.closing: queue.SimpleQueue[str] = queue.SimpleQueue()

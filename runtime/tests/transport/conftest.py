@@ -1,4 +1,4 @@
-"""Planes under test, links over them, and peers in processes of their own."""
+"""The planes under test, links over them, and peers in other processes."""
 
 import abc
 import os
@@ -27,7 +27,7 @@ PATIENCE_S = 45.0
 
 
 class Peer:
-    """A process at the other end of a link."""
+    """The other end of a link, in its own process."""
 
     def __init__(self, *arguments: str) -> None:
         self._process = subprocess.Popen(
@@ -46,20 +46,23 @@ class Peer:
 
 
 class Plane(Protocol):
-    """What the suite needs of a data plane."""
+    """The methods of a data plane that the suite calls."""
 
     def pair(self) -> tuple[api.Link, api.Link]:
-        """Both ends of a new link, in this process."""
+        """Return both ends of a new link, in this process."""
 
-    def peer(self, what: str) -> tuple[api.Link, Peer]:
-        """A link to a process that answers every frame: with its like (echo), or 64 MiB (flood)."""
+    def peer(self, behaviour: str) -> tuple[api.Link, Peer]:
+        """Return a link to a process that answers each frame: with its copy, or with 64 MiB.
+
+        `behaviour` is `echo` or `flood`.
+        """
 
     def close(self) -> None:
-        """End it all."""
+        """Close all links, and end all peers."""
 
 
-class _DoorPlane(abc.ABC):
-    """Links through the door of this process; how one gets there differs."""
+class _ListenerPlane(abc.ABC):
+    """Links to a listener of this process. Subclasses say how to reach it."""
 
     name = ""
     host: str | None = None
@@ -77,11 +80,11 @@ class _DoorPlane(abc.ABC):
 
     @abc.abstractmethod
     def reach(self, offer: interfaces.Offer) -> socket.socket:
-        """Connect to the door of the offer."""
+        """Return a socket that is connected to the listener."""
 
     @abc.abstractmethod
     def where(self, offer: interfaces.Offer) -> str:
-        """Say to a peer's process how it connects."""
+        """Return the address to which a peer's process connects."""
 
     def pair(self) -> tuple[api.Link, api.Link]:
         offer = self.offer()
@@ -90,12 +93,12 @@ class _DoorPlane(abc.ABC):
         return near, self.accepted()
 
     def accepted(self) -> api.Link:
-        """This end of the link that was opened last."""
+        """Return this side of the link that was opened last."""
         return self._accepted.get(timeout=PATIENCE_S)
 
-    def peer(self, what: str) -> tuple[api.Link, Peer]:
+    def peer(self, behaviour: str) -> tuple[api.Link, Peer]:
         offer = self.offer()
-        peer = Peer(self.name, self.where(offer), offer.token.hex(), what)
+        peer = Peer(self.name, self.where(offer), offer.token.hex(), behaviour)
         self._peers.append(peer)
         return self.accepted(), peer
 
@@ -112,7 +115,7 @@ class _DoorPlane(abc.ABC):
         self._closing.wait()
 
 
-class TcpPlane(_DoorPlane):
+class TcpPlane(_ListenerPlane):
     """The socket plane over loopback."""
 
     name = listener.TCP
@@ -125,15 +128,15 @@ class TcpPlane(_DoorPlane):
         return offer.address
 
 
-class GrpcPlane(_DoorPlane):
-    """The stream plane: no port but that of the control plane."""
+class GrpcPlane(_ListenerPlane):
+    """The stream plane, which has no port except that of the control plane."""
 
     name = listener.GRPC
 
     def __init__(self, max_message_bytes: int = 256 << 20) -> None:
         super().__init__(max_message_bytes)
-        nobody: Any = types.SimpleNamespace(close_session=None)
-        self._control = server.ControlServer("127.0.0.1", 0, nobody, nobody, self.listener)
+        no_service: Any = types.SimpleNamespace(close_session=None)
+        self._control = server.ControlServer("127.0.0.1", 0, no_service, no_service, self.listener)
         self._control.start()
         self._worker = client.GrpcWorker(self.where(self.offer()))
 
@@ -168,7 +171,7 @@ def tcp() -> Iterator[TcpPlane]:
 
 @pytest.fixture
 def aside() -> Iterator[futures.Executor]:
-    """Threads for calls that block; the end of the plane wakes those that still do."""
+    """Threads for blocking calls. Closing the plane ends the calls that still block."""
     threads = futures.ThreadPoolExecutor(4)
     yield threads
     threads.shutdown(wait=False)
@@ -176,13 +179,13 @@ def aside() -> Iterator[futures.Executor]:
 
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], object]], None]:
-    """Wait for a condition; fail if it never comes true."""
+    """A function that waits for a condition, and fails if it does not become true."""
 
     def wait(condition: Callable[[], object]) -> None:
         deadline = time.monotonic() + PATIENCE_S
         pause = threading.Event()
         while not condition():
-            assert time.monotonic() < deadline, "it never came true"
+            assert time.monotonic() < deadline, "the condition did not become true"
             pause.wait(0.005)
 
     return wait

@@ -1,4 +1,4 @@
-"""The other end of a link, as a process that a test may kill or stop.
+"""The other end of a link, in a process that a test may kill or stop.
 
 peer.py tcp PORT TOKEN echo|flood
 peer.py grpc ADDRESS TOKEN echo|flood
@@ -15,7 +15,7 @@ from capstan.transport.grpc import client
 BIG = np.zeros(64 << 20, np.uint8)
 
 
-def main(plane: str, where: str, token: str, what: str) -> None:
+def main(plane: str, where: str, token: str, behaviour: str) -> None:
     if plane == listener.TCP:
         sock = sockets.dial("127.0.0.1", int(where), 10)
     else:
@@ -24,7 +24,7 @@ def main(plane: str, where: str, token: str, what: str) -> None:
     try:
         while True:
             frame = link.recv()
-            values = (BIG,) if what == "flood" else frame.values
+            values = (BIG,) if behaviour == "flood" else frame.values
             link.send(api.Frame(frame.kind, frame.step, frame.subject, values))
     except errors.UnavailableError:
         link.close()

@@ -1,4 +1,4 @@
-"""Which way a link goes: over a socket where one can be reached, else through the control plane."""
+"""A link uses a socket if the port can be reached, else the control plane."""
 
 import contextlib
 import logging
@@ -29,8 +29,10 @@ def answer(link: api.Link, hello: listener.Hello) -> None:
 
 
 class Ps:
-    """A task with a door behind a real control plane. `walled`: its data port is somebody else's
-    machine's; `asked` is what it was offered.
+    """A task with a listener behind a real control plane.
+
+    If `walled` is set, nothing listens on the data port that it offers. `asked` holds the planes of
+    each request, and `opened` the plane of each offer.
     """
 
     def __init__(self, host: str | None) -> None:
@@ -56,7 +58,7 @@ class Ps:
         self.door.admit(sock)
 
     def close_session(self, handle: str) -> None:
-        raise AssertionError("nobody opened one")
+        raise AssertionError("no test opens a session")
 
     def close(self) -> None:
         self.door.close()
@@ -104,7 +106,7 @@ def test_a_port_that_cannot_be_connected_is_replaced_by_a_stream(
     with caplog.at_level(logging.WARNING, "capstan"):
         assert_works(ways.dial(PS, INCARNATION, soon()))
         assert ps.opened == [listener.TCP, listener.GRPC]
-        # The next link does not try the port again, nor does the log say it twice.
+        # The next link does not try the port again, and there is no second warning.
         assert_works(ways.dial(PS, INCARNATION, soon()))
     assert ps.opened == [listener.TCP, listener.GRPC, listener.GRPC]
     (record,) = caplog.records
@@ -153,21 +155,21 @@ def test_a_stale_incarnation_is_refused_whatever_the_plane(ps: Ps) -> None:
 
 
 def test_a_stream_without_a_token_is_closed(ps: Ps) -> None:
-    stranger = ps.worker.open_tunnel()
-    with stranger:
-        stranger.settimeout(20)
-        stranger.sendall(b"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n" * 10)
+    tunnel = ps.worker.open_tunnel()
+    with tunnel:
+        tunnel.settimeout(20)
+        tunnel.sendall(b"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n" * 10)
         with contextlib.suppress(ConnectionResetError):
-            assert stranger.recv(1) == b""
+            assert tunnel.recv(1) == b""
 
 
 def test_a_stream_to_an_address_without_a_server_ends(ps: Ps) -> None:
-    nobody = client.GrpcWorker("127.0.0.1:1")
-    with contextlib.closing(nobody), nobody.open_tunnel() as sock:
+    unreachable = client.GrpcWorker("127.0.0.1:1")
+    with contextlib.closing(unreachable), unreachable.open_tunnel() as sock:
         sock.settimeout(20)
         assert sock.recv(1) == b""
     with pytest.raises(errors.UnavailableError, match="was closed"):
-        nobody.open_tunnel()
+        unreachable.open_tunnel()
 
 
 def descriptors() -> int:
@@ -189,13 +191,13 @@ def test_ended_streams_leave_no_threads_and_no_descriptors(portless: Ps, eventua
 
 
 def carriers() -> set[threading.Thread]:
-    """The threads behind links, of whatever test."""
+    """Return the threads of links, also those of earlier tests."""
     names = ("capstan-tunnel", "capstan-link")
     return {thread for thread in threading.enumerate() if thread.name in names}
 
 
 def relay(there: tuple[str, int], dark: threading.Event) -> socket.socket:
-    """A port whose connections lead to `there`, until it goes dark: then they stay open, mute."""
+    """Return a port that relays to `there` until `dark` is set: then it only keeps connections."""
     door = socket.create_server(("127.0.0.1", 0))
 
     def copy(source: socket.socket, sink: socket.socket) -> None:

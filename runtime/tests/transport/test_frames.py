@@ -1,4 +1,4 @@
-"""Bytes of frames: what is written is read again; what is read is a frame or an error."""
+"""Frames as bytes: written frames are read back, and any other input is an error."""
 
 import struct
 from typing import Any
@@ -37,9 +37,9 @@ def large() -> st.SearchStrategy[Any]:
 
 
 def values() -> st.SearchStrategy[list[Any]]:
-    whole = st.one_of(numbers(), bfloats(), words(), large())
-    backwards = whole.map(lambda array: array[..., ::-1] if array.ndim else array)
-    return st.lists(st.one_of(whole, backwards, whole.map(np.transpose)), max_size=6)
+    array_values = st.one_of(numbers(), bfloats(), words(), large())
+    backwards = array_values.map(lambda array: array[..., ::-1] if array.ndim else array)
+    return st.lists(st.one_of(array_values, backwards, array_values.map(np.transpose)), max_size=6)
 
 
 def any_frame() -> st.SearchStrategy[api.Frame]:
@@ -55,7 +55,7 @@ def any_frame() -> st.SearchStrategy[api.Frame]:
 def read(
     data: bytes, pieces: list[int], reader: assembly.Assembler | None = None
 ) -> list[api.Frame]:
-    """Read `data` as it would arrive in `pieces`; whatever is left comes at once."""
+    """Read `data` in pieces of the given sizes, and the rest in one piece."""
     reader = reader or assembly.Assembler(1 << 20)
     found: list[api.Frame] = []
     for size in [*pieces, len(data)]:
@@ -90,7 +90,7 @@ def test_frames_are_read_as_they_were_written_however_they_arrive(
 ) -> None:
     encoder = frames.Encoder(1 << 20)
     data = b"".join(part for frame in sent for part in encoder.encode(frame))
-    # repr: not-a-numbers equal themselves
+    # Compare with repr, because NaN does not equal itself.
     assert repr(list(map(as_comparable, read(data, pieces)))) == repr(
         list(map(as_comparable, sent))
     )

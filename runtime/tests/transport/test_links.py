@@ -1,4 +1,4 @@
-"""What every plane promises of its links: one suite, run over each of them."""
+"""The conformance suite of links, run over every plane."""
 
 import select
 import signal
@@ -44,9 +44,9 @@ def test_frames_arrive_in_order(plane: Any) -> None:
 def test_every_kind_travels_both_ways(plane: Any) -> None:
     near, far = plane.pair()
     for kind in api.Kind:
-        for one, other in ((near, far), (far, near)):
-            one.send(api.Frame(kind, 2**64 - 1, 2**32 - 1))
-            assert other.recv() == api.Frame(kind, 2**64 - 1, 2**32 - 1, ())
+        for sender, receiver in ((near, far), (far, near)):
+            sender.send(api.Frame(kind, 2**64 - 1, 2**32 - 1))
+            assert receiver.recv() == api.Frame(kind, 2**64 - 1, 2**32 - 1, ())
 
 
 def test_a_frame_may_hold_nothing_or_values_without_elements(plane: Any) -> None:

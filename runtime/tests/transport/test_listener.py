@@ -1,4 +1,4 @@
-"""The door of the socket plane: who is let in, who is not, and what a stranger can do."""
+"""The listener accepts peers with a token and closes every other connection."""
 
 import contextlib
 import dataclasses
@@ -23,15 +23,15 @@ def dial(offer: interfaces.Offer) -> stream.StreamLink:
     return listener.greet(sock, offer, "the listener")
 
 
-def stranger(tcp: Any) -> socket.socket:
-    """A connection without a token."""
+def connect_without_token(tcp: Any) -> socket.socket:
+    """Return a connection that has sent no token."""
     sock = socket.create_connection(("127.0.0.1", int(tcp.offer().address)))
     sock.settimeout(PATIENCE_S)
     return sock
 
 
 def assert_closed(sock: socket.socket) -> None:
-    # A reset means that it was closed with our bytes unread.
+    # A reset means that the peer closed the connection with unread bytes.
     with sock, contextlib.suppress(ConnectionResetError):
         assert sock.recv(1) == b""
 
@@ -43,7 +43,7 @@ def header(**changed: int) -> bytes:
 
 
 def raw_pair(tcp: Any) -> tuple[socket.socket, api.Link]:
-    """A link whose other end is a bare socket that was let in."""
+    """Return a socket that was accepted with a token, and the link at its other end."""
     offer = tcp.offer()
     sock = socket.create_connection(("127.0.0.1", int(offer.address)))
     token = np.frombuffer(offer.token, np.uint8)
@@ -86,7 +86,7 @@ def test_a_task_without_a_common_plane_gets_an_error(tcp: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "sent",
     [
         b"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n",
         header(kind=1),
@@ -99,9 +99,9 @@ def test_a_task_without_a_common_plane_gets_an_error(tcp: Any) -> None:
     ],
     ids=["http", "no-token", "not-hello", "giant-payload", "giant-table", "zero-token"],
 )
-def test_a_connection_without_a_token_is_closed_whatever_it_sends(tcp: Any, said: bytes) -> None:
-    sock = stranger(tcp)
-    sock.sendall(said)
+def test_a_connection_without_a_token_is_closed_whatever_it_sends(tcp: Any, sent: bytes) -> None:
+    sock = connect_without_token(tcp)
+    sock.sendall(sent)
     assert_closed(sock)
     near, far = tcp.pair()
     near.send(api.Frame(api.Kind.LEG, 1, 1))
@@ -112,20 +112,20 @@ def test_a_connection_without_a_token_is_closed_whatever_it_sends(tcp: Any, said
 def test_a_connection_that_closes_without_a_token_leaves_no_thread(
     tcp: Any, eventually: Any
 ) -> None:
-    def doormen() -> set[threading.Thread]:
+    def link_threads() -> set[threading.Thread]:
         return {thread for thread in threading.enumerate() if thread.name == "capstan-link"}
 
-    # Those of tests before this one may still be ending.
-    others = doormen()
-    stranger(tcp).close()
-    mute = stranger(tcp)
+    # Threads of earlier tests may still be ending.
+    others = link_threads()
+    connect_without_token(tcp).close()
+    mute = connect_without_token(tcp)
     tcp.pair()
     mute.close()
-    eventually(lambda: len(doormen() - others) == 1)
+    eventually(lambda: len(link_threads() - others) == 1)
 
 
 @pytest.mark.parametrize(
-    "said, error",
+    "sent, error",
     [
         (b"nonsense, " * 10, errors.DataLossError),
         (header(rows=1, table=24, payload=1 << 40), errors.ResourceExhaustedError),
@@ -133,9 +133,9 @@ def test_a_connection_that_closes_without_a_token_leaves_no_thread(
         (header(rows=9, table=24), errors.DataLossError),
     ],
 )
-def test_bytes_that_are_not_a_frame_close_the_link(tcp: Any, said: bytes, error: Any) -> None:
+def test_bytes_that_are_not_a_frame_close_the_link(tcp: Any, sent: bytes, error: Any) -> None:
     sock, link = raw_pair(tcp)
-    sock.sendall(said)
+    sock.sendall(sent)
     with pytest.raises(error):
         link.recv()
     assert link.fileno() == -1

@@ -1,4 +1,4 @@
-"""Links between steps: kept, replaced when their peer is gone, dialled again after a restart."""
+"""Links between steps are kept, replaced if the peer is gone, and dialled after a restart."""
 
 import contextlib
 import select
@@ -19,7 +19,10 @@ def answer(link: api.Link, hello: listener.Hello) -> None:
 
 
 class Ps:
-    """A task behind a listener; its control plane is a call. It can restart and be away."""
+    """A task behind a listener, which can restart and be away.
+
+    Tests call its control plane directly. `back_at` is the request at which it comes back.
+    """
 
     def __init__(self) -> None:
         self.door: listener.Listener | None = None

@@ -1,4 +1,4 @@
-"""The threads that answer calls: as many as needed, used again, and never in the way of the end."""
+"""A pool of daemon threads: it reuses threads, and never keeps the process alive."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ def test_calls_above_the_limit_wait_for_a_thread() -> None:
     assert not futures.wait([third], 0.05).done
     gate.set()
     assert third.result(20) == 3
-    assert all(each.result(20) for each in blocked)
+    assert all(call.result(20) for call in blocked)
     pool.shutdown()
 
 

@@ -1,4 +1,4 @@
-"""The two services between a real server and real clients, over a port."""
+"""The two services, called by real clients of a real server over a port."""
 
 import contextlib
 import socket
@@ -39,7 +39,7 @@ PART = parts.Part(
 
 
 class Recorder:
-    """A master and a worker that write down what they are asked, and answer what they are told."""
+    """A master and a worker that record each call in `asked` and return or raise `answer`."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
@@ -340,11 +340,11 @@ def test_a_step_that_is_sent_twice_runs_once(
         both = [aside.submit(run, request) for _ in range(2)]
         eventually(lambda: task.asked)
         task.gate.set()
-        responses = [each.result(20) for each in both]
+        responses = [call.result(20) for call in both]
         late = run(request)
     assert len(task.asked) == 1
     assert responses[0].tensor[0].name == "y:0"
-    # The second may have come after the first had ended; then it learns that its answer is lost.
+    # If the second arrives after the first has ended, it gets the error that the answer is lost.
     assert responses[1].status_code in (0, errors.ABORTED)
     assert late.status_code == errors.ABORTED
     assert "has run already" in late.status_error_message
@@ -367,7 +367,7 @@ def test_many_blocked_calls_do_not_delay_the_next_one(
 ) -> None:
     task.gate = gate = threading.Event()
     with futures.ThreadPoolExecutor(40) as callers:
-        blocked = [callers.submit(worker.deregister_graph, str(each)) for each in range(40)]
+        blocked = [callers.submit(worker.deregister_graph, str(number)) for number in range(40)]
         eventually(lambda: len(task.asked) == 40)
         task.gate = None
         task.answer = interfaces.WorkerStatus(1, ())
@@ -386,47 +386,47 @@ def test_a_port_in_use_is_an_unknown_error_that_names_it(address: str, task: Rec
 
 
 def test_an_address_without_a_server_is_unavailable_at_once() -> None:
-    nobody = client.GrpcWorker("127.0.0.1:1")
+    unreachable = client.GrpcWorker("127.0.0.1:1")
     with pytest.raises(errors.UnavailableError, match=r"From 127\.0\.0\.1:1: "):
-        nobody.get_status()
-    nobody.close()
+        unreachable.get_status()
+    unreachable.close()
 
 
 def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
     settings = config.SessionConfig(operation_timeout_ms=300)
-    nobody = client.GrpcMaster("grpc://127.0.0.1:1")
+    unreachable = client.GrpcMaster("grpc://127.0.0.1:1")
     with pytest.raises(errors.DeadlineExceededError):
-        nobody.create_session((), settings)
-    nobody.close()
+        unreachable.create_session((), settings)
+    unreachable.close()
 
 
 def test_a_cancelled_creation_of_a_session_ends_on_both_sides(
     master: client.GrpcMaster, task: Recorder, eventually: Any
 ) -> None:
     task.gate = threading.Event()
-    called_off = cancellations.Cancellation()
+    cancellation = cancellations.Cancellation()
     with futures.ThreadPoolExecutor(1) as callers:
-        creation = callers.submit(master.create_session, (), config.SessionConfig(), called_off)
+        creation = callers.submit(master.create_session, (), config.SessionConfig(), cancellation)
         eventually(lambda: task.cancellation)
         assert task.cancellation is not None
         assert not task.cancellation.is_cancelled
-        called_off.cancel()
+        cancellation.cancel()
         with pytest.raises(errors.CancelledError):
             creation.result(20)
         eventually(lambda: task.cancellation and task.cancellation.is_cancelled)
     task.answer = "late"
     task.gate.set()
-    # The session that nobody knows of is closed.
+    # The server closes the session, because its client did not get the handle.
     eventually(lambda: ("close", "late") in task.asked)
 
 
 def test_a_creation_that_was_cancelled_before_it_began_ends_at_once() -> None:
-    called_off = cancellations.Cancellation()
-    called_off.cancel()
-    nobody = client.GrpcMaster("grpc://127.0.0.1:1")
+    cancellation = cancellations.Cancellation()
+    cancellation.cancel()
+    unreachable = client.GrpcMaster("grpc://127.0.0.1:1")
     with pytest.raises(errors.CancelledError):
-        nobody.create_session((), config.SessionConfig(), called_off)
-    nobody.close()
+        unreachable.create_session((), config.SessionConfig(), cancellation)
+    unreachable.close()
 
 
 def test_a_closed_connection_is_unavailable(worker: client.GrpcWorker, task: Recorder) -> None:

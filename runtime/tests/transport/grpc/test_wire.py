@@ -1,4 +1,4 @@
-"""The messages have TensorFlow's bytes."""
+"""The messages are encoded as TensorFlow encodes them."""
 
 import pytest
 
