@@ -1,9 +1,10 @@
-"""What a row measures, and the process in which one side of it runs.
+"""The definition of a row, and the program of each process that a row starts.
 
-Each row is a module of `rows` that ends in `contest.main(ROW, __spec__)`. Without arguments it
-measures the row, both sides in turn, and prints one line of JSON. It is also the program of every
-process that a side needs: with a setting, a role and a cluster as arguments it answers, on standard
-output, each line that it reads from standard input, and ends when its input does.
+Each row is a module of `rows` that ends in `contest.main(ROW, __spec__)`. Without arguments, the
+module measures both sides of the row in turn and prints one line of JSON. The module is also the
+program of every process that a side needs. It then gets a setting, a role, an index and a cluster
+as arguments. For each line on standard input it runs one round and prints the figure of the round
+on standard output. It ends when its standard input ends.
 """
 
 import json
@@ -27,12 +28,12 @@ WARM_UP_S = 0.5
 WARM_UP_STEPS = 5
 
 LIFE_S = 900
-"""After so long a process ends by itself, should it hang in a step while its parent is gone."""
+"""A process ends itself after this time, in case it hangs in a step after its parent has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a process stands: the side's `tf`, its setting, and its task in the cluster, if any."""
+    """The environment of a process: its `tf`, its setting, and its task if there is a cluster."""
 
     tf: Any
     setting: sides.Setting
@@ -41,7 +42,7 @@ class Place:
     target: str
 
     def session(self) -> Any:
-        """A session: in process, or on the server of this worker."""
+        """Open a session on this worker's server, or in process if there is no cluster."""
         if not self.cluster:
             return self.tf.Session(config=sides.local_config(self.tf, self.setting))
         return self.tf.Session(self.target, config=sides.task_config(self.tf))
@@ -51,9 +52,9 @@ class Place:
 class Row:
     """One line of the table.
 
-    `prepare` builds the graph and the session in each worker process and returns the step that is
-    timed; the time is the median step of a window, the rate the steps of a window over all workers.
-    `goal` is how many times better than TensorFlow the row is to be.
+    `prepare` builds the graph and the session in each worker process and returns the step to
+    measure. A time is the median step of a window. A rate is the number of steps of all workers in
+    a window. `goal` is the factor by which Capstan should be better than TensorFlow.
     """
 
     title: str
@@ -71,23 +72,23 @@ class Row:
         return self.unit in ("GB/s", "steps/s")
 
     def value(self, durations: Sequence[float], elapsed: float) -> float:
-        """Reduce the steps of a window, in seconds, to one figure in the row's unit."""
-        middle = statistics.median(durations)
+        """Return the figure of a window in the row's unit. Durations are in seconds."""
+        median = statistics.median(durations)
         match self.unit:
             case "steps/s":
                 return len(durations) / elapsed
             case "GB/s":
-                return self.bytes_moved / middle / 1e9
+                return self.bytes_moved / median / 1e9
             case "us":
-                return middle * 1e6
+                return median * 1e6
             case "ms":
-                return middle * 1e3
+                return median * 1e3
             case _:
-                return middle
+                return median
 
 
 def main(row: Row, spec: ModuleSpec) -> None:
-    """Measure the row, or be one of its processes."""
+    """Measure the row, or run one of its processes if there are arguments."""
     if len(sys.argv) > 1:
         _serve(row, sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4]))
     else:
@@ -96,8 +97,8 @@ def main(row: Row, spec: ModuleSpec) -> None:
 
 def _serve(row: Row, setting: str, role: str, index: int, cluster: dict[str, list[str]]) -> None:
     signal.alarm(LIFE_S)
-    chosen = sides.SETTINGS[setting]
-    tf = sides.load(chosen)
+    side = sides.SETTINGS[setting]
+    tf = sides.load(side)
     target = ""
     if cluster:
         server = tf.train.Server(cluster, role, index, config=sides.task_config(tf))
@@ -106,17 +107,17 @@ def _serve(row: Row, setting: str, role: str, index: int, cluster: dict[str, lis
         _answer("ready")
         sys.stdin.read()
     else:
-        step = row.prepare(Place(tf, chosen, index, cluster, target))
+        step = row.prepare(Place(tf, side, index, cluster, target))
         _window(step, WARM_UP_S, WARM_UP_STEPS)
         _answer("ready")
         for _ in sys.stdin:
             _answer(row.value(*_window(step, row.window_s, 1)))
-    # TensorFlow's server cannot be ended, and what a process leaves behind is nobody's.
+    # TensorFlow's server cannot be stopped, and no state of the process needs a clean end.
     os._exit(0)
 
 
 def _window(step: Step, seconds: float, least: int) -> tuple[list[float], float]:
-    """Run steps for a while; return the duration of each, and of all together."""
+    """Run steps for `seconds`, at least `least` steps. Return each duration and the total."""
     clock = time.perf_counter
     durations: list[float] = []
     begin = now = clock()

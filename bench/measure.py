@@ -1,7 +1,7 @@
-"""Measure a row: the processes of every setting side by side, asked in turn, round by round.
+"""The measurement of a row. In each round, the settings run one after the other.
 
-All settings are set up before the first round and stay to the last, idle while another is asked, so
-that a disturbance of the machine meets all of them alike.
+The processes of all settings run from before the first round to after the last one, and are idle
+while another setting runs. A disturbance of the machine therefore affects all settings alike.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import contest
 
 ROUNDS = int(os.environ.get("ROUNDS") or 7)
-"""Rounds of each setting in one row."""
+"""The number of rounds of each setting in a row."""
 
 Figures = dict[str, list[float]]
 
@@ -30,30 +30,33 @@ def main(row: "contest.Row", module: str) -> None:
     """Measure `row`, whose processes run `module`, and print its line."""
     network.isolate()
     with contextlib.ExitStack() as stack:
-        askers = {
+        runners = {
             setting.name: stack.enter_context(_set_up(row, module, setting))
             for setting in (sides.CAPSTAN_AS_IT_IS, *present(row.peers))
         }
-        figures = alternate(askers)
+        figures = alternate(runners)
     report(row.title, row.unit, row.goal, figures, higher_is_better=row.higher_is_better)
 
 
 def present(peers: Sequence[sides.Setting]) -> Sequence[sides.Setting]:
-    """The settings of TensorFlow, if it is installed: it has no wheel for every machine."""
+    """Return `peers` if TensorFlow is installed, else nothing.
+
+    TensorFlow does not have a wheel for every machine.
+    """
     return peers if importlib.util.find_spec("tensorflow") else ()
 
 
-def alternate(askers: Mapping[str, Callable[[], float]]) -> Figures:
-    """Ask each in turn, round by round."""
-    figures: Figures = {name: [] for name in askers}
+def alternate(runners: Mapping[str, Callable[[], float]]) -> Figures:
+    """Run all rounds. In each round, call every runner once; a runner returns its figure."""
+    figures: Figures = {name: [] for name in runners}
     for _ in range(ROUNDS):
-        for name, ask in askers.items():
-            figures[name].append(ask())
+        for name, run_round in runners.items():
+            figures[name].append(run_round())
     return figures
 
 
 def report(title: str, unit: str, goal: float, figures: Figures, *, higher_is_better: bool) -> None:
-    """Print the row as one line of JSON; the ratio is against TensorFlow's best setting."""
+    """Print the row as one line of JSON. Its ratio compares with TensorFlow's best setting."""
     medians = {name: statistics.median(values) for name, values in figures.items()}
     ours = medians.pop(sides.CAPSTAN)
     line: dict[str, Any] = {
@@ -77,7 +80,7 @@ def report(title: str, unit: str, goal: float, figures: Figures, *, higher_is_be
 def _set_up(
     row: "contest.Row", module: str, setting: sides.Setting
 ) -> Iterator[Callable[[], float]]:
-    """Start the processes of a setting; yields what measures a round of them."""
+    """Start the processes of a setting. The block's value is a function that runs one round."""
     ports = iter(network.free_ports(row.ps + row.workers))
     counts = {"ps": row.ps, "worker": row.workers}
     cluster = (
@@ -95,18 +98,18 @@ def _set_up(
 
         servers = [start("ps", index) for index in range(row.ps)]
         workers = []
-        for index in range(row.workers):  # the first worker initializes, the others find it done
+        for index in range(row.workers):  # the first worker initializes the variables
             workers.append(start("worker", index))
             workers[-1].answer()
         for server in servers:
             server.answer()
 
-        def ask() -> float:
+        def run_round() -> float:
             for worker in workers:
                 worker.ask()
             return float(sum(worker.answer() for worker in workers))
 
-        yield ask
+        yield run_round
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

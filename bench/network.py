@@ -1,9 +1,10 @@
-"""A loopback network of the row's own, in which both sides have the better congestion control.
+"""A network namespace for the processes of a row, with reno as its congestion control.
 
-Hosts that default to bbr pace even what never leaves the machine, and TensorFlow's connections lose
-half of their throughput to that (Capstan chooses reno for its own). The default can only be changed
-for a whole network namespace, so a row makes one for its processes: nothing of the machine changes,
-and no port of anybody else is taken. Where that is not allowed, the row runs in the host's.
+A host whose default is bbr limits the rate of loopback connections too. TensorFlow's connections
+then lose half of their throughput (Capstan chooses reno for its own connections). The default can
+be changed only for a whole network namespace, so a row creates one for its processes. Settings and
+ports of the machine are not touched. If the system does not allow a new namespace, the row uses the
+host's.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ _IFREQ = "16sh22x"
 
 
 def isolate() -> None:
-    """Move this process, which must have one thread, and its children to a network of their own."""
+    """Move this process to a new network namespace. It must have only one thread."""
     if not hasattr(os, "sched_getaffinity"):  # not Linux
         return
     user, group = os.getuid(), os.getgid()
@@ -45,7 +46,7 @@ def isolate() -> None:
 
 
 def congestion_control() -> str:
-    """The congestion control that new connections of this process get."""
+    """Return the congestion control of new connections of this process."""
     try:
         return CONTROL.read_text().strip()
     except OSError:
@@ -53,9 +54,9 @@ def congestion_control() -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago."""
+    """Return ports that are free at the time of the call."""
     with contextlib.ExitStack() as stack:
-        held = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for sock in held:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for sock in sockets:
             sock.bind(("127.0.0.1", 0))
-        return [int(sock.getsockname()[1]) for sock in held]
+        return [int(sock.getsockname()[1]) for sock in sockets]

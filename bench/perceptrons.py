@@ -1,4 +1,4 @@
-"""The models that are trained: dense layers on random batches, by gradient descent."""
+"""The models of the training rows: dense layers, random batches, gradient descent."""
 
 import itertools
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ BATCHES = 50
 
 
 def build(tf: Any, sizes: Sequence[int]) -> tuple[Any, Any, Any]:
-    """Return the placeholders of images and labels, and the loss, of a softmax classifier."""
+    """Return a softmax classifier: the placeholders of images and labels, and the loss."""
     images = tf.placeholder(tf.float32, [None, sizes[0]])
     labels = tf.placeholder(tf.int64, [None])
     hidden = images
@@ -28,7 +28,7 @@ def build(tf: Any, sizes: Sequence[int]) -> tuple[Any, Any, Any]:
 
 
 def batches(sizes: Sequence[int], count: int, seed: int) -> list[tuple[Any, Any]]:
-    """Random batches of `count` images and their labels."""
+    """Return random batches of `count` images and their labels."""
     random = np.random.default_rng(seed)
     return [
         (
@@ -40,23 +40,23 @@ def batches(sizes: Sequence[int], count: int, seed: int) -> list[tuple[Any, Any]
 
 
 def train_between_graphs(place: contest.Place, sizes: Sequence[int]) -> contest.Step:
-    """A worker's asynchronous train step, as a script for TensorFlow 1 has it; batches of 100."""
+    """Return a worker's asynchronous train step on batches of 100, as in a TensorFlow 1 script."""
     tf = place.tf
     cluster = tf.train.ClusterSpec(place.cluster)
-    here = f"/job:worker/task:{place.index}"
-    with tf.device(tf.train.replica_device_setter(worker_device=here, cluster=cluster)):
+    this_task = f"/job:worker/task:{place.index}"
+    with tf.device(tf.train.replica_device_setter(worker_device=this_task, cluster=cluster)):
         images, labels, loss = build(tf, sizes)
         step = tf.train.get_or_create_global_step()
         train = tf.train.GradientDescentOptimizer(RATE).minimize(loss, global_step=step)
     session = tf.train.MonitoredTrainingSession(
         master=place.target,
         is_chief=place.index == 0,
-        config=tf.ConfigProto(device_filters=["/job:ps", here]),
+        config=tf.ConfigProto(device_filters=["/job:ps", this_task]),
     )
-    fed = itertools.cycle(batches(sizes, 100, place.index))
+    feeds = itertools.cycle(batches(sizes, 100, place.index))
 
     def run() -> object:
-        pixels, classes = next(fed)
+        pixels, classes = next(feeds)
         return session.run([train, step], {images: pixels, labels: classes})
 
     return run

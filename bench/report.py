@@ -1,4 +1,4 @@
-"""The table: on a terminal, in a pipe, and in README.md."""
+"""The table of figures, for a terminal, for a pipe and for README.md."""
 
 import importlib.metadata
 import importlib.util
@@ -35,7 +35,7 @@ _BLOCK = re.compile(r"(<!-- latest -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def show(lines: Sequence[Line]) -> None:
-    """Print the table: drawn on a terminal, as Markdown when piped."""
+    """Print the table: as a drawing on a terminal, else as Markdown."""
     if not sys.stdout.isatty():
         print(markdown(lines))
         return
@@ -49,9 +49,9 @@ def show(lines: Sequence[Line]) -> None:
 
 
 def keep(lines: Sequence[Line], page: pathlib.Path, load: float) -> None:
-    """Write the table, and what it was measured on, between the marks of `page`.
+    """Write the table and the measuring conditions between the marks in `page`.
 
-    `load` is the load average before the first row: what other programs asked of the cores.
+    `load` is the load average before the first row, which other programs caused.
     """
     facts = "\n".join(f"* {fact}" for fact in _circumstances(lines, load))
     latest = f"{facts}\n\n{markdown(lines)}\n"
@@ -61,7 +61,7 @@ def keep(lines: Sequence[Line], page: pathlib.Path, load: float) -> None:
 
 
 def markdown(lines: Iterable[Line]) -> str:
-    """The table in Markdown."""
+    """Return the table in Markdown."""
     rule = ["--:" if title in RIGHT else "---" for title in HEAD]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (HEAD, rule, *map(_cells, lines)))
 
@@ -105,10 +105,9 @@ def _circumstances(lines: Sequence[Line], load: float) -> Iterable[str]:
 
 
 def _commit() -> str:
-    here = pathlib.Path(__file__).parent
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
-        cwd=here,
+        cwd=pathlib.Path(__file__).parent,
         capture_output=True,
         text=True,
         check=False,

@@ -1,10 +1,11 @@
-"""`make bench`: measure every row, print the table, keep it in README.md.
+"""`make bench` measures every row, prints the table, and writes it to README.md.
 
-    ROWS=read,assign_add    measure only these; README.md stays as it is
-    ROUNDS=3                rounds of each side in a row; 7 by default
+    ROWS=read,assign_add    measure only these rows, and do not change README.md
+    ROUNDS=3                the number of rounds of each side in a row; 7 by default
 
-A row is a script of its own in `rows/`, run one after the other, so nothing of one is left when the
-next one starts. No figure is a failure; only a row that cannot be measured is.
+Each row is a script in `rows/` and runs in its own process, one after the other, so that no state
+of a row affects the next. The run fails if a row cannot be measured. It does not fail because of a
+figure.
 """
 
 import json
@@ -41,18 +42,21 @@ ORDER = (
 
 
 def main() -> int:
-    """Run the rows that are asked for; return the exit status."""
-    asked = [name for name in os.environ.get("ROWS", "").replace(",", " ").split() if name]
-    unknown = sorted(set(asked) - set(ORDER))
+    """Run the requested rows and return the exit status."""
+    requested = [name for name in os.environ.get("ROWS", "").replace(",", " ").split() if name]
+    unknown = sorted(set(requested) - set(ORDER))
     if unknown:
-        print(f"bench: no rows {', '.join(unknown)}; there are {', '.join(ORDER)}", file=sys.stderr)
+        print(
+            f"bench: ROWS names unknown rows {', '.join(unknown)}; the rows are {', '.join(ORDER)}",
+            file=sys.stderr,
+        )
         return 2
     for name in process.dropped():
-        print(f"bench: {name} is not passed on: it would slow one side's BLAS", file=sys.stderr)
+        print(f"bench: {name} is ignored, because it would slow one side's BLAS", file=sys.stderr)
     load = os.getloadavg()[0]
     lines = []
     failed = 0
-    for name in asked or ORDER:
+    for name in requested or ORDER:
         print(f"bench: {name}", file=sys.stderr, flush=True)
         done = subprocess.run(
             [sys.executable, "-m", f"rows.{name}"], cwd=HERE, stdout=subprocess.PIPE, text=True
@@ -62,7 +66,7 @@ def main() -> int:
             continue
         lines.append(json.loads(done.stdout))
     report.show(lines)
-    if lines and not asked and not failed:
+    if lines and not requested and not failed:
         report.keep(lines, HERE / "README.md", load)
     return 1 if failed else 0
 

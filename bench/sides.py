@@ -1,7 +1,7 @@
-"""The two sides of a comparison, seen from one of their processes: the module `tf`, and settings.
+"""The two sides of a comparison: the module `tf` of each side, and the side's settings.
 
-Both sides run the same script text. TensorFlow is measured at its best: where more than one setting
-is reasonable a row names them all, each is measured, and the ratio is against the fastest.
+Both sides run the same script. If several settings of TensorFlow are reasonable, a row names and
+measures all of them, and compares Capstan with the fastest.
 """
 
 import importlib
@@ -15,10 +15,11 @@ TENSORFLOW = "tensorflow"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a side is set up; the defaults are TensorFlow's own.
+    """The setup of a side. The defaults are those of TensorFlow.
 
-    `caller_thread` runs local steps in the thread of `Session.run`, without TensorFlow's pool.
-    `resource` makes resource variables in place of TensorFlow 1's reference variables.
+    With `caller_thread`, local steps run in the thread that calls `Session.run`, without
+    TensorFlow's thread pool. With `resource`, variables are resource variables instead of
+    TensorFlow 1's reference variables.
     """
 
     name: str
@@ -52,15 +53,15 @@ def load(setting: Setting) -> Any:
 
 
 def local_config(tf: Any, setting: Setting) -> Any:
-    """The ConfigProto of a session in process; None is the default."""
+    """Return the ConfigProto of an in-process session, or None for the default."""
     return tf.ConfigProto(inter_op_parallelism_threads=-1) if setting.caller_thread else None
 
 
 def task_config(tf: Any) -> Any:
-    """The ConfigProto of a task: one compute thread, since the tasks of a row share the cores.
+    """Return the ConfigProto of a task. It has one compute thread, because tasks share the cores.
 
-    Grappler is off: it gains nothing on these graphs, and it could see through those that only
-    move bytes.
+    Grappler is off. It does not speed these graphs up, and it could remove the operations of the
+    graphs that only move bytes.
     """
     config = tf.ConfigProto(intra_op_parallelism_threads=1)
     config.graph_options.rewrite_options.disable_meta_optimizer = True

@@ -1,7 +1,7 @@
-"""Rows about the start of a process: one side's fresh process for each round, nothing shared.
+"""Rows about the start of a process. Each round of a side starts a new process.
 
-starts.measured(...)                       in a row's script: measure and print the row
-python starts.py SIDE import|step          a process of a side: prints seconds and megabytes
+starts.measured(...)                 called by a row's script: measures and prints the row
+python starts.py SIDE import|step    runs a process of a side: prints its seconds and megabytes
 """
 
 import importlib
@@ -14,7 +14,7 @@ Until = Literal["import", "step"]
 
 
 def measured(title: str, unit: Literal["s", "MB"], goal: float, until: Until) -> None:
-    """Measure what it takes a process until it has imported `tf`, or has run a first step."""
+    """Measure the time or memory of a process that imports `tf`, or that runs a first step."""
     import functools
 
     import measure
@@ -32,13 +32,16 @@ def measured(title: str, unit: Literal["s", "MB"], goal: float, until: Until) ->
     present = [sides.CAPSTAN, *(peer.side for peer in measure.present((sides.POOL,)))]
     for side in present:  # the first start reads the files from the disk
         start(side)
-    askers = {side: functools.partial(start, side) for side in present}
-    figures = measure.alternate(askers)
+    runners = {side: functools.partial(start, side) for side in present}
+    figures = measure.alternate(runners)
     measure.report(title, unit, goal, figures, higher_is_better=False)
 
 
 def _main(side: str, until: str) -> None:
-    """Be the process of a side; what this module imports, the interpreter has all but loaded."""
+    """Run the process of a side.
+
+    The modules that this file imports hardly count: the interpreter itself loads most of them.
+    """
     before = time.perf_counter()
     tf = importlib.import_module(side)
     if side == "tensorflow":
@@ -53,7 +56,7 @@ def _main(side: str, until: str) -> None:
 
 
 def _resident_mb() -> float:
-    """The resident memory of this process, in MB of 10^6 bytes."""
+    """Return the resident memory of this process in MB of 10^6 bytes."""
     with open("/proc/self/status") as status:
         (kib,) = (line.split()[1] for line in status if line.startswith("VmRSS:"))
     return round(int(kib) * 1024 / 1e6, 1)

@@ -1,4 +1,4 @@
-"""Steps that move variables between a ps and a worker, and nothing else."""
+"""Steps that do nothing but move variables between a ps and a worker."""
 
 import contest
 
@@ -7,21 +7,22 @@ WORKER = "/job:worker/task:0"
 
 
 def pull(place: contest.Place, count: int, elements: int) -> contest.Step:
-    """A step in which the worker reads `count` float32 variables of a ps.
+    """Return a step in which the worker reads `count` float32 variables of a ps.
 
-    An op on the worker takes a view of each, so the values must get there; none goes to Python.
+    An op on the worker takes a view of each variable, so the values must reach the worker. The step
+    fetches no values.
     """
     tf = place.tf
     with tf.device(PS):
         sources = _variables(place, "source", count, elements)
     with tf.device(WORKER):
         views = [tf.reshape(variable, [-1])[:1] for variable in sources]
-        arrived = tf.group(*views)
-    return _step(place, arrived)
+        pulled = tf.group(*views)
+    return _step(place, pulled)
 
 
 def push(place: contest.Place, count: int, elements: int) -> contest.Step:
-    """A step in which the worker adds `count` float32 variables of its own to those of a ps."""
+    """Return a step in which the worker adds its `count` float32 variables to those of a ps."""
     tf = place.tf
     with tf.device(WORKER):
         sources = _variables(place, "source", count, elements)

@@ -1,13 +1,14 @@
-"""`python bench/operator`: how fast the operator is, on a real API server with fake nodes.
+"""`python bench/operator` measures the operator on a real API server with fake nodes.
 
-    JOBS=200       jobs at once
-    WORKERS=8 PS=2 tasks of each
+    JOBS=200       the number of jobs at once
+    WORKERS=8 PS=2 the number of tasks of each job
 
-Prints one line of JSON a row, with the goal and the bound beside it; a table on a terminal. The
-bound (bound.py) makes the same requests and decides nothing: it says what the machine allows. etcd,
-the API server, the scheduler and the fake nodes share the machine with the measured program. The
-controller manager is held still while speed is measured: it has no part in that, and in a cluster
-it is on another machine. The last rows say what the operator does while its API server refuses.
+It prints one line of JSON for each row, with the goal and the bound. On a terminal it also prints a
+table. The bound (bound.py) makes the same requests without the operator's decisions, so it shows
+the limit of the machine. etcd, the API server, the scheduler and the fake nodes share the machine
+with the measured program. The controller manager is stopped while speed is measured: the operator
+does not need it then, and in a cluster it runs on another machine. The last rows show the load of
+an operator whose API server refuses requests.
 
 This folder must not be a package, and no module of `bench/` may be called `operator`: the standard
 library has that name.
@@ -44,7 +45,7 @@ from testbed.operator import Operator
 
 @contextlib.contextmanager
 def world() -> Iterator[control.Cluster]:
-    """A control plane with fake nodes; each measurement has its own, for they grow in use."""
+    """Run a control plane with fake nodes. Each measurement has its own, because its data grow."""
     with control.running() as cluster:
         cluster.apply(ROOT / "crds/trainingjobs.capstan.dev.yaml")
         with beside("fake_nodes.py", cluster):
@@ -53,7 +54,7 @@ def world() -> Iterator[control.Cluster]:
 
 @contextlib.contextmanager
 def beside(script: str, cluster: control.Cluster) -> Iterator[None]:
-    """Run a script of this folder, which says when it is ready and ends with its input."""
+    """Run a script of this folder. It prints `ready`, and ends when its standard input ends."""
     process = subprocess.Popen(
         [sys.executable, HERE / script, cluster.kubeconfig],
         stdin=subprocess.PIPE,
@@ -61,18 +62,21 @@ def beside(script: str, cluster: control.Cluster) -> Iterator[None]:
     )
     try:
         if process.stdout is None or process.stdout.readline() != b"ready\n":
-            sys.exit(f"bench: {script} did not come up; its messages are above")
+            sys.exit(f"bench: {script} did not start; its messages are above")
         yield
     finally:
         process.communicate()
 
 
 def bound(size: Size) -> dict[str, float]:
-    """Measure the bound; return the median of each row."""
+    """Measure the bound and return the median of each row."""
     with world() as cluster, beside("bound.py", cluster):
         cluster.hold_controllers()
-        seen = Sightings(cluster.api, PODS)
-        rows = [*creations(cluster.api, seen, size), *replacements(cluster.api, seen, size)]
+        sightings = Sightings(cluster.api, PODS)
+        rows = [
+            *creations(cluster.api, sightings, size),
+            *replacements(cluster.api, sightings, size),
+        ]
         return {row.row: row.median for row in rows}
 
 
@@ -83,21 +87,21 @@ def operator(size: Size) -> Iterator[Measured]:
         served = Operator(cluster.kubeconfig, pathlib.Path(folder) / "operator.log")
         try:
             served.wait_ready()
-            seen = Sightings(cluster.api, PODS)
-            yield from creations(cluster.api, seen, size)
-            what = f"memory with {size.jobs} jobs, {size.jobs * size.tasks} pods"
+            sightings = Sightings(cluster.api, PODS)
+            yield from creations(cluster.api, sightings, size)
+            title = f"memory with {size.jobs} jobs, {size.jobs * size.tasks} pods"
             memory = psutil.Process(served.pid).memory_info().rss / 1e6
-            yield Measured(what, "MB", [memory], 250)
-            yield from replacements(cluster.api, seen, size)
+            yield Measured(title, "MB", [memory], 250)
+            yield from replacements(cluster.api, sightings, size)
             seconds = _restart(served, size.jobs)
-            what = f"restart of the operator: {size.jobs} jobs looked at"
-            yield Measured(what, "s", [seconds], 2.5)
+            title = f"restart of the operator: {size.jobs} jobs reconciled"
+            yield Measured(title, "s", [seconds], 2.5)
         finally:
             served.kill()
 
 
 def patience() -> Iterator[Measured]:
-    """Yield the rows of an operator whose API server does not do what it is asked."""
+    """Yield the rows of an operator whose API server refuses requests."""
     with world() as cluster, tempfile.TemporaryDirectory() as folder:
         yield from storms(cluster, pathlib.Path(folder))
 
@@ -110,28 +114,28 @@ def _restart(served: Operator, jobs: int, within: float = 600) -> float:
     never = threading.Event()
     while (done := served.metrics().get('capstan_reconcile_seconds_count{result="ok"}', 0)) < jobs:
         if time.monotonic() > began + within:
-            raise AssertionError(f"{done:.0f} of {jobs} jobs looked at after {within} s")
+            raise AssertionError(f"the operator reconciled {done:.0f} of {jobs} jobs in {within} s")
         never.wait(0.05)
     return time.monotonic() - began
 
 
 def rows(size: Size) -> Iterator[dict[str, Any]]:
-    """Yield all rows; those of the operator alone have no bound."""
-    allowed = bound(size)
+    """Yield all rows. Rows that only the operator has get no bound."""
+    bounds = bound(size)
     for measured in itertools.chain(operator(size), patience()):
-        yield measured.line() | {"bound": allowed.get(measured.row)}
+        yield measured.line() | {"bound": bounds.get(measured.row)}
 
 
 def main() -> None:
-    said = (("JOBS", "200"), ("PS", "2"), ("WORKERS", "8"))
-    size = Size(*(int(os.environ.get(*one)) for one in said))
-    told = []
+    defaults = (("JOBS", "200"), ("PS", "2"), ("WORKERS", "8"))
+    size = Size(*(int(os.environ.get(name, default)) for name, default in defaults))
+    printed = []
     for row in rows(size):
-        told.append(row)
+        printed.append(row)
         print(json.dumps(row), flush=True, file=sys.stderr if sys.stdout.isatty() else None)
     if sys.stdout.isatty():
-        table = rich.table.Table(*told[0])
-        for row in told:
+        table = rich.table.Table(*printed[0])
+        for row in printed:
             table.add_row(*("" if value is None else str(value) for value in row.values()))
         rich.console.Console().print(table)
 

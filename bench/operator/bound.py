@@ -1,11 +1,11 @@
-"""The least that Python could do for a job, as a process of its own: `bound.py KUBECONFIG`.
+"""`bound.py KUBECONFIG` serves jobs with the least work that a Python program can do.
 
-It makes the operator's requests with the operator's client and manifests, and nothing else: it
-checks nothing, survives nothing, and knows of tasks only which of them run. What it takes is the
-machine's, the API server's and the client's; what the operator takes beyond it is the operator's
-own.
+It makes the operator's requests with the operator's client and manifests, and nothing more. It
+checks nothing, handles no errors, and knows of tasks only which of them run. Its time is therefore
+the time of the machine, the API server and the client. The operator's time beyond the bound is
+spent in the operator.
 
-Ends when its standard input does, so that it never outlives who measures.
+The process ends when its standard input ends, so it never outlives the bench.
 """
 
 import asyncio
@@ -36,21 +36,21 @@ FOREVER = aiohttp.ClientTimeout(total=None)
 
 
 class Bound:
-    """Starts jobs and replaces failed pods, without a thought."""
+    """Starts jobs and replaces failed pods, without any checks."""
 
     def __init__(self, rest: Rest) -> None:
-        """Know of no job."""
+        """Start without any job."""
         self._rest = rest
         self._jobs: dict[str, tuple[Json, TrainingJob]] = {}
         self._running: dict[str, set[str]] = {}
-        # Of all tasks together: nobody reads the numbers.
+        # All tasks share one counter, because the bench does not read attempt numbers.
         self._attempts = itertools.count(2)
-        self._doing: set[asyncio.Task[None]] = set()
+        self._pending: set[asyncio.Task[None]] = set()
 
     async def follow(self, path: str, version: str) -> None:
-        """Take what happened to the objects of a collection after this version of it."""
+        """Handle the events of a collection that follow the resource version `version`."""
         while True:
-            # A server hangs up on who reads too slowly.
+            # A server closes the connection of a client that reads too slowly.
             with contextlib.suppress(aiohttp.ClientPayloadError):
                 async for event in self._events(path, version):
                     version = event["object"]["metadata"]["resourceVersion"]
@@ -86,13 +86,13 @@ class Bound:
         space = job.metadata.namespace
         await self._rest.create(paths.services(space), services.service(job))
         await self._write(manifest, job, "Pending")
-        told = events.event(
+        event = events.event(
             manifest, Announce(NewsType.NORMAL, "Created", "the job was seen"),
             name=f"{job.metadata.name}.bound", now=service.now(), instance="bound",
         )  # fmt: skip
         await asyncio.gather(
             *(self._create(job, task, 1) for task in cluster.members(job)),
-            self._rest.create(paths.events(space), told),
+            self._rest.create(paths.events(space), event),
         )
 
     async def _replace(self, pod: Json) -> None:
@@ -124,24 +124,24 @@ class Bound:
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
-        self._doing.add(task)
+        self._pending.add(task)
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._doing.discard(task)
+        self._pending.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             print(f"bound: {error!r}", file=sys.stderr, flush=True)
 
     async def _events(self, path: str, version: str) -> AsyncIterator[Json]:
-        there = await self._rest.connection()
-        trusted = ssl.create_default_context(cafile=there.ca_path)
-        headers = {"Authorization": f"{there.scheme} {there.token}"}
-        asked = {"watch": "true", "resourceVersion": version}
+        connection = await self._rest.connection()
+        trusted = ssl.create_default_context(cafile=connection.ca_path)
+        headers = {"Authorization": f"{connection.scheme} {connection.token}"}
+        query = {"watch": "true", "resourceVersion": version}
         async with (
             aiohttp.ClientSession(headers=headers, read_bufsize=1 << 20, timeout=FOREVER) as http,
-            http.get(there.server + path, params=asked, ssl=trusted) as answer,
+            http.get(connection.server + path, params=query, ssl=trusted) as response,
         ):
-            async for line in answer.content:
+            async for line in response.content:
                 yield json.loads(line)
 
 
@@ -149,7 +149,9 @@ async def main() -> None:
     async with await Rest.connect(sys.argv[1]) as rest:
         bound = Bound(rest)
         versions = {p: (await rest.list(p)).resource_version for p in (paths.jobs(), paths.pods())}
-        follows = [asyncio.create_task(bound.follow(*one)) for one in versions.items()]
+        follows = [
+            asyncio.create_task(bound.follow(path, version)) for path, version in versions.items()
+        ]
         ended = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
         print("ready", flush=True)
         await asyncio.wait([ended, *follows], return_when=asyncio.FIRST_COMPLETED)

@@ -1,6 +1,6 @@
-"""The test bed's kubelet that runs nothing, as a process of its own: `fake_nodes.py KUBECONFIG`.
+"""`fake_nodes.py KUBECONFIG` runs the test bed's fake kubelet, which starts no containers.
 
-Ends when its standard input does, so that it never outlives who measures.
+The process ends when its standard input ends, so it never outlives the bench.
 """
 
 import pathlib
@@ -16,8 +16,8 @@ from testbed.kubelet import Kubelet
 
 def connect(kubeconfig: pathlib.Path) -> Api:
     """Return a client of the cluster that a kubeconfig of the test bed names."""
-    said = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
-    cluster, user = said["clusters"][0]["cluster"], said["users"][0]["user"]
+    config = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     return Api(cluster["server"], pathlib.Path(cluster["certificate-authority"]), user["token"])
 
 

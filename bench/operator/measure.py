@@ -1,4 +1,4 @@
-"""What is measured of who serves jobs: the operator, or the bound beside it."""
+"""The measurements of a program that serves jobs, which is the operator or the bound."""
 
 import statistics
 import threading
@@ -19,13 +19,14 @@ NAMESPACE = "default"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 JOBS = f"/apis/capstan.dev/v1alpha1/namespaces/{NAMESPACE}/trainingjobs"
 ALONE = 60
-"""Replacements that are measured one at a time."""
+"""The number of replacements that are measured one at a time."""
 TOGETHER = 20
+"""The number of replacements that are measured at once."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How many jobs there are at once, and of how many tasks each."""
+    """The number of jobs at once, and the number of tasks of each job."""
 
     jobs: int
     ps: int
@@ -38,14 +39,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Measured:
-    """Values of one row; `goal` is for the median of the operator's."""
+    """The values of one row. `goal` is the goal for the median of the operator's values."""
 
     row: str
     unit: str
     values: list[float]
     goal: float
     more: bool = False
-    """Whether more is better."""
+    """Whether larger values are better."""
 
     @property
     def median(self) -> float:
@@ -64,9 +65,9 @@ class Measured:
 
 
 def creations(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
-    """Submit one job, and then all at once; ends when all run."""
-    # An API server holds back for two seconds what is created of a kind that is younger than two
-    # seconds. That is nobody's time, and a dry run takes it all.
+    """Submit one job, then all others at once. Return when all jobs run."""
+    # An API server delays the creation of objects whose CRD is less than two seconds old. The
+    # delay must not be measured, so a dry run waits for its end.
     api.post(JOBS, _job("first", size), dryRun="All")
     began = time.monotonic()
     api.post(JOBS, _job("first", size))
@@ -83,7 +84,7 @@ def creations(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
 
 
 def replacements(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
-    """Let workers of jobs that run fail; after each, its job runs again."""
+    """Make workers of running jobs fail, first one at a time and then many at once."""
     alone = []
     for i in range(min(ALONE, size.jobs * size.workers)):
         name = f"j{i % size.jobs}"
@@ -98,9 +99,7 @@ def replacements(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
         pods = [f"{name}-worker-{min(1, size.workers - 1)}" for name in names]
         uids = [seen.running(pod) for pod in pods]
         with ThreadPoolExecutor(TOGETHER) as pool:
-            together += pool.map(
-                lambda one: _replace(api, seen, *one) * 1e3, zip(pods, uids, strict=True)
-            )
+            together += pool.map(lambda pod, uid: _replace(api, seen, pod, uid) * 1e3, pods, uids)
         _until_running(api, *names)
     yield Measured(f"the same, {TOGETHER} at once", "ms", together, 350)
 
@@ -122,7 +121,7 @@ def _job(name: str, size: Size) -> Json:
 
 
 def _replace(api: Api, seen: Sightings, name: str, uid: str) -> float:
-    """End a pod with exit code 1; return how long after that its replacement was seen."""
+    """End a pod with exit code 1. Return the seconds until its replacement was seen."""
     pod = api.get(f"{PODS}/{name}")
     end = podstatus.End(1, "Error", "ValueError: bench")
     status = podstatus.exited(pod, now(), end, None)
@@ -132,7 +131,7 @@ def _replace(api: Api, seen: Sightings, name: str, uid: str) -> float:
 
 
 def _until_running(api: Api, *names: str, within: float = 300) -> None:
-    """Wait until these jobs are Running, as their status says."""
+    """Wait until the status of each job has the phase Running."""
     deadline, never = time.monotonic() + within, threading.Event()
     for name in names:
         while (phase := _phase(api, name)) != "Running":

@@ -1,4 +1,4 @@
-"""When each pod was first seen, and whether it runs, as any client of the API server sees it."""
+"""The time at which a client of the API server first sees each pod, and whether the pod runs."""
 
 import contextlib
 import threading
@@ -10,10 +10,10 @@ from testbed.api import Api
 
 
 class Sightings:
-    """When each pod was first seen, by a watch of its own. Thread-safe."""
+    """Watches a collection of pods and records when each pod was first seen. Thread-safe."""
 
     def __init__(self, api: Api, pods: str) -> None:
-        """See what happens to the pods of this collection from now on."""
+        """Start to watch the pods of the collection at the path `pods`."""
         self._api = api
         self._pods = pods
         self._seen = threading.Condition()
@@ -24,7 +24,7 @@ class Sightings:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
-        # The server goes away when the measurement is over, and hangs up on who reads too slowly.
+        # The server ends with the measurement. It also closes a watch that reads too slowly.
         with contextlib.suppress(urllib3.exceptions.NewConnectionError):
             while True:
                 with contextlib.suppress(urllib3.exceptions.ProtocolError):
@@ -44,7 +44,7 @@ class Sightings:
                 self._seen.notify_all()
 
     def wait(self, pods: int, within: float = 600) -> list[float]:
-        """Wait until so many pods have been seen; return when each was."""
+        """Wait until `pods` pods have been seen. Return the times, in ascending order."""
         with self._seen:
             if not self._seen.wait_for(lambda: len(self._by_uid) >= pods, within):
                 raise AssertionError(f"{len(self._by_uid)} of {pods} pods after {within} s")
@@ -57,14 +57,14 @@ class Sightings:
                 raise AssertionError(f"some pods do not run after {within} s")
 
     def replaced(self, name: str, uid: str, within: float = 60) -> float:
-        """Wait until another pod has the name; return when it was seen."""
+        """Wait until a new pod has the name. Return the time at which it was first seen."""
         with self._seen:
             if not self._seen.wait_for(lambda: self._newest[name][0] != uid, within):
                 raise AssertionError(f"{name} was not replaced within {within} s")
             return self._newest[name][1]
 
     def running(self, name: str, within: float = 60) -> str:
-        """Wait until the newest pod of this name runs; return its uid."""
+        """Wait until the newest pod of this name runs, and return its UID."""
         with self._seen:
             if not self._seen.wait_for(lambda: self._runs[self._newest[name][0]], within):
                 raise AssertionError(f"{name} does not run within {within} s")

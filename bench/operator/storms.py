@@ -1,4 +1,4 @@
-"""What an operator asks of an API server that refuses, and what waiting costs the operator."""
+"""The load of an operator whose API server refuses requests: requests a second and CPU time."""
 
 import pathlib
 import threading
@@ -16,7 +16,7 @@ from testbed.proxy import Proxy
 from testbed.story import JOBS, job
 
 SECONDS = 6.0
-"""How long each storm lasts."""
+"""The length of each storm."""
 JOBS_IN_ALL = 4
 
 STORMS = {
@@ -30,7 +30,7 @@ STORMS = {
 
 
 def storms(cluster: Cluster, folder: pathlib.Path) -> Iterator[Measured]:
-    """Yield two rows for each storm: requests a second, and the share of a core."""
+    """Yield two rows for each storm: requests per second, and the used share of a core."""
     for name, fault in STORMS.items():
         namespace = cluster.namespace()
         with proxy.running(cluster.server, cluster.ca) as between:

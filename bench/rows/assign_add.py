@@ -1,4 +1,4 @@
-"""Add one to a scalar variable of a ps, from a session of a worker; nothing is fetched."""
+"""Add one to a scalar variable of a ps, from a session of a worker. The step fetches no value."""
 
 import contest
 import sides

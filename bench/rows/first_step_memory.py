@@ -1,4 +1,4 @@
-"""The resident memory after a first step on a server of the process."""
+"""The resident memory of a process after its first step, which runs on a server in the process."""
 
 import starts
 

@@ -1,4 +1,4 @@
-"""The time from an import to the end of a first step on a server of the process."""
+"""The time from the import to the end of the first step, which runs on a server in the process."""
 
 import starts
 

@@ -1,4 +1,4 @@
-"""Local: a hundred scalar additions, each of the result of the one before."""
+"""Local: a chain of a hundred scalar additions. Each adds to the result of the previous one."""
 
 import contest
 import sides

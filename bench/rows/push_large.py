@@ -1,4 +1,4 @@
-"""Push one variable of 100 MB to a ps, which adds it to its own."""
+"""Push one variable of 100 MB to a ps, which adds the values to its own variable."""
 
 import contest
 import sides

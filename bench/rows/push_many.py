@@ -1,4 +1,4 @@
-"""Push a hundred variables of 1 MB to a ps, which adds them to its own."""
+"""Push a hundred variables of 1 MB to a ps, which adds the values to its own variables."""
 
 import contest
 import sides

@@ -1,4 +1,4 @@
-"""Push a thousand variables of 1 KB to a ps, which adds them to its own."""
+"""Push a thousand variables of 1 KB to a ps, which adds the values to its own variables."""
 
 import contest
 import sides
