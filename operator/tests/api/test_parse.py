@@ -162,7 +162,7 @@ LABEL = (
             f"metadata.name: must be at most 63 characters long, not '{'x' * 39}…'",
         ),
         (("metadata", "namespace"), "", "metadata.namespace: must not be empty"),
-        (("metadata", "nmae"), "x", "metadata.nmae: is no field; did you mean name?"),
+        (("metadata", "nmae"), "x", "metadata.nmae: is not a field; did you mean name?"),
         (
             ("metadata", "labels"),
             {"a": 1},
@@ -174,13 +174,13 @@ LABEL = (
         (
             ("spec", "workers"),
             {},
-            "spec.workers: is no field; there are replicaSpecs, cluster, checkpoint, successPolicy,"
-            " runPolicy",
+            "spec.workers: is not a field; there are replicaSpecs, cluster, checkpoint,"
+            " successPolicy, runPolicy",
         ),
         (
             ("spec", "replicaSpecs", "workers"),
             {},
-            "spec.replicaSpecs.workers: is no field; did you mean worker?",
+            "spec.replicaSpecs.workers: is not a field; did you mean worker?",
         ),
         ((*WORKER, "replicas"), -1, f"{NAME}.replicas: must be at least 0, not -1"),
         ((*WORKER, "replicas"), 1001, f"{NAME}.replicas: must be at most 1000, not 1001"),
@@ -190,12 +190,12 @@ LABEL = (
         (
             (*WORKER, "restartpolicy"),
             "Never",
-            f"{NAME}.restartpolicy: is no field; did you mean restartPolicy?",
+            f"{NAME}.restartpolicy: is not a field; did you mean restartPolicy?",
         ),
         (
             (*WORKER, "restart_policy"),
             "Never",
-            f"{NAME}.restart_policy: is no field; did you mean restartPolicy?",
+            f"{NAME}.restart_policy: is not a field; did you mean restartPolicy?",
         ),
         (
             (*WORKER, "restartPolicy"),
@@ -270,7 +270,7 @@ LABEL = (
         ),
         (("kind",), None, "kind: is required; write `kind: TrainingJob`"),
         (("kind",), "trainingjob", "kind: must be TrainingJob, not 'trainingjob'"),
-        (("status",), {}, "status: is no field; there are apiVersion, kind, metadata, spec"),
+        (("status",), {}, "status: is not a field; there are apiVersion, kind, metadata, spec"),
     ],
 )
 def test_one_wrong_field_is_one_fault_that_names_it(
@@ -358,24 +358,24 @@ BEGINS = "a TrainingJob begins with `apiVersion:` and `kind:`"
     [
         ("", f"is empty; {BEGINS}"),
         ("# nothing\n", f"is empty; {BEGINS}"),
-        ("- a", f"is no mapping; {BEGINS}"),
-        ("hello", f"is no mapping; {BEGINS}"),
+        ("- a", f"is not a mapping; {BEGINS}"),
+        ("hello", f"is not a mapping; {BEGINS}"),
         (
             "a: 1\n---\nb: 1",
             "has another document on line 2; a job has a file of its own",
         ),
         (
             "a:\n  - [b\n",
-            "is no YAML that can be read on line 3, column 1: while parsing a flow sequence",
+            "is not valid YAML on line 3, column 1: while parsing a flow sequence",
         ),
         (
             "a: b: c",
-            "is no YAML that can be read on line 1, column 5: mapping values are not allowed",
+            "is not valid YAML on line 1, column 5: mapping values are not allowed",
         ),
-        ("a: \x07", "is no YAML: unacceptable character"),
+        ("a: \x07", "is not valid YAML: unacceptable character"),
         (
             "a: !!python/object:os.system x",
-            "is no YAML that can be read on line 1, column 4: could not",
+            "is not valid YAML on line 1, column 4: could not",
         ),
         (
             "a: 2026-13-45",
@@ -393,11 +393,11 @@ def test_what_is_no_yaml_is_told_with_its_place(text: str, fault: str) -> None:
 def test_names_of_fields_that_are_no_text_are_faults() -> None:
     text = DIGITS + "7: 2\ntrue: 1\n"
     assert sorted(faults(text)) == [
-        "7 is no field: names of fields are text",
-        "true is no field: names of fields are text",
+        "7 is not a field: names of fields are text",
+        "true is not a field: names of fields are text",
     ]
     text = changed("spec", "runPolicy", to={7: 1})
-    assert faults(text) == ["spec.runPolicy: 7 is no field: names of fields are text"]
+    assert faults(text) == ["spec.runPolicy: 7 is not a field: names of fields are text"]
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)

@@ -32,7 +32,7 @@ def test_a_model_becomes_a_structural_schema() -> None:
         "type": "object",
         "properties": {"a": {**words, "type": "integer", "default": 1, "format": "int64"}},
     }
-    assert schema.of_what_is_read(Whole) == {
+    assert schema.input_schema(Whole) == {
         "type": "object",
         "required": ["small"],
         "properties": {
@@ -50,7 +50,7 @@ def test_a_model_becomes_a_structural_schema() -> None:
 
 
 def test_what_is_written_has_neither_defaults_nor_lists_of_words() -> None:
-    written = schema.of_what_is_written(Whole)["properties"]["part"]
+    written = schema.output_schema(Whole)["properties"]["part"]
     assert written == {
         "type": "object",
         "properties": {
@@ -73,4 +73,4 @@ def test_what_no_structural_schema_says_is_an_error_that_names_it(
 ) -> None:
     wrong = type("Wrong", (BaseModel,), {"__annotations__": {"field": annotation}})
     with pytest.raises(ValueError, match=words):
-        schema.of_what_is_read(wrong)
+        schema.input_schema(wrong)

@@ -158,6 +158,7 @@ FAULTS: dict[str, Special] = {
 }
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_watch_goes_on(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

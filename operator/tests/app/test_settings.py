@@ -76,10 +76,10 @@ def test_the_place_to_listen_at_is_a_host_and_a_port(listen: str, host: str, por
         ("--lease-duration", "nan", "more than 0"),
         ("--resync-seconds", "inf", "at most 31622400"),
         ("--node-lost-seconds", "1e+20", "at most 31622400"),
-        ("--namespace", "team-a,team-b", "several times"),
-        ("--namespace", "", "several times"),
-        ("--namespace", "Team_A", "several times"),
-        ("--namespace", "a" * 64, "several times"),
+        ("--namespace", "team-a,team-b", "repeat the flag"),
+        ("--namespace", "", "repeat the flag"),
+        ("--namespace", "Team_A", "repeat the flag"),
+        ("--namespace", "a" * 64, "repeat the flag"),
     ],
 )
 def test_a_value_that_cannot_be_is_told_with_its_flag(flag: str, value: str, says: str) -> None:

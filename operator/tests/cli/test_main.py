@@ -44,7 +44,7 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: str) -> str:
 @pytest.mark.parametrize(
     "change, faults",
     [
-        (("apiVersion", "\tapiVersion"), ["it is no YAML that can be read"]),
+        (("apiVersion", "\tapiVersion"), ["it is not valid YAML"]),
         (("TrainingJob", "Job"), ["kind: "]),
         (("replicas: 2", "replica: 2"), ["spec.replicaSpecs.worker.replica: "]),
         (("replicas: 2", "replicas: two"), ["spec.replicaSpecs.worker.replicas: "]),
@@ -106,7 +106,7 @@ def test_faults_of_file_commands_and_flags_are_told_together(
 
 
 @pytest.mark.parametrize(
-    "text, fault", [(None, "cannot be read"), ("a: [", "is no YAML"), ("", "is empty")]
+    "text, fault", [(None, "cannot be read"), ("a: [", "is not valid YAML"), ("", "is empty")]
 )
 def test_a_file_that_cannot_be_read_does_not_hide_the_flag(
     capsys: pytest.CaptureFixture[str], text: str | None, fault: str

@@ -179,7 +179,7 @@ def test_ctrl_c_leaves_nothing(run: Run) -> None:
     code, _, errors = run.end()
     assert (code, errors) == (
         130,
-        "digits: interrupted; all its processes have ended, and the next run goes on\n",
+        "digits: interrupted; all its processes have ended, and the next run continues\n",
     )
     assert not any(map(is_running, run.seen))
     status = run.status()

@@ -99,8 +99,8 @@ def test_in_a_pod_a_given_kubeconfig_comes_first(service_account: Path, home: Pa
     "text, said",
     [
         (None, "there is no file"),
-        ("", "has not the shape of a kubeconfig"),
-        ("[1, 2]", "has not the shape of a kubeconfig"),
+        ("", "does not have the shape of a kubeconfig"),
+        ("[1, 2]", "does not have the shape of a kubeconfig"),
         ("a: [", "cannot be used"),
         ("{}", "current-context"),
         (json.dumps({"current-context": "gone", "contexts": []}), "gone"),

@@ -245,7 +245,7 @@ def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
     "address, said",
     [
         ("http://api.invalid:6443", "has a name that cannot be resolved"),
-        ("api.example.com", "is no address of an API server"),
+        ("api.example.com", "is not the address of an API server"),
     ],
 )
 def test_a_server_that_cannot_be_found_is_unavailable(

@@ -80,7 +80,7 @@ class TestAnInvalidTemplate:
 
 
 class TestAnObjectThatIsNoJob:
-    FAULTS = (Fault("spec.replicaSpecs", "is required"), Fault("spec.x", "is no field"))
+    FAULTS = (Fault("spec.replicaSpecs", "is required"), Fault("spec.x", "is not a field"))
 
     def test_is_told_all_its_faults_once(self) -> None:
         first = invalid.plan(Status(), self.FAULTS, 3, START)
@@ -88,7 +88,7 @@ class TestAnObjectThatIsNoJob:
         assert (first.status.phase, first.status.observed_generation) == (Phase.INVALID, 3)
         (said,) = first.status.conditions
         assert (said.type, said.status, said.reason) == ("Invalid", "True", "SpecInvalid")
-        assert said.message == "spec.replicaSpecs: is required; spec.x: is no field"
+        assert said.message == "spec.replicaSpecs: is required; spec.x: is not a field"
         assert [news.message for news in first.news] == [said.message]
         assert first.actions == ()
         later = START + timedelta(seconds=9)
@@ -103,7 +103,7 @@ class TestAnObjectThatIsNoJob:
         assert invalid.plan(ended, self.FAULTS, 3, START) == Plan()
 
     def test_with_very_many_faults_is_told_the_first(self) -> None:
-        faults = [Fault(f"spec.field{index}", "is no field") for index in range(1000)]
+        faults = [Fault(f"spec.field{index}", "is not a field") for index in range(1000)]
         told = invalid.plan(Status(), faults, 1, START).status
         assert told is not None
         assert len(told.conditions[0].message) == 4096

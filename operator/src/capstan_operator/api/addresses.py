@@ -29,16 +29,20 @@ def faults(job: TrainingJob) -> Iterator[Fault]:
 
 def longest(job: TrainingJob) -> int:
     """Return the bytes of the longest TF_CONFIG that a task of the job gets on a cluster."""
-    counts = {kind: one.replicas for kind, one in job.spec.replica_specs.items() if one.replicas}
+    counts = {
+        kind: replica.replicas
+        for kind, replica in job.spec.replica_specs.items()
+        if replica.replicas
+    }
     port = job.spec.cluster.port or names.DEFAULT_PORT
-    where = f".{job.metadata.name}.{job.metadata.namespace}.svc.{job.spec.cluster.domain}:{port}"
+    suffix = f".{job.metadata.name}.{job.metadata.namespace}.svc.{job.spec.cluster.domain}:{port}"
     members = {kind: count for kind, count in counts.items() if kind is not ReplicaType.EVALUATOR}
     # First without the parts that differ: the indices, and the task itself.
-    told = {"cluster": {kind: [f"{kind}-{where}"] for kind in members}}
+    cluster = {"cluster": {kind: [f"{kind}-{suffix}"] for kind in members}}
     rest = {"task": {"type": "", "index": 0}, "environment": "cloud"}
-    size = len(json.dumps(told | rest)) - len("0")
+    size = len(json.dumps(cluster | rest)) - len("0")
     for kind, count in members.items():
-        size += (count - 1) * len(json.dumps([f"{kind}-{where}"])) + _digits(count)
+        size += (count - 1) * len(json.dumps([f"{kind}-{suffix}"])) + _digits(count)
     return size + max((len(kind) + len(str(n - 1)) for kind, n in counts.items()), default=0)
 
 

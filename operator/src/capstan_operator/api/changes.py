@@ -34,7 +34,7 @@ def _immutable(model: type[BaseModel], path: str) -> Iterator[Change]:
         inside = field.annotation
         if here in MUTABLE:
             continue
-        if any(one.startswith(f"{here}.") for one in MUTABLE) and isinstance(inside, type):
+        if any(path.startswith(f"{here}.") for path in MUTABLE) and isinstance(inside, type):
             yield from _immutable(inside, here)
         else:
             new, old = f"self.{here}", f"oldSelf.{here}"

@@ -58,7 +58,7 @@ def _version() -> dict[str, Any]:
         "storage": True,
         "subresources": {"status": {}},
         "selectableFields": [{"jsonPath": ".status.phase"}],
-        "additionalPrinterColumns": [_column(*one) for one in COLUMNS],
+        "additionalPrinterColumns": [_column(*column) for column in COLUMNS],
         "schema": {"openAPIV3Schema": _job()},
     }
 
@@ -68,13 +68,13 @@ def _column(name: str, kind: str, path: str, priority: int) -> dict[str, Any]:
 
 
 def _job() -> Schema:
-    spec = {"description": SPEC, **schema.of_what_is_read(Spec)}
+    spec = {"description": SPEC, **schema.input_schema(Spec)}
     status = {
         "description": "The state of the job, which only the operator writes.",
-        **schema.of_what_is_written(Status),
+        **schema.output_schema(Status),
     }
-    rules = [_rule(one.cel, one.message, one.path) for one in RULES]
-    rules += [_rule(one.cel, one.message, one.path) for one in CHANGES]
+    rules = [_rule(rule.cel, rule.message, rule.path) for rule in RULES]
+    rules += [_rule(change.cel, change.message, change.path) for change in CHANGES]
     return {
         "description": "A distributed training job: its parameter servers and workers, and their"
         " state.",
@@ -97,5 +97,5 @@ def _rule(cel: str, message: str, path: str) -> dict[str, str]:
 
 def _name() -> Schema:
     """Return the schema of the job's name. API servers allow rules on little other metadata."""
-    name: Schema = schema.of_what_is_read(Metadata)["properties"]["name"]
+    name: Schema = schema.input_schema(Metadata)["properties"]["name"]
     return {key: name[key] for key in ("type", "maxLength", "pattern")}

@@ -21,15 +21,15 @@ def read(text: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
-            raise _no_mapping(node)
+            raise _not_a_mapping(node)
         faults = tuple(_Walk().faults(node, ""))
         return loader.construct_document(node), faults
     except yaml.composer.ComposerError as error:
-        raise Invalid((Fault("", _several(error) or _syntax(error)),)) from error
+        raise Invalid((Fault("", _second_document(error) or _syntax(error)),)) from error
     except yaml.MarkedYAMLError as error:
         raise Invalid((Fault("", _syntax(error)),)) from error
     except yaml.YAMLError as error:
-        raise Invalid((Fault("", f"is no YAML: {' '.join(str(error).split())}"),)) from error
+        raise Invalid((Fault("", f"is not valid YAML: {' '.join(str(error).split())}"),)) from error
     except RecursionError as error:
         raise Invalid((Fault("", "is nested too deeply"),)) from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -77,12 +77,12 @@ def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-def _no_mapping(node: yaml.Node | None) -> Invalid:
-    what = "is empty" if node is None else "is no mapping"
-    return Invalid((Fault("", f"{what}; a TrainingJob begins with `apiVersion:` and `kind:`"),))
+def _not_a_mapping(node: yaml.Node | None) -> Invalid:
+    problem = "is empty" if node is None else "is not a mapping"
+    return Invalid((Fault("", f"{problem}; a TrainingJob begins with `apiVersion:` and `kind:`"),))
 
 
-def _several(error: yaml.composer.ComposerError) -> str:
+def _second_document(error: yaml.composer.ComposerError) -> str:
     """Return the message for a second document; empty if the error is another."""
     if error.problem != "but found another document" or error.problem_mark is None:
         return ""
@@ -94,4 +94,4 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     where = f" on line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
     problem = " ".join(part for part in (error.context, error.problem) if part)
-    return f"is no YAML that can be read{where}: {problem}"
+    return f"is not valid YAML{where}: {problem}"

@@ -34,7 +34,7 @@ def parse(text: str) -> TrainingJob:
     """Read one TrainingJob from YAML or JSON.
 
     Strict: an unknown field is a fault, except in pod templates, whose fields are Kubernetes'.
-    Raises errors.Invalid with all faults of the document, and nothing else whatever the text is.
+    Raises errors.Invalid with all faults of the document. No text makes it raise another error.
     """
     read = draft(text)
     if read.faults or read.sound is None:
@@ -46,8 +46,8 @@ def admitted(raw: Mapping[str, Any]) -> TrainingJob:
     """Read an object of the API server.
 
     Lenient: fields of a newer CustomResourceDefinition and other metadata are ignored. Pod
-    templates are kept unchanged. Raises errors.Invalid with all faults, and nothing else, if this
-    version cannot run the job.
+    templates are kept unchanged. Raises errors.Invalid with all faults, and no other error, if
+    this version cannot run the job.
     """
     known = _known(TrainingJob, raw)
     faults = [Fault(rule.path, rule.message) for rule in rules.RULES if not rule.holds(raw)]
@@ -108,10 +108,10 @@ def _fault(error: ErrorDetails) -> Fault:
         case "missing":
             message = "is required"
         case "extra_forbidden":
-            message = "is no field" + _did_you_mean(str(where[-1]), _fields_beside(where))
+            message = "is not a field" + _did_you_mean(str(where[-1]), _fields_beside(where))
         case "invalid_key":
             where = where[:-1]
-            message = f"{_shown(given)} is no field: names of fields are text"
+            message = f"{_shown(given)} is not a field: names of fields are text"
         case "literal_error" | "enum":
             message = f"must be {_alternatives(context['expected'])}, not {_shown(given)}"
         case "greater_than_equal" | "less_than_equal" | "string_too_long":

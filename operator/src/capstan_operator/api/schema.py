@@ -35,7 +35,7 @@ KEPT = frozenset(
 """Keywords that are structural and used here."""
 
 
-def of_what_is_read(model: type[BaseModel]) -> Schema:
+def input_schema(model: type[BaseModel]) -> Schema:
     """Return the schema of a model's input, with limits and defaults.
 
     Raises ValueError that names the place, if a structural schema cannot express the model.
@@ -43,11 +43,11 @@ def of_what_is_read(model: type[BaseModel]) -> Schema:
     return _of(model, "validation")
 
 
-def of_what_is_written(model: type[BaseModel]) -> Schema:
+def output_schema(model: type[BaseModel]) -> Schema:
     """Return the schema of a model's output: its fields and their types, no more.
 
     It has no enums, because an older schema must not refuse a newer operator's words. It has no
-    defaults, because an unset field is not its default. Raises like `of_what_is_read`.
+    defaults, because an unset field is not its default. Raises like `input_schema`.
     """
     return _without(_of(model, "serialization"), "enum", "default")
 
@@ -94,8 +94,8 @@ def _node(given: Mapping[str, Any], models: Mapping[str, Schema], where: str) ->
         node["properties"] = {name: _node(one, models, f"{where}.{name}") for name, one in inside}
         if node.get("x-kubernetes-preserve-unknown-fields"):
             # The part belongs to its user: the API server must add nothing to it.
-            for one in node["properties"].values():
-                one.pop("default", None)
+            for inner in node["properties"].values():
+                inner.pop("default", None)
     for inner in INNER & node.keys():
         node[inner] = _node(node[inner], models, f"{where}.{inner}")
     _typed(node, where)

@@ -88,7 +88,8 @@ class Actor:
         return False
 
     async def _start(self, key: Key, job: TrainingJob, told: Environment, start: StartTask) -> bool:
-        """Create a pod; return whether another pass must follow: it exists, or was refused.
+        """Create a pod; return whether another pass must follow: the pod exists
+        already, or was refused.
 
         Raises kube.errors.Conflict if a quota was charged for another pod at the same moment. That
         is like any trouble of the API server: the pass fails, and comes back after a longer pause

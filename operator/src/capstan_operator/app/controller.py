@@ -169,7 +169,7 @@ class Controller:
         """Read a job whose status could not be written; return whether it has changed."""
         fresh = await self._rest.get(paths.job(*key))
         self._cache.job_event("MODIFIED", fresh)
-        versions = {one["metadata"]["resourceVersion"] for one in (fresh, stale)}
+        versions = {job["metadata"]["resourceVersion"] for job in (fresh, stale)}
         return len(versions) > 1
 
     async def _read_unsure(self, found: Found, decided: Plan) -> bool:

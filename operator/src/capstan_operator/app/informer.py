@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class Forever:
-    """Pauses that never end. kopf gives up when they do, even if the server is merely down."""
+    """Pauses that never run out. kopf gives up after the last, even if the server is just down."""
 
     def __iter__(self) -> Iterator[int]:
         return itertools.chain(RETRY_SECONDS, itertools.repeat(RETRY_SECONDS[-1]))
@@ -56,7 +56,7 @@ class Informer:
     """Watches jobs, their pods, and their Services, which somebody may delete by mistake.
 
     `wake` is given each job that there is news of, `unserved` each job whose Service is gone.
-    `relisted` is called for each LIST of kopf's, and for each object that it brought. All of them
+    `relisted` is called for each LIST of kopf's, and for each object in one. All of them
     are called in the event loop that `watch` runs in.
     """
 
@@ -86,7 +86,7 @@ class Informer:
             if fault != last:
                 log.warning("the watches have failed and are started again: %s", fault)
             faults, last = faults + 1, fault
-            # A comparison finds whatever the watches miss, and a CRD that is gone.
+            # A comparison finds the changes that the watches miss, and notices if the CRD is gone.
             self.relisted()
             await asyncio.sleep(min(FIRST_SECONDS * 2 ** min(faults - 1, 16), LONGEST_SECONDS))
 
@@ -96,8 +96,8 @@ class Informer:
         namespaces: tuple[str, ...],
         home: asyncio.AbstractEventLoop,
     ) -> None:
-        """Run kopf until it fails; everything that it tells is handled in the loop `home`."""
-        # Whatever kopf leaves behind when it ends is logged here, and is of no interest.
+        """Run kopf until it fails. All events are handled in the event loop `home`."""
+        # When kopf ends, it leaves tasks behind. Their errors do not matter.
         asyncio.get_running_loop().set_exception_handler(lambda _, left: log.debug("%s", left))
         registry = kopf.OperatorRegistry()
         client = Client(lambda: _call(home, self.relisted))
@@ -138,14 +138,14 @@ class Informer:
             # When a watcher has failed, kopf leaves the others running. They must be cancelled
             # before the tasks that they wait for, or they never end.
             every = asyncio.all_tasks()
-            await stop([*tasks, *(one for one in every if one.get_name().startswith(WATCHER))])
+            await stop([*tasks, *(task for task in every if task.get_name().startswith(WATCHER))])
 
     def job(self, kind: str | None, job: dict[str, Any]) -> None:
         """Take an event of a watch; `kind` is None for an object of a LIST."""
         key = Key(job["metadata"]["namespace"], job["metadata"]["name"])
         before = self.cache.job(key)
         self.cache.job_event(kind, job)
-        # What this process has written is in the cache already, and no news.
+        # The status that this process has written is in the cache already.
         if self.cache.job(key) is not before:
             self.wake(key)
         self._hear(names.PLURAL, kind, job)

@@ -1,4 +1,4 @@
-"""What stands between kopf and the API server: a middleware of aiohttp for kopf's requests.
+"""A middleware of aiohttp for kopf's requests to the API server.
 
 kopf has no hook for a LIST that found nothing, starts a watch again as soon as it ends, waits for
 as long as a server asks, and logs every attempt that fails.
@@ -32,10 +32,10 @@ class Client:
     _begun: dict[str, float] = field(default_factory=dict)
     """When the last watch of each path began, by the loop's clock."""
     _faults: dict[str, str] = field(default_factory=dict)
-    """What is wrong with each path; what was logged of it."""
+    """The last fault that was logged, by path. A path without a fault is not in it."""
 
     def session(self, connection: Connection) -> kopf.AiohttpSession:
-        """Return what kopf speaks through until it expires; kopf closes it."""
+        """Return the session that kopf uses until it expires, and then closes."""
         info = kopf.ConnectionInfo(
             server=connection.server,
             ca_path=connection.ca_path,
@@ -59,7 +59,7 @@ class Client:
     async def request(
         self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        """Send a request of kopf's: watches not too often, with a word about LISTs and faults."""
+        """Send a request of kopf's: delay frequent watches, report LISTs, and log faults."""
         path = request.url.path
         is_watch = request.url.query.get("watch") == "true"
         if is_watch:
@@ -71,11 +71,11 @@ class Client:
             raise
         self._tell(path, "" if answer.ok else f"{answer.status} {answer.reason}")
         if answer.status == 429 and not _is_soon(answer.headers.get("Retry-After")):
-            # kopf would wait for as long as it is asked to. A gateway that names a day must not
+            # kopf would wait for as long as the answer says. A gateway that names a day must not
             # stop a watch.
             answer.close()
             raise aiohttp.ClientConnectionError("too many requests, and a distant Retry-After")
-        # A LIST of nothing brings no event.
+        # kopf reports no event for an empty LIST.
         if answer.ok and not is_watch and path.rpartition("/")[2] in _WATCHED:
             self.relisted()
         return answer
@@ -86,7 +86,7 @@ class Client:
         self._begun[path] = clock()
 
     def _tell(self, path: str, fault: str) -> None:
-        """Log the fault of a path when it changes; it is empty when all is well."""
+        """Log the fault of a path when it changes; `fault` is empty if there is none."""
         before = self._faults.pop(path, "")
         if fault:
             self._faults[path] = fault

@@ -27,7 +27,8 @@ from capstan_operator.kube.lease import Lease
 from capstan_operator.kube.rest import Rest
 
 POLL_SECONDS = 2.0
-"""Between looks for the CRD. kopf is started after it: it stays deaf to one that comes later."""
+"""The pause between checks for the CRD. kopf starts only when the CRD exists, because kopf does not
+notice a CRD that is created later."""
 
 REPLACE = 1
 BAD_INPUT = 2
@@ -55,15 +56,15 @@ async def _serve(settings: Settings) -> int:
         loop.add_signal_handler(number, stop.set)
     queue = WorkQueue(loop.time)
     metrics, health = Metrics(queue), Health()
-    async with contextlib.AsyncExitStack() as open_until_the_end:
-        keep = open_until_the_end.enter_async_context
+    async with contextlib.AsyncExitStack() as resources:
+        keep = resources.enter_async_context
         connect = partial(Rest.connect, settings.kubeconfig, settings.context, metrics.asked)
         rest = await keep(await connect())
         # A renewal must not wait behind the creation of a thousand pods.
         lease = _lease(settings, await keep(await connect()))
         host, port = settings.listen_host, settings.listen_port
         close = await probes.serve(host, port, health, queue, metrics)
-        open_until_the_end.push_async_callback(close)
+        resources.push_async_callback(close)
         operator = Operator(settings, rest, queue, metrics, health)
         await first_of(_lead(rest, lease, operator, metrics, health), stop.wait())
     return 0 if stop.is_set() else REPLACE
@@ -83,8 +84,8 @@ async def _lead(
     metrics.leader.set(1)
 
     async def act() -> None:
-        # Days may have passed since the CRD was last seen, and kopf does not see one that comes
-        # after its start.
+        # Days may have passed since the CRD was last seen, and kopf does not notice a CRD that
+        # is created after kopf has started.
         await _crd(rest, health)
         health.waiting_for = "the first comparison with the cluster"
         await operator.lead()

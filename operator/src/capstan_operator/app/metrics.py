@@ -55,7 +55,7 @@ class Metrics(Collector):
             ["verb", "resource", "code"], registry=registry,
         )  # fmt: skip
         self.repaired = prometheus.Counter(
-            "capstan_resync_repaired", "Jobs of which a comparison found what no watch had told",
+            "capstan_resync_repaired", "Jobs with a change that only a comparison found",
             registry=registry,
         )  # fmt: skip
         self.leader = prometheus.Gauge(

@@ -45,7 +45,7 @@ class Observer:
     async def look(
         self, key: Key, job: TrainingJob, status: Status, obstacle: Obstacle | None
     ) -> Seen:
-        """Return the views of a job's tasks, and how the tasks ended whose pods are gone.
+        """Return the views of a job's tasks, and the ends of tasks whose pods are gone.
 
         Raises kube.errors.ApiError if a node cannot be read.
         """
@@ -88,10 +88,10 @@ class Observer:
 
 
 def task_of(pod: Pod, job: TrainingJob) -> TaskName | None:
-    """Return the task that a pod is of this job, or of a deleted job of the same name; else None.
+    """Return the task that a pod runs, for this job or a deleted job of its name; None if none.
 
-    A pod that has the labels of one task and the name of another is no task: it would be taken for
-    the first and be in the way of the second.
+    A pod with the labels of one task and the name of another runs neither: it would count as the
+    first and block the second.
     """
     labelled = owners.task(pod)
     if owners.controller(pod, job.metadata.name) is None or labelled is None:

@@ -1,10 +1,10 @@
-"""Make ready what a job needs before its first pod: sound templates, and a Service of its own.
+"""Prepare a job for its first pod: check its pod templates, and create its Service.
 
-Rule 1: nothing of anybody else's is touched. A Service is created, never applied or changed; one
-that is already there is either the job's own or in the way.
-Rule 2: a finding holds. A sound template and a Service are not asked for again until somebody says
-that the Service may be gone. An obstacle is looked at again after a pause that grows
-(`policies.recheck`), or at once when the job or its Service has changed.
+Rule 1: objects of other owners are not touched. A Service is created, never applied or changed. A
+Service that already exists either belongs to the job or is an obstacle.
+Rule 2: results are remembered. A sound template is not tried again, and an existing Service is not
+read again until a watch or a comparison reports that it may be gone. An obstacle is checked again
+after a pause that grows (`policies.recheck`), or at once when the job or its Service has changed.
 """
 
 import hashlib
@@ -79,11 +79,11 @@ class Preparations:
         return max(self._blocked[key].left(self._clock()), 0.0)
 
     async def obstacle(self, job: TrainingJob, *, started: bool) -> Obstacle | None:
-        """Make ready what the pods of a job need; return what stands in the way, if anything.
+        """Prepare a job for its pods; return the obstacle, if there is one.
 
         The templates of a job that has started are not tried again: they cannot change.
         Raises kube.errors.ApiError if the API server does not answer. For a job that has started
-        that is an obstacle instead: its tasks are looked after whatever becomes of its Service.
+        that is an obstacle instead: its tasks are looked after even without a Service.
         """
         key = Key(job.metadata.namespace, job.metadata.name)
         before = self._blocked.get(key)
@@ -154,7 +154,7 @@ class Preparations:
 
 
 def in_the_way(kind: str, manifest: Mapping[str, Any], job: TrainingJob) -> Obstacle:
-    """Return the obstacle that an object of another owner is, which has a name that a job needs."""
+    """Return the obstacle for an object of another owner that has a name which the job needs."""
     name = manifest["metadata"]["name"]
     if owners.controller(manifest, job.metadata.name) is not None:
         message = (

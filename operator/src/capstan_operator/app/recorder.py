@@ -33,13 +33,16 @@ class Recorder:
         self._arrived = asyncio.Event()
 
     def record(self, manifest: Mapping[str, Any], news: Sequence[Announce]) -> None:
-        """Have Events posted about what the status of this object says; returns at once."""
+        """Queue an Event for each piece of news, and return at once.
+
+        `manifest` is the job, with the status that the news is about.
+        """
         metadata = manifest["metadata"]
-        for index, one in enumerate(news):
+        for index, announced in enumerate(news):
             # Every written status has its own version: no event is posted twice.
             name = f"{metadata['name']}.{int(metadata['resourceVersion']):x}.{index}"
             event = events.event(
-                manifest, one, name=name, now=self._clock(), instance=self._instance
+                manifest, announced, name=name, now=self._clock(), instance=self._instance
             )
             if len(self._waiting) >= MOST_WAITING:
                 _lost(self._waiting.popleft(), "too many are waiting")

@@ -1,6 +1,6 @@
 """Starts that the API server refused, kept until `plan` has entered them in the status.
 
-They are no state: a process that forgets them is refused again.
+They need not survive this process: the next process tries the same starts, and is refused again.
 """
 
 from datetime import datetime

@@ -30,8 +30,10 @@ SPREAD = 0.1
 
 
 class Resync:
-    """Compares. `wake` is given the jobs to look at: those that a LIST had news of, those with work
-    left, and all jobs of a namespace after its first comparison.
+    """Compares the cache with the cluster.
+
+    `wake` is given the jobs to look at: jobs that a LIST had news of, jobs with work left, and all
+    jobs of a namespace after its first comparison.
     """
 
     def __init__(
@@ -121,13 +123,13 @@ class Resync:
         manifest = self._cache.job(key) or {}
         phase = (manifest.get("status") or {}).get("phase")
         return policy.by_comparison(
-            Phase(phase) if phase in {one.value for one in Phase} else None,
+            Phase(phase) if phase in {known.value for known in Phase} else None,
             has_living_pods=not all(map(pod_fields.is_final, self._cache.pods(key))),
         )
 
 
 def _newest(items: Iterable[dict[str, Any]]) -> int:
-    return max((int(one["metadata"]["resourceVersion"]) for one in items), default=0)
+    return max((int(item["metadata"]["resourceVersion"]) for item in items), default=0)
 
 
 def _owned(service: dict[str, Any]) -> dict[str, Any]:

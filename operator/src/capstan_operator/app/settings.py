@@ -41,34 +41,36 @@ def read(arguments: Sequence[str]) -> Settings:
 
     Raises errors.Invalid for values that cannot be; exits as argparse does for unknown flags.
     """
-    said = _parser().parse_args(arguments)
-    host, colon, port = said.listen.rpartition(":")
+    options = _parser().parse_args(arguments)
+    host, colon, port = options.listen.rpartition(":")
     if not (colon and port.isdecimal() and int(port) <= 65535):
-        message = f"must be HOST:PORT, such as 0.0.0.0:8080, not {said.listen!r}"
+        message = f"must be HOST:PORT, such as 0.0.0.0:8080, not {options.listen!r}"
         raise Invalid((Fault("--listen", message),))
-    for name in said.namespace:
+    for name in options.namespace:
         # For an impossible name, an API server only says that nothing is in the namespace.
         if re.fullmatch(NAMESPACE, name) is None:
-            message = f"must be a namespace's name, not {name!r}; for more, give it several times"
+            message = (
+                f"must be the name of a namespace, not {name!r}; to serve several, repeat the flag"
+            )
             raise Invalid((Fault("--namespace", message),))
     for flag in ("lease_duration", "node_lost_seconds", "resync_seconds"):
-        seconds = getattr(said, flag)
+        seconds = getattr(options, flag)
         if not 0 < seconds <= LONGEST_SECONDS:  # false of nan, too
             message = f"must be more than 0 and at most {LONGEST_SECONDS} seconds, not {seconds:g}"
             raise Invalid((Fault(f"--{flag.replace('_', '-')}", message),))
     return Settings(
-        kubeconfig=said.kubeconfig,
-        context=said.context,
-        namespaces=tuple(dict.fromkeys(said.namespace)),
-        lease_namespace=said.lease_namespace or _own_namespace(said.namespace),
-        lease_name=said.lease_name,
-        lease_seconds=said.lease_duration,
+        kubeconfig=options.kubeconfig,
+        context=options.context,
+        namespaces=tuple(dict.fromkeys(options.namespace)),
+        lease_namespace=options.lease_namespace or _own_namespace(options.namespace),
+        lease_name=options.lease_name,
+        lease_seconds=options.lease_duration,
         listen_host=host.strip("[]") or "0.0.0.0",
         listen_port=int(port),
-        node_lost_seconds=said.node_lost_seconds,
-        resync_seconds=said.resync_seconds,
-        verbose=said.verbose,
-        # Two processes on one machine must differ, and so must two lives of one pod.
+        node_lost_seconds=options.node_lost_seconds,
+        resync_seconds=options.resync_seconds,
+        verbose=options.verbose,
+        # It must differ between two processes on one machine, and between restarts of one pod.
         identity=f"{socket.gethostname()}_{os.getpid()}_{os.urandom(4).hex()}",
     )
 

@@ -1,13 +1,13 @@
-"""Check that the watches tell of changes, by comparing them with LISTs.
+"""Check that the watches report changes, by comparing them with LISTs.
 
 A watch may be open and silent for ever. Silence is no fault if nothing happens. So each watch must
-have told of the newest object of a consistent LIST soon after that LIST.
+have reported the newest object of a consistent LIST soon after that LIST.
 """
 
 from collections.abc import Callable
 
 LATE_SECONDS = 60.0
-"""How long after a LIST the watch must have told of its newest object."""
+"""How long after a LIST the watch must have reported its newest object."""
 
 _Watch = tuple[str, str | None]
 
@@ -25,7 +25,7 @@ class Watches:
         self._missed: dict[_Watch, tuple[int, float]] = {}
 
     def told(self, resource: str, namespace: str, version: int) -> None:
-        """Note that a watch has told of an object of this version."""
+        """Note that a watch has reported an object of this version."""
         watch = self._watch(resource, namespace)
         self._told[watch] = max(version, self._told.get(watch, 0))
 
@@ -33,7 +33,7 @@ class Watches:
         """Note the version of the newest object of a LIST, 0 for an empty LIST."""
         watch = self._watch(resource, namespace)
         before, since = self._missed.get(watch, (0, 0.0))
-        # An object that is gone by now need not be told of any more.
+        # The watch need not report an object that is gone by now.
         if before > newest or self._told.get(watch, 0) >= before:
             since = self._clock()
         self._missed[watch] = newest, since
@@ -45,9 +45,7 @@ class Watches:
             if self._told.get(watch, 0) < newest and late >= LATE_SECONDS:
                 resource, namespace = watch
                 where = f" in {namespace}" if namespace else ""
-                return (
-                    f"the watch of {resource}{where} has told nothing of changes for {late:.0f} s"
-                )
+                return f"the watch of {resource}{where} has reported no changes for {late:.0f} s"
         return ""
 
     def _watch(self, resource: str, namespace: str | None) -> _Watch:

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as fault:
-        print(f"capstanctl: {options.job}: all was stopped: {fault}", file=sys.stderr)
+        print(f"capstanctl: {options.job}: all tasks were stopped: {fault}", file=sys.stderr)
         return FAILED
     return status
 
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         help="run a job on this machine, each task a process",
         description=(
             "Run a TrainingJob on this machine: every task is a process, restarted as a cluster "
-            "would restart its pod, until the job has succeeded or failed. Ctrl-C ends them all."
+            "would restart its pod, until the job has succeeded or failed. Ctrl-C ends all tasks."
         ),
         epilog=(
             "State is kept in .capstan/JOB of the current directory: status.json, "

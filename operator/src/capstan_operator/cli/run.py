@@ -37,7 +37,7 @@ def run(path: Path, port: int | None, *, as_json: bool) -> int:
         end = ready.to_the_end(listener, caught)
     if not isinstance(end, Status):
         print(
-            f"{name}: interrupted; all its processes have ended, and the next run goes on",
+            f"{name}: interrupted; all its processes have ended, and the next run continues",
             file=sys.stderr,
         )
         return 128 + end

@@ -37,10 +37,10 @@ _COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
 )
 
 _LEAST_FIRST = ("PID", "STEPS/S", _REASON, "ATTEMPT", "STEP")
-"""The columns that a narrow terminal does not show, in the order in which they go."""
+"""The columns that a narrow terminal leaves out, the first one first."""
 
 _SHORTEST_REASON = 10
-"""The least characters of a useful reason. A guess."""
+"""The smallest useful width of the reason, in characters. A guess."""
 
 _GAP = 3
 """Characters between two columns of the table."""
@@ -86,7 +86,7 @@ def draw(job: str, snapshot: Snapshot, now: datetime) -> Group:
 
 
 class _Fitted:
-    """The rows, with as many columns as fit into the width when they are drawn."""
+    """The rows of the table. It shows as many columns as fit into the terminal."""
 
     def __init__(self, lines: list[list[Text]]) -> None:
         self._lines = lines
@@ -103,7 +103,10 @@ class _Fitted:
         yield self._grid(gone)
 
     def _needs(self, gone: Sequence[str], console: Console, options: ConsoleOptions) -> int:
-        """Return the least width without the columns in `gone`; the reason may be cut."""
+        """Return the width that the table needs without the columns in `gone`.
+
+        The table may cut the reason.
+        """
         wide = options.update(max_width=_WIDE)
         fixed = Measurement.get(console, wide, self._grid([*gone, _REASON])).maximum
         return fixed if _REASON in gone else fixed + _GAP + _SHORTEST_REASON

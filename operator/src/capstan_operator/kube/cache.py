@@ -6,13 +6,13 @@ of any object (KEP-5504). Here only the resource version decides:
 
 Rule 1: a newer version of an object replaces the known one. Nothing else does.
 Rule 2: a deletion is remembered with its version. An older version cannot revive that UID.
-Rule 3: a LIST is complete. A known object that is not in the LIST, and not newer than it, is gone;
-    so is an object that is told of later in a version that is not newer than the LIST. An object in
-    the LIST exists, whatever was said before: an API server that does not know the kind yet also
-    says that there is no such job.
+Rule 3: a LIST is complete. A known object that is not in the LIST, and not newer than it, is gone.
+    So is an object that is reported later, in a version that is not newer than the LIST. An object
+    in the LIST exists, even if it was reported as deleted: an API server that does not know the
+    kind yet also answers that there is no such job.
 
-So after a LIST the cache is as the server was or newer, in whatever order news are delivered, and
-even if they come twice or late.
+After a LIST the cache is therefore as new as the server was then, or newer, even if events arrive
+late, twice or out of order.
 """
 
 import math
@@ -26,8 +26,8 @@ from capstan_operator.kube import pod_fields
 Manifest = dict[str, Any]
 
 MAX_TOMBSTONES = 10_000
-"""Deletions that are remembered, of pods and of jobs. A guess: more than can be late. If one is
-forgotten too early, the next LIST corrects the cache."""
+"""How many deletions of pods, and of jobs, are remembered. A guess: more than can arrive late. If a
+deletion is forgotten too early, the next LIST corrects the cache."""
 
 _POD_METADATA = (
     "name",
@@ -70,18 +70,18 @@ class Cache:
         return self._jobs.rows.get(key)
 
     def pods(self, key: Key) -> list[Manifest]:
-        """Return the pods that carry a job's name as label, whoever owns them."""
+        """Return all pods that carry a job's name as label, whether or not the job owns them."""
         return list(self._by_job.get(key, {}).values())
 
     def remains(self, key: Key) -> list[Manifest]:
         """Return the last versions of a job's deleted pods whose names are free.
 
-        Watches often tell of a deletion and of the end before it in one event.
+        A watch often reports the end of a pod and its deletion in one event.
         """
         return list(self._remains.get(key, {}).values())
 
     def job_event(self, kind: str | None, job: Manifest) -> Key:
-        """Take a job from a watch or an answer; only the `kind` DELETED has a meaning."""
+        """Enter a job from a watch or an answer; only the `kind` DELETED has a meaning."""
         key = _key(job)
         self._jobs.tell(kind, unmanaged(job))
         if self.job(key) is None:
@@ -89,34 +89,34 @@ class Cache:
         return key
 
     def pod_event(self, kind: str | None, pod: Manifest) -> set[Key]:
-        """Take a pod from a watch or an answer; only the `kind` DELETED has a meaning.
+        """Enter a pod from a watch or an answer; only the `kind` DELETED has a meaning.
 
         Returns the jobs to look at: none if the version is known or the pod has no job, two if the
         pod's label has changed.
         """
-        told = self._thinned(pod)
-        change = self._pods.tell(kind, told)
+        thinned = self._thinned(pod)
+        change = self._pods.tell(kind, thinned)
         if change is None:
             return set()
         self._index(change)
         if change.now is None:
-            self._keep(told)
+            self._keep(thinned)
         return _job_keys(change)
 
     def replace_jobs(
         self, items: Iterable[Manifest], resource_version: str, namespace: str | None
     ) -> set[Key]:
-        """Take a consistent LIST of a namespace, None for all; return the jobs that changed."""
+        """Enter a consistent LIST of a namespace, None for all; return the jobs that changed."""
         jobs = [unmanaged(job) for job in items]
         changes = self._jobs.replace(jobs, int(resource_version), namespace)
         for gone in self._remains.keys() - self._jobs.rows.keys():
             del self._remains[gone]
-        return {_key(one) for change in changes for one in change if one is not None}
+        return {_key(job) for change in changes for job in change if job is not None}
 
     def replace_pods(
         self, items: Iterable[Manifest], resource_version: str, namespace: str | None
     ) -> set[Key]:
-        """Take a consistent LIST of a namespace, None for all; return the jobs with news."""
+        """Enter a consistent LIST of a namespace, None for all; return the jobs to look at."""
         thinned = [self._thinned(pod) for pod in items]
         changes = self._pods.replace(thinned, int(resource_version), namespace)
         for change in changes:
@@ -134,13 +134,13 @@ class Cache:
         """Thin a pod out, and let its grace period count from the first request for its deletion.
 
         A later request with a shorter grace period moves the deletion forward. A kubelet that has
-        ended a pod requests no grace period at all. Read from that alone, the pod would seem to
-        have ended before its deletion was requested.
+        ended a pod requests no grace period at all. From that request alone, the pod would seem
+        to have ended before its deletion was requested.
         """
         thinned = thin(pod)
         known = self._pods.rows.get(_key(pod))
         if known is not None and known["metadata"]["uid"] == pod["metadata"]["uid"]:
-            first, due = _first_asked(known), pod_fields.due(thinned)
+            first, due = _deletion_requested_at(known), pod_fields.due(thinned)
             if first is not None and due is not None:
                 seconds = int((due - first).total_seconds())
                 thinned["metadata"]["deletionGracePeriodSeconds"] = max(seconds, 0)
@@ -160,29 +160,29 @@ class Cache:
             self._remains.get(now, {}).pop(_name(change.now), None)
 
     def _keep(self, gone: Manifest) -> None:
-        """Keep a deleted pod of a job that is still there; nothing else would ever drop it."""
+        """Keep a deleted pod if its job still exists. Otherwise nothing would ever drop it."""
         key = _job_key(gone)
         if key is not None and self.job(key) is not None:
             self._remains.setdefault(key, {})[_name(gone)] = gone
 
 
 def thin(pod: Mapping[str, Any]) -> Manifest:
-    """Return the fields of a pod that `pods.view` reads: thousands of pods are held in memory.
+    """Return only the fields of a pod that `pods.view` reads: memory holds thousands of pods.
 
-    A pod that is thin already stays as it is.
+    A pod that was thinned out before stays as it is.
     """
     spec = pod.get("spec") or {}
     kept: Manifest = {name: spec[name] for name in _POD_SPEC if name in spec}
     # The restart policy tells sidecars from init containers that must succeed.
     kept["initContainers"] = [
-        {field: one[field] for field in ("name", "restartPolicy") if field in one}
-        for one in spec.get("initContainers") or []
+        {field: container[field] for field in ("name", "restartPolicy") if field in container}
+        for container in spec.get("initContainers") or []
     ]
     metadata = {name: pod["metadata"][name] for name in _POD_METADATA if name in pod["metadata"]}
     return {"metadata": metadata, "spec": kept, "status": pod.get("status") or {}}
 
 
-def _first_asked(pod: Manifest) -> datetime | None:
+def _deletion_requested_at(pod: Manifest) -> datetime | None:
     due = pod_fields.due(pod)
     grace = timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds") or 0)
     return None if due is None else due - grace
@@ -200,7 +200,7 @@ class _Change(NamedTuple):
 
 
 class _Table:
-    """Objects of one resource by namespace and name, under the three rules."""
+    """Objects of one resource by namespace and name, following the three rules of this module."""
 
     def __init__(self) -> None:
         self.rows: dict[Key, Manifest] = {}
@@ -208,7 +208,7 @@ class _Table:
         self._listed: dict[str | None, int] = {}
 
     def tell(self, kind: str | None, found: Manifest) -> _Change | None:
-        """Take a version of one object; return None if it is no news."""
+        """Enter a version of one object; return None if that changes nothing."""
         key, uid, version = _key(found), found["metadata"]["uid"], _version(found)
         known = self.rows.get(key)
         if kind == "DELETED":
@@ -222,7 +222,7 @@ class _Table:
         return self._take(found)
 
     def _take(self, found: Manifest) -> _Change | None:
-        """Take an object if it is newer than the known version, and its UID is not deleted."""
+        """Enter an object if it is newer than the known version, and its UID is not deleted."""
         key, uid, version = _key(found), found["metadata"]["uid"], _version(found)
         known = self.rows.get(key)
         if version <= self._deleted.get(uid, -1):
@@ -237,7 +237,7 @@ class _Table:
     def replace(
         self, items: Iterable[Manifest], version: int, namespace: str | None
     ) -> list[_Change]:
-        """Take a LIST at this version."""
+        """Enter a LIST of this version; return the changes."""
         listed = {item["metadata"]["uid"]: item for item in items}
         for uid in listed.keys() & self._deleted.keys():
             if self._deleted[uid] <= version:

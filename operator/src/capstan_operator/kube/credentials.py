@@ -1,9 +1,9 @@
 """The address of the API server and the credentials for it: from a kubeconfig or the pod's service
 account.
 
-The Kubernetes client reads both. Added here: a token is read again when it rotates or is refused,
-the proxy of the environment is found once, and a configuration that can never work is refused at
-the start, in words that name no secret.
+The Kubernetes client reads both. This module adds three things. It reads a token again when the
+token rotates or is refused. It reads the proxy of the environment once. It refuses a configuration
+that can never work when the operator starts, with a message that contains no secret.
 """
 
 import asyncio
@@ -33,15 +33,15 @@ CONNECTION_SECONDS = 600.0
 
 _TOKEN = "BearerToken"  # the configuration's name for the whole Authorization header
 _BROKEN = (config.ConfigException, yaml.YAMLError, OSError, ValueError)
-_MISSHAPEN = (AttributeError, LookupError, TypeError)
-"""The loader's errors for YAML that is no kubeconfig."""
+_MALFORMED = (AttributeError, LookupError, TypeError)
+"""The loader's errors for YAML that is not a kubeconfig."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """What another client needs to speak to the same server as the same user.
+    """The address and the credentials with which another client speaks as the same user.
 
     `scheme` and `token` make the Authorization header. After `expiration`, ask for a new one.
     """
@@ -64,7 +64,7 @@ class Credentials:
     """
 
     def __init__(self, configuration: Any, read: Callable[[bool], Awaitable[None]]) -> None:
-        """Wrap a configuration; `read` reads it again, with True even if it seems valid."""
+        """Wrap a configuration. `read` reads it again; with True, also if it seems valid."""
         self.configuration = configuration
         self._read = read
         self._read_at = time.monotonic()
@@ -85,7 +85,7 @@ class Credentials:
             paths = paths or str(Path.home() / ".kube" / "config")
             read = await _of_kubeconfig(configuration, paths, context)
         configuration.proxy = configuration.proxy or _proxy_of_environment(configuration.host)
-        # Otherwise it looks for a proxy and a ~/.netrc again for every request, in a thread.
+        # Otherwise aiohttp would look for a proxy and a ~/.netrc for every request, in a thread.
         configuration.client_session_kwargs = {"trust_env": False}
         return cls(configuration, read)
 
@@ -131,7 +131,7 @@ class Credentials:
                 return
             try:
                 await self._read(insist)
-            except (*_BROKEN, *_MISSHAPEN) as error:
+            except (*_BROKEN, *_MALFORMED) as error:
                 _log.warning("the token could not be read again, the old one is kept: %s", error)
             self._read_at = time.monotonic()
 
@@ -170,11 +170,11 @@ async def _of_kubeconfig(
             client_configuration=configuration,
             persist_config=False,
         )
-    except (*_BROKEN, *_MISSHAPEN) as error:
-        # The loader's messages may quote whole users, with their secrets: always in braces.
+    except (*_BROKEN, *_MALFORMED) as error:
+        # The loader's messages may quote a user with all secrets. The quote begins with a brace.
         why = str(error).partition("{")[0].strip()
-        if isinstance(error, _MISSHAPEN):
-            why = "it has not the shape of a kubeconfig"
+        if isinstance(error, _MALFORMED):
+            why = "it does not have the shape of a kubeconfig"
         raise Invalid((_unusable(paths, why),)) from None
     user = getattr(loader, "_user", None)
     has_plugin = user is not None and "exec" in user
@@ -191,7 +191,7 @@ async def _of_kubeconfig(
 
 
 def _proxy_of_environment(server: str) -> str | None:
-    """Return the proxy for this server by HTTPS_PROXY and NO_PROXY, in either case, as kubectl."""
+    """Return the proxy that kubectl would use, from HTTPS_PROXY and NO_PROXY in either case."""
     url, said = urllib.parse.urlsplit(server), urllib.request.getproxies()
     if url.hostname is None or urllib.request.proxy_bypass(url.hostname):
         return None
@@ -203,7 +203,7 @@ def _proxy_of_environment(server: str) -> str | None:
 def _is_in(host: str, networks: str) -> bool:
     """Say whether a host is an address in one of these networks, such as 10.96.0.0/12.
 
-    In a pod the API server is named by its address.
+    In a pod, the configuration names the API server by its address.
     """
     with contextlib.suppress(ValueError):
         address = ipaddress.ip_address(host)

@@ -10,8 +10,8 @@ ApiError
 │                     RBAC, an admission policy, a quota or a webhook, or a webhook could not be
 │                     reached; perhaps allowed later
 ├── TooManyRequests   429: try again after `retry_after`
-└── Unavailable       5xx, or no answer of an API server: try again later. Nobody knows whether
-                      the request was carried out
+└── Unavailable       5xx, or no answer of an API server: try again later. The request may have been
+                      carried out
 """
 
 import email.utils
@@ -104,10 +104,10 @@ def of_answer(
 
     The body is a `metav1.Status` from an API server, and may be anything from a proxy before it.
     """
-    told = _status_document(body)
-    reason = str(told.get("reason") or "")
-    message = str(told.get("message") or "") or _words(body)
-    details = told.get("details")
+    document = _status_document(body)
+    reason = str(document.get("reason") or "")
+    message = str(document.get("message") or "") or _words(body)
+    details = document.get("details")
     if not isinstance(details, Mapping):
         details = {}
     kind = _BY_STATUS.get(status, Unavailable if status >= 500 else ApiError)

@@ -1,10 +1,11 @@
-"""One operator acts at a time: a Lease that is taken, held, and given back.
+"""A Lease that lets one operator act at a time: acquire, hold and release it.
 
 Rule 1: no clock of another machine is trusted. A Lease is free when *this* process has seen it
-    unchanged for as long as its holder asked for. The times in it are for people to read.
+    unchanged for the duration that its holder wrote. The times in it are for people to read.
 Rule 2: a renewal counts from when it was sent. A process that could not renew for `renew` seconds
-    has lost the Lease, also if the API server merely hangs. Others wait for `duration`, which is
-    longer. So two processes never hold it at once while their clocks run at about the same speed.
+    has lost the Lease, also if the API server merely hangs. Other processes wait for `duration`,
+    which is longer. Two processes therefore never hold the Lease at once, as long as their clocks
+    run at about the same speed.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ class Lease:
         renew: float = 10,
         retry: float = 2,
     ) -> None:
-        """Raises ValueError for times with which two processes could hold it, or none could."""
+        """Check the times. Raises ValueError if two processes, or none, could hold the Lease."""
         if not duration > renew > retry > 0:
             raise ValueError(
                 f"a Lease needs duration > renew > retry > 0, got {duration}, {renew}, {retry}"
@@ -61,14 +62,14 @@ class Lease:
         self._renewed_at = 0.0
         self._said = ""
 
-    async def acquire(self, told: Callable[[str], None]) -> None:
-        """Wait until this process holds the Lease, through every fault of the API server.
+    async def acquire(self, report: Callable[[str], None]) -> None:
+        """Wait until this process holds the Lease, whatever faults the API server has.
 
-        After each attempt `told` is called with the fault, or with "" if there was none.
+        After each attempt `report` is called with the fault, or with "" if there was none.
         """
         while True:
             taken = await self._try(self._renew)
-            told(self._said)
+            report(self._said)
             if taken:
                 return
             await asyncio.sleep(self._pause())

@@ -12,7 +12,7 @@ _COORDINATION = "/apis/coordination.k8s.io/v1"
 
 
 def jobs(namespace: str | None = None) -> str:
-    """TrainingJobs of a namespace, or of all of them."""
+    """Return the path of the TrainingJobs of a namespace, or of all of them."""
     return _namespaced(GROUP_VERSION, namespace, names.PLURAL)
 
 
@@ -25,7 +25,7 @@ def job_status(namespace: str, name: str) -> str:
 
 
 def pods(namespace: str | None = None) -> str:
-    """Pods of a namespace, or of all of them."""
+    """Return the path of the Pods of a namespace, or of all of them."""
     return _namespaced(_CORE, namespace, "pods")
 
 
@@ -34,7 +34,7 @@ def pod(namespace: str, name: str) -> str:
 
 
 def services(namespace: str | None = None) -> str:
-    """Services of a namespace, or of all of them."""
+    """Return the path of the Services of a namespace, or of all of them."""
     return _namespaced(_CORE, namespace, "services")
 
 

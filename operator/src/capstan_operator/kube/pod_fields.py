@@ -33,7 +33,7 @@ def state(container: Manifest, kind: str) -> Manifest | None:
 
 
 def exit_code(terminated: Manifest) -> int | None:
-    """Return the exit code of a `terminated` state; None if nobody saw the container end."""
+    """Return the exit code of a `terminated` state; None if the kubelet did not see the end."""
     return None if terminated.get("reason") in _MADE_UP else terminated.get("exitCode")
 
 

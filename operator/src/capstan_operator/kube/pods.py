@@ -37,7 +37,7 @@ _SIGNALS_OF_KUBELETS = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 
 
 def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
-    """Return the view of the task that a pod is; `trainer` names its container.
+    """Return the view of the task that a pod runs; `trainer` names its container.
 
     With `node_lost` the pod's node will never report how the task ended. `deletion` is AFTER_END
     for a task that had ended by itself before its pod was deleted. Times are those of the node and

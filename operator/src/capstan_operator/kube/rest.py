@@ -5,8 +5,8 @@ their cluster. So this is HTTP and JSON, over the TLS and authentication of the 
 
 Every request ends within `TIMEOUT_SECONDS` of being sent. At most `MAX_IN_FLIGHT` requests are sent
 at once, and the others wait for their turn in order. Every failure is an `errors.ApiError`,
-translated here and nowhere else; that includes an answer of something else than a Kubernetes API
-server, such as the page of a proxy. A request is tried again only if it was refused with 401 and
+translated here and nowhere else. An answer that does not come from a Kubernetes API server, such as
+the page of a proxy, is a failure too. A request is tried again only if it was refused with 401 and
 the token has rotated. A request that fails as Unavailable may have been carried out.
 """
 
@@ -30,7 +30,7 @@ from capstan_operator.kube.credentials import Connection, Credentials
 
 Manifest = dict[str, Any]
 Observer = Callable[[str, str, int], None]
-"""Told of every request: RBAC's verb and resource, and the HTTP status, 0 without an answer."""
+"""Called for every request with RBAC's verb and resource, and the HTTP status (0: no answer)."""
 
 TIMEOUT_SECONDS = 30.0
 CONNECT_SECONDS = 10.0
@@ -40,7 +40,7 @@ PAGE_SIZE = 500
 """Objects per answer of a LIST, as the API server's own clients ask for."""
 
 _JSON = "application/json"
-_APPLY = "application/apply-patch+yaml"  # JSON is YAML
+_APPLY = "application/apply-patch+yaml"  # the body is JSON, which is valid YAML
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Rest:
     """
 
     def __init__(self, credentials: Credentials, observer: Observer | None = None) -> None:
-        """Prepare to speak; sends nothing yet. Raises errors.Invalid for unusable certificates."""
+        """Prepare; sends nothing yet. Raises errors.Invalid for unusable certificates."""
         self._credentials = credentials
         self._observer = observer
         self._turns = asyncio.Semaphore(MAX_IN_FLIGHT)
@@ -128,8 +128,8 @@ class Rest:
     ) -> Listed:
         """Read all objects of a collection, in pages, each with its apiVersion and kind.
 
-        `keep` returns what is wanted of an object, and is called before the next page is asked for:
-        at no time are more than two pages of whole objects in memory.
+        `keep` returns the needed part of an object. It is called before the next page is requested,
+        so that at most two pages of full objects are in memory.
 
         All pages are of the moment of the first. If that moment becomes too old for the API server
         before the last page, the list is begun again, once.
@@ -160,8 +160,8 @@ class Rest:
     async def delete(self, path: str, *, uid: str, grace_seconds: int | None = None) -> None:
         """Have the object of this UID deleted, after its own grace period unless one is given.
 
-        An object that is gone, or whose name another object has by now, is no error: that is what
-        was wanted. Returns when the deletion is under way; a pod is gone only later.
+        If the object is gone already, or another object has its name by now, nothing is left to do
+        and nothing is raised. Returns when the deletion is under way; a pod is gone only later.
         """
         options: Manifest = {
             "apiVersion": "v1",
@@ -272,7 +272,7 @@ def _why(error: Exception) -> str:
     """Say why there was no answer, and where to look."""
     match error:
         case aiohttp.InvalidURL():
-            return "is no address of an API server; write https://HOST:PORT in the kubeconfig"
+            return "is not the address of an API server; write https://HOST:PORT in the kubeconfig"
         case aiohttp.ConnectionTimeoutError():
             return f"cannot be reached within {CONNECT_SECONDS:g} s; check address and network"
         case TimeoutError():

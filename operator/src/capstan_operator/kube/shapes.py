@@ -1,4 +1,4 @@
-"""Whether JSON has the shape of what a Kubernetes API server answers. Pure."""
+"""Check that JSON has the shape of an answer of a Kubernetes API server. Pure."""
 
 from collections.abc import Mapping
 from typing import Any

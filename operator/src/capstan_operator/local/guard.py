@@ -11,7 +11,7 @@ its own and then only waits. The other end of the line belongs to `capstanctl`:
                  `exit CODE`      the task is over (128 + n if signal n ended it), its group killed
     it reads     `stop SECONDS`   SIGTERM to the group, SIGKILL after that time (the earliest wins)
                  end of file      `capstanctl` is gone, however it went: `stop GRACE`
-                 SIGTERM          the same: somebody stops the guard
+                 SIGTERM          the same, for the case that the guard alone is asked to stop
 
 When the task ends, the guard kills the rest of its process group with SIGKILL, as when process 1
 of a container ends. This needs only POSIX, so it works on macOS as on Linux. A process that leaves
@@ -58,8 +58,8 @@ def main(arguments: list[str]) -> int:
     except OSError as fault:
         # If the file exists, its interpreter or its loader is missing.
         lacks = isinstance(fault, FileNotFoundError) and os.path.exists(executable)
-        what = "the interpreter of " if lacks else ""
-        _say(f"refused {fault.strerror}: {what}{executable}")
+        missing = "the interpreter of " if lacks else ""
+        _say(f"refused {fault.strerror}: {missing}{executable}")
         return COMMAND_NOT_STARTED
     _say(f"pid {pid}")
     status = _wait(pid, signals, float(grace))

@@ -14,7 +14,7 @@ _LONGEST = 256
 _DEEPEST = 4
 """How many interpreters may be scripts themselves, on Linux."""
 
-_CANNOT = "cannot start for want of an interpreter"
+_CANNOT = "cannot start without an interpreter"
 _CORRECT = "install it, or correct the first line of the script"
 
 
@@ -36,7 +36,7 @@ def complaint(executable: Path, directory: Path, path: str) -> str | None:
         if not at.exists():
             return f"{executable} {_CANNOT}: {name!r} does not exist; {_CORRECT}"
         if at.is_dir() or not os.access(at, os.X_OK):
-            return f"{executable} {_CANNOT}: {name!r} is no executable; {_CORRECT}"
+            return f"{executable} {_CANNOT}: {name!r} is not an executable file; {_CORRECT}"
         if missing := _missing_by_env(at, rest, path):
             return f"{executable} {_CANNOT}: {missing!r} is not on the PATH; {_CORRECT}"
     return f"{executable} {_CANNOT}: more than {_DEEPEST} scripts would interpret each other"

@@ -1,7 +1,7 @@
 """Start a process under its guard, and watch it until it ends.
 
-`guard.py` describes the protocol between both. Guarantee: a started process ends by itself, after
-`stop` was called, or when this process ends, for whatever reason.
+`guard.py` describes the protocol between this process and the guard. A started process never
+outlives this process: it ends by itself, after `stop`, or when this process ends for any reason.
 """
 
 import contextlib
@@ -38,14 +38,15 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a process ended: its exit code as in a shell, and a message if it could not print one."""
+    """How a process ended: its exit code as in a shell, and a message if it could not start
+    or lost its guard."""
 
     code: int
     message: str = ""
 
 
 class Process:
-    """One started process. Not thread-safe; `fileno` makes it an object to select on.
+    """One started process. Not thread-safe. `select` can wait for it, because it has a `fileno`.
 
     `pid` leads the process group; it is 0 when the operating system refused to start the command,
     and `exit` is then already known.

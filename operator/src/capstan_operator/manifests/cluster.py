@@ -61,12 +61,12 @@ class Environment:
 
     def tf_config(self, task: TaskName) -> str:
         """Return the value of `TF_CONFIG` for a task: one line of JSON."""
-        told = json.dumps({"type": task.type.value, "index": task.index})
-        return f'{{"cluster": {self.cluster}, "task": {told}, "environment": "cloud"}}'
+        this_task = json.dumps({"type": task.type.value, "index": task.index})
+        return f'{{"cluster": {self.cluster}, "task": {this_task}, "environment": "cloud"}}'
 
 
 def environment(
     job: TrainingJob, address: Address, checkpoint_dir: str | None = None
 ) -> Environment:
-    """Return what the tasks of a job are told; `address` is called once for each member."""
+    """Return the environment of a job's tasks; `address` is called once for each member."""
     return Environment(json.dumps(cluster_spec(job, address)), checkpoint_dir)

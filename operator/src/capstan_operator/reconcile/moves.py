@@ -1,4 +1,4 @@
-"""Which instances a pass stops and starts: derived anew from the task table and what is there.
+"""Which instances a pass stops and starts: derived anew from the task table and the instances.
 
 Rule 1: the current instance of a task is not stopped while the job goes on.
 Rule 2: an attempt starts only when its task has no other instance, because they would have the same
@@ -21,7 +21,7 @@ from capstan_operator.reconcile.observe import InstanceState, TaskView
 from capstan_operator.reconcile.policies import grace, sparing
 
 Views = Mapping[TaskName, tuple[TaskView, ...]]
-"""All instances that are there, by task, in table order."""
+"""All instances that exist, by task, in table order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,9 @@ class Moves:
     again_at: datetime | None
 
 
-def go_on(job: TrainingJob, status: Status, there: Views, now: datetime, *, blocked: bool) -> Moves:
+def go_on(
+    job: TrainingJob, status: Status, by_task: Views, now: datetime, *, blocked: bool
+) -> Moves:
     """Bring the instances of an unfinished job in line with the table.
 
     With `blocked` no attempt is started.
@@ -41,7 +43,7 @@ def go_on(job: TrainingJob, status: Status, there: Views, now: datetime, *, bloc
     table: list[TaskStatus] = []
     actions: list[Action] = []
     for row in status.tasks:
-        views = there.get(row.name, ())
+        views = by_task.get(row.name, ())
         instances = rows.sort(row, views)
         is_due = _is_due(row, now)
         may_start = is_due and not blocked
@@ -54,7 +56,7 @@ def go_on(job: TrainingJob, status: Status, there: Views, now: datetime, *, bloc
             row = rows.wait_for(row, instances.stale)
         table.append(row)
     known = {row.name for row in status.tasks}
-    unknown = [view for name in there if name not in known for view in there[name]]
+    unknown = [view for name in by_task if name not in known for view in by_task[name]]
     actions += _force_deletions(job, unknown)
     alive = (view for view in unknown if view.state is InstanceState.ALIVE)
     actions += (_stop(job, view, StopReason.UNKNOWN_TASK) for view in alive)
@@ -62,12 +64,12 @@ def go_on(job: TrainingJob, status: Status, there: Views, now: datetime, *, bloc
     return Moves(tuple(table), tuple(actions), min(retries, default=None))
 
 
-def clean_up(job: TrainingJob, status: Status, there: Views, now: datetime) -> Moves:
+def clean_up(job: TrainingJob, status: Status, by_task: Views, now: datetime) -> Moves:
     """Stop the instances of a finished job that still run. Ended ones stay, with their logs.
 
     `sparing` says which may end by themselves first.
     """
-    views = [view for some in there.values() for view in some]
+    views = [view for some in by_task.values() for view in some]
     remaining = [view for view in views if _still_runs(view)]
     spared = sparing.spared(status, remaining, now)
     stops = (_stop(job, view, StopReason.JOB_OVER) for view in remaining if view.uid not in spared)
@@ -93,9 +95,9 @@ def _stops_of_stale(
                 if make_room:
                     yield _stop(job, view, StopReason.REPLACED)
             case InstanceState.STOPPING | InstanceState.LEAVING:
-                pass  # it is waited for
+                pass  # the next attempt waits until it is gone
             case InstanceState.ON_LOST_NODE | InstanceState.OF_DELETED_JOB:
-                pass  # it is force-deleted, or Kubernetes deletes it
+                pass  # `_force_deletions` or Kubernetes deletes it
 
 
 def _goes_at_once(view: TaskView) -> bool:

@@ -69,7 +69,7 @@ class TaskView:
     phase: TaskPhase
     ready: bool = False
     exit_code: int | None = None
-    """0 to 255, 128 + n for signal n; None while the task runs, and if nobody knows."""
+    """0 to 255, 128 + n for signal n; None while the task runs, and if it is not known."""
     reason: str = ""
     """Why it is in this phase, in one CamelCase word, if known: OOMKilled, Evicted ..."""
     message: str = ""

@@ -1,6 +1,6 @@
 """Which jobs a comparison of the cache with the cluster wakes although it found no news of them.
 
-A wake that was lost, for whatever reason, is made up for by the next comparison. A job that is over
+If a wake was lost, for any reason, the next comparison wakes the job again. A job that is over
 and has only ended pods has nothing left to do.
 """
 
