@@ -49,9 +49,9 @@ def soak(action: str, count: int) -> tuple[dict[str, int], dict[str, int]]:
     [
         ("steps", 100_000),
         ("calls", 10_000),
-        # Links remember the layouts of 256 graphs. A tenth of the sessions must be more.
+        # Links remember the layouts of 256 graphs. A tenth of the rounds must register more.
         ("sessions", 3_000),
-        ("extensions", 20),  # each of a hundred
+        ("extensions", 30),  # each registers a hundred
         ("failures", 5_000),
         ("failed-calls", 2_000),
     ],
