@@ -1,4 +1,4 @@
-"""The operator never touches objects of others, and waits for the pods of a deleted job."""
+"""The operator never changes objects that it does not own, and waits for pods of a deleted job."""
 
 from typing import Any
 
@@ -11,21 +11,21 @@ Json = dict[str, Any]
 
 
 def foreign_service(story: Story) -> Json:
-    """Create a Service that has the name of the job and is not the operator's."""
+    """Create a Service with the name of the job that the operator does not own."""
     spec = {"selector": {"app": "redis"}, "ports": [{"name": "redis", "port": 6379}]}
     path = f"/api/v1/namespaces/{story.namespace}/services"
     return story.cluster.api.post(path, {"metadata": {"name": NAME}, "spec": spec})
 
 
 def foreign_pod(story: Story, name: str, **metadata: Any) -> Json:
-    """Create a pod that is not the operator's, and return it when it runs."""
+    """Create a pod that the operator does not own, and return it when it runs."""
     path = f"/api/v1/namespaces/{story.namespace}/pods"
     spec = {"containers": [dict(TRAINER)]}
     story.cluster.api.post(path, {"metadata": {"name": name, **metadata}, "spec": spec})
     return wait.until(lambda: _running(story.cluster.api.get(f"{path}/{name}")))
 
 
-def test_a_service_of_somebody_else_is_left_alone_and_the_job_waits_for_its_name(
+def test_a_job_whose_name_a_foreign_service_has_waits_and_leaves_the_service_alone(
     story: Story,
 ) -> None:
     foreign = foreign_service(story)
@@ -46,17 +46,17 @@ def test_a_service_of_somebody_else_is_left_alone_and_the_job_waits_for_its_name
     assert story.service()["spec"]["clusterIP"] == "None"
 
 
-@pytest.mark.parametrize("labelled", [False, True], ids=["a stranger", "with the job's label"])
-def test_a_pod_of_somebody_else_is_left_alone_and_its_task_waits_for_the_name(
+@pytest.mark.parametrize("labelled", [False, True], ids=["without labels", "with the job's label"])
+def test_a_task_whose_name_a_foreign_pod_has_waits_and_leaves_the_pod_alone(
     story: Story, labelled: bool
 ) -> None:
     labels = {"capstan.dev/job-name": NAME} if labelled else {}
     foreign = foreign_pod(story, f"{NAME}-worker-1", labels=labels)
     story.submit(job(run_policy={"restartBackoff": {"initialSeconds": 0, "maxSeconds": 0}}))
     status = story.until(lambda status: condition(status, "NameConflict"))
-    said = f"there is a Pod {NAME}-worker-1 that is not this job's"
-    assert said in condition(status, "NameConflict")["message"]
-    assert said in story.wait_note("NameConflict")
+    message = f"there is a Pod {NAME}-worker-1 that is not this job's"
+    assert message in condition(status, "NameConflict")["message"]
+    assert message in story.wait_note("NameConflict")
     story.until(lambda status: row(status, "worker-1").get("failuresInARow", 0) >= 3)
     story.until_row("worker-0", state="Running")
     assert story.pod("worker-1") == foreign
@@ -67,7 +67,7 @@ def test_a_pod_of_somebody_else_is_left_alone_and_its_task_waits_for_the_name(
     assert status["restarts"] == {"application": 0, "infrastructure": 0}
 
 
-def test_pods_that_only_carry_the_label_of_a_job_are_left_alone_when_it_ends(story: Story) -> None:
+def test_a_foreign_pod_with_the_label_of_a_job_outlives_the_job(story: Story) -> None:
     foreign = foreign_pod(story, "notebook", labels={"capstan.dev/job-name": NAME})
     story.started(job(worker=replica(1)))
     story.kubelet.exit(story.pod_key("worker-0"), 0)
@@ -78,21 +78,21 @@ def test_pods_that_only_carry_the_label_of_a_job_are_left_alone_when_it_ends(sto
     assert story.cluster.api.get(path) == foreign
 
 
-def test_a_service_that_somebody_deletes_is_made_again(story: Story) -> None:
+def test_a_deleted_service_is_recreated(story: Story) -> None:
     story.started()
     old = story.service()["metadata"]["uid"]
     story.kubectl("delete", "service", NAME)
 
-    def made_again() -> bool:
+    def is_recreated() -> bool:
         service = story.find_service()
         return service is not None and service["metadata"]["uid"] != old
 
-    wait.until(made_again)
+    wait.until(is_recreated)
     assert story.status()["restarts"] == {"application": 0, "infrastructure": 0}
 
 
 @pytest.mark.parametrize("how", ["Background", "Foreground", "Orphan"])
-def test_a_job_that_is_deleted_and_made_again_at_once_runs(story: Story, how: str) -> None:
+def test_a_job_that_is_deleted_and_created_again_at_once_runs(story: Story, how: str) -> None:
     for task in ("ps-0", "worker-0", "worker-1"):
         story.kubelet.ignore_sigterm(story.pod_key(task))
     slow = {"pod": {"terminationGracePeriodSeconds": 1}}
@@ -106,7 +106,8 @@ def test_a_job_that_is_deleted_and_made_again_at_once_runs(story: Story, how: st
     new = story.submit(again)["metadata"]["uid"]
     assert new != uid
     if how == "Orphan":
-        # Orphaned objects have no owner, so the operator leaves them alone until the user acts.
+        # Orphaned objects have no owner, so the operator leaves them alone until the user deletes
+        # them.
         story.until(lambda status: condition(status, "NameConflict"))
         story.kubectl("delete", "service,pods", "--all")
     status = story.until(lambda status: status["phase"] == "Running")
@@ -116,14 +117,15 @@ def test_a_job_that_is_deleted_and_made_again_at_once_runs(story: Story, how: st
     assert status["restarts"] == {"application": 0, "infrastructure": 0}
 
 
-def test_while_pods_of_a_deleted_job_of_the_name_are_there_the_job_says_so(story: Story) -> None:
+def test_a_job_reports_that_it_waits_for_pods_of_a_deleted_job_of_the_same_name(
+    story: Story,
+) -> None:
     story.started()
     story.kubelet.pause()
     story.delete_job()
     wait.until(lambda: story.find_job() is None)
     story.submit(job())
-    said = story.wait_note("WaitingForOldPods")
-    assert "deleted job of the same name" in said
+    assert "deleted job of the same name" in story.wait_note("WaitingForOldPods")
     status = story.until(lambda status: "ps-0" in condition(status, "ClusterReady")["message"])
     ready = condition(status, "ClusterReady")
     assert (ready["status"], ready["reason"]) == ("False", "WaitingForOldPods")

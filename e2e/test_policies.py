@@ -1,4 +1,7 @@
-"""The policies of a job, on a real API server: which ends restart tasks, and which end the job."""
+"""The policies of a job, on a real API server: which failures restart tasks and which end the job.
+
+Tasks with sidecars and with finalizers are here as well.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,17 +12,18 @@ from testbed import wait
 from testbed.story import NAME, TRAINER, Story, condition, job, replica, row
 
 Json = dict[str, Any]
-Happens = Callable[[Story, str], None]
+Fail = Callable[[Story, str], None]
+"""A function that makes a running task fail."""
 
 APPLICATION, INFRASTRUCTURE = "application", "infrastructure"
 INIT = {"name": "init", "image": "capstan/digits:dev"}
 
 
-def exits(code: int) -> Happens:
+def exits(code: int) -> Fail:
     return lambda story, task: story.kubelet.exit(story.pod_key(task), code)
 
 
-def test_a_ps_that_exits_0_is_done_and_its_pod_may_go(story: Story) -> None:
+def test_a_ps_that_exits_0_succeeds_and_its_deleted_pod_is_not_recreated(story: Story) -> None:
     story.started()
     story.kubelet.exit(story.pod_key("ps-0"), 0)
     story.until_row("ps-0", state="Succeeded")
@@ -31,7 +35,7 @@ def test_a_ps_that_exits_0_is_done_and_its_pod_may_go(story: Story) -> None:
     assert story.find_pod("ps-0") is None
 
 
-DEADLY = {
+FATAL = {
     "ExitCode and an init container": (
         {"restartPolicy": "ExitCode"},
         lambda story, task: story.kubelet.init_fails(story.pod_key(task), 3),
@@ -41,13 +45,13 @@ DEADLY = {
 }
 
 
-@pytest.mark.parametrize(("policy", "happens", "reason"), DEADLY.values(), ids=DEADLY)
-def test_a_policy_makes_a_failure_the_end_of_the_job(
-    story: Story, policy: Json, happens: Happens, reason: str
+@pytest.mark.parametrize(("policy", "fail", "reason"), FATAL.values(), ids=FATAL)
+def test_a_policy_can_let_a_failure_end_the_job(
+    story: Story, policy: Json, fail: Fail, reason: str
 ) -> None:
     worker = replica(1, pod={"initContainers": [INIT]}, **policy)
     story.started(job(ps=replica(1), worker=worker))
-    happens(story, "worker-0")
+    fail(story, "worker-0")
     status = story.until(lambda status: status["phase"] == "Failed")
     failed = condition(status, "Failed")
     assert (failed["status"], failed["reason"]) == ("True", reason)
@@ -58,20 +62,20 @@ def test_a_policy_makes_a_failure_the_end_of_the_job(
     assert story.counted() == {'capstan_jobs_finished_total{phase="Failed"}': 1}
 
 
-def test_restart_job_starts_all_tasks_again_and_counts_once(story: Story) -> None:
+def test_restart_job_restarts_all_tasks_and_is_counted_once(story: Story) -> None:
     story.started(job(ps=replica(1), worker=replica(2, onFailure="RestartJob")))
     story.kubelet.exit(story.pod_key("worker-1"), 1)
     status = story.until(
         lambda status: (
             status["phase"] == "Running"
-            and [one["attempt"] for one in status["tasks"]] == [2, 2, 2]
+            and [task["attempt"] for task in status["tasks"]] == [2, 2, 2]
         )
     )
     assert (status["epoch"], status["restarts"]) == (2, {APPLICATION: 1, INFRASTRUCTURE: 0})
     assert "the whole job restarts" in story.wait_note("RestartingJob")
 
 
-def test_a_job_ends_when_its_limit_is_used_up(story: Story) -> None:
+def test_a_job_fails_when_its_failures_exceed_the_limit(story: Story) -> None:
     limit = {"backoffLimit": 1}
     story.started(job(run_policy=limit))
     story.kubelet.exit(story.pod_key("worker-1"), 1)
@@ -88,7 +92,7 @@ def test_a_job_ends_when_its_limit_is_used_up(story: Story) -> None:
 METRICS = {"name": "metrics", "image": "capstan/digits:dev"}
 
 
-def test_a_sidecar_is_not_waited_for_and_ends_with_its_job(story: Story) -> None:
+def test_a_job_does_not_wait_for_a_sidecar_and_stops_it(story: Story) -> None:
     worker = replica(1, containers=[METRICS, TRAINER])
     story.started(job(ps=replica(1), worker=worker))
     story.kubelet.exit(story.pod_key("worker-0"), 0, container="trainer")
@@ -98,7 +102,7 @@ def test_a_sidecar_is_not_waited_for_and_ends_with_its_job(story: Story) -> None
     assert row(story.status(), "worker-0")["state"] == "Succeeded"
 
 
-def test_a_sidecar_that_ends_is_no_failure(story: Story) -> None:
+def test_the_end_of_a_sidecar_is_not_a_failure(story: Story) -> None:
     worker = replica(2, containers=[METRICS, TRAINER])
     story.started(job(worker=worker))
     story.kubelet.exit(story.pod_key("worker-0"), 1, container="metrics")
@@ -110,7 +114,7 @@ def test_a_sidecar_that_ends_is_no_failure(story: Story) -> None:
     assert status["restarts"] == {APPLICATION: 1, INFRASTRUCTURE: 0}
 
 
-def test_a_sidecar_that_ends_with_its_task_leaves_the_pod_and_its_logs(story: Story) -> None:
+def test_a_pod_is_kept_with_its_logs_if_its_sidecar_ends_with_the_task(story: Story) -> None:
     worker = replica(1, containers=[METRICS, TRAINER])
     story.started(job(worker=worker))
     story.kubelet.exit(story.pod_key("worker-0"), 0, container="trainer")
@@ -120,28 +124,28 @@ def test_a_sidecar_that_ends_with_its_task_leaves_the_pod_and_its_logs(story: St
     assert "deletionTimestamp" not in story.pod("worker-0")["metadata"]
 
 
-def test_an_attempt_waits_for_the_pod_of_the_last_that_a_finalizer_keeps(story: Story) -> None:
+def test_an_attempt_waits_for_the_old_pod_that_a_finalizer_keeps(story: Story) -> None:
     worker = replica(1)
     worker["template"]["metadata"] = {"finalizers": ["example.com/keep"]}
     story.started(job(worker=worker))
     story.kubelet.exit(story.pod_key("worker-0"), 1)
     first = story.pod("worker-0")
-    why = f"the pod of attempt 1 on {first['spec']['nodeName']} is still being deleted"
-    story.until_row("worker-0", waiting=why)
-    _let_go(story, "worker-0")
+    cause = f"the pod of attempt 1 on {first['spec']['nodeName']} is still being deleted"
+    story.until_row("worker-0", waiting=cause)
+    _remove_finalizers(story, "worker-0")
     story.until_running("worker-0", attempt=2)
-    # The operator learns once that the name is taken, and remembers it.
+    # The operator gets the conflict once and remembers that the name is taken.
     name_taken = 'capstan_api_errors_total{code="409",resource="pods",verb="create"}'
     assert story.counter(name_taken) == 1
-    _let_go(story, "worker-0")
+    _remove_finalizers(story, "worker-0")
 
 
-def _let_go(story: Story, task: str) -> None:
+def _remove_finalizers(story: Story, task: str) -> None:
     path = f"/api/v1/namespaces/{story.namespace}/pods/{NAME}-{task}"
     story.cluster.api.patch(path, {"metadata": {"finalizers": None}})
 
 
-def test_worker_0_that_is_done_ends_the_job_and_the_ps_is_told_to_stop(story: Story) -> None:
+def test_the_success_of_worker_0_ends_the_job_and_stops_the_ps(story: Story) -> None:
     story.started(job(run_policy={"psGracePeriodSeconds": 7}))
     story.kubelet.pause()
     story.kubelet.exit(story.pod_key("worker-0"), 0)
@@ -155,7 +159,7 @@ def test_worker_0_that_is_done_ends_the_job_and_the_ps_is_told_to_stop(story: St
     assert story.counted() == {'capstan_jobs_finished_total{phase="Succeeded"}': 1}
 
 
-def test_a_job_that_takes_too_long_fails(story: Story) -> None:
+def test_a_job_that_exceeds_its_deadline_fails(story: Story) -> None:
     story.submit(job(run_policy={"activeDeadlineSeconds": 2}))
     status = story.until(lambda status: status["phase"] == "Failed")
     assert condition(status, "Failed")["reason"] == "DeadlineExceeded"

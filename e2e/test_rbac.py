@@ -1,4 +1,8 @@
-"""The roles of deploy/rbac.yaml are enough for the operator, and it needs each of their rights."""
+"""The roles of deploy/rbac.yaml suffice for the operator, and the operator needs all their rights.
+
+Each promise of the operator is tested with all rights, where it must hold, and without one right,
+where it must not hold.
+"""
 
 import contextlib
 import pathlib
@@ -11,11 +15,12 @@ import pytest
 import yaml
 
 from conftest import ROOT, users_environment
-from testbed import proxy, wait
+from testbed import wait
 from testbed.control import Cluster
 from testbed.faults import Fault
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
+from testbed.proxy import Proxy, running
 from testbed.story import LEASE, NAME, Story, condition, job, replica, row
 
 Json = dict[str, Any]
@@ -24,18 +29,18 @@ AT_ONCE = 4
 ACCOUNT = "capstan-operator"
 RIGHTS_API = "/apis/rbac.authorization.k8s.io/v1"
 BROKEN_SECONDS = 2
-"""How long a promise is given to come true all the same, after the server has refused."""
+"""How long a broken promise must stay broken after the API server has refused a request."""
 
 
 class Right(NamedTuple):
-    """One verb on one resource, in one of the roles."""
+    """One verb on one resource in one of the roles."""
 
     role: str
     group: str
     resource: str
     verb: str
     names: tuple[str, ...] = ()
-    """The names of the objects, if the right is not for all."""
+    """The names of the objects; empty if the right is for all objects."""
 
     def __str__(self) -> str:
         return f"{self.verb} {self.resource}"
@@ -43,7 +48,7 @@ class Right(NamedTuple):
 
 def manifests(kind: str) -> list[Json]:
     documents = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
-    return [one for one in documents if one["kind"] == kind]
+    return [manifest for manifest in documents if manifest["kind"] == kind]
 
 
 ROLES: Mapping[str, Json] = {
@@ -60,7 +65,7 @@ RIGHTS = [
 
 
 def rules(role: str, without: Right | None) -> list[Json]:
-    """Return the rules of a role, one for each right, without one of them."""
+    """Return the rules of a role, one for each right, but without the right `without`."""
     return [
         {
             "apiGroups": [right.group],
@@ -74,8 +79,8 @@ def rules(role: str, without: Right | None) -> list[Json]:
 
 
 @dataclass(frozen=True)
-class Play:
-    """A promise that is put to the proof, with all rights or without one."""
+class Trial:
+    """A promise to test, with all rights or without one right."""
 
     promise: "Promise"
     without: Right | None = None
@@ -84,19 +89,20 @@ class Play:
     def has_proxy(self) -> bool:
         """Whether a proxy holds back some of the operator's requests.
 
-        An operator without a watch lists again and again, and would find everything by that.
+        An operator without a watch lists again and again. Without a proxy, the lists would replace
+        the watch.
         """
         without_watch = self.without is not None and self.without.verb == "watch"
-        return without_watch or self.promise in ON_A_WAY_OF_ITS_OWN
+        return without_watch or self.promise in BEHIND_A_PROXY
 
     @property
     def is_alone(self) -> bool:
-        """Whether it needs an operator of its own.
+        """Whether the trial needs an operator of its own.
 
-        The right may be one of the whole process, or one without which the operator compares its
-        namespaces again and again; or the play breaks the operator's connection.
+        It does if the right concerns the whole process, if an operator without the right compares
+        all its namespaces again and again, or if a proxy holds back requests.
         """
-        return self.promise in ON_A_WAY_OF_ITS_OWN or (
+        return self.promise in BEHIND_A_PROXY or (
             self.without is not None
             and (
                 self.without.verb in ("list", "watch")
@@ -107,18 +113,18 @@ class Play:
 
 @dataclass
 class Proof:
-    """A play that is on: its story, and how the operator reaches the API server."""
+    """A running trial: its story, and the operator's connection to the API server."""
 
     story: Story
     home: str
     """The namespace of the operator's account and Lease."""
     stack: contextlib.ExitStack
-    """Undone after the play."""
-    way: proxy.Proxy | None = None
+    """The clean-up after the trial."""
+    proxy: Proxy | None = None
 
     def refusals(self) -> list[str]:
-        """The lines of the operator's log in which the server refuses something in the namespace,
-        or in no namespace at all.
+        """Return the lines of the operator's log about refusals in the story's namespace or in no
+        namespace.
         """
         space = self.story.namespace
         here = (f'in the namespace "{space}"', f"/namespaces/{space}/")
@@ -131,7 +137,7 @@ class Proof:
         ]
 
     def is_refused(self, right: Right) -> bool:
-        """Say whether the server has refused what needs the right."""
+        """Return whether the API server has refused a request that needs the right."""
         words = f'cannot {right.verb} resource "{right.resource}"'
         watch = f"/{right.resource} is tried again: 403"
         return any(
@@ -141,52 +147,52 @@ class Proof:
 
 @dataclass
 class Place:
-    """Where operators are put to the proof. Nothing of a play is left after it."""
+    """The cluster in which trials run. A trial leaves nothing behind."""
 
     cluster: Cluster
     kubelet: Kubelet
     folder: pathlib.Path
 
     @contextlib.contextmanager
-    def alone(self, play: Play) -> Iterator[Proof]:
-        """Start an operator for one play, which has the rights of the play."""
+    def alone(self, trial: Trial) -> Iterator[Proof]:
+        """Start an operator with the rights of one trial."""
         with contextlib.ExitStack() as stack:
             home = stack.enter_context(self.namespace())
-            who = self.cluster.service_account(home, ACCOUNT)
+            kubeconfig = self.cluster.service_account(home, ACCOUNT)
             for role in ROLES:
-                stack.enter_context(self.granted(role, home, home, play.without))
-            way = None
-            if play.has_proxy:
-                way = stack.enter_context(proxy.running(self.cluster.server, self.cluster.ca))
-                who = way.kubeconfig(who, self.folder / f"{home}.kubeconfig")
-            operator = self._start(who, home, [home])
+                stack.enter_context(self.granted(role, home, home, trial.without))
+            proxy = None
+            if trial.has_proxy:
+                proxy = stack.enter_context(running(self.cluster.server, self.cluster.ca))
+                kubeconfig = proxy.kubeconfig(kubeconfig, self.folder / f"{home}.kubeconfig")
+            operator = self._start(kubeconfig, home, [home])
             stack.callback(operator.kill)
-            yield Proof(Story(self.cluster, self.kubelet, operator, home), home, stack, way)
+            yield Proof(Story(self.cluster, self.kubelet, operator, home), home, stack, proxy)
 
     @contextlib.contextmanager
-    def together(self, plays: Sequence[Play]) -> Iterator[Mapping[Play, Proof]]:
-        """Start one operator for several plays, each in a namespace with the rights of the play."""
-        if not plays:
-            # Without namespaces, an operator would serve all of the cluster.
+    def together(self, trials: Sequence[Trial]) -> Iterator[Mapping[Trial, Proof]]:
+        """Start one operator for several trials. Each trial has a namespace with its rights."""
+        if not trials:
+            # An operator without namespaces would serve the whole cluster.
             yield {}
             return
         with contextlib.ExitStack() as stack:
             home = stack.enter_context(self.namespace())
-            who = self.cluster.service_account(home, ACCOUNT)
+            kubeconfig = self.cluster.service_account(home, ACCOUNT)
             stack.enter_context(self.granted("capstan-operator-lease", home, home, None))
             stack.enter_context(self.granted("capstan-operator-nodes", home, home, None))
-            spaces = {play: stack.enter_context(self.namespace()) for play in plays}
-            for play, space in spaces.items():
-                stack.enter_context(self.granted("capstan-operator", home, space, play.without))
-            operator = self._start(who, home, spaces.values())
+            spaces = {trial: stack.enter_context(self.namespace()) for trial in trials}
+            for trial, space in spaces.items():
+                stack.enter_context(self.granted("capstan-operator", home, space, trial.without))
+            operator = self._start(kubeconfig, home, spaces.values())
             stack.callback(operator.kill)
             yield {
-                play: Proof(
+                trial: Proof(
                     Story(self.cluster, self.kubelet, operator, space),
                     home,
                     stack.enter_context(contextlib.ExitStack()),
                 )
-                for play, space in spaces.items()
+                for trial, space in spaces.items()
             }
 
     @contextlib.contextmanager
@@ -195,17 +201,17 @@ class Place:
         yield name
         self.cluster.api.delete(f"/api/v1/namespaces/{name}")
 
-    def _start(self, who: pathlib.Path, home: str, spaces: Iterable[str]) -> Operator:
+    def _start(self, kubeconfig: pathlib.Path, home: str, spaces: Iterable[str]) -> Operator:
         flags = [f"--namespace={space}" for space in spaces]
-        # A busy machine must not cost it the Lease.
+        # The Lease is long, so that the operator does not lose it on a busy machine.
         flags += [f"--lease-namespace={home}", "--lease-duration=30", "--node-lost-seconds=1"]
-        return Operator(who, self.folder / f"{home}.log", tuple(flags), users_environment())
+        return Operator(kubeconfig, self.folder / f"{home}.log", tuple(flags), users_environment())
 
     @contextlib.contextmanager
     def granted(self, role: str, home: str, space: str, without: Right | None) -> Iterator[None]:
-        """Give the account in `home` a role in `space`, less one right.
+        """Give the account in `home` a role in `space`, without the right `without`.
 
-        An administrator does the same who lets the operator serve single namespaces.
+        An administrator who lets the operator serve single namespaces does the same.
         """
         whole_cluster = role == "capstan-operator-nodes"
         folder = RIGHTS_API if whole_cluster else f"{RIGHTS_API}/namespaces/{space}"
@@ -213,24 +219,26 @@ class Place:
         name = f"{space}-{role}"
         named = {"metadata": {"name": name}}
         subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": home}
-        to = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
-        bound = {**named, "roleRef": to, "subjects": [subject]}
+        role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        binding = {**named, "roleRef": role_ref, "subjects": [subject]}
         api = self.cluster.api
         roles, bindings = f"{folder}/{kind.lower()}s", f"{folder}/{kind.lower()}bindings"
-        given = rules(role, without)
-        api.post(roles, {**named, "rules": given})
-        api.post(bindings, bound)
-        if given:
-            wait.until(lambda: self._may(home, space, given[0]))
+        granted_rules = rules(role, without)
+        api.post(roles, {**named, "rules": granted_rules})
+        api.post(bindings, binding)
+        if granted_rules:
+            wait.until(lambda: self._may(home, space, granted_rules[0]))
         yield
         if whole_cluster:
             api.delete(f"{bindings}/{name}")
             api.delete(f"{roles}/{name}")
 
     def _may(self, home: str, space: str, rule: Json) -> bool:
-        """Say whether the account has the right by now: the server learns of roles by a watch."""
+        """Return whether the account has the right already. The API server reads roles by a watch,
+        so a new role takes effect only after a moment.
+        """
         resource, _, subresource = rule["resources"][0].partition("/")
-        asked = {
+        attributes = {
             "namespace": space,
             "group": rule["apiGroups"][0],
             "resource": resource,
@@ -239,7 +247,7 @@ class Place:
             "name": next(iter(rule["resourceNames"]), ""),
         }
         user = f"system:serviceaccount:{home}:{ACCOUNT}"
-        review = {"spec": {"user": user, "resourceAttributes": asked}}
+        review = {"spec": {"user": user, "resourceAttributes": attributes}}
         answer = self.cluster.api.post(
             "/apis/authorization.k8s.io/v1/subjectaccessreviews",
             {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", **review},
@@ -247,33 +255,33 @@ class Place:
         return bool(answer["status"]["allowed"])
 
 
-# The promises: each acts on a job, and returns the condition that must come true then.
+# The promises. Each function acts on a job and returns the condition that must then become true.
 
-Promised = Callable[[], object]
+Condition = Callable[[], object]
 
 
-def it_leads(proof: Proof) -> Promised:
+def the_operator_leads(proof: Proof) -> Condition:
     return proof.story.operator.leads
 
 
-def it_goes_on_leading(proof: Proof) -> Promised:
-    """Its Lease is renewed again and again."""
+def the_operator_keeps_leading(proof: Proof) -> Condition:
+    """The operator renews its Lease again and again."""
     path = LEASE.format(proof.home)
     renewals: set[str] = set()
 
-    def renewed() -> bool:
+    def is_renewed() -> bool:
         lease = proof.story.cluster.api.find(path) or {"spec": {"renewTime": ""}}
         renewals.add(lease["spec"]["renewTime"])
         return len(renewals - {""}) > 2
 
-    return renewed
+    return is_renewed
 
 
-def a_job_starts(proof: Proof) -> Promised:
-    """The tasks of a job that is submitted while the operator runs start, and have addresses."""
-    # Without some rights it never becomes ready.
+def a_job_starts(proof: Proof) -> Condition:
+    """The operator starts the tasks of a job that is submitted while it runs, and its Service."""
+    # Without some rights the operator never becomes ready.
     with contextlib.suppress(AssertionError):
-        wait.until(it_leads(proof), within=5)
+        wait.until(the_operator_leads(proof), within=5)
     proof.story.submit(job())
     return lambda: (
         proof.story.status().get("phase") == "Running"
@@ -281,33 +289,33 @@ def a_job_starts(proof: Proof) -> Promised:
     )
 
 
-def what_fails_is_restarted(proof: Proof) -> Promised:
+def a_failed_task_is_restarted(proof: Proof) -> Condition:
     wait.until(a_job_starts(proof))
     proof.story.kubelet.exit(proof.story.pod_key("worker-1"), 1)
     return lambda: row(proof.story.status(), "worker-1")["attempt"] == 2 and is_running(proof.story)
 
 
-def what_vanishes_is_started_again(proof: Proof) -> Promised:
-    """The operator looks for a pod that it did not see end before it counts the pod as lost."""
+def a_task_whose_pod_vanished_is_restarted(proof: Proof) -> Condition:
+    """The operator reads a pod that vanished once more before it counts the pod as lost."""
     wait.until(a_job_starts(proof))
     proof.story.delete_pod("worker-1", gracePeriodSeconds=0)
     return lambda: row(proof.story.status(), "worker-1")["attempt"] == 2 and is_running(proof.story)
 
 
-def a_change_that_nothing_tells_of_is_noticed(proof: Proof) -> Promised:
-    """The job has changed: the operator cannot write a status to the version that it knows."""
+def a_change_that_no_watch_reports_is_noticed(proof: Proof) -> Condition:
+    """The job has changed, so the operator cannot write a status to the version that it knows."""
     wait.until(a_job_starts(proof))
-    wait.until(lambda: told(proof.story, "Running"))
-    deaf = Fault(
+    wait.until(lambda: has_event(proof.story, "Running"))
+    no_news = Fault(
         verbs=frozenset({"watch", "list"}), resources=frozenset({"trainingjobs"}), hole=True
     )
-    proof.stack.enter_context(proof.way.fault(deaf))
+    proof.stack.enter_context(proof.proxy.fault(no_news))
     proof.story.kubectl("annotate", "tjob", NAME, "example.com/changed=yes")
     proof.story.kubelet.exit(proof.story.pod_key("worker-1"), 1)
     return lambda: row(proof.story.status(), "worker-1")["attempt"] == 2 and is_running(proof.story)
 
 
-def a_lost_node_is_noticed(proof: Proof) -> Promised:
+def a_lost_node_is_noticed(proof: Proof) -> Condition:
     """The pod is bound to a node that does not exist, and is not ready."""
     proof.story.submit(job(worker=replica(pod={"nodeName": f"gone-{proof.story.namespace}"})))
     wait.until(lambda: proof.story.find_pod("worker-0"))
@@ -315,7 +323,7 @@ def a_lost_node_is_noticed(proof: Proof) -> Promised:
     return lambda: row(proof.story.status(), "worker-0").get("reason") == "NodeLost"
 
 
-def a_name_that_is_taken_is_told(proof: Proof) -> Promised:
+def a_taken_name_is_reported(proof: Proof) -> Condition:
     ports = [{"port": 80}]
     services = f"/api/v1/namespaces/{proof.story.namespace}/services"
     proof.story.cluster.api.post(services, {"metadata": {"name": NAME}, "spec": {"ports": ports}})
@@ -323,73 +331,75 @@ def a_name_that_is_taken_is_told(proof: Proof) -> Promised:
     return lambda: condition(proof.story.status(), "NameConflict").get("status") == "True"
 
 
-def a_deleted_service_is_made_again(proof: Proof) -> Promised:
-    """The watch tells the operator, not a comparison with the cluster."""
+def a_deleted_service_is_recreated(proof: Proof) -> Condition:
+    """The operator learns of the deletion by its watch. The proxy holds back its lists."""
     wait.until(a_job_starts(proof))
     first = proof.story.service(NAME)
-    wait.until(lambda: asked(proof, "watch", "services"))
+    wait.until(lambda: is_answered(proof, "watch", "services"))
     no_lists = Fault(frozenset({"list"}), frozenset({"services"}), hole=True)
-    proof.stack.enter_context(proof.way.fault(no_lists))
+    proof.stack.enter_context(proof.proxy.fault(no_lists))
     proof.story.kubectl("delete", "service", NAME)
 
-    def made_again() -> bool:
+    def is_recreated() -> bool:
         second = proof.story.find_service(NAME)
         return second is not None and second["metadata"]["uid"] != first["metadata"]["uid"]
 
-    return made_again
+    return is_recreated
 
 
-def asked(proof: Proof, verb: str, resource: str) -> bool:
-    """Say whether the operator has made such a request and got an answer."""
+def is_answered(proof: Proof, verb: str, resource: str) -> bool:
+    """Return whether the operator has made such a request and got an answer."""
     return any(
         (request.verb, request.resource) == (verb, resource) and request.status
-        for request in list(proof.way.requests)
+        for request in list(proof.proxy.requests)
     )
 
 
-def news_is_told(proof: Proof) -> Promised:
+def events_are_reported(proof: Proof) -> Condition:
     wait.until(a_job_starts(proof))
-    return lambda: told(proof.story, "Running")
+    return lambda: has_event(proof.story, "Running")
 
 
 def is_running(story: Story) -> bool:
     return bool(story.status().get("phase") == "Running")
 
 
-def told(story: Story, reason: str) -> bool:
-    return any(one == reason for one, _ in story.events())
+def has_event(story: Story, reason: str) -> bool:
+    return any(event_reason == reason for event_reason, _ in story.events())
 
 
-Promise = Callable[[Proof], Promised]
+Promise = Callable[[Proof], Condition]
 
-ON_A_WAY_OF_ITS_OWN = (a_change_that_nothing_tells_of_is_noticed, a_deleted_service_is_made_again)
-"""Promises for whose proof a proxy holds back some of the operator's requests."""
+BEHIND_A_PROXY = (a_change_that_no_watch_reports_is_noticed, a_deleted_service_is_recreated)
+"""The promises in whose trials a proxy holds back some of the operator's requests."""
 
 NEEDED_FOR: Mapping[str, Promise] = {
-    "get leases": it_leads,
-    "create leases": it_leads,
-    "update leases": it_goes_on_leading,
+    "get leases": the_operator_leads,
+    "create leases": the_operator_leads,
+    "update leases": the_operator_keeps_leading,
     "list trainingjobs": a_job_starts,
     "watch trainingjobs": a_job_starts,
     "patch trainingjobs/status": a_job_starts,
-    "get trainingjobs": a_change_that_nothing_tells_of_is_noticed,
+    "get trainingjobs": a_change_that_no_watch_reports_is_noticed,
     "list pods": a_job_starts,
     "watch pods": a_job_starts,
     "create pods": a_job_starts,
-    "get pods": what_vanishes_is_started_again,
-    "delete pods": what_fails_is_restarted,
+    "get pods": a_task_whose_pod_vanished_is_restarted,
+    "delete pods": a_failed_task_is_restarted,
     "list services": a_job_starts,
     "create services": a_job_starts,
-    "watch services": a_deleted_service_is_made_again,
-    "get services": a_name_that_is_taken_is_told,
-    "create events": news_is_told,
+    "watch services": a_deleted_service_is_recreated,
+    "get services": a_taken_name_is_reported,
+    "create events": events_are_reported,
     "get nodes": a_lost_node_is_noticed,
 }
 
 
 PROMISES = tuple(dict.fromkeys(NEEDED_FOR.values()))
-ENOUGH = [Play(promise) for promise in PROMISES]
-NEEDED = [Play(NEEDED_FOR[str(right)], right) for right in RIGHTS if str(right) in NEEDED_FOR]
+WITH_ALL_RIGHTS = [Trial(promise) for promise in PROMISES]
+WITHOUT_A_RIGHT = [
+    Trial(NEEDED_FOR[str(right)], right) for right in RIGHTS if str(right) in NEEDED_FOR
+]
 
 
 @pytest.fixture(scope="module")
@@ -398,79 +408,83 @@ def outcomes(
     kubelet: Kubelet,
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
-) -> Iterator[Mapping[Play, Future[None]]]:
-    """The plays of all tests that were chosen, several at a time."""
+) -> Iterator[Mapping[Trial, Future[None]]]:
+    """The trials of all selected tests. AT_ONCE of them run at a time."""
     place = Place(cluster, kubelet, tmp_path_factory.mktemp("rbac"))
-    chosen = [
-        item.callspec.params["play"]
+    selected = [
+        item.callspec.params["trial"]
         for item in request.session.items
         if isinstance(item, pytest.Function)
         and item.path == request.path
         and "outcomes" in item.fixturenames
     ]
-    shared = [play for play in chosen if not play.is_alone]
+    shared = [trial for trial in selected if not trial.is_alone]
     with place.together(shared) as proofs, ThreadPoolExecutor(AT_ONCE) as pool:
         yield {
-            play: pool.submit(prove, play, proofs[play])
-            if play in proofs
-            else pool.submit(prove_alone, place, play)
-            for play in chosen
+            trial: pool.submit(run_trial, trial, proofs[trial])
+            if trial in proofs
+            else pool.submit(run_alone, place, trial)
+            for trial in selected
         }
         pool.shutdown(cancel_futures=True)
 
 
-def prove_alone(place: Place, play: Play) -> None:
-    with place.alone(play) as proof:
-        prove(play, proof)
+def run_alone(place: Place, trial: Trial) -> None:
+    with place.alone(trial) as proof:
+        run_trial(trial, proof)
 
 
-def prove(play: Play, proof: Proof) -> None:
+def run_trial(trial: Trial, proof: Proof) -> None:
     with explained(proof):
-        if play.without is None:
-            keep(play.promise, proof)
+        if trial.without is None:
+            check_kept(trial.promise, proof)
         else:
-            break_(play.promise, proof, play.without)
+            check_broken(trial.promise, proof, trial.without)
 
 
-def keep(promise: Promise, proof: Proof) -> None:
-    """With all rights the promise comes true, and the server refuses nothing."""
+def check_kept(promise: Promise, proof: Proof) -> None:
+    """Assert that the promise holds with all rights and that the API server refuses nothing."""
     wait.until(promise(proof))
     assert not proof.refusals()
 
 
-def break_(promise: Promise, proof: Proof, right: Right) -> None:
-    """Without the right the server refuses, and the promise does not come true."""
+def check_broken(promise: Promise, proof: Proof, right: Right) -> None:
+    """Assert that the API server refuses a request without the right, and that the promise does not
+    hold.
+    """
     if right.verb == "watch":
         wait.until(lambda: proof.is_refused(right))
-        if promise not in ON_A_WAY_OF_ITS_OWN:
+        if promise not in BEHIND_A_PROXY:
             no_lists = Fault(frozenset({"list"}), frozenset({right.resource}), hole=True)
-            proof.stack.enter_context(proof.way.fault(no_lists))
-    promised = promise(proof)
+            proof.stack.enter_context(proof.proxy.fault(no_lists))
+    holds = promise(proof)
     wait.until(lambda: proof.is_refused(right))
     with pytest.raises(AssertionError):
-        wait.until(promised, within=BROKEN_SECONDS)
+        wait.until(holds, within=BROKEN_SECONDS)
 
 
 @contextlib.contextmanager
 def explained(proof: Proof) -> Iterator[None]:
-    """Show the operator's log when something fails."""
+    """Add the operator's log to the error of the block."""
     try:
         yield
     except (AssertionError, pytest.fail.Exception) as error:
         raise AssertionError(f"{error}\n{proof.story.operator.tail()}") from error
 
 
-@pytest.mark.parametrize("play", ENOUGH, ids=lambda play: play.promise.__name__)
-def test_the_roles_are_enough(play: Play, outcomes: Mapping[Play, Future[None]]) -> None:
-    outcomes[play].result()
-
-
-@pytest.mark.parametrize("play", NEEDED, ids=lambda play: str(play.without))
-def test_without_this_right_a_promise_is_broken(
-    play: Play, outcomes: Mapping[Play, Future[None]]
+@pytest.mark.parametrize("trial", WITH_ALL_RIGHTS, ids=lambda trial: trial.promise.__name__)
+def test_the_operator_keeps_a_promise_with_all_rights(
+    trial: Trial, outcomes: Mapping[Trial, Future[None]]
 ) -> None:
-    outcomes[play].result()
+    outcomes[trial].result()
 
 
-def test_every_right_is_there_for_a_promise() -> None:
+@pytest.mark.parametrize("trial", WITHOUT_A_RIGHT, ids=lambda trial: str(trial.without))
+def test_the_operator_breaks_a_promise_without_this_right(
+    trial: Trial, outcomes: Mapping[Trial, Future[None]]
+) -> None:
+    outcomes[trial].result()
+
+
+def test_every_right_is_needed_for_a_promise() -> None:
     assert sorted(map(str, RIGHTS)) == sorted(NEEDED_FOR)

@@ -1,4 +1,4 @@
-"""A mistake in a pod template: the status says where it is, and the operator creates nothing."""
+"""Faults in pod templates. The status names the faulty field, and the operator creates nothing."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def with_container(**fields: Any) -> Json:
     return replica(1, containers=[{**TRAINER, **fields}])
 
 
-MISTAKES = {
+FAULTS = {
     "a typo in a container": (
         with_container(imagePullPolice="Never"),
         'unknown field "spec.containers[0].imagePullPolice"',
@@ -22,29 +22,29 @@ MISTAKES = {
         replica(1, pod={"nodeSelektor": {}}),
         'unknown field "spec.nodeSelektor"',
     ),
-    "a type": (
+    "a wrong type": (
         with_container(livenessProbe={"periodSeconds": "often"}),
         "periodSeconds",
     ),
-    "a value": (
+    "a wrong value": (
         with_container(imagePullPolicy="Sometimes"),
         'spec.containers[0].imagePullPolicy: Unsupported value: "Sometimes"',
     ),
 }
 
 
-@pytest.mark.parametrize(("worker", "said"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_in_a_template_is_a_condition_at_once(
-    story: Story, worker: Json, said: str
+@pytest.mark.parametrize(("worker", "message"), FAULTS.values(), ids=FAULTS)
+def test_a_condition_reports_a_fault_in_a_template(
+    story: Story, worker: Json, message: str
 ) -> None:
     story.submit(job(ps=replica(1), worker=worker))
     status = story.until(lambda status: status["phase"] == "Invalid")
     invalid = condition(status, "Invalid")
     assert (invalid["status"], invalid["reason"]) == ("True", "TemplateInvalid")
     assert "spec.replicaSpecs.worker.template: " in invalid["message"]
-    assert said in invalid["message"]
+    assert message in invalid["message"]
     assert story.wait_note("TemplateInvalid") == invalid["message"]
-    assert said in story.describe()
+    assert message in story.describe()
     assert "spec.replicaSpecs.worker" in story.kubectl("get", "tjob", "-o", "wide")
     assert (story.pods(), story.find_service()) == ({}, None)
     assert status["observedGeneration"] == 1
@@ -53,18 +53,17 @@ def test_a_mistake_in_a_template_is_a_condition_at_once(
     story.started(job(ps=replica(1), worker=replica(1)))
 
 
-def test_the_mistakes_of_all_templates_are_said_together(story: Story) -> None:
-    wrong = replica(1, pod={"nodeSelektor": {}, "tolleration": []})
-    story.submit(job(ps=wrong, worker=wrong))
-    message = condition(story.until(lambda status: status["phase"] == "Invalid"), "Invalid")[
-        "message"
-    ]
+def test_the_faults_of_all_templates_are_reported_together(story: Story) -> None:
+    invalid = replica(1, pod={"nodeSelektor": {}, "tolleration": []})
+    story.submit(job(ps=invalid, worker=invalid))
+    status = story.until(lambda status: status["phase"] == "Invalid")
+    message = condition(status, "Invalid")["message"]
     for kind in ("ps", "worker"):
         assert f"spec.replicaSpecs.{kind}.template: " in message
     assert message.count("spec.nodeSelektor") == message.count("spec.tolleration") == 2
 
 
-def test_a_service_account_that_is_missing_is_no_mistake_of_the_template(story: Story) -> None:
+def test_a_task_waits_for_a_missing_service_account(story: Story) -> None:
     policy = {"restartBackoff": {"initialSeconds": 0.2, "maxSeconds": 1}}
     worker = replica(1, pod={"serviceAccountName": "reader"})
     story.submit(job(worker=worker, run_policy=policy))

@@ -1,5 +1,5 @@
-"""A task that cannot start, or whose node is silent: the status says why, no limit of the job is
-charged, and the task runs as soon as it can.
+"""A task that cannot start, or whose node is lost. The status names the reason. A task that cannot
+start counts towards no limit of the job, and runs as soon as it can.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,19 +15,19 @@ from testbed.operator import Operator
 from testbed.story import TRAINER, Story, condition, job, replica, row
 
 Json = dict[str, Any]
-NOTHING_CHARGED = {"application": 0, "infrastructure": 0}
+NO_RESTARTS = {"application": 0, "infrastructure": 0}
 
 
-def of(story: Story, resource: str, group: str = "/api/v1") -> str:
+def path_of(story: Story, resource: str, group: str = "/api/v1") -> str:
     return f"{group}/namespaces/{story.namespace}/{resource}"
 
 
 def quota(story: Story) -> str:
-    """Allow two pods in the namespace; returns when the API server enforces it.
+    """Create a quota of two pods, and return its path when the API server enforces the quota.
 
-    It allows no ConfigMap either, so that a probe can tell.
+    The quota also forbids ConfigMaps, so that a ConfigMap can show when it is enforced.
     """
-    path = of(story, "resourcequotas")
+    path = path_of(story, "resourcequotas")
     hard = {"pods": "2", "count/configmaps": "0"}
     story.cluster.api.post(path, {"metadata": {"name": "small"}, "spec": {"hard": hard}})
     probe = {"metadata": {"name": "probe"}}
@@ -35,20 +35,21 @@ def quota(story: Story) -> str:
     return f"{path}/small"
 
 
-def limits(story: Story) -> str:
-    path = of(story, "limitranges")
+def create_limits(story: Story) -> str:
+    """Limit the processors of a container to one. Return the path of the LimitRange."""
+    path = path_of(story, "limitranges")
     limit = {"type": "Container", "max": {"cpu": "1"}}
     story.cluster.api.post(path, {"metadata": {"name": "small"}, "spec": {"limits": [limit]}})
     return f"{path}/small"
 
 
-def test_a_quota_keeps_tasks_waiting_uncharged_until_it_is_lifted(story: Story) -> None:
+def test_tasks_that_a_quota_refuses_wait_without_counting_restarts(story: Story) -> None:
     small = quota(story)
     story.submit(job(run_policy={"restartBackoff": {"initialSeconds": 0, "maxSeconds": 1}}))
     status = story.until(
         lambda status: (
             _refused(status).get("failuresInARow", 0) >= 3
-            and [one["state"] for one in status["tasks"]].count("Running") == 2
+            and [task["state"] for task in status["tasks"]].count("Running") == 2
         )
     )
     waiting = _refused(status)
@@ -62,27 +63,27 @@ def test_a_quota_keeps_tasks_waiting_uncharged_until_it_is_lifted(story: Story) 
     assert "exceeded quota: small" in story.kubectl("get", "tjob", "-o", "wide")
     story.cluster.api.delete(small)
     status = story.until(lambda status: status["phase"] == "Running")
-    assert status["restarts"] == NOTHING_CHARGED
+    assert status["restarts"] == NO_RESTARTS
     attempt = row(status, waiting["name"])["attempt"]
     assert attempt >= 4
     labels = story.pod(waiting["name"])["metadata"]["labels"]
     assert labels["capstan.dev/attempt"] == str(attempt)
 
 
-def test_a_limit_range_that_forbids_the_pods_is_no_fault_of_the_template(story: Story) -> None:
-    limits(story)
+def test_a_limit_range_that_refuses_the_pods_does_not_make_the_job_invalid(story: Story) -> None:
+    limits = create_limits(story)
     trainer = {**TRAINER, "resources": {"limits": {"cpu": "2"}}}
     story.submit(job(worker=replica(1, containers=[trainer])))
     waiting = story.until_row("worker-0", state="CreateFailed")
     assert "maximum cpu usage per Container is 1" in waiting["message"]
     assert condition(story.status(), "Invalid") == {}
-    story.cluster.api.delete(f"{of(story, 'limitranges')}/small")
+    story.cluster.api.delete(limits)
     story.until(lambda status: status["phase"] == "Running")
 
 
 @pytest.fixture
 def policy(story: Story) -> Iterator[str]:
-    """An admission policy of the cluster that forbids pods of one team in this namespace."""
+    """An admission policy that forbids pods with the label `team` in this namespace."""
     api, name = story.cluster.api, f"no-pods-in-{story.namespace}"
     group = "/apis/admissionregistration.k8s.io/v1"
     policies = f"{group}/validatingadmissionpolicies"
@@ -121,7 +122,7 @@ def policy(story: Story) -> Iterator[str]:
     api.delete(f"{policies}/{name}")
 
 
-def test_an_admission_policy_that_forbids_the_pods_is_no_fault_of_the_template(
+def test_an_admission_policy_that_refuses_the_pods_does_not_make_the_job_invalid(
     story: Story, policy: str
 ) -> None:
     wait.until(lambda: _is_forbidden(story))
@@ -131,25 +132,25 @@ def test_an_admission_policy_that_forbids_the_pods_is_no_fault_of_the_template(
     waiting = story.until_row("worker-0", state="CreateFailed")
     assert "pods of teams are forbidden here" in waiting["message"]
     assert condition(story.status(), "Invalid") == {}
-    assert story.status()["restarts"] == NOTHING_CHARGED
+    assert story.status()["restarts"] == NO_RESTARTS
 
 
-def test_an_image_that_is_missing_is_what_a_task_waits_for(story: Story) -> None:
+def test_the_status_names_a_missing_image_that_a_task_waits_for(story: Story) -> None:
     story.kubelet.at_start(story.pod_key("worker-1"), story.kubelet.image_pull_fails)
     story.submit(job())
-    said = 'ImagePullBackOff: Back-off pulling image "capstan/digits:dev": ErrImagePull: not found'
-    story.until_row("worker-1", state="Pending", waiting=said)
+    cause = 'ImagePullBackOff: Back-off pulling image "capstan/digits:dev": ErrImagePull: not found'
+    story.until_row("worker-1", state="Pending", waiting=cause)
     story.until(lambda status: row(status, "worker-0")["state"] == "Running")
-    assert said in story.describe()
-    assert said in condition(story.status(), "ClusterReady")["message"]
+    assert cause in story.describe()
+    assert cause in condition(story.status(), "ClusterReady")["message"]
     story.kubelet.run(story.pod_key("worker-1"))
     status = story.until(lambda status: status["phase"] == "Running")
     assert "waiting" not in row(status, "worker-1") or not row(status, "worker-1")["waiting"]
     assert row(status, "worker-1")["attempt"] == 1
-    assert status["restarts"] == NOTHING_CHARGED
+    assert status["restarts"] == NO_RESTARTS
 
 
-def test_a_configuration_that_is_missing_is_what_a_task_waits_for(story: Story) -> None:
+def test_the_status_names_a_missing_secret_that_a_task_waits_for(story: Story) -> None:
     waiting = {"reason": "CreateContainerConfigError", "message": 'secret "keys" not found'}
     container = {"name": "trainer", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
     state = {"state": {"waiting": waiting}}
@@ -158,20 +159,20 @@ def test_a_configuration_that_is_missing_is_what_a_task_waits_for(story: Story) 
         lambda _: story.change_pod("worker-0", {"containerStatuses": [{**container, **state}]}),
     )
     story.submit(job(worker=replica(1)))
-    said = 'CreateContainerConfigError: secret "keys" not found'
-    story.until_row("worker-0", state="Pending", waiting=said)
+    cause = 'CreateContainerConfigError: secret "keys" not found'
+    story.until_row("worker-0", state="Pending", waiting=cause)
 
 
-def test_a_task_for_which_no_node_has_room_is_what_the_job_waits_for(story: Story) -> None:
+def test_the_status_says_why_no_node_can_run_a_task(story: Story) -> None:
     trainer = {**TRAINER, "resources": {"limits": {"nvidia.com/gpu": "1"}}}
     story.submit(job(ps=replica(1), worker=replica(2, containers=[trainer])))
-    said = "Unschedulable: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu"
-    story.until(lambda status: said in row(status, "worker-0").get("waiting", ""))
-    status = story.until(lambda status: said in row(status, "worker-1").get("waiting", ""))
+    cause = "Unschedulable: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu"
+    story.until(lambda status: cause in row(status, "worker-0").get("waiting", ""))
+    status = story.until(lambda status: cause in row(status, "worker-1").get("waiting", ""))
     scheduled = condition(status, "PodsScheduled")
     assert (scheduled["status"], scheduled["reason"]) == ("False", "Unscheduled")
-    assert said in scheduled["message"]
-    assert said in story.kubectl("get", "tjob", "-o", "wide")
+    assert cause in scheduled["message"]
+    assert cause in story.kubectl("get", "tjob", "-o", "wide")
 
 
 # Nodes.
@@ -179,7 +180,7 @@ def test_a_task_for_which_no_node_has_room_is_what_the_job_waits_for(story: Stor
 
 @pytest.fixture
 def impatient(start_operator: Callable[..., Operator]) -> Operator:
-    """An operator that takes a silent node for lost after a second."""
+    """An operator that treats a silent node as lost after a second."""
     operator = start_operator("--node-lost-seconds=1")
     operator.wait_ready()
     return operator
@@ -190,13 +191,13 @@ def on_nodes(cluster: Cluster, kubelet: Kubelet, impatient: Operator, namespace:
     return Story(cluster, kubelet, impatient, namespace)
 
 
-def test_the_tasks_of_a_node_that_is_not_ready_for_long_run_elsewhere(on_nodes: Story) -> None:
+def test_the_tasks_of_a_lost_node_are_restarted_on_other_nodes(on_nodes: Story) -> None:
     story = on_nodes
     story.started()
     old = story.pod("worker-0")
     node = old["spec"]["nodeName"]
     story.kubelet.not_ready(node)
-    # The control plane marks the pods too when a node falls silent.
+    # When a node falls silent, the control plane also marks its pods as not ready.
     story.kubelet.unready(story.pod_key("worker-0"))
     status = story.until_running("worker-0", attempt=2)
     new = story.pod("worker-0")
@@ -209,7 +210,7 @@ def test_the_tasks_of_a_node_that_is_not_ready_for_long_run_elsewhere(on_nodes: 
 
 @pytest.fixture
 def place(story: Story) -> Iterator[str]:
-    """One more node, for this test alone."""
+    """One more node, for this test only."""
     node = f"node-of-{story.namespace}"
     story.kubelet.join(node)
     yield node
@@ -217,7 +218,7 @@ def place(story: Story) -> Iterator[str]:
 
 
 def pinned(node: str) -> Json:
-    """A job of one worker, which can run on this node only."""
+    """Return a job of one worker that can run only on this node."""
     return job(worker=replica(1, pod={"nodeSelector": {"kubernetes.io/hostname": node}}))
 
 
@@ -226,7 +227,9 @@ def taint(story: Story, node: str, key: str) -> None:
     story.cluster.api.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": taints}})
 
 
-def test_a_pod_that_cannot_end_is_given_up_when_its_node_is_gone(story: Story, place: str) -> None:
+def test_a_pod_that_cannot_end_is_force_deleted_when_its_node_is_gone(
+    story: Story, place: str
+) -> None:
     story.started(pinned(place))
     old = story.pod("worker-0")["metadata"]["uid"]
     story.kubelet.leave(place)
@@ -240,7 +243,7 @@ def test_a_pod_that_cannot_end_is_given_up_when_its_node_is_gone(story: Story, p
     story.until_running("worker-0", attempt=2)
 
 
-def test_the_tasks_of_a_node_that_is_out_of_service_are_given_up(story: Story, place: str) -> None:
+def test_the_tasks_of_a_node_that_is_out_of_service_are_restarted(story: Story, place: str) -> None:
     story.started(pinned(place))
     story.kubelet.not_ready(place)
     taint(story, place, "node.kubernetes.io/out-of-service")
@@ -249,7 +252,9 @@ def test_the_tasks_of_a_node_that_is_out_of_service_are_given_up(story: Story, p
     assert "NodeLost" in story.wait_note("Restarting")
 
 
-def test_a_taint_that_evicts_is_no_fault_of_the_task(story: Story, place: str) -> None:
+def test_an_eviction_by_a_taint_counts_as_an_infrastructure_failure(
+    story: Story, place: str
+) -> None:
     story.started(pinned(place))
     taint(story, place, "maintenance")
     status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
@@ -260,13 +265,13 @@ def test_a_taint_that_evicts_is_no_fault_of_the_task(story: Story, place: str) -
 
 
 def _refused(status: Json) -> Json:
-    """Return the row of the task that the API server refused: any of them; empty if none."""
+    """Return the row of a task whose pod the API server refused; empty if there is none."""
     refused = (row for row in status.get("tasks", ()) if row["state"] == "CreateFailed")
     return next(refused, {})
 
 
 def _is_forbidden(story: Story) -> bool:
-    """Say whether the API server enforces the admission policy, which takes it a moment."""
+    """Return whether the API server enforces the admission policy already."""
     pod = {
         "metadata": {"name": "probe", "labels": {"team": "vision"}},
         "spec": {"containers": [dict(TRAINER)]},
@@ -275,9 +280,9 @@ def _is_forbidden(story: Story) -> bool:
 
 
 def _refusal(story: Story, resource: str, body: Json) -> str:
-    """Return why the API server would refuse this object; empty if it would not."""
+    """Return why the API server would refuse this object; empty if it would accept the object."""
     try:
-        story.cluster.api.post(of(story, resource), body, dryRun="All")
+        story.cluster.api.post(path_of(story, resource), body, dryRun="All")
     except ApiError as error:
         return error.message
     return ""
