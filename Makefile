@@ -1,5 +1,5 @@
-# `make` alone prints the targets. Each sets up what it needs in .venv, once, and needs only
-# Python 3.11 or newer and make.
+# `make` without a target prints the targets. Each target sets up its part of .venv once, and needs
+# only Python 3.11 or newer and make.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -13,14 +13,14 @@ PIP    := $(PY) -m pip --disable-pip-version-check install --progress-bar on
 HALVES := runtime operator
 # Which suites `make test` and `make soak` run; nothing means all.
 SUITES ?=
-# What orders the tests and draws the examples; nothing means a new one, which the run prints.
+# The seed that orders the tests and draws the examples; nothing means a new one, which is printed.
 SEED   ?=
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
-# Old versions of make cannot keep the output of jobs apart; they mix it.
+# Old versions of make cannot separate the output of parallel jobs.
 IN_BLOCKS := $(if $(filter output-sync,$(.FEATURES)),--output-sync=recurse)
 # Any value kills a worker and then the ps in the middle of the demo.
 CHAOS ?=
-# What `make bench` measures, and how often; nothing means all rows.
+# The rows that `make bench` measures, and how often; nothing means all rows and the default.
 ROWS   ?=
 ROUNDS ?=
 
@@ -31,12 +31,12 @@ PRODUCT := requirements/build.txt requirements/operator.txt requirements/runtime
 help: ## Print this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# On a terminal the live table is the only one to draw; its news shows the kills.
+# On a terminal only capstanctl draws; its live table shows the kills.
 .PHONY: demo
 demo: $(VENV)/.product ## Train digits with 1 ps and 2 workers; CHAOS=1 kills a worker, then the ps.
 	$(if $(CHAOS),@{ [ -t 1 ] && exec >/dev/null; exec $(PY) examples/digits/chaos.py .capstan/digits/status.json; } & )$(BIN)/capstanctl run examples/digits/job.yaml
 
-# Side by side, as many as there are processors; each shows its output when it is done.
+# The parts run in parallel, one for each processor. Each shows its output when it ends.
 .PHONY: check
 check: $(VENV)/.dev ## Style, types, import contracts and unit tests: before every merge.
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(PROCESSORS) $(IN_BLOCKS) lint types layers unit
@@ -66,7 +66,7 @@ $(UNITS): unit-%: $(VENV)/.dev
 	@echo "unit tests: $*"
 	@cd $* && $(PY) -m pytest -q -m "not e2e" $(if $(filter $*,$(HALVES)),--hypothesis-profile=fast)
 
-# One suite after another, each with the machine to itself.
+# The suites run one after another.
 .PHONY: test
 test: $(VENV)/.oracle ## check, and everything else that this machine can run; SUITES=runtime for less.
 	@SEED="$(SEED)" $(PY) .ci/suites.py gate $(SUITES)
@@ -87,7 +87,7 @@ bench: $(VENV)/.oracle ## Measure Capstan and TensorFlow side by side; ROWS=read
 bench-operator: $(VENV)/.testbed ## Measure the operator on a real API server with fake nodes; JOBS=50 for less.
 	@$(PY) bench/operator
 
-# The names are whole: without a registry in them podman puts localhost/ there, and nodes do not.
+# The names include a registry. Without one podman adds localhost/, and nodes do not find the image.
 .PHONY: images
 images: ## Build the container images with docker, podman or buildah: runtime, operator, digits.
 	@builder=; said=; for tool in docker podman buildah; do \
@@ -103,7 +103,7 @@ images: ## Build the container images with docker, podman or buildah: runtime, o
 	build digits examples/digits
 
 .PHONY: generate
-generate: $(VENV)/.dev ## Write anew what follows from the code: crds/, and parts of docs/.
+generate: $(VENV)/.dev ## Generate crds/ and parts of docs/ from the code.
 	@$(PY) docs/generate.py
 
 .PHONY: requirements
@@ -118,9 +118,9 @@ clean: ## Remove .venv, caches and what local runs kept.
 	@echo "kept, for the next time: the test bed's programs and images, in" \
 	  "$${XDG_CACHE_HOME:-$$HOME/.cache}/capstan"
 
-# The environment, in four steps that build on one another: what the product and its example need,
-# what checks them, Go, which builds the test bed, and TensorFlow, the oracle of some tests. Each is
-# redone when its pins change.
+# The environment has four steps that build on one another: the requirements of the product and its
+# example, the checkers, Go for the test bed, and TensorFlow, the oracle of some tests. A step runs
+# again when its pins change.
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -144,8 +144,8 @@ $(VENV)/.dev: $(VENV)/.product requirements/dev.txt
 	@$(PIP) -r requirements/dev.txt
 	@touch $@
 
-# A machine for which there is no wheel of Go or of TensorFlow runs everything but the tests that
-# need it; they say so.
+# If there is no wheel of Go or of TensorFlow for this machine, the tests that need it are skipped
+# and say so.
 $(VENV)/.testbed: $(VENV)/.dev requirements/testbed.txt
 	@echo "setup 3/4: Go, which builds the test bed (about 70 MB, once)"
 	@$(PIP) -r requirements/testbed.txt || echo "setup: Go cannot be installed here;" \

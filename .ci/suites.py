@@ -1,15 +1,15 @@
-"""Run every suite of the repository, one after another, and say at the end where the time went.
+"""Run the suites of the repository one after another, and show at the end how long each took.
 
     suites.py gate [SUITE ...]    what `make test` runs: everything but the long variants
     suites.py soak [SUITE ...]    what `make soak` runs: 300 examples a property, the long variants
 
 Without names, all suites of the mode run. The next suite runs even if one fails; the exit status is
-then 1. One seed orders the tests and draws the examples: it is printed, and `SEED=` in the
-environment gives it. Each suite writes to this terminal while it runs. The last lines of the run
-are a table of the suites, the ten slowest tests, and the reasons for which tests were skipped.
+then 1. One seed orders the tests and draws the examples. The run prints the seed, and `SEED=` in
+the environment sets it. Each suite writes to this terminal while it runs. The last lines of the run
+are a table of the suites, the ten slowest tests, and the reason of each skipped test.
 
-SIGINT and SIGTERM end the suite that runs, which removes everything that it made. No further suite
-runs then, and the table ends there.
+SIGINT and SIGTERM end the current suite, which removes everything that it made. No further suite
+runs, and the table ends with that suite.
 """
 
 import os
@@ -32,7 +32,7 @@ WORKERS = str(os.cpu_count() or 1)
 
 @dataclass(frozen=True)
 class Suite:
-    """A command that runs in a folder of the repository. Pytest also writes a report."""
+    """A command that runs in a folder of the repository. A suite of pytest also writes a report."""
 
     name: str
     folder: str
@@ -52,7 +52,7 @@ class Test:
 
 @dataclass
 class Result:
-    """The end of a suite."""
+    """The result of a suite that has ended."""
 
     suite: Suite
     status: int
@@ -67,23 +67,23 @@ def suites(mode: str, seed: int) -> list[Suite]:
     style = () if soak else (make("style", "--jobs=2", "lint", "types", "layers"),)
     halves = []
     for half in ("runtime", "operator"):
-        drawn = (
+        seeded = (
             *(f"--hypothesis-profile={'soak' if soak else 'full'}", f"--hypothesis-seed={seed}"),
             *("-p", "randomly", f"--randomly-seed={seed}"),
         )
-        long = "" if soak else " and not soak"
+        short = "" if soak else " and not soak"
         halves += [
-            pytest(half, half, *drawn, "-n", WORKERS, "-m", f"not alone{long}"),
-            # Memory, threads and processes are counted, or killed, with the machine to themselves.
-            pytest(f"{half}-alone", half, *drawn, "-m", f"alone{long}"),
+            pytest(half, half, *seeded, "-n", WORKERS, "-m", f"not alone{short}"),
+            # These tests count memory and threads, or kill processes. Nothing runs beside them.
+            pytest(f"{half}-alone", half, *seeded, "-m", f"alone{short}"),
         ]
-    which = ("-m", "soak" if soak else "not soak")
+    selection = ("-m", "soak" if soak else "not soak")
     return [
         *style,
         *halves,
         make("programs", "programs"),
-        pytest("control-plane", "e2e", f"--seed={seed}", *which, "--ignore=nodes"),
-        *([] if soak else [pytest("nodes", "e2e", f"--seed={seed}", *which, "nodes")]),
+        pytest("control-plane", "e2e", f"--seed={seed}", *selection, "--ignore=nodes"),
+        *([] if soak else [pytest("nodes", "e2e", f"--seed={seed}", *selection, "nodes")]),
     ]
 
 
@@ -96,18 +96,18 @@ def pytest(name: str, folder: str, *words: str) -> Suite:
 
 
 def run(suite: Suite, reports: pathlib.Path) -> Result:
-    """Run a suite to its end and show its output as it comes."""
+    """Run a suite to its end. It writes to this terminal."""
     report = reports / "report.xml"
     report.unlink(missing_ok=True)
-    written = (f"--junit-xml={report}",) if suite.is_pytest else ()
+    options = (f"--junit-xml={report}",) if suite.is_pytest else ()
     print(f"\n== {suite.name} ==", flush=True)
     signals: list[int] = []
     began = time.monotonic()
-    with subprocess.Popen([*suite.command, *written], cwd=ROOT / suite.folder) as process:
+    with subprocess.Popen([*suite.command, *options], cwd=ROOT / suite.folder) as process:
 
         def end(number: int, _: object) -> None:
             signals.append(number)
-            # A terminal sends SIGINT to the suite as well; the suite needs it once.
+            # A terminal sends SIGINT to the suite too, so only SIGTERM is passed on.
             if number == signal.SIGTERM:
                 process.terminate()
 
@@ -119,7 +119,9 @@ def run(suite: Suite, reports: pathlib.Path) -> Result:
 
 
 def tests(report: pathlib.Path) -> Iterator[Test]:
-    """Read a JUnit report; the time of a test includes its fixtures. No file means no tests."""
+    """Yield the tests of a JUnit report; none if the file does not exist. The time of a test
+    includes its fixtures.
+    """
     if not report.exists():
         return
     for case in ET.parse(report).iter("testcase"):
@@ -135,7 +137,7 @@ def tests(report: pathlib.Path) -> Iterator[Test]:
 
 
 def table(results: Sequence[Result]) -> Iterator[str]:
-    """Show the suites with their counts and times, and the sum."""
+    """Yield the lines of a table of the suites with their counts, their times and the sum."""
     width = max(len(result.suite.name) for result in results)
     yield f"{'suite':{width}}  passed  failed  skipped   time"
     for result in results:
@@ -143,7 +145,7 @@ def table(results: Sequence[Result]) -> Iterator[str]:
             f"{result.suite.name:{width}}  {counts(result)}  {clock(result.seconds)}"
             f"{f'  exit status {result.status}' if result.status else ''}"
         )
-    yield f"{'in all':{width}}  {'':23}  {clock(sum(result.seconds for result in results))}"
+    yield f"{'total':{width}}  {'':23}  {clock(sum(result.seconds for result in results))}"
 
 
 def counts(result: Result) -> str:
@@ -154,14 +156,14 @@ def counts(result: Result) -> str:
 
 
 def slowest(results: Sequence[Result]) -> Iterator[str]:
-    """Show the slowest tests of all suites, the slowest first."""
-    known = [test for result in results for test in result.tests]
-    for test in sorted(known, key=lambda test: -test.seconds)[:SLOWEST]:
+    """Yield a line for each of the slowest tests of all suites, the slowest first."""
+    all_tests = [test for result in results for test in result.tests]
+    for test in sorted(all_tests, key=lambda test: -test.seconds)[:SLOWEST]:
         yield f"{test.seconds:6.1f} s  {test.name}"
 
 
 def skipped(results: Sequence[Result]) -> Iterator[str]:
-    """Show why tests were skipped, each reason once."""
+    """Yield a line for each reason why tests were skipped, with the number of such tests."""
     reasons = Counter(
         test.reason for result in results for test in result.tests if test.outcome == "skipped"
     )
@@ -174,13 +176,14 @@ def clock(seconds: float) -> str:
 
 
 def main() -> int:
-    """Run the suites that are named; return the exit status."""
+    """Run the named suites, or all. Return the exit status."""
     mode, *names = sys.argv[1:]
     seed = int(os.environ.get("SEED") or secrets.randbelow(2**31))
     chosen = [suite for suite in suites(mode, seed) if not names or suite.name in names]
     if unknown := set(names) - {suite.name for suite in chosen}:
         known = ", ".join(suite.name for suite in suites(mode, seed))
-        print(f"no suite is called {', '.join(sorted(unknown))}: there are {known}")
+        listed = ", ".join(f"`{name}`" for name in sorted(unknown))
+        print(f"no suite is called {listed}: there are {known}")
         return 2
     print(f"seed {seed}: SEED={seed} repeats this order and these examples", flush=True)
     results: list[Result] = []

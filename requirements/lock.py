@@ -1,8 +1,9 @@
-"""Pin and hash what .venv holds: ranges in, exact versions with hashes out.
+"""Pin and hash the packages of .venv: read ranges of versions, write exact versions with hashes.
 
-One lock file a purpose, solved one after another under the pins of those before it, so that all of
-them fit into one environment on every Python that Capstan supports. The files name packages and
-hashes, and never where they come from: that is for each machine's own configuration to say.
+Each purpose has a lock file. The files are solved one after another, each under the pins of the
+files before it. All of them therefore fit into one environment on every Python that Capstan
+supports. The files contain packages and hashes but no index, because each machine configures its
+own index.
 """
 
 import os
@@ -12,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# (ranges, lock file), in the order in which they are solved.
+# Pairs of ranges and lock file, in the order in which they are solved.
 LOCKS = (
     ("requirements/oracle.in", "requirements/oracle.txt"),
     ("runtime/pyproject.toml", "requirements/runtime.txt"),
@@ -30,7 +31,7 @@ COMPILE = (
 
 
 def main() -> None:
-    """Write every lock file anew; arguments are passed on to the solver (--upgrade, for one)."""
+    """Write every lock file again. Arguments go to the solver, for example --upgrade."""
     uv = pathlib.Path(sys.executable).parent / "uv"
     solved: list[str] = []
     for ranges, lock in LOCKS:
