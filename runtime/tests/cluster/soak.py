@@ -1,9 +1,9 @@
 """A process that repeats an action many times and reports what it holds before and after.
 
-soak.py steps|calls|sessions|extensions|growing|failures|failed-calls COUNT
+soak.py steps|calls|sessions|extensions|growing|failures|failed-calls WARM COUNT
 
 It prints two lines of JSON with its resident bytes, live Python objects and open descriptors: after
-a tenth of the rounds, when caches are warm, and after the last one.
+WARM rounds, when caches are full, and after COUNT rounds, the last one.
 """
 
 import gc
@@ -114,7 +114,7 @@ def failures(target: str) -> Callable[[], object]:
     return once
 
 
-def main(action: str, count: int) -> None:
+def main(action: str, warm: int, count: int) -> None:
     servers = clusters.start(ps=1, worker=1)
     local = servers["worker:0"].target
     wire = local.replace("localhost", "127.0.0.1")
@@ -131,9 +131,9 @@ def main(action: str, count: int) -> None:
     once = make(target)
     for number in range(1, count + 1):
         once()
-        if number in (count // 10, count):
+        if number in (warm, count):
             print(json.dumps(held()), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
