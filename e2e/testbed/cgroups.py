@@ -31,17 +31,17 @@ class Hierarchy:
 
 def hierarchies() -> list[Hierarchy]:
     """Return all hierarchies that are mounted under ROOT, where programs look for them."""
-    found = []
+    trees = []
     for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split()
         path = pathlib.Path(before.split()[4])
         if kind == "cgroup":
             words = [word for word in options.split(",") if not word.startswith(_NO_CONTROLLERS)]
-            found.append(Hierarchy(path, tuple(words)))
+            trees.append(Hierarchy(path, tuple(words)))
         elif kind == "cgroup2":
-            found.append(Hierarchy(path))
-    return [tree for tree in found if tree.path.is_relative_to(ROOT)]
+            trees.append(Hierarchy(path))
+    return [tree for tree in trees if tree.path.is_relative_to(ROOT)]
 
 
 def only_version_2() -> bool:

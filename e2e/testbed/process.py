@@ -145,12 +145,12 @@ def remove(folder: pathlib.Path) -> None:
 
 def marked(folder: pathlib.Path) -> list[psutil.Process]:
     """Return the running processes of the run with this folder."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.environ().get(MARK) == str(folder):
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:

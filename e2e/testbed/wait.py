@@ -1,4 +1,4 @@
-"""Wait until something is true: the one loop of the tests and of the test bed that polls."""
+"""Wait for a condition. This is the only loop of the tests and of the test bed that polls."""
 
 import threading
 import time
@@ -8,8 +8,8 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 PATIENCE_SECONDS = 90.0
-"""How long tests wait unless they say otherwise. A busy machine needs time, and Kubernetes may take
-half a minute before it collects objects of a new kind."""
+"""The default time that tests wait. A busy machine needs time, and Kubernetes may take half a
+minute before it collects objects of a new kind."""
 
 _TICK_SECONDS = 0.05
 
@@ -19,11 +19,11 @@ def until(
     within: float = PATIENCE_SECONDS,
     else_show: Callable[[], object] | None = None,
 ) -> Found:
-    """Call `condition` until it returns something true, and return that.
+    """Call `condition` until its result is true, and return that result.
 
     A condition that raises AssertionError does not hold yet; any other exception ends the wait.
     After `within` seconds, raises AssertionError with the condition's last result or error, or
-    with what `else_show` returns then. Blocks; threads may call it side by side.
+    with the result of `else_show`. Blocks. Threads may call it in parallel.
     """
     deadline = time.monotonic() + within
     never = threading.Event()
