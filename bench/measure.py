@@ -58,7 +58,7 @@ def alternate(runners: Mapping[str, Callable[[], float]]) -> Figures:
 def report(title: str, unit: str, goal: float, figures: Figures, *, higher_is_better: bool) -> None:
     """Print the row as one line of JSON. Its ratio compares with TensorFlow's best setting."""
     medians = {name: statistics.median(values) for name, values in figures.items()}
-    ours = medians.pop(sides.CAPSTAN)
+    own_median = medians.pop(sides.CAPSTAN)
     line: dict[str, Any] = {
         "title": title,
         "unit": unit,
@@ -68,7 +68,7 @@ def report(title: str, unit: str, goal: float, figures: Figures, *, higher_is_be
     }
     if medians:
         best = (max if higher_is_better else min)(medians, key=lambda name: medians[name])
-        ratio = ours / medians[best] if higher_is_better else medians[best] / ours
+        ratio = own_median / medians[best] if higher_is_better else medians[best] / own_median
         line["tensorflow"] = _spread(figures[best])
         line["setting"] = best
         line["others"] = {name: _spread(figures[name]) for name in medians if name != best}

@@ -51,12 +51,12 @@ def _storm(
 ) -> tuple[float, float]:
     with between.fault(fault):
         between.cut_watches()
-        began, busy, asked = time.monotonic(), _cpu_seconds(served.pid), len(between.requests)
+        began, busy, before = time.monotonic(), _cpu_seconds(served.pid), len(between.requests)
         for number in range(JOBS_IN_ALL):
             cluster.api.post(JOBS.format(namespace), job(f"stormy-{number}"))
         threading.Event().wait(SECONDS)
         seconds = time.monotonic() - began
-        requests = (len(between.requests) - asked) / seconds
+        requests = (len(between.requests) - before) / seconds
         return requests, (_cpu_seconds(served.pid) - busy) / seconds
 
 

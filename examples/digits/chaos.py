@@ -106,7 +106,7 @@ def strike(watch: Watch, kill: Kill) -> None:
 
 
 def is_back(status: Status, task: str, before: Status) -> bool:
-    """Say whether the task runs again and the job has reported progress since then."""
+    """Return whether the task runs again and the job has reported progress since then."""
     now = row(status, task)
     if status["phase"] != "Running" or now["attempt"] <= before["attempt"]:
         return False

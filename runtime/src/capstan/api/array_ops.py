@@ -32,9 +32,9 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
     """Return the shape as a vector. It is a constant if the static shape is fully known."""
     with scoped(name, "Shape", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
-        known = input.shape.internal
-        if shapes.is_fully_defined(known):
-            return convert.constant(_numbers(known, out_type), name=scope)
+        static = input.shape.internal
+        if shapes.is_fully_defined(static):
+            return convert.constant(_numbers(static, out_type), name=scope)
         return raw.Shape(input, out_type=out_type, name=scope)
 
 
@@ -181,8 +181,8 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     """
     value = convert.convert_to_tensor(value)
     if num is None:
-        known = value.shape.internal
-        num = None if known is None else known[shapes.axis_index(axis, len(known))]
+        static = value.shape.internal
+        num = None if static is None else static[shapes.axis_index(axis, len(static))]
     if num is None:
         raise ValueError(f"Cannot infer num from shape {value.shape}")
     return raw.Unpack(value, num=num, axis=axis, name=name)
@@ -200,8 +200,8 @@ def split(
     if sizes.shape.ndims == 0 and isinstance(num_or_size_splits, int | np.integer):
         return raw.Split(axis, value, num_split=int(num_or_size_splits), name=name)
     if num is None:
-        known = sizes.shape.internal
-        num = known[0] if known else None
+        static = sizes.shape.internal
+        num = static[0] if static else None
     if num is None:
         raise ValueError("Cannot infer num from shape of num_or_size_splits")
     return raw.SplitV(value, sizes, axis, num_split=num, name=name)

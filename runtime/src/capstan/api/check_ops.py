@@ -132,11 +132,11 @@ def assert_rank(
     """
     with scoped(name, "assert_rank", (x, rank)):
         x = convert.convert_to_tensor(x, name="x")
-        wanted = convert.convert_to_tensor(rank, name="rank")
-        known = convert.constant_value(wanted)
-        if known is not None and x.shape.ndims not in (None, int(known)):
+        rank_tensor = convert.convert_to_tensor(rank, name="rank")
+        static_rank = convert.constant_value(rank_tensor)
+        if static_rank is not None and x.shape.ndims not in (None, int(static_rank)):
             raise ValueError(
-                f"{message or ''}.  Tensor {x.name} must have rank {int(known)}.  Received rank "
-                f"{x.shape.ndims}, shape {x.shape}"
+                f"{message or ''}.  Tensor {x.name} must have rank {int(static_rank)}.  Received "
+                f"rank {x.shape.ndims}, shape {x.shape}"
             )
-        return assert_equal(raw.Rank(x), wanted, data, summarize, message)
+        return assert_equal(raw.Rank(x), rank_tensor, data, summarize, message)

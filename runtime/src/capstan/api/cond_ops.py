@@ -178,10 +178,10 @@ def _checked(pred: Any, earlier: Sequence[Any], function: _Function) -> _Functio
     def last() -> Any:
         message = (
             "None of the conditions evaluated as True. Conditions: "
-            f"({', '.join(item.name for item in (*earlier, pred))}), Values:"
+            f"({', '.join(tensor.name for tensor in (*earlier, pred))}), Values:"
         )
-        held = raw.Pack([*earlier, pred], name="preds_c")
-        check = control_flow_ops.Assert(pred, [message, held], summarize=len(earlier) + 1)
+        values = raw.Pack([*earlier, pred], name="preds_c")
+        check = control_flow_ops.Assert(pred, [message, values], summarize=len(earlier) + 1)
         result = function()
         with check.graph.control_dependencies([check]):
             return nest.mapped(_after, result)
@@ -197,10 +197,10 @@ def _after(leaf: Any) -> Any:
 
 
 def _at_most_one(preds: Sequence[Any]) -> graphs.Operation:
-    held = raw.Pack(list(preds), name="preds_c")
-    count = reduce_ops.reduce_sum(raw.Cast(held, DstT=dtypes.int32), name="num_true_conds")
+    values = raw.Pack(list(preds), name="preds_c")
+    count = reduce_ops.reduce_sum(raw.Cast(values, DstT=dtypes.int32), name="num_true_conds")
     message = (
         "More than one condition evaluated as True but exclusive=True. Conditions: "
         f"({', '.join(pred.name for pred in preds)}), Values:"
     )
-    return control_flow_ops.Assert(raw.LessEqual(count, 1), [message, held], summarize=len(preds))
+    return control_flow_ops.Assert(raw.LessEqual(count, 1), [message, values], summarize=len(preds))

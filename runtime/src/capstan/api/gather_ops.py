@@ -76,12 +76,12 @@ def boolean_mask(
         if count == 0:
             raise ValueError("mask cannot be scalar.")
         at = axis or 0
-        known = tensor.shape.internal
-        if known is not None and not shapes.is_compatible(
-            known[at : at + count], mask.shape.internal
+        static = tensor.shape.internal
+        if static is not None and not shapes.is_compatible(
+            static[at : at + count], mask.shape.internal
         ):
             raise ValueError(
-                f"Shapes {shapes.TensorShape(known[at : at + count])} and {mask.shape} are "
+                f"Shapes {shapes.TensorShape(static[at : at + count])} and {mask.shape} are "
                 "incompatible"
             )
         if count > 1:

@@ -71,8 +71,8 @@ def softmax_cross_entropy_with_logits_v2(
         rows = raw.Slice(sizes, [0], raw.Reshape(raw.Sub(raw.Rank(logits), 1), [1]))
         losses, _ = raw.SoftmaxCrossEntropyWithLogits(_as_matrix(logits), _as_matrix(labels))
         result = raw.Reshape(losses, rows, name=scope)
-        known = logits.shape.internal
-        result.set_shape(shapes.TensorShape(None if known is None else known[:-1]))
+        static = logits.shape.internal
+        result.set_shape(shapes.TensorShape(None if static is None else static[:-1]))
         return result
 
 
@@ -80,8 +80,8 @@ def _as_matrix(value: Any) -> Any:
     sizes = raw.Shape(value)
     last = raw.Slice(sizes, raw.Reshape(raw.Sub(raw.Rank(value), 1), [1]), [1])
     matrix = raw.Reshape(value, raw.ConcatV2([np.array([-1], np.int32), last], 0))
-    known = value.shape.internal
-    matrix.set_shape(shapes.TensorShape((None, known[-1] if known else None)))
+    static = value.shape.internal
+    matrix.set_shape(shapes.TensorShape((None, static[-1] if static else None)))
     return matrix
 
 

@@ -103,15 +103,15 @@ class Optimizer:
                 f"Optimizer.GATE_GRAPH.  Not {gate_gradients}"
             )
         self._check_types([loss] if grad_loss is None else [loss, grad_loss])
-        wanted = variables.trainable_variables() if var_list is None else _flat(var_list)
-        if not wanted:
+        targets = variables.trainable_variables() if var_list is None else _flat(var_list)
+        if not targets:
             raise ValueError("No variables to optimize.")
-        for var in wanted:
+        for var in targets:
             if not isinstance(var, variables.Variable):
                 raise TypeError(f"Argument is not a tf.Variable: {var}")
         grads = gradients.gradients(
             loss,
-            wanted,
+            targets,
             grad_ys=grad_loss,
             colocate_gradients_with_ops=colocate_gradients_with_ops,
             gate_gradients=gate_gradients == self.GATE_OP,
@@ -119,7 +119,7 @@ class Optimizer:
         )
         if gate_gradients == self.GATE_GRAPH:
             grads = control_flow_ops.tuple(grads)
-        pairs = list(zip(grads, wanted, strict=True))
+        pairs = list(zip(grads, targets, strict=True))
         self._check_types([var for grad, var in pairs if grad is not None])
         return pairs
 

@@ -81,8 +81,8 @@ class Saver:
         """Add the saver's operations to the default graph, unless the saver is already built."""
         if self._is_built:
             return
-        wanted = variables.global_variables() if self._var_list is None else self._var_list
-        named = saver_graph.named_variables(wanted)
+        var_list = variables.global_variables() if self._var_list is None else self._var_list
+        named = saver_graph.named_variables(var_list)
         if not named and not self._allow_empty:
             raise ValueError("No variables to save")
         if named:
