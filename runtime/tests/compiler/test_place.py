@@ -61,13 +61,13 @@ def test_the_best_device_type_with_a_kernel_is_chosen() -> None:
 
 
 def test_a_node_that_changes_a_variable_goes_to_the_device_of_the_variable() -> None:
-    found = placed(
+    placement = placed(
         variable("w", PS),
         make("Assign", "w/Assign", "w", "zero", device=W1),
         make("Placeholder", "zero"),
     )
-    assert found.devices["w/Assign"] == PS
-    assert not found.faults
+    assert placement.devices["w/Assign"] == PS
+    assert not placement.faults
 
 
 def test_a_node_that_reads_a_variable_keeps_its_own_device() -> None:
@@ -80,16 +80,16 @@ def test_a_class_attribute_colocates_nodes() -> None:
 
 
 def test_a_source_goes_to_the_device_of_its_consumers() -> None:
-    found = placed(
+    placement = placed(
         ir.Node("c", "Const", attrs={"dtype": dtypes.float32, "value": np.zeros((), np.float32)}),
         make("Neg", "y", "c", device=W1),
     )
-    assert found.devices["c"] == W1
+    assert placement.devices["c"] == W1
 
 
 def test_shape_goes_to_the_device_of_its_input() -> None:
-    found = placed(make("Placeholder", "x", device=W1), make("Shape", "s", "x"))
-    assert found.devices["s"] == W1
+    placement = placed(make("Placeholder", "x", device=W1), make("Shape", "s", "x"))
+    assert placement.devices["s"] == W1
 
 
 def test_later_nodes_follow_a_node_that_was_placed_before() -> None:
@@ -129,16 +129,16 @@ def test_soft_placement_keeps_the_task_and_ignores_the_device_type() -> None:
 def test_a_node_that_cannot_be_placed_is_the_only_node_with_a_fault(
     node: ir.Node, kind: type[errors.OpError], words: str
 ) -> None:
-    found = placed(node, make("Placeholder", "fine"))
-    assert isinstance(found.faults["x"], kind)
-    assert words in found.faults["x"].message
-    assert set(found.devices) == {"fine"}
+    placement = placed(node, make("Placeholder", "fine"))
+    assert isinstance(placement.faults["x"], kind)
+    assert words in placement.faults["x"].message
+    assert set(placement.devices) == {"fine"}
 
 
 def test_colocated_nodes_that_ask_for_different_tasks_both_get_a_fault() -> None:
-    found = placed(variable("w", PS), make("Placeholder", "init", device=W1, _class=["loc:@w"]))
-    assert "Cannot colocate nodes" in found.faults["w"].message
-    assert set(found.faults) == {"w", "init"}
+    placement = placed(variable("w", PS), make("Placeholder", "init", device=W1, _class=["loc:@w"]))
+    assert "Cannot colocate nodes" in placement.faults["w"].message
+    assert set(placement.faults) == {"w", "init"}
 
 
 @pytest.mark.parametrize("op", ["NoSuchOp", "Neg"])

@@ -46,13 +46,13 @@ def compiled(part: parts.Part) -> program.Program:
     return program.Program(part, containers.ResourceManager().for_session())
 
 
-def evaluate(made: program.Program, *feeds: Any) -> list[Any]:
-    context = made.take()
+def evaluate(built: program.Program, *feeds: Any) -> list[Any]:
+    context = built.take()
     context.feed([np.asarray(feed, np.float32) for feed in feeds])
-    made.run_segment(context, 0)
-    found = [np.array(value) for value in made.fetch(context)]
-    made.give_back(context)
-    return found
+    built.run_segment(context, 0)
+    fetched = [np.array(value) for value in built.fetch(context)]
+    built.give_back(context)
+    return fetched
 
 
 @pytest.mark.parametrize("shape", [(2,), None])
@@ -60,22 +60,22 @@ def test_results_are_the_same_with_and_without_planned_buffers(shape: shapes.Sha
     (part,) = cut(
         make("Neg", "y", "x"), make("Add", "z", "y", "x"), feeds={"x": shape}, fetches=("z", "y")
     ).values()
-    made = compiled(part)
-    assert bool(made.code.buffers) == (shape is not None)
-    assert [found.tolist() for found in evaluate(made, [1, 2])] == [[0, 0], [-1, -2]]
+    built = compiled(part)
+    assert bool(built.code.buffers) == (shape is not None)
+    assert [value.tolist() for value in evaluate(built, [1, 2])] == [[0, 0], [-1, -2]]
 
 
 def test_a_context_belongs_to_one_step_until_it_is_given_back() -> None:
     (part,) = cut(make("Neg", "y", "x"), feeds={"x": (2,)}, fetches=("y",)).values()
-    made = compiled(part)
-    first, second = made.take(), made.take()
+    built = compiled(part)
+    first, second = built.take(), built.take()
     first.feed([np.array([1, 1], np.float32)])
     second.feed([np.array([2, 2], np.float32)])
-    made.run_segment(first, 0)
-    made.run_segment(second, 0)
-    assert made.fetch(first)[0].tolist() == [-1, -1]
-    made.give_back(first)
-    assert made.take() is first
+    built.run_segment(first, 0)
+    built.run_segment(second, 0)
+    assert built.fetch(first)[0].tolist() == [-1, -1]
+    built.give_back(first)
+    assert built.take() is first
 
 
 def test_an_error_names_the_node_and_the_traceback_shows_its_line() -> None:
@@ -116,8 +116,8 @@ def test_a_variable_that_leaves_its_task_is_a_copy() -> None:
     cell = held.variable("", "v", dtypes.float32)
     cell.assign(np.array([1, 2], np.float32))
     part = cut(*nodes, feeds={}, fetches=("y",), there=("v", "v/read"))[THERE]
-    made = program.Program(part, held.for_session())
-    ((value,),) = made.run_segment(made.take(), 0)
+    built = program.Program(part, held.for_session())
+    ((value,),) = built.run_segment(built.take(), 0)
     assert value.tolist() == [1, 2]
     assert not np.shares_memory(value, cell.read())
 
@@ -129,7 +129,7 @@ def test_two_parts_exchange_messages_until_both_are_done() -> None:
         make("Add", "back", "here", "there"),
     )
     cuts = cut(*nodes, feeds={"x": (1,)}, fetches=("back",), there=("there", "back"))
-    made = {task: compiled(part) for task, part in cuts.items()}
+    programs = {task: compiled(part) for task, part in cuts.items()}
     runs: dict[str, run.PartRun] = {}
     ended: list[Any] = []
 
@@ -139,7 +139,7 @@ def test_two_parts_exchange_messages_until_both_are_done() -> None:
     def done(fetches: program.Values, error: errors.OpError | None) -> None:
         ended.append((error, [np.array(value).tolist() for value in fetches]))
 
-    for task, program_of_task in made.items():
+    for task, program_of_task in programs.items():
         runs[task] = run.PartRun(program_of_task, send, done)
     for task, part in cuts.items():
         runs[task].start([np.array([5], np.float32) for _ in part.feeds])
@@ -172,14 +172,14 @@ def test_a_large_variable_is_sent_without_a_copy_and_does_not_change_meanwhile()
     cell.assign(np.zeros(size, np.float32))
     before = cell.read()
     part = cut(*nodes, feeds={}, fetches=("y",), there=("v", "v/read"))[THERE]
-    made = program.Program(part, held.for_session())
-    messages = made.run_segment(made.take(), 0)
+    built = program.Program(part, held.for_session())
+    messages = built.run_segment(built.take(), 0)
     ((value,),) = messages
     assert np.shares_memory(value, before)
     with cell.lock:
         cell.writable()[:] = 1
     assert not value.any()
     assert cell.read().all()
-    made.release(0, messages)
+    built.release(0, messages)
     with cell.lock:
         assert cell.writable() is cell.read()

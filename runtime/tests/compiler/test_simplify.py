@@ -38,48 +38,48 @@ def simplified(
 
 
 def test_a_node_with_constant_inputs_becomes_a_constant() -> None:
-    found, known = simplified(constant("a", 2), constant("b", 3), make("Mul", "c", "a", "b"))
-    assert found["c"].op == "Const"
-    assert found["c"].attrs["value"] == 6
+    result, known = simplified(constant("a", 2), constant("b", 3), make("Mul", "c", "a", "b"))
+    assert result["c"].op == "Const"
+    assert result["c"].attrs["value"] == 6
     assert known.constants[Edge("c")] == 6
 
 
 def test_the_known_shape_of_a_feed_becomes_a_constant() -> None:
     for shape, op in (((4, 2), "Const"), (None, "Shape")):
         feeds = {Edge("x"): infer.Fed(dtypes.float32, shape)}
-        found, _ = simplified(placeholder("x"), make("Shape", "s", "x"), feeds=feeds)
-        assert found["s"].op == op
+        result, _ = simplified(placeholder("x"), make("Shape", "s", "x"), feeds=feeds)
+        assert result["s"].op == op
     assert feeds
 
 
 def test_a_fed_constant_is_not_folded() -> None:
     feeds = {Edge("a"): infer.Fed(dtypes.float32, ())}
-    found, known = simplified(constant("a", 2), make("Neg", "b", "a"), feeds=feeds)
-    assert found["b"].op == "Neg"
+    result, known = simplified(constant("a", 2), make("Neg", "b", "a"), feeds=feeds)
+    assert result["b"].op == "Neg"
     assert Edge("a") not in known.constants
 
 
 def test_a_fed_node_does_not_replace_an_equal_node() -> None:
     feeds = {Edge("one"): infer.Fed(dtypes.float32, ())}
-    found, _ = simplified(
+    result, _ = simplified(
         placeholder("x"),
         make("Neg", "one", "x"),
         make("Neg", "two", "x"),
         make("Abs", "y", "two"),
         feeds=feeds,
     )
-    assert found["y"].inputs == (Edge("two"),)
+    assert result["y"].inputs == (Edge("two"),)
 
 
 def test_nodes_that_compute_the_same_are_merged() -> None:
-    found, _ = simplified(
+    result, _ = simplified(
         placeholder("x"),
         make("Neg", "one", "x"),
         make("Neg", "two", "x"),
         make("Add", "sum", "one", "two"),
     )
-    assert "two" not in found
-    assert found["sum"].inputs == (Edge("one"), Edge("one"))
+    assert "two" not in result
+    assert result["sum"].inputs == (Edge("one"), Edge("one"))
 
 
 def test_a_fetched_node_keeps_its_name() -> None:
@@ -89,32 +89,32 @@ def test_a_fetched_node_keeps_its_name() -> None:
 
 def test_reads_before_and_after_an_assignment_are_not_merged() -> None:
     attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([])}
-    found, _ = simplified(
+    result, _ = simplified(
         ir.Node("v", "VariableV2", attrs=attrs),
         make("Identity", "before", "v"),
         make("AssignAdd", "add", "v", "before"),
         make("Identity", "after", "v", control=("add",)),
     )
-    assert set(found) == {"v", "before", "add", "after"}
+    assert set(result) == {"v", "before", "add", "after"}
 
 
 def test_random_nodes_are_never_merged_or_folded() -> None:
     attrs = {"dtype": dtypes.float32, "T": dtypes.int32, "seed": 1, "seed2": 2}
     size = constant("size", [3], dtypes.int32)
     draws = [ir.Node(name, "RandomUniform", (Edge("size"),), attrs=attrs) for name in "ab"]
-    found, _ = simplified(size, *draws)
-    assert [found[name].op for name in "ab"] == ["RandomUniform", "RandomUniform"]
+    result, _ = simplified(size, *draws)
+    assert [result[name].op for name in "ab"] == ["RandomUniform", "RandomUniform"]
 
 
 def test_a_node_whose_kernel_fails_is_not_folded() -> None:
-    found, _ = simplified(
+    result, _ = simplified(
         constant("a", [1, 2]), constant("b", [1, 2, 3]), make("Add", "c", "a", "b")
     )
-    assert found["c"].op == "Add"
+    assert result["c"].op == "Add"
 
 
 def test_each_output_of_a_folded_node_becomes_a_constant() -> None:
-    found, _ = simplified(
+    result, _ = simplified(
         constant("rows", [4, 1], dtypes.int32),
         constant("columns", [1, 3], dtypes.int32),
         ir.Node(
@@ -132,11 +132,11 @@ def test_each_output_of_a_folded_node_becomes_a_constant() -> None:
         ),
         ir.Node("y", "Add", (Edge("args", 1), Edge("second")), attrs={"T": dtypes.int32}),
     )
-    assert "args" not in found
-    assert found["y"].inputs == (Edge("args/folded_1"), Edge("second"))
-    assert found["args/folded_0"].attrs["value"].tolist() == [1]
-    assert found["args/folded_1"].attrs["value"].tolist() == [0]
-    assert found["after"].control == ("args/folded_0",)
+    assert "args" not in result
+    assert result["y"].inputs == (Edge("args/folded_1"), Edge("second"))
+    assert result["args/folded_0"].attrs["value"].tolist() == [1]
+    assert result["args/folded_1"].attrs["value"].tolist() == [0]
+    assert result["after"].control == ("args/folded_0",)
 
 
 def test_a_result_that_is_too_large_is_not_computed() -> None:
@@ -150,8 +150,8 @@ def test_a_result_that_is_too_large_is_not_computed() -> None:
     attrs = {**FLOAT, "index_type": dtypes.int32}
     fill = ir.Node("fill", "Fill", (Edge("dims"), Edge("zero")), attrs=attrs)
     graph = {node.name: node for node in (dims, zero, fill)}
-    found, _ = simplify.simplify(graph, {}, frozenset(["fill"]), evaluate)
-    assert found["fill"].op == "Fill"
+    result, _ = simplify.simplify(graph, {}, frozenset(["fill"]), evaluate)
+    assert result["fill"].op == "Fill"
 
 
 def test_a_fetched_node_with_several_outputs_is_not_folded() -> None:
@@ -167,29 +167,29 @@ def test_a_fetched_node_with_several_outputs_is_not_folded() -> None:
 def test_a_folded_constant_keeps_the_control_dependencies_of_its_inputs() -> None:
     first = ir.Node("first", "NoOp")
     late = ir.Node("late", "Const", (), ("first",), attrs=dict(constant("c", 2).attrs))
-    found, _ = simplified(first, late, constant("a", 3), make("Mul", "y", "late", "a"))
-    assert (found["y"].op, found["y"].control) == ("Const", ("first",))
+    result, _ = simplified(first, late, constant("a", 3), make("Mul", "y", "late", "a"))
+    assert (result["y"].op, result["y"].control) == ("Const", ("first",))
 
 
 def test_a_folded_shape_waits_for_its_input_if_the_input_changes_a_variable() -> None:
     attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([2])}
     v = ir.Node("v", "VariableV2", attrs=attrs)
     nodes = (v, constant("one", [1, 1]), make("AssignAdd", "more", "v", "one"))
-    found, _ = simplified(*nodes, make("Shape", "s", "more"), make("Shape", "t", "v"))
-    assert (found["s"].op, found["s"].control) == ("Const", ("more",))
-    assert (found["t"].op, found["t"].control) == ("Const", ())
+    result, _ = simplified(*nodes, make("Shape", "s", "more"), make("Shape", "t", "v"))
+    assert (result["s"].op, result["s"].control) == ("Const", ("more",))
+    assert (result["t"].op, result["t"].control) == ("Const", ())
 
 
 def test_a_shape_that_is_computed_in_a_branch_stays_in_the_branch() -> None:
     decision = constant("decision", True, dtypes.bool_)
     switch = ir.Node("switch", "Switch", (Edge("x"), Edge("decision")), attrs=FLOAT)
-    taken = make("Identity", "taken", "switch")
+    passed = make("Identity", "taken", "switch")
     feeds = {
         Edge("x"): infer.Fed(dtypes.float32, (2,)),
         Edge("decision"): infer.Fed(dtypes.bool_, ()),
     }
-    nodes = (placeholder("x"), decision, switch, taken)
+    nodes = (placeholder("x"), decision, switch, passed)
     last = (make("Shape", "s", "switch"), make("Shape", "t", "taken"))
-    found, _ = simplified(*nodes, *last, feeds=feeds)
-    assert found["s"].op == "Shape"
-    assert (found["t"].op, found["t"].control) == ("Const", ("taken",))
+    result, _ = simplified(*nodes, *last, feeds=feeds)
+    assert result["s"].op == "Shape"
+    assert (result["t"].op, result["t"].control) == ("Const", ("taken",))

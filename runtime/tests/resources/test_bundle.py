@@ -42,10 +42,10 @@ def test_tensors_are_read_as_they_were_written(
 ):
     prefix = str(tmp_path_factory.mktemp("bundle") / "model.ckpt-7")
     bundle.write(prefix, [bundle.Piece(name, value) for name, value in tensors.items()])
-    found = bundle.Bundle(prefix)
-    assert found.names == sorted(tensors, key=str.encode)
+    reader = bundle.Bundle(prefix)
+    assert reader.names == sorted(tensors, key=str.encode)
     for name, value in tensors.items():
-        read = found.read(name)
+        read = reader.read(name)
         assert (read.dtype, read.shape) == (value.dtype, value.shape)
         assert read.tobytes() == value.tobytes()
 
@@ -58,9 +58,9 @@ def test_strings_are_read_as_they_were_written(
     value = np.empty(len(strings), object)
     value[:] = strings
     bundle.write(prefix, [bundle.Piece("s", value)])
-    found = bundle.Bundle(prefix)
-    assert found.dtype("s") is dtypes.string
-    assert list(found.read("s")) == strings
+    reader = bundle.Bundle(prefix)
+    assert reader.dtype("s") is dtypes.string
+    assert list(reader.read("s")) == strings
 
 
 def test_bfloat16_is_read_as_it_was_written(tmp_path: pathlib.Path):
@@ -75,9 +75,9 @@ def test_a_missing_bundle_is_a_not_found_error(tmp_path: pathlib.Path):
 
 
 def test_a_missing_tensor_is_a_not_found_error(tmp_path: pathlib.Path):
-    found = bundle.Bundle(write(tmp_path / "b", x=1))
+    reader = bundle.Bundle(write(tmp_path / "b", x=1))
     with pytest.raises(errors.NotFoundError, match="Key y not found in checkpoint"):
-        found.read("y")
+        reader.read("y")
 
 
 def test_a_flipped_bit_in_the_data_is_detected(tmp_path: pathlib.Path):
@@ -88,9 +88,9 @@ def test_a_flipped_bit_in_the_data_is_detected(tmp_path: pathlib.Path):
         data.write_bytes(
             content[:position] + bytes([content[position] ^ 8]) + content[position + 1 :]
         )
-        found = bundle.Bundle(prefix)
+        reader = bundle.Bundle(prefix)
         with pytest.raises(errors.DataLossError, match="damaged"):
-            [found.read(name) for name in found.names]
+            [reader.read(name) for name in reader.names]
 
 
 def test_truncated_data_is_detected(tmp_path: pathlib.Path):
@@ -124,8 +124,8 @@ def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: pathlib.Path):
 def test_a_merge_makes_one_bundle_and_deletes_the_parts(tmp_path: pathlib.Path):
     parts = [write(tmp_path / "temp" / f"part-{n}", **{f"x{n}": np.full(3, n)}) for n in range(3)]
     bundle.merge(parts, str(tmp_path / "out" / "m"), delete_folders=True)
-    found = bundle.Bundle(str(tmp_path / "out" / "m"))
-    assert [found.read(f"x{n}").tolist() for n in range(3)] == [[0] * 3, [1] * 3, [2] * 3]
+    reader = bundle.Bundle(str(tmp_path / "out" / "m"))
+    assert [reader.read(f"x{n}").tolist() for n in range(3)] == [[0] * 3, [1] * 3, [2] * 3]
     assert sorted(path.name for path in tmp_path.rglob("*")) == [
         "m.data-00000-of-00003",
         "m.data-00001-of-00003",
@@ -151,9 +151,9 @@ def test_slices_of_merged_bundles_are_read_as_one_tensor(tmp_path: pathlib.Path)
         prefixes.append(str(tmp_path / f"part-{number}"))
         bundle.write(prefixes[-1], [piece])
     bundle.merge(prefixes, str(tmp_path / "m"), delete_folders=False)
-    found = bundle.Bundle(str(tmp_path / "m"))
-    assert found.names == ["v"]
-    assert np.array_equal(found.read("v"), table)
+    reader = bundle.Bundle(str(tmp_path / "m"))
+    assert reader.names == ["v"]
+    assert np.array_equal(reader.read("v"), table)
 
 
 def test_remove_keeps_bundles_whose_names_start_with_the_same_prefix(tmp_path: pathlib.Path):
@@ -182,8 +182,8 @@ def test_a_reader_never_sees_a_partly_written_bundle(tmp_path: pathlib.Path):
     try:
         for _ in range(200):
             try:
-                found = bundle.Bundle(prefix)
-                values = found.read("x")
+                reader = bundle.Bundle(prefix)
+                values = reader.read("x")
             except errors.DataLossError:
                 # The reader detects that the index is old and the data are new.
                 continue

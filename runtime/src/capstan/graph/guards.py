@@ -59,8 +59,8 @@ class Guards:
         """Return the guard of a tensor or control edge: empty if the edge is always alive."""
         if edge in self._fed:
             return ()
-        found = self._edges.get(edge)
-        return self._nodes.get(edge.node, ()) if found is None else found
+        guard = self._edges.get(edge)
+        return self._nodes.get(edge.node, ()) if guard is None else guard
 
     def _merged(self, node: ir.Node) -> Guard:
         """Return the guard of a merge.

@@ -78,8 +78,8 @@ class _History:
         start, key = self.reads[name]
         end = self._last_use.get(name, 0)
         return any(
-            start < at <= end and (key is None or other is None or key == other)
-            for at, other in self._writes
+            start < at <= end and (key is None or written is None or key == written)
+            for at, written in self._writes
         )
 
     def _variable(self, node: ir.Node) -> Key | None:

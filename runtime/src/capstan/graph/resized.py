@@ -17,12 +17,12 @@ def resized(changed: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> frozens
 
     `nodes` is the graph of the variables.
     """
-    found = (
+    resized_names = (
         _variable(node, nodes)
         for node in changed
         if node.op == "Assign" and not node.attrs.get("validate_shape", True)
     )
-    return frozenset(name for name in found if name is not None)
+    return frozenset(name for name in resized_names if name is not None)
 
 
 def without_shape(node: ir.Node) -> ir.Node:

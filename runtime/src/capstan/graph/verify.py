@@ -25,13 +25,13 @@ def verify(nodes: Mapping[str, ir.Node], feeds: Mapping[ir.Edge, infer.Fed]) -> 
         inputs[node.name], outputs[node.name] = infer.arguments(node)
     for node in nodes.values():
         _require_nodes(node, nodes, feeds)
-        for place, (edge, wanted) in enumerate(zip(node.inputs, inputs[node.name], strict=True)):
-            found = (feeds[edge].dtype, False) if edge in feeds else _output(edge, outputs, node)
-            if not _fits(found, wanted):
+        for place, (edge, expected) in enumerate(zip(node.inputs, inputs[node.name], strict=True)):
+            actual = (feeds[edge].dtype, False) if edge in feeds else _output(edge, outputs, node)
+            if not _fits(actual, expected):
                 raise _wrong(
                     node,
-                    f"Input {place} of node {node.name} was passed {_show(found)} from "
-                    f"{edge.tensor} incompatible with expected {_show(wanted)}.",
+                    f"Input {place} of node {node.name} was passed {_show(actual)} from "
+                    f"{edge.tensor} incompatible with expected {_show(expected)}.",
                 )
 
 
@@ -55,12 +55,12 @@ def _output(
     return outputs[edge.index]
 
 
-def _fits(found: tuple[dtypes.DType, bool], wanted: tuple[dtypes.DType, bool]) -> bool:
-    """Return whether `found` can be passed as `wanted`.
+def _fits(actual: tuple[dtypes.DType, bool], expected: tuple[dtypes.DType, bool]) -> bool:
+    """Return whether `actual` can be passed as `expected`.
 
     A reference can be passed as a value, but a value cannot be passed as a reference.
     """
-    return found[0] == wanted[0] and found[1] >= wanted[1]
+    return actual[0] == expected[0] and actual[1] >= expected[1]
 
 
 def _show(tensor: tuple[dtypes.DType, bool]) -> str:

@@ -35,8 +35,8 @@ def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
         shape = (*params.shape[:at], *indices.shape, *params.shape[at + 1 :])
         return np.empty(shape, params.dtype) if out is None else out
     # The indices have been checked. In mode "clip" NumPy needs no second buffer.
-    found: Any = np.take(params, indices, axis, out, "clip")
-    return found if isinstance(found, np.ndarray | np.generic) else np.array(found, object)
+    gathered: Any = np.take(params, indices, axis, out, "clip")
+    return gathered if isinstance(gathered, np.ndarray | np.generic) else np.array(gathered, object)
 
 
 def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None) -> Array:

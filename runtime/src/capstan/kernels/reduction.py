@@ -94,10 +94,10 @@ def _arg(method: str) -> Callable[[NodeContext], Function]:
         def run(x: Array, axis: Array, out: Array | None = None) -> Any:
             if not x.ndim:
                 raise invalid(f"Expected dimension in the range [0, 0), but got {axis}")
-            found = getattr(x, method)(number(axis, "axis"))
+            positions = getattr(x, method)(number(axis, "axis"))
             if out is None:
-                return found.astype(dtype, copy=False)
-            np.copyto(out, found, casting="unsafe")
+                return positions.astype(dtype, copy=False)
+            np.copyto(out, positions, casting="unsafe")
             return out
 
         return run

@@ -100,15 +100,15 @@ class _LateReads:
 
     def _ancestors(self, names: Iterable[str]) -> set[str]:
         """Return the named nodes and all nodes that run before them."""
-        found = set(names)
-        pending = list(found)
+        ancestors = set(names)
+        pending = list(ancestors)
         while pending:
             current = self._nodes[pending.pop()]
             values = [edge.node for edge in current.inputs if edge not in self._fed]
-            new = {name for name in (*values, *current.control) if name not in found}
-            found |= new
+            new = {name for name in (*values, *current.control) if name not in ancestors}
+            ancestors |= new
             pending += new
-        return found
+        return ancestors
 
     def _free_name(self, wanted: str) -> str:
         name, number = wanted, 0
