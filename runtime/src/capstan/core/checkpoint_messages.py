@@ -23,10 +23,10 @@ CheckpointState        model_checkpoint_path:string=1 all_model_checkpoint_paths
 
 def __getattr__(name: str) -> Any:
     """Return the class of the message `name`."""
-    found = None if name.startswith("_") else _classes().get(name)
-    if found is None:
+    message_class = None if name.startswith("_") else _classes().get(name)
+    if message_class is None:
         raise AttributeError(f"module {__name__!r} has no message {name!r}")
-    return found
+    return message_class
 
 
 @functools.cache

@@ -137,8 +137,8 @@ def _number(text: str, spec: str) -> int | None:
     return int(text)
 
 
-def _fits(mine: str | int | None, theirs: str | int | None) -> bool:
-    return mine is None or theirs is None or mine == theirs
+def _fits(first: str | int | None, second: str | int | None) -> bool:
+    return first is None or second is None or first == second
 
 
 def parse(name: str | DeviceSpec | None) -> DeviceSpec:

@@ -101,10 +101,14 @@ class Dimension:
 
     def _compare(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
         try:
-            theirs = size(other)
+            other_size = size(other)
         except (TypeError, ValueError):
             return NotImplemented
-        return None if self._value is None or theirs is None else operation(self._value, theirs)
+        return (
+            None
+            if self._value is None or other_size is None
+            else operation(self._value, other_size)
+        )
 
     @staticmethod
     def _compute(step: Callable[[Any, Any], Any], left: Any, right: Any) -> "Dimension":

@@ -238,19 +238,19 @@ def as_dtype(value: Any) -> DType:
     """
     if isinstance(value, DType):
         return value
-    found: DType | None = None
+    dtype: DType | None = None
     if isinstance(value, str):
-        found = _BY_NAME.get(value)
+        dtype = _BY_NAME.get(value)
     elif isinstance(value, int):
-        found = _BY_ENUM.get(value)
+        dtype = _BY_ENUM.get(value)
     elif isinstance(value, type):
-        found = _BY_TYPE.get(value)
-        if found is None and (issubclass(value, np.generic) or value.__name__ == "bfloat16"):
-            found = _BY_NAME.get(np.dtype(value).name)
+        dtype = _BY_TYPE.get(value)
+        if dtype is None and (issubclass(value, np.generic) or value.__name__ == "bfloat16"):
+            dtype = _BY_NAME.get(np.dtype(value).name)
     elif isinstance(value, np.dtype):
-        found = _BY_TYPE.get(value.type) or _BY_NAME.get(value.name)
-        if found is None and value == np_resource:
-            found = resource
-    if found is None:
+        dtype = _BY_TYPE.get(value.type) or _BY_NAME.get(value.name)
+        if dtype is None and value == np_resource:
+            dtype = resource
+    if dtype is None:
         raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType.")
-    return found
+    return dtype

@@ -255,17 +255,21 @@ class TensorShape:
 
     def merge_with(self, other: Any) -> "TensorShape":
         """Return the shape that combines the known sizes of both; a ValueError if they differ."""
-        theirs = to_shape(other)
-        if not is_compatible(self._shape, theirs):
-            raise ValueError(f"Shapes {self} and {TensorShape(theirs)} are not compatible")
-        return TensorShape(merge(self._shape, theirs))
+        other_shape = to_shape(other)
+        if not is_compatible(self._shape, other_shape):
+            raise ValueError(f"Shapes {self} and {TensorShape(other_shape)} are not compatible")
+        return TensorShape(merge(self._shape, other_shape))
 
     def concatenate(self, other: Any) -> "TensorShape":
         return TensorShape(concatenate(self._shape, to_shape(other)))
 
     def assert_same_rank(self, other: Any) -> None:
-        theirs = to_shape(other)
-        if self._shape is not None and theirs is not None and len(self._shape) != len(theirs):
+        other_shape = to_shape(other)
+        if (
+            self._shape is not None
+            and other_shape is not None
+            and len(self._shape) != len(other_shape)
+        ):
             raise ValueError(f"Shapes {self} and {as_shape(other)} must have the same rank")
 
     def assert_has_rank(self, rank: int) -> None:

@@ -21,7 +21,7 @@ _BLOCK_BYTES = 1 << 18
 _RESTART_INTERVAL = 16
 _UNCOMPRESSED = 0
 
-_Item = tuple[bytes, bytes]
+_Entry = tuple[bytes, bytes]
 
 
 def encode(items: Mapping[bytes, bytes]) -> bytes:
@@ -55,15 +55,15 @@ def decode(data: bytes) -> dict[bytes, bytes]:
         _, position = _handle(data, len(data) - _FOOTER)
         index, _ = _handle(data, position)
         return dict(
-            item
-            for _, handle in _items(_read(data, index))
-            for item in _items(_read(data, _handle(handle, 0)[0]))
+            entry
+            for _, handle in _entries(_read(data, index))
+            for entry in _entries(_read(data, _handle(handle, 0)[0]))
         )
     except (ValueError, struct.error) as error:
         raise _damaged(str(error)) from error
 
 
-def _split(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+def _split(items: Sequence[_Entry]) -> Iterator[Sequence[_Entry]]:
     start = size = 0
     for end, (key, value) in enumerate(items, 1):
         size += len(key) + len(value)
@@ -72,7 +72,7 @@ def _split(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
             start, size = end, 0
 
 
-def _block(items: Sequence[_Item], restart_interval: int) -> bytes:
+def _block(items: Sequence[_Entry], restart_interval: int) -> bytes:
     out = bytearray()
     restarts = [0] if not items else []
     previous = b""
@@ -121,7 +121,7 @@ def _read(data: bytes, handle: tuple[int, int]) -> bytes:
     return data[offset:end]
 
 
-def _items(block: bytes) -> Iterator[_Item]:
+def _entries(block: bytes) -> Iterator[_Entry]:
     (restarts,) = struct.unpack_from("<I", block, len(block) - 4)
     end = len(block) - 4 * (restarts + 1)
     position, key = 0, b""

@@ -134,17 +134,19 @@ class _Reader:
                 f"'{self.row.name}', got {value!r} of type '{type(value).__name__}' instead."
             ) from None
         except ValueError as error:
-            found = dtype_of(value)
-            if found is None or wanted is None:
+            value_type = dtype_of(value)
+            if value_type is None or wanted is None:
                 raise ValueError(
                     f"Tried to convert '{argument.name}' to a tensor and failed. Error: {error}"
                 ) from None
-            raise TypeError(self._mismatch(argument, found, wanted)) from None
+            raise TypeError(self._mismatch(argument, value_type, wanted)) from None
 
-    def _mismatch(self, argument: opdef.Argument, found: dtypes.DType, wanted: dtypes.DType) -> str:
+    def _mismatch(
+        self, argument: opdef.Argument, value_type: dtypes.DType, wanted: dtypes.DType
+    ) -> str:
         prefix = (
-            f"Input '{argument.name}' of '{self.row.name}' Op has type {found.name} that does not "
-            "match"
+            f"Input '{argument.name}' of '{self.row.name}' Op has type {value_type.name} that does "
+            "not match"
         )
         if not self._is_attribute(argument.type):
             return f"{prefix} expected type of {wanted.name}."
@@ -175,31 +177,31 @@ class _Reader:
                 f"{values}."
             )
         if self._is_type_list(argument):
-            found = convert.convert_n_to_tensor(values, name=argument.name)
-            self.attrs[argument.type] = [tensor.dtype.base_dtype for tensor in found]
+            tensors = convert.convert_n_to_tensor(values, name=argument.name)
+            self.attrs[argument.type] = [tensor.dtype.base_dtype for tensor in tensors]
         else:
-            found = self._same_type(argument, values)
-            if found:
-                self._fix(argument.type, found[0].dtype.base_dtype, argument)
+            tensors = self._same_type(argument, values)
+            if tensors:
+                self._fix(argument.type, tensors[0].dtype.base_dtype, argument)
         if argument.number is not None:
-            self._count(argument, argument.number, len(found))
-        for tensor in found if argument.is_ref else ():
+            self._count(argument, argument.number, len(tensors))
+        for tensor in tensors if argument.is_ref else ():
             self._check_ref(argument, tensor)
-        self.tensors += found
+        self.tensors += tensors
 
     def _same_type(self, argument: opdef.Argument, values: Sequence[Any]) -> list[graphs.Tensor]:
         wanted = self._wanted(argument) or self._promised.get(argument.type)
         try:
-            found = [
+            tensors = [
                 convert.convert_to_tensor(
                     value, wanted, f"{argument.name}_{index}", as_ref=argument.is_ref
                 )
                 for index, value in enumerate(values)
             ]
         except (TypeError, ValueError):
-            found = None
-        if found is not None and len({tensor.dtype.base_dtype for tensor in found}) <= 1:
-            return found
+            tensors = None
+        if tensors is not None and len({tensor.dtype.base_dtype for tensor in tensors}) <= 1:
+            return tensors
         raise TypeError(
             f"Tensors in list passed to '{argument.name}' of '{self.row.name}' Op have types "
             f"[{', '.join(_type_name(value) for value in values)}] {self._disagreement(argument)}"

@@ -26,7 +26,7 @@ class Branch:
         self.outer = pred.graph.branch
         # The tensor that stands for each tensor in this branch. A tensor of the branch stands for
         # itself.
-        self._names: dict[graphs.Tensor, graphs.Tensor] = {pred: pred, pivot: pivot}
+        self._inner: dict[graphs.Tensor, graphs.Tensor] = {pred: pred, pivot: pivot}
         pivot.op.branch = self
 
     @contextmanager
@@ -43,14 +43,14 @@ class Branch:
 
         This is `tensor` itself, or one output of a `Switch` that reads it.
         """
-        found = self._names.get(tensor)
-        if found is None:
-            nearer: graphs.Tensor = tensor if self.outer is None else self.outer.admit(tensor)
-            found = self._names.get(nearer)
-            if found is None:
-                found = self._switched(nearer)
-            self._names[tensor] = self._names[nearer] = found
-        return found
+        inner = self._inner.get(tensor)
+        if inner is None:
+            in_outer: graphs.Tensor = tensor if self.outer is None else self.outer.admit(tensor)
+            inner = self._inner.get(in_outer)
+            if inner is None:
+                inner = self._switched(in_outer)
+            self._inner[tensor] = self._inner[in_outer] = inner
+        return inner
 
     def wait(self, control: Sequence[graphs.Operation]) -> list[graphs.Operation]:
         """Return the control inputs for an operation that has no data inputs.
@@ -63,7 +63,7 @@ class Branch:
 
     def note(self, op: graphs.Operation) -> None:
         """Remember an operation that was built in the branch."""
-        self._names.update((tensor, tensor) for tensor in op.outputs)
+        self._inner.update((tensor, tensor) for tensor in op.outputs)
         op.graph.prevent_fetching(op)
         if self.outer is not None:
             self.outer.note(op)
@@ -75,12 +75,12 @@ class Branch:
             graph.control_dependencies(None),
             graph.colocate_with(tensor.op, ignore_existing=True),
         ):
-            found: graphs.Tensor = make(tensor, self.pred, name="Switch")[int(self.side)]
-        found.op.branch = self
-        self.note(found.op)
+            inner: graphs.Tensor = make(tensor, self.pred, name="Switch")[int(self.side)]
+        inner.op.branch = self
+        self.note(inner.op)
         # The other output of the Switch is outside this branch.
-        del self._names[found.op.outputs[1 - int(self.side)]]
-        return found
+        del self._inner[inner.op.outputs[1 - int(self.side)]]
+        return inner
 
     def _holds(self, op: graphs.Operation) -> bool:
         branch = op.branch

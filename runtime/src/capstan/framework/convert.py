@@ -39,8 +39,8 @@ def constant(
     if isinstance(value, np.ndarray) and np.may_share_memory(array, value):
         array = array.copy()
     array.flags.writeable = False
-    found = dtypes.as_dtype(array.dtype)
-    return _output("Const", [], {"value": array, "dtype": found}, name)
+    array_type = dtypes.as_dtype(array.dtype)
+    return _output("Const", [], {"value": array, "dtype": array_type}, name)
 
 
 def convert_to_tensor(
@@ -204,6 +204,6 @@ def _packed(values: Sequence[Any], dtype: dtypes.DType | None, scope: str) -> gr
             parts.append(convert_to_tensor(value, wanted, name=str(index)))
     kind = parts[0].dtype.base_dtype
     if any(part.dtype.base_dtype is not kind for part in parts):
-        found = ", ".join(part.dtype.base_dtype.name for part in parts)
-        raise TypeError(f"Cannot convert a list containing tensors of different dtypes: [{found}]")
+        types = ", ".join(part.dtype.base_dtype.name for part in parts)
+        raise TypeError(f"Cannot convert a list containing tensors of different dtypes: [{types}]")
     return _output("Pack", parts, {"N": len(parts), "T": kind, "axis": 0}, scope)

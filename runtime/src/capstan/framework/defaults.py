@@ -24,20 +24,20 @@ class DefaultStack(threading.local):
         return self.items[-1] if self.items else None
 
     @contextmanager
-    def entered(self, item: Any, kind: str, *, nested: bool = True) -> Iterator[Any]:
-        """Make `item` the default until the block ends.
+    def entered(self, default: Any, kind: str, *, nested: bool = True) -> Iterator[Any]:
+        """Make `default` the default until the block ends.
 
         Raises:
             AssertionError: a block ends before a block that began later.
         """
-        self.items.append(item)
+        self.items.append(default)
         try:
-            yield item
+            yield default
         finally:
-            is_violated = nested and self.items[-1:] != [item]
-            if item in self.items:
+            is_violated = nested and self.items[-1:] != [default]
+            if default in self.items:
                 # The last of equal entries is the one that this block made.
-                del self.items[len(self.items) - 1 - self.items[::-1].index(item)]
+                del self.items[len(self.items) - 1 - self.items[::-1].index(default)]
             if is_violated:
                 raise AssertionError(
                     f"Nesting violated for default stack of {kind} objects: a block that began "

@@ -117,14 +117,14 @@ def _between(
             if consumer not in downstream and consumer not in stopped:
                 downstream.add(consumer)
                 reached += consumer.values()
-    found: set[graphs.Operation] = set()
+    between: set[graphs.Operation] = set()
     todo = [y.op for y in targets]
     while todo:
         op = todo.pop()
-        if op in downstream and op not in found:
-            found.add(op)
+        if op in downstream and op not in between:
+            between.add(op)
             todo += [tensor.op for tensor in op.inputs]
-    return sorted(found, key=lambda op: op.creation_index, reverse=True)
+    return sorted(between, key=lambda op: op.creation_index, reverse=True)
 
 
 class _Reverse:
@@ -187,19 +187,19 @@ class _Reverse:
             blocks.enter_context(self._graph.name_scope(f"{op.name}_grad"))
             if self._colocate:
                 blocks.enter_context(self._graph.colocate_with(op))
-            found = list(row.gradient(op, outputs, raw))
-            if len(found) != len(op.inputs):
+            input_gradients = list(row.gradient(op, outputs, raw))
+            if len(input_gradients) != len(op.inputs):
                 raise ValueError(
-                    f"Num gradients {len(found)} generated for op {op.node_def} do not match num "
-                    f"inputs {len(op.inputs)}"
+                    f"Num gradients {len(input_gradients)} generated for op {op.node_def} do not "
+                    f"match num inputs {len(op.inputs)}"
                 )
-            found = [
+            input_gradients = [
                 gradient if tensor in self._wanted else None
-                for tensor, gradient in zip(op.inputs, found, strict=True)
+                for tensor, gradient in zip(op.inputs, input_gradients, strict=True)
             ]
-            if self._gate and sum(gradient is not None for gradient in found) > 1:
-                found = grouping.tuple_of(found)
-            return found
+            if self._gate and sum(gradient is not None for gradient in input_gradients) > 1:
+                input_gradients = grouping.tuple_of(input_gradients)
+            return input_gradients
 
 
 def _check_shape(op: graphs.Operation, tensor: graphs.Tensor, gradient: Any) -> None:

@@ -153,8 +153,8 @@ class Graph(graph_state.GraphState):
         """
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
-        found: Operation = self.as_graph_element(name, allow_tensor=False)
-        return found
+        operation: Operation = self.as_graph_element(name, allow_tensor=False)
+        return operation
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """Return the tensor called `name`, such as `op:index`.
@@ -166,8 +166,8 @@ class Graph(graph_state.GraphState):
         """
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
-        found: Tensor = self.as_graph_element(name, allow_operation=False)
-        return found
+        tensor: Tensor = self.as_graph_element(name, allow_operation=False)
+        return tensor
 
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True

@@ -46,18 +46,18 @@ def _gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _broadcast_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    found = _gradient(op, grads, raw)
+    input_grads = _gradient(op, grads, raw)
     x, y = (tensor.shape.internal for tensor in op.inputs)
     batches = (None, None) if x is None or y is None else (x[:-2], y[:-2])
     if unbroadcast.repeated_axes(*batches) == ([], []):
-        return found
+        return input_grads
     sizes = [raw.Shape(tensor) for tensor in op.inputs]
     repeated = raw.BroadcastGradientArgs(
         *(raw.StridedSlice(size, [0], [-2], [1], begin_mask=1) for size in sizes)
     )
     return [
         raw.Reshape(raw.Sum(grad, axes), size)
-        for grad, axes, size in zip(found, repeated, sizes, strict=True)
+        for grad, axes, size in zip(input_grads, repeated, sizes, strict=True)
     ]
 
 

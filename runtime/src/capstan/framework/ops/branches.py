@@ -38,14 +38,14 @@ def _common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
 
 def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """Return the gradient of the side that the step took, or zeros if that side has none."""
-    found = list(grads)
+    side_grads = list(grads)
     for side, other in ((0, 1), (1, 0)):
-        if found[side] is None:
-            is_sparse = isinstance(found[other], indexed_slices.IndexedSlices)
-            found[side] = (_no_rows if is_sparse else _zeros)(op, side, raw)
-    if not any(isinstance(grad, indexed_slices.IndexedSlices) for grad in found):
-        return raw.Merge(found, name="cond_grad")[0], None
-    off, on = (_as_slices(grad, raw) for grad in found)
+        if side_grads[side] is None:
+            is_sparse = isinstance(side_grads[other], indexed_slices.IndexedSlices)
+            side_grads[side] = (_no_rows if is_sparse else _zeros)(op, side, raw)
+    if not any(isinstance(grad, indexed_slices.IndexedSlices) for grad in side_grads):
+        return raw.Merge(side_grads, name="cond_grad")[0], None
+    off, on = (_as_slices(grad, raw) for grad in side_grads)
     return indexed_slices.IndexedSlices(
         raw.Merge([off.values, on.values])[0],
         raw.Merge([off.indices, on.indices])[0],
