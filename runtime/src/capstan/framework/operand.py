@@ -1,6 +1,6 @@
 """Python's operators on tensors and variables: `x + 1`, `-x`, `x @ w`, `x[0]`.
 
-`framework.operators` implements the operators. This class only declares them, because Tensor
+`framework.operators` implements the operators. `Operand` only declares them: Tensor
 derives from it and cannot import the code that builds operations.
 """
 
