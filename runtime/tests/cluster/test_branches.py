@@ -118,7 +118,7 @@ def test_guards_list_their_decisions_from_the_outermost_on() -> None:
         node.Node("odd", "Merge", (Edge("low"), Edge("outer", 0))),
     ):
         known.learn(new_node)
-    taken = (Edge("p"), True)
-    assert known.of(Edge("low")) == (taken, (Edge("q"), False))
-    assert known.of(Edge("joined")) == (taken,)
+    decision = (Edge("p"), True)
+    assert known.of(Edge("low")) == (decision, (Edge("q"), False))
+    assert known.of(Edge("joined")) == (decision,)
     assert known.of(Edge("odd")) == ((Edge("odd", -1), True),)

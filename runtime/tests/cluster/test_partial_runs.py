@@ -23,8 +23,8 @@ def target(place: str) -> str:
         return ""
     if not SERVERS:
         SERVERS.extend(clusters.start(ps=1, worker=1).values())
-    mine = str(SERVERS[-1].target)
-    return mine if place == "cluster" else mine.replace("localhost", "127.0.0.1")
+    local = str(SERVERS[-1].target)
+    return local if place == "cluster" else local.replace("localhost", "127.0.0.1")
 
 
 @pytest.fixture(params=PLACES)
@@ -154,9 +154,9 @@ def test_the_caller_may_change_its_arrays_between_portions(session: Any) -> None
     double = a + a
     both = a + double + b
     handle = session.partial_run_setup([double, both], [a, b])
-    mine = np.ones(3, np.float32)
-    got = session.partial_run(handle, double, {a: mine})
-    mine[:] = 100
+    fed = np.ones(3, np.float32)
+    got = session.partial_run(handle, double, {a: fed})
+    fed[:] = 100
     got[:] = 100
     assert session.partial_run(handle, both, {b: np.zeros(3)}).tolist() == [3.0, 3.0, 3.0]
 

@@ -115,24 +115,24 @@ def expect(recipe: list[Step]) -> list[Any]:
 def test_a_graph_on_four_tasks_computes_the_same_values_as_on_one(
     target: str, recipe: list[Step]
 ) -> None:
-    here, there = evaluate(recipe, ""), evaluate(recipe, target)
-    np.testing.assert_equal(there, here)
-    np.testing.assert_equal(here[0], expect(recipe))
+    local, distributed = evaluate(recipe, ""), evaluate(recipe, target)
+    np.testing.assert_equal(distributed, local)
+    np.testing.assert_equal(local[0], expect(recipe))
 
 
 def test_concurrent_runs_on_one_session_never_see_each_others_buffers(target: str) -> None:
     with tf.Graph().as_default(), tf.device("/job:worker/task:0"):
         x = tf.placeholder(tf.float32, [256])
         with tf.device("/job:ps/task:0"):
-            there = tf.multiply(x, 2.0)
-        result = tf.subtract(tf.add(there, x), 1.0)
+            on_ps = tf.multiply(x, 2.0)
+        result = tf.subtract(tf.add(on_ps, x), 1.0)
         session = tf.Session(target)
         wrong: list[Any] = []
 
         def work(number: int) -> None:
             fed = np.full(256, number, np.float32)
             for _ in range(150):
-                once, doubled = session.run([result, there], {x: fed})
+                once, doubled = session.run([result, on_ps], {x: fed})
                 if not (once == 3 * number - 1).all() or not (doubled == 2 * number).all():
                     wrong.append((number, once, doubled))
 

@@ -26,7 +26,7 @@ class Ps:
 
     def __init__(self) -> None:
         self.door: listener.Listener | None = None
-        self.asked = 0
+        self.requests = 0
 
     def start(self, incarnation: int) -> None:
         self.stop()
@@ -40,9 +40,9 @@ class Ps:
     def connect(
         self, task: str, incarnation: int, planes: Sequence[str], deadline: float | None = None
     ) -> interfaces.Offer:
-        self.asked += 1
+        self.requests += 1
         if self.door is None:
-            if self.asked == self.back_at:
+            if self.requests == self.back_at:
                 self.start(incarnation)
             raise errors.UnavailableError(None, None, "connection refused")
         return self.door.connect(task, incarnation, planes)
@@ -75,18 +75,18 @@ def test_a_link_that_was_given_back_is_reused(links: pool.Pool, ps: Ps) -> None:
     links.give_back(PS, 1, first)
     assert links.take(PS, 1) is first
     assert_works(first)
-    assert ps.asked == 1
+    assert ps.requests == 1
     first.close()
 
 
 def test_a_link_has_one_taker_at_a_time(links: pool.Pool) -> None:
-    taken = [links.take(PS, 1) for _ in range(3)]
-    assert len(set(map(id, taken))) == 3
-    for link in taken:
+    leased = [links.take(PS, 1) for _ in range(3)]
+    assert len(set(map(id, leased))) == 3
+    for link in leased:
         assert_works(link)
         links.give_back(PS, 1, link)
-    assert set(map(id, (links.take(PS, 1) for _ in range(3)))) == set(map(id, taken))
-    for link in taken:
+    assert set(map(id, (links.take(PS, 1) for _ in range(3)))) == set(map(id, leased))
+    for link in leased:
         link.close()
 
 
@@ -150,7 +150,7 @@ def test_take_waits_for_a_task_that_is_away(links: pool.Pool, ps: Ps) -> None:
     ps.stop()
     ps.back_at = 3
     link = links.take(PS, 1, time.monotonic() + 20)
-    assert ps.asked == 4
+    assert ps.requests == 4
     assert_works(link)
     link.close()
 
@@ -164,12 +164,12 @@ def test_a_task_that_stays_away_is_unavailable(links: pool.Pool, ps: Ps) -> None
 
 
 def test_a_closed_pool_keeps_nothing(links: pool.Pool) -> None:
-    idle, taken = links.take(PS, 1), links.take(PS, 1)
+    idle, leased = links.take(PS, 1), links.take(PS, 1)
     links.give_back(PS, 1, idle)
     links.close()
     assert idle.fileno() == -1
-    assert_works(taken)
-    links.give_back(PS, 1, taken)
-    assert taken.fileno() == -1
+    assert_works(leased)
+    links.give_back(PS, 1, leased)
+    assert leased.fileno() == -1
     with pytest.raises(errors.UnavailableError, match="shutting down"):
         links.take(PS, 1)

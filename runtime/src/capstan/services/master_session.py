@@ -98,8 +98,8 @@ class MasterSession:
 
     def placed(self, nodes: Sequence[node.Node]) -> list[tuple[str, str, str]]:
         """Return name, op and device of each node that has a device."""
-        found = self._graph.placement.devices
-        return [(each.name, each.op, found[each.name]) for each in nodes if each.name in found]
+        placed = self._graph.placement.devices
+        return [(new.name, new.op, placed[new.name]) for new in nodes if new.name in placed]
 
     def run(
         self, requested: signature.Signature, feeds: Sequence[Array], deadline: float | None

@@ -71,7 +71,7 @@ def encode_part(session: str, part: parts.Part) -> Any:
         session=session,
         task=part.task,
         graph_def=graph_def.encode(part.nodes),
-        leg=[part.legs[each.name] for each in part.nodes],
+        leg=[part.legs[part_node.name] for part_node in part.nodes],
         incoming=map(_encode_message, part.incoming),
         outgoing=map(_encode_message, part.outgoing),
         feed=_names(part.feeds),
@@ -92,7 +92,7 @@ def decode_part(request: Any) -> parts.Part:
     return parts.Part(
         task=request.task,
         nodes=nodes,
-        legs=dict(zip((each.name for each in nodes), request.leg, strict=True)),
+        legs=dict(zip((part_node.name for part_node in nodes), request.leg, strict=True)),
         incoming=tuple(map(_decode_message, request.incoming)),
         outgoing=tuple(map(_decode_message, request.outgoing)),
         feeds=_edges(request.feed),
