@@ -1,4 +1,4 @@
-"""What tests of local mode share: real processes, and waiting for what they do."""
+"""Helpers of the tests of local mode: start real processes, and wait for them."""
 
 import os
 import select
@@ -15,11 +15,11 @@ from capstan_operator.local import process
 DEADLINE_SECONDS = 45.0
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(capstan_operator.__file__).parents[1])}
-"""For a process that imports what these tests test."""
+"""The environment of a process that imports this package."""
 
 
 def wait_until(condition: Callable[[], object], what: str = "the condition") -> None:
-    """Wait for a condition of the world outside; fail when it does not come true."""
+    """Wait until a condition is true; fail after `DEADLINE_SECONDS`."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not come true"
@@ -27,7 +27,7 @@ def wait_until(condition: Callable[[], object], what: str = "the condition") -> 
 
 
 def is_running(pid: int) -> bool:
-    """Say whether a process exists and is no zombie that its parent has not fetched."""
+    """Say whether a process exists and is not a zombie."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -63,7 +63,7 @@ class Bench:
         return started
 
     def said(self) -> str:
-        """What the processes have printed so far."""
+        """Return the output of the processes so far."""
         return self.log.read_text()
 
     def close(self) -> None:

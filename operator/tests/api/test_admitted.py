@@ -1,4 +1,4 @@
-"""Objects of an API server: what is read of them, what is ignored, what is refused."""
+"""Objects of an API server: which fields are read, ignored or refused."""
 
 import copy
 import json
@@ -69,7 +69,7 @@ def faults(raw: dict[str, Any]) -> list[str]:
     return [str(fault) for fault in caught.value.faults]
 
 
-def test_an_object_is_read_with_what_the_api_server_gave_it() -> None:
+def test_an_object_keeps_its_uid_and_generation() -> None:
     job = parse.admitted(OBJECT)
     assert (job.metadata.name, job.metadata.namespace) == ("digits", "team")
     assert (job.metadata.uid, job.metadata.generation) == ("0d145940", 4)
@@ -96,7 +96,7 @@ def test_fields_of_a_newer_definition_are_ignored(path: tuple[str, ...], value: 
     )
 
 
-def test_a_template_is_what_its_user_wrote() -> None:
+def test_a_template_stays_as_its_user_wrote_it() -> None:
     template = parse.admitted(OBJECT).replica(ReplicaType.WORKER).template
     assert template.manifest() == TEMPLATE
 
@@ -107,14 +107,14 @@ def test_nothing_is_added_to_a_template() -> None:
     assert job.replica(ReplicaType.WORKER).template.manifest() == least
 
 
-def test_a_field_that_is_null_is_one_that_is_not_there() -> None:
+def test_a_null_field_counts_as_absent() -> None:
     null = {"spec": {"containers": [{"name": "a", "image": None, "args": None}]}, "metadata": None}
     job = parse.admitted(changed("spec", "replicaSpecs", "worker", "template", to=null))
     manifest = job.replica(ReplicaType.WORKER).template.manifest()
     assert manifest == {"spec": {"containers": [{"name": "a"}]}}
 
 
-def test_of_what_this_version_cannot_run_all_is_said() -> None:
+def test_all_faults_of_a_job_that_this_version_cannot_run_are_reported() -> None:
     raw = changed("spec", "replicaSpecs", "worker", "restartPolicy", to="Sometimes")
     raw["spec"]["runPolicy"] = {"backoffLimit": -1, "restartBackoff": {"initialSeconds": 900}}
     assert [fault.split(": ")[0] for fault in faults(raw)] == [
@@ -160,7 +160,5 @@ def longest(workers: int, called: dict[str, str]) -> int:
         ("spec", "replicaSpecs", "worker", "template", "spec", "containers"),
     ],
 )
-def test_whatever_stands_there_nothing_but_faults_is_raised(
-    path: tuple[str, ...], wrong: object
-) -> None:
+def test_any_object_is_a_job_or_raises_invalid(path: tuple[str, ...], wrong: object) -> None:
     assert faults(changed(*path, to=wrong))

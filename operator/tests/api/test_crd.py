@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition, as far as it can be judged without an API server."""
+"""The CustomResourceDefinition, as far as it can be tested without an API server."""
 
 import json
 import re
@@ -48,11 +48,11 @@ def test_the_schema_is_structural() -> None:
             assert key in node["items"]["required"], path
 
 
-def test_it_fits_into_an_annotation_as_kubectl_apply_keeps_it() -> None:
+def test_the_definition_fits_into_the_annotation_of_kubectl_apply() -> None:
     assert len(json.dumps(crd.definition())) < 256 * 1024
 
 
-def test_what_a_user_may_write_is_explained() -> None:
+def test_every_field_of_the_spec_has_a_description() -> None:
     for path, node in nodes(JOB["properties"]["spec"], "spec"):
         if not path.endswith((".items", ".additionalProperties")):
             assert node.get("description", "").endswith("."), path
@@ -60,7 +60,7 @@ def test_what_a_user_may_write_is_explained() -> None:
 
 
 @pytest.mark.parametrize("kind", ReplicaType)
-def test_a_template_keeps_what_the_schema_does_not_know(kind: ReplicaType) -> None:
+def test_a_template_keeps_fields_that_the_schema_does_not_have(kind: ReplicaType) -> None:
     template = f".spec.replicaSpecs.{kind}.template"
     container = f"{template}.spec.containers.items"
     parts = ["", ".metadata", ".spec", ".spec.containers.items", ".spec.initContainers.items"]
@@ -72,7 +72,7 @@ def test_a_template_keeps_what_the_schema_does_not_know(kind: ReplicaType) -> No
         assert "default" not in node, path
 
 
-def test_a_field_that_is_not_of_a_template_is_not_kept() -> None:
+def test_unknown_fields_outside_of_templates_are_dropped() -> None:
     kept = {path for path, node in nodes(JOB) if "x-kubernetes-preserve-unknown-fields" in node}
     assert {path for path in kept if ".template" not in path} == {
         # A metric that is no number is a text.
@@ -90,7 +90,7 @@ def test_defaults_are_those_of_the_models() -> None:
         assert "default" not in at(path)
 
 
-def test_a_status_is_not_refused_for_a_new_word_and_not_filled_in() -> None:
+def test_the_schema_of_the_status_has_no_enums_and_no_defaults() -> None:
     for path, node in nodes(at(".status")):
         assert not node.keys() & {"enum", "default"}, path
     assert at(".status.tasks")["x-kubernetes-list-type"] == "atomic"
@@ -139,7 +139,7 @@ def test_columns_are_those_of_the_table_of_jobs() -> None:
     ]
 
 
-def test_rules_stand_at_the_root_and_name_a_field_of_the_schema() -> None:
+def test_rules_are_at_the_root_and_name_a_field_of_the_schema() -> None:
     told = [(one["rule"], one["message"]) for one in JOB["x-kubernetes-validations"]]
     assert told[: len(rules.RULES)] == [(rule.cel, rule.message) for rule in rules.RULES]
     fields = dict(nodes(JOB))
@@ -147,7 +147,7 @@ def test_rules_stand_at_the_root_and_name_a_field_of_the_schema() -> None:
         assert one["fieldPath"] in fields
 
 
-def test_everything_of_a_spec_is_immutable_but_its_deadline() -> None:
+def test_the_spec_is_immutable_except_its_deadline() -> None:
     fields = {f"spec.{field.alias}" for field in Spec.model_fields.values()} - {"spec.runPolicy"}
     fields |= {f"spec.runPolicy.{field.alias}" for field in RunPolicy.model_fields.values()}
     assert {change.path for change in changes.CHANGES} == fields - {

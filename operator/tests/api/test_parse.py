@@ -1,4 +1,4 @@
-"""A TrainingJob from text: right ones with their defaults, wrong ones with all their faults."""
+"""A TrainingJob from text: valid jobs get their defaults, invalid ones all their faults."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def faults(text: str) -> list[str]:
 
 
 def changed(*path: str | int, to: object) -> str:
-    """The job of `DIGITS` with one field set; `DELETE` deletes it."""
+    """Return the job of `DIGITS` with one field set; `DELETE` as value deletes the field."""
     document = json.loads(json.dumps(yaml.safe_load(DIGITS)))  # without shared parts
     place: Any = document
     for part in path[:-1]:
@@ -83,7 +83,7 @@ def test_a_job_gets_the_defaults_of_the_api() -> None:
     assert [str(task) for task in job.tasks()] == ["ps-0", "worker-0", "worker-1"]
 
 
-def test_tasks_stand_in_table_order_however_they_were_written() -> None:
+def test_tasks_are_in_table_order_however_they_are_written() -> None:
     text = changed(
         "spec", "replicaSpecs", "chief", to=yaml.safe_load(DIGITS)["spec"]["replicaSpecs"]["ps"]
     )
@@ -299,7 +299,7 @@ spec:
 """
 
 
-def test_all_faults_of_a_file_are_told_at_once() -> None:
+def test_all_faults_of_a_file_are_reported_at_once() -> None:
     found = faults(MANY_FAULTS)
     assert sorted(fault.split(": ")[0] for fault in found) == sorted(
         [
@@ -321,14 +321,14 @@ def test_all_faults_of_a_file_are_told_at_once() -> None:
     )
 
 
-def test_a_key_given_twice_is_a_fault_and_not_the_last_one() -> None:
+def test_a_key_that_is_given_twice_is_a_fault() -> None:
     text = DIGITS + "    chief: {template: *template}\n    chief: {template: *template}\n"
     assert faults(text) == [
         "spec.replicaSpecs.chief: is given twice, on line 15 and on line 16; keep one"
     ]
 
 
-def test_few_lines_that_stand_for_very_many_values_are_read_at_once() -> None:
+def test_nested_aliases_are_read_without_expanding_them() -> None:
     laughs = ["x0: &x0 [ha, ha]"]
     laughs += [f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]" for n in range(1, 40)]
     volumes = "\n            ".join(["volumes:", *laughs])
@@ -339,7 +339,7 @@ def test_few_lines_that_stand_for_very_many_values_are_read_at_once() -> None:
     )
 
 
-def test_a_wrong_kind_hides_no_other_fault() -> None:
+def test_a_wrong_kind_does_not_hide_other_faults() -> None:
     text = "apiVersion: v1\nkind: Pod\nmetadata: {name: A}\nspec: {containers: 7}\n"
     assert [fault.split(": ")[0] for fault in faults(text)] == [
         "apiVersion",
@@ -385,12 +385,12 @@ BEGINS = "a TrainingJob begins with `apiVersion:` and `kind:`"
         ("[" * 500, "is nested too deeply"),
     ],
 )
-def test_what_is_no_yaml_is_told_with_its_place(text: str, fault: str) -> None:
+def test_text_that_is_not_a_yaml_mapping_is_refused_with_its_place(text: str, fault: str) -> None:
     (found,) = faults(text)
     assert found.startswith(fault)
 
 
-def test_names_of_fields_that_are_no_text_are_faults() -> None:
+def test_a_field_name_that_is_not_text_is_a_fault() -> None:
     text = DIGITS + "7: 2\ntrue: 1\n"
     assert sorted(faults(text)) == [
         "7 is not a field: names of fields are text",
@@ -412,7 +412,7 @@ documents = st.recursive(
 
 
 def answer(text: str) -> TrainingJob | list[str]:
-    """What `parse` says, of the two things that it promises."""
+    """Return the result of `parse`: the job, or its faults. Any other error fails the test."""
     try:
         return parse(text)
     except Invalid as invalid:
@@ -420,12 +420,12 @@ def answer(text: str) -> TrainingJob | list[str]:
 
 
 @given(st.text(max_size=60) | documents.map(json.dumps) | documents.map(yaml.safe_dump))
-def test_any_text_is_a_job_or_says_what_is_wrong(text: str) -> None:
+def test_any_text_is_a_job_or_has_faults(text: str) -> None:
     assert answer(text)
 
 
 @given(st.data())
-def test_any_wrong_value_anywhere_is_a_fault_and_never_an_accident(data: st.DataObject) -> None:
+def test_a_wrong_value_anywhere_raises_nothing_but_invalid(data: st.DataObject) -> None:
     document = yaml.safe_load(DIGITS)
     places = [(document, key) for key in document]
     for place, key in places:
@@ -460,7 +460,7 @@ def test_any_wrong_value_anywhere_is_a_fault_and_never_an_accident(data: st.Data
         ((*WORKER, "template", "spec", "containers"), [{"name": "trainer"}, 7]),
     ],
 )
-def test_what_is_sound_beside_a_fault_can_be_looked_at(
+def test_the_sound_part_of_a_faulty_job_is_returned(
     path: tuple[str | int, ...], value: object
 ) -> None:
     read = draft(changed(*path, to=value))
@@ -471,12 +471,12 @@ def test_what_is_sound_beside_a_fault_can_be_looked_at(
 
 
 @pytest.mark.parametrize("spec", [DELETE, 7, {}, {"replicaSpecs": 7}])
-def test_of_a_job_without_tasks_nothing_is_left(spec: object) -> None:
+def test_a_draft_without_replica_specs_has_no_sound_part(spec: object) -> None:
     assert draft(changed("spec", to=spec)).sound is None
 
 
 @given(documents.map(yaml.safe_dump))
-def test_any_document_can_be_read_as_far_as_it_goes(text: str) -> None:
+def test_a_draft_of_any_document_is_read_without_an_error(text: str) -> None:
     read = draft(text)
     assert read.faults
 
@@ -485,7 +485,7 @@ legal_names = st.from_regex(r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?", fullmatch=True)
 
 
 @given(legal_names, st.integers(1, 1000))
-def test_every_name_that_a_legal_job_gives_is_a_dns_label(name: str, workers: int) -> None:
+def test_every_pod_name_of_a_valid_job_is_a_dns_label(name: str, workers: int) -> None:
     document = yaml.safe_load(DIGITS)
     document["metadata"]["name"] = name
     document["spec"]["replicaSpecs"]["worker"]["replicas"] = workers

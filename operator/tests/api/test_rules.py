@@ -1,4 +1,4 @@
-"""The rules that span fields: both columns of the table."""
+"""The rules over several fields: their CEL form and their Python form agree."""
 
 import re
 from typing import Any
@@ -68,7 +68,7 @@ def named(*containers: str) -> list[dict[str, str]]:
         job(worker=1, run={"restartBackoff": {"maxSeconds": 5}}),
     ],
 )
-def test_these_keep_all_rules(text: str) -> None:
+def test_a_valid_job_keeps_all_rules(text: str) -> None:
     parse(text)
 
 
@@ -105,7 +105,7 @@ def test_these_keep_all_rules(text: str) -> None:
         ),
     ],
 )
-def test_each_rule_is_broken_by_one_thing_only(text: str, path: str, message: str) -> None:
+def test_each_change_breaks_exactly_one_rule(text: str, path: str, message: str) -> None:
     with pytest.raises(Invalid) as caught:
         parse(text)
     (fault,) = caught.value.faults
@@ -115,7 +115,7 @@ def test_each_rule_is_broken_by_one_thing_only(text: str, path: str, message: st
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: f"{rule.path}: {rule.message[:20]}")
 @pytest.mark.parametrize("wrong", ["text", [], [7], True, 1.5])
-def test_a_rule_holds_where_the_schema_has_spoken(rule: rules.Rule, wrong: Any) -> None:
+def test_a_rule_holds_for_values_that_the_schema_refuses(rule: rules.Rule, wrong: Any) -> None:
     replica = {"replicas": wrong, "template": {"spec": {"containers": wrong}}}
     for document in (
         {"metadata": wrong, "spec": wrong},
@@ -127,7 +127,7 @@ def test_a_rule_holds_where_the_schema_has_spoken(rule: rules.Rule, wrong: Any) 
         assert rule.holds(document)
 
 
-def test_all_rules_have_both_columns_and_different_places_or_words() -> None:
+def test_all_rules_have_a_cel_form_and_a_python_form_and_differ() -> None:
     told = [(rule.path, rule.message) for rule in rules.RULES]
     assert len(set(told)) == len(told)
     for rule in rules.RULES:
@@ -137,7 +137,7 @@ def test_all_rules_have_both_columns_and_different_places_or_words() -> None:
         assert any(field.startswith(rule.path.split(".")[0]) for field in fields)
 
 
-def test_a_fault_is_told_as_path_and_message() -> None:
+def test_a_fault_is_shown_as_path_and_message() -> None:
     assert str(Fault("--port", "is in use")) == "--port: is in use"
     assert str(Fault("", "is empty")) == "is empty"
     assert str(Invalid((Fault("a", "x"), Fault("b", "y")))) == "a: x; b: y"

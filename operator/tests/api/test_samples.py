@@ -1,6 +1,6 @@
-"""The samples of jobs: what is refused of each wrong one stands in it, and is said here.
+"""The samples of jobs. Each invalid sample lists its faults, and this package reports just these.
 
-What an API server says of them is tested against a real one, in e2e/test_samples.py.
+e2e/test_samples.py compares the samples with a real API server.
 """
 
 import re
@@ -19,7 +19,7 @@ from capstan_operator.errors import Invalid
 SAMPLES = Path(__file__).resolve().parents[3] / "crds" / "samples"
 VALID = sorted(SAMPLES.glob("valid/*.yaml"))
 LATER = sorted(SAMPLES.glob("invalid-later/*.yaml"))
-"""What no rule of an API server can know, and the operator refuses."""
+"""Jobs that an API server cannot refuse, and the operator does."""
 INVALID = sorted(SAMPLES.glob("invalid/*.yaml")) + LATER
 REFUSED = re.compile(
     r"^# refused(?P<who> by the schema| by the operator)?: (?P<fault>(?P<path>\S+): .*)$",
@@ -52,7 +52,7 @@ def test_capstanctl_runs_a_valid_sample(sample: Path, tmp_path: Path) -> None:
 
 
 @of(INVALID)
-def test_of_a_wrong_job_all_that_is_refused_is_said_and_nothing_else(sample: Path) -> None:
+def test_exactly_the_listed_faults_of_an_invalid_sample_are_reported(sample: Path) -> None:
     text = sample.read_text()
     with pytest.raises(Invalid) as caught:
         parse.parse(text)
@@ -61,7 +61,9 @@ def test_of_a_wrong_job_all_that_is_refused_is_said_and_nothing_else(sample: Pat
 
 
 @of(LATER)
-def test_what_an_api_server_cannot_refuse_the_operator_does_in_the_same_words(sample: Path) -> None:
+def test_the_operator_refuses_what_an_api_server_cannot_check_with_the_same_message(
+    sample: Path,
+) -> None:
     text = sample.read_text()
     with pytest.raises(Invalid) as caught:
         parse.admitted(yaml.safe_load(text))
@@ -121,7 +123,7 @@ LIMITS = {
 
 
 def limits(node: dict[str, Any], path: str) -> Iterator[tuple[str, str]]:
-    """Yield all that the schema demands of a part of a job, as it is said when it is not so."""
+    """Yield the path of each limit in a part of the schema, and the start of its message."""
     yield from ((path, words) for limit, words in LIMITS.items() if limit in node)
     if "type" in node and "enum" not in node:
         yield path, TYPES[node["type"]]
@@ -145,14 +147,14 @@ def test_every_limit_of_the_schema_is_broken_by_a_sample() -> None:
         return any(re.fullmatch(where, at) and text.startswith(words) for at, text in said)
 
     unbroken = {one for one in limits(job, "") if not broken(one[0].removeprefix("."), one[1])}
-    # What no sample can be: kubectl looks for a job's kind and name before an API server does.
+    # No sample can break these: kubectl looks for a job's kind and name before an API server does.
     above = {("", "must be a mapping"), (".spec", "must be a mapping")}
     above |= {(".metadata", "must be a mapping"), (".metadata.name", "must be text")}
     above |= {(".apiVersion", "must be text"), (".kind", "must be text")}
     assert {one for one in unbroken if not one[0].startswith(".status")} == above
 
 
-def test_a_field_that_does_nothing_is_refused_in_each_part() -> None:
+def test_an_unknown_field_of_each_part_is_refused() -> None:
     unknown = {
         path.rpartition(".")[0] for path, text in refused(SCHEMA) if "is not a field" in text
     }

@@ -1,4 +1,4 @@
-"""From models to structural schemas: what can be said, and what is refused."""
+"""Structural schemas from models, and models that have none."""
 
 from typing import Annotated, Any
 
@@ -49,7 +49,7 @@ def test_a_model_becomes_a_structural_schema() -> None:
     }
 
 
-def test_what_is_written_has_neither_defaults_nor_lists_of_words() -> None:
+def test_the_schema_of_output_has_neither_defaults_nor_enums() -> None:
     written = schema.output_schema(Whole)["properties"]["part"]
     assert written == {
         "type": "object",
@@ -68,7 +68,7 @@ def test_what_is_written_has_neither_defaults_nor_lists_of_words() -> None:
         (Any, r"Wrong.field: has no type"),
     ],
 )
-def test_what_no_structural_schema_says_is_an_error_that_names_it(
+def test_a_model_that_no_structural_schema_can_express_is_an_error_with_its_place(
     annotation: Any, words: str
 ) -> None:
     wrong = type("Wrong", (BaseModel,), {"__annotations__": {"field": annotation}})

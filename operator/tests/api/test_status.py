@@ -1,4 +1,4 @@
-"""The status is the only memory there is."""
+"""The status is the only memory of the operator, so it must survive a round trip."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -89,13 +89,13 @@ any_status = made(
 
 
 @given(any_status)
-def test_what_is_written_is_read_back_without_loss(status: Status) -> None:
+def test_a_written_status_is_read_back_without_loss(status: Status) -> None:
     document = status_json.render(status)
     assert status_json.load(json.loads(json.dumps(document, allow_nan=False))) == status
     assert status_json.render(status_json.load(document)) == document
 
 
-def test_metrics_that_are_no_numbers_survive() -> None:
+def test_metrics_that_are_not_finite_survive() -> None:
     metrics = {"loss": float("nan"), "max": float("inf"), "min": float("-inf")}
     document = status_json.render(Status(progress=Progress(step=1, metrics=metrics)))
     assert document["progress"]["metrics"] == {"loss": "NaN", "max": "Infinity", "min": "-Infinity"}
@@ -143,7 +143,7 @@ SINCE = "2026-11-02T10:00:00Z"
     "kind, holds",
     [("QuotaReserved", "True"), ("ClusterReady", "Unknown"), (None, "True"), ([], {})],
 )
-def test_conditions_that_are_not_ours_are_passed_over_and_not_written(
+def test_conditions_of_other_writers_are_ignored_and_not_written(
     kind: object, holds: object
 ) -> None:
     ours = {"type": "PodsScheduled", "status": "True", "reason": "R", "lastTransitionTime": SINCE}
@@ -156,7 +156,7 @@ def test_conditions_that_are_not_ours_are_passed_over_and_not_written(
     "document",
     [{"phase": "Melting"}, {"tasks": [{"name": "boss-0"}]}, {"startTime": "2026-01-01T00:00:00"}],
 )
-def test_what_is_no_status_is_refused(document: dict[str, object]) -> None:
+def test_a_document_that_is_not_a_status_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(pydantic.ValidationError):
         status_json.load(document)
 

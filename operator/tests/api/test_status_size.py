@@ -46,13 +46,13 @@ def table(*rows: TaskStatus) -> Status:
     return Status(tasks=rows)
 
 
-def test_a_table_that_fits_is_whole() -> None:
+def test_a_table_that_fits_is_written_in_full() -> None:
     status = table(*(row(index, message="é" * 250) for index in range(800)))
     assert size(status) <= status_json.MAX_BYTES
     assert again(status) == status
 
 
-def test_messages_are_shortened_first_and_to_their_end() -> None:
+def test_messages_are_shortened_first_and_keep_their_end() -> None:
     status = table(*(row(index, message="x" * 999 + "end") for index in range(1100)))
     trimmed = again(status)
     assert size(status) <= status_json.MAX_BYTES
@@ -62,7 +62,7 @@ def test_messages_are_shortened_first_and_to_their_end() -> None:
     ]
 
 
-def test_healthy_rows_lose_what_is_for_people_before_the_others_do() -> None:
+def test_healthy_rows_lose_their_messages_before_failed_rows_do() -> None:
     healthy = [row(index, message="m" * 300) for index in range(2700)]
     bad = [row(index, TaskState.BACK_OFF, message="m" * 300) for index in range(2700, 2800)]
     trimmed = again(table(*healthy, *bad))
@@ -74,7 +74,7 @@ def test_healthy_rows_lose_what_is_for_people_before_the_others_do() -> None:
 
 
 @pytest.mark.parametrize("count, length", [(1100, 1000), (2800, 100), (3800, 0)])
-def test_what_decides_stays_whatever_the_size(count: int, length: int) -> None:
+def test_the_fields_that_decisions_need_stay_whatever_the_size(count: int, length: int) -> None:
     rows = [row(index, message="ü" * length) for index in range(count - 9)]
     rows += [row(index, TaskState.BACK_OFF) for index in range(count - 9, count)]
     status = table(*rows)
@@ -89,9 +89,7 @@ def test_what_decides_stays_whatever_the_size(count: int, length: int) -> None:
 
 
 @pytest.mark.parametrize("count, length", [(1100, 1000), (2800, 100), (3800, 1000)])
-def test_a_status_that_was_trimmed_and_seen_anew_is_written_as_before(
-    count: int, length: int
-) -> None:
+def test_a_trimmed_status_is_written_the_same_in_the_next_pass(count: int, length: int) -> None:
     status = table(*(row(index, message="m" * length) for index in range(count)))
     written = status_json.render(status)
     seen = [

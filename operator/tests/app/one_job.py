@@ -57,7 +57,7 @@ def make_job(ps: int = 0, **more: Any) -> Json:
 
 
 class Setting:
-    """Both of them. `refuse` has answers of its own for "METHOD path"."""
+    """The server and the controller. `refuse` maps "METHOD path" to the answer of that request."""
 
     def __init__(self) -> None:
         self.job = make_job()
@@ -72,7 +72,7 @@ class Setting:
         self.controller: Controller
 
     def start(self) -> None:
-        """Begin with an empty memory, as another process would; it knows the job."""
+        """Begin with a cache that has only the job, as a new process would."""
         self.cache = Cache()
         nodes = Nodes(self.rest, lambda: self.now.timestamp(), 300)
         metrics = Metrics(WorkQueue(asyncio.get_running_loop().time))
@@ -108,7 +108,7 @@ class Setting:
         return body
 
     def has(self, path: str = POD, **status: Any) -> None:
-        """Let the pod have this status; the cache is told, as a watch would."""
+        """Set the status of the pod, and report it to the cache as a watch would."""
         self.version += 1
         pod = json.loads(json.dumps(self.pods[path]))
         pod["metadata"]["resourceVersion"] = str(self.version)
@@ -117,13 +117,13 @@ class Setting:
         self.cache.pod_event("MODIFIED", pod)
 
     def asked(self) -> list[str]:
-        """What was asked since the last time, as `METHOD path`."""
+        """Return the requests since the last call, as `METHOD path`."""
         calls = [f"{one.method} {one.path}" for one in self.server.asked]
         self.server.asked.clear()
         return calls
 
     async def settle(self) -> None:
-        """Pass after pass, until there is nothing more to do at once."""
+        """Make passes until no pass must follow at once."""
         for _ in range(20):
             if await self.controller.reconcile(KEY) != 0:
                 return

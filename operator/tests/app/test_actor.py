@@ -51,7 +51,7 @@ def make_job(workers: int, ps: int = 0) -> TrainingJob:
 
 @dataclass
 class Setting:
-    """An actor, and all that it works with."""
+    """An actor, its server and its cache."""
 
     server: Server
     actor: Actor
@@ -86,7 +86,7 @@ def starts(job: TrainingJob) -> list[StartTask]:
     return [StartTask(task, attempt=1, epoch=1) for task in job.tasks()]
 
 
-def test_a_created_pod_is_cached_before_any_watch_tells_of_it(tmp_path: Path) -> None:
+def test_a_created_pod_is_cached_before_a_watch_reports_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         job = make_job(workers=3)
         async with setting(created, tmp_path) as here:
@@ -135,7 +135,7 @@ def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -
         (413, "RequestEntityTooLarge"),
     ],
 )
-def test_when_one_pod_is_refused_no_other_of_its_type_is_tried_and_all_say_why(
+def test_after_a_refused_pod_no_other_of_its_type_is_tried_and_all_rows_say_why(
     status: int, reason: str, tmp_path: Path
 ) -> None:
     def answer(asked: Asked) -> web.StreamResponse:
@@ -155,7 +155,7 @@ def test_when_one_pod_is_refused_no_other_of_its_type_is_tried_and_all_say_why(
     asyncio.run(scenario())
 
 
-def test_a_webhook_that_cannot_be_reached_refuses_pods_and_is_no_trouble_of_the_server(
+def test_an_unreachable_webhook_refuses_pods_and_does_not_fail_the_pass(
     tmp_path: Path,
 ) -> None:
     words = 'Internal error occurred: failed calling webhook "pods.example.com": timed out'
@@ -185,7 +185,7 @@ def test_a_conflict_over_a_quota_fails_the_pass(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_pod_with_the_labels_of_another_task_is_in_the_way(tmp_path: Path) -> None:
+def test_a_pod_with_the_labels_of_another_task_is_an_obstacle(tmp_path: Path) -> None:
     """Taken for this task it would be found again in every pass, and never seen."""
     job = make_job(workers=2)
     first, second = job.tasks()
@@ -208,7 +208,7 @@ def test_a_pod_with_the_labels_of_another_task_is_in_the_way(tmp_path: Path) -> 
     asyncio.run(scenario())
 
 
-def test_a_pod_that_may_not_be_deleted_keeps_only_its_own_task_from_starting(
+def test_a_pod_that_cannot_be_deleted_blocks_only_its_own_task(
     tmp_path: Path,
 ) -> None:
     def answer(asked: Asked) -> web.StreamResponse:
@@ -239,7 +239,7 @@ def test_when_a_type_is_refused_the_others_come_in_the_next_pass(tmp_path: Path)
     asyncio.run(scenario())
 
 
-def test_a_foreign_pod_in_the_way_of_one_task_says_nothing_of_the_others(tmp_path: Path) -> None:
+def test_a_foreign_pod_blocks_only_the_task_of_its_name(tmp_path: Path) -> None:
     def answer(asked: Asked) -> web.StreamResponse:
         if asked.method == "POST":
             return refusal(409, "AlreadyExists", "there is one")
@@ -255,7 +255,7 @@ def test_a_foreign_pod_in_the_way_of_one_task_says_nothing_of_the_others(tmp_pat
     asyncio.run(scenario())
 
 
-def test_an_api_server_that_is_in_trouble_is_no_refusal(tmp_path: Path) -> None:
+def test_an_error_of_the_api_server_is_not_a_refusal(tmp_path: Path) -> None:
     """The pass waits for the calls that were begun, and then ends with the error."""
 
     def answer(asked: Asked) -> web.StreamResponse:
@@ -275,7 +275,7 @@ def test_an_api_server_that_is_in_trouble_is_no_refusal(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_refused_start_is_cleared_away_without_asking_anybody(tmp_path: Path) -> None:
+def test_a_refused_start_is_forgotten_without_a_request(tmp_path: Path) -> None:
     def answer(asked: Asked) -> web.StreamResponse:
         return refusal(403, "Forbidden")
 

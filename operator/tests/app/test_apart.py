@@ -8,7 +8,7 @@ import pytest
 from capstan_operator.app.apart import apart
 
 
-def test_a_coroutine_runs_in_another_thread_and_the_loop_goes_on_meanwhile() -> None:
+def test_a_coroutine_runs_in_another_thread_beside_the_event_loop() -> None:
     async def scenario() -> None:
         threads = [threading.current_thread()]
         begun, go_on = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""The watches go on, whatever an API server or a proxy before it answers."""
+"""The watches continue after any answer of an API server, or of a proxy before it."""
 
 import asyncio
 import json
@@ -122,7 +122,7 @@ def refused_list(_: Asked, number: int) -> web.StreamResponse | None:
 
 
 async def truncated(asked: Asked) -> web.StreamResponse:
-    """Promise more bytes than come."""
+    """Announce more bytes than are sent."""
     answer = web.StreamResponse(headers={"Content-Type": "application/json"})
     answer.content_length = 1000
     await answer.prepare(asked.raw)
@@ -203,7 +203,7 @@ def test_the_watches_begin_when_the_api_server_can_be_discovered(
 
 
 async def watch_until_told(answer: servers.Answer, folder: Path) -> None:
-    """Run an informer until a watch has told of the ninth version of the job."""
+    """Run an informer until a watch has reported version 9 of the job."""
     cache, heard = Cache(), asyncio.Event()
 
     def wake(_: Key) -> None:

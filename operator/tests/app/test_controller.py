@@ -1,4 +1,4 @@
-"""One pass over a job: its requests, its answers to refusals, and when the next pass comes."""
+"""One pass over a job: its requests, its reaction to refusals, and the time of the next pass."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ from capstan_operator.kube.errors import ApiError, Conflict, NotFound
 from capstan_operator.manifests import pod as pods
 
 
-def test_a_job_is_prepared_written_down_and_started_in_this_order(tmp_path: Path) -> None:
+def test_a_job_is_prepared_then_its_status_is_written_then_it_starts(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             await here.settle()
@@ -39,7 +39,7 @@ def test_a_job_is_prepared_written_down_and_started_in_this_order(tmp_path: Path
     asyncio.run(scenario())
 
 
-def test_a_failure_is_written_down_before_it_is_cleared_away_and_begun_anew(
+def test_a_failure_is_written_before_its_pod_is_deleted_and_created_again(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
@@ -55,7 +55,7 @@ def test_a_failure_is_written_down_before_it_is_cleared_away_and_begun_anew(
     asyncio.run(scenario())
 
 
-def test_a_pod_that_is_not_seen_is_read_before_it_is_counted_as_lost(tmp_path: Path) -> None:
+def test_a_missing_pod_is_read_before_it_is_counted_as_lost(tmp_path: Path) -> None:
     """The cache of a new process may not have the pods yet that the old one created."""
 
     async def scenario() -> None:
@@ -70,7 +70,7 @@ def test_a_pod_that_is_not_seen_is_read_before_it_is_counted_as_lost(tmp_path: P
     asyncio.run(scenario())
 
 
-def test_a_pod_that_was_refused_is_not_looked_for(tmp_path: Path) -> None:
+def test_a_refused_pod_is_not_read(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.refuse[f"POST {PODS}"] = lambda _: refusal(403, "Forbidden", "exceeded quota")
@@ -81,7 +81,7 @@ def test_a_pod_that_was_refused_is_not_looked_for(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_the_end_of_an_earlier_attempt_says_nothing_of_this_one(tmp_path: Path) -> None:
+def test_the_end_of_an_earlier_attempt_is_not_the_end_of_this_one(tmp_path: Path) -> None:
     """A watch of pods may lag behind that of jobs: one of each side is seen then."""
 
     async def scenario() -> None:
@@ -99,7 +99,7 @@ def test_the_end_of_an_earlier_attempt_says_nothing_of_this_one(tmp_path: Path) 
     asyncio.run(scenario())
 
 
-def test_a_status_is_written_over_the_version_that_was_read_and_no_other(tmp_path: Path) -> None:
+def test_a_status_is_only_written_over_the_version_that_was_read(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             await here.controller.reconcile(KEY)
@@ -138,7 +138,7 @@ def test_a_conflict_ends_the_pass_and_the_next_one_sees_what_changed(tmp_path: P
     asyncio.run(scenario())
 
 
-def test_a_job_whose_status_has_no_place_is_tried_again_until_a_watch_tells_that_it_is_gone(
+def test_a_status_that_finds_no_job_is_tried_again_until_a_watch_reports_the_deletion(
     tmp_path: Path,
 ) -> None:
     """A server that does not serve a new CRD yet says the same of a job that is there."""
@@ -165,7 +165,7 @@ def test_a_job_that_is_being_deleted_is_left_to_kubernetes(tmp_path: Path) -> No
     asyncio.run(scenario())
 
 
-def test_a_service_that_is_refused_is_told_and_no_pod_is_started(tmp_path: Path) -> None:
+def test_a_refused_service_is_reported_and_no_pod_starts(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.refuse[f"POST {SERVICES}"] = lambda _: refusal(403, "Forbidden", "no more of them")
@@ -194,7 +194,7 @@ def test_a_service_that_is_refused_is_told_and_no_pod_is_started(tmp_path: Path)
         (SERVICES, refusal(403, "Forbidden", "no more of them")),
     ],
 )
-def test_a_job_that_cannot_start_asks_less_and_less_often(
+def test_a_job_that_cannot_start_sends_requests_less_and_less_often(
     path: str, answer: web.Response, tmp_path: Path
 ) -> None:
     """A thousand such jobs, each asking every few seconds, would keep an API server busy."""
@@ -272,9 +272,7 @@ def test_a_deleted_pod_whose_labels_were_changed_by_hand_counts_as_lost(tmp_path
 
 
 @pytest.mark.parametrize("status", [403, 422, 500, 503])
-def test_a_job_that_runs_is_looked_after_whatever_becomes_of_its_service(
-    status: int, tmp_path: Path
-) -> None:
+def test_a_running_job_is_reconciled_even_without_its_service(status: int, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             await here.runs()
@@ -317,7 +315,7 @@ def newer(here: Setting) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("probed", [403, 422])
-def test_a_template_is_not_wrong_because_its_pod_is_forbidden(probed: int, tmp_path: Path) -> None:
+def test_a_template_is_not_at_fault_if_its_pod_is_forbidden(probed: int, tmp_path: Path) -> None:
     """Only 422 is about the content of the pod that was tried."""
 
     async def scenario() -> None:
@@ -334,7 +332,7 @@ def test_a_template_is_not_wrong_because_its_pod_is_forbidden(probed: int, tmp_p
     asyncio.run(scenario())
 
 
-def test_a_deleted_pod_that_should_be_gone_is_looked_for_later_and_later(tmp_path: Path) -> None:
+def test_an_overdue_deleted_pod_is_read_again_with_growing_pauses(tmp_path: Path) -> None:
     """Its deletion may have been missed, and no watch tells of it twice."""
 
     async def scenario() -> None:
@@ -358,7 +356,7 @@ def test_a_deleted_pod_that_should_be_gone_is_looked_for_later_and_later(tmp_pat
     asyncio.run(scenario())
 
 
-def test_a_pod_of_a_deleted_job_of_the_same_name_is_waited_for(tmp_path: Path) -> None:
+def test_a_new_job_waits_for_pods_of_a_deleted_job_of_its_name(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             old = parse.admitted(make_job(uid="job-0"))
@@ -381,7 +379,7 @@ def test_a_pod_of_a_deleted_job_of_the_same_name_is_waited_for(tmp_path: Path) -
     asyncio.run(scenario())
 
 
-def test_an_attempt_that_a_sidecar_or_a_finalizer_holds_up_is_not_tried_all_the_time(
+def test_an_attempt_that_a_sidecar_or_a_finalizer_delays_is_not_tried_in_a_loop(
     tmp_path: Path,
 ) -> None:
     """Its pod was told to go after its trainer had ended, and has the name until it is gone."""
@@ -408,7 +406,7 @@ def test_an_attempt_that_a_sidecar_or_a_finalizer_holds_up_is_not_tried_all_the_
     asyncio.run(scenario())
 
 
-def test_the_task_is_the_container_of_its_template_whatever_a_webhook_puts_before_it(
+def test_the_task_is_the_container_of_its_template_even_if_a_webhook_adds_others_before_it(
     tmp_path: Path,
 ) -> None:
     """Service meshes put their proxy first, which would run for ever."""

@@ -32,7 +32,7 @@ def watches(clock: Clock) -> Watches:
     return Watches((), clock)
 
 
-def test_a_watch_is_stuck_if_it_does_not_tell_of_an_object_that_a_list_found(
+def test_a_watch_is_stuck_if_it_does_not_report_an_object_that_a_list_found(
     watches: Watches, clock: Clock
 ) -> None:
     watches.listed("pods", None, 7)
@@ -59,9 +59,7 @@ def test_frequent_comparisons_do_not_hide_a_stuck_watch(watches: Watches, clock:
     assert watches.stuck()
 
 
-def test_a_watch_that_is_behind_again_and_again_is_not_stuck(
-    watches: Watches, clock: Clock
-) -> None:
+def test_a_watch_that_lags_repeatedly_is_not_stuck(watches: Watches, clock: Clock) -> None:
     for version in range(7, 207):
         watches.listed("pods", None, version)
         clock.now += 1
@@ -69,7 +67,7 @@ def test_a_watch_that_is_behind_again_and_again_is_not_stuck(
     assert watches.stuck() == ""
 
 
-def test_an_object_that_is_deleted_before_its_watch_tells_of_it_is_not_waited_for(
+def test_a_watch_need_not_report_an_object_that_is_already_deleted(
     watches: Watches, clock: Clock
 ) -> None:
     watches.listed("pods", None, 7)
@@ -78,7 +76,7 @@ def test_an_object_that_is_deleted_before_its_watch_tells_of_it_is_not_waited_fo
     assert watches.stuck() == ""
 
 
-def test_a_lively_namespace_does_not_hide_the_stuck_watch_of_another(clock: Clock) -> None:
+def test_a_busy_namespace_does_not_hide_the_stuck_watch_of_another(clock: Clock) -> None:
     watches = Watches(("team-a", "team-b"), clock)
     watches.listed("pods", "team-a", 7)
     watches.listed("pods", "team-b", 8)
@@ -96,7 +94,7 @@ def port() -> int:
 
 
 async def answer(port: int, path: str, health: Health, queue: WorkQueue) -> tuple[int, str]:
-    """What a probe gets."""
+    """Return the status and the text of a probe."""
     metrics = Metrics(queue)
     close = await probes.serve("127.0.0.1", port, health, queue, metrics)
     try:
@@ -134,7 +132,7 @@ def test_the_probes_say_why_they_are_red(watches: Watches, clock: Clock, port: i
     asyncio.run(scenario())
 
 
-def test_a_port_that_is_taken_is_a_fault_of_the_flag(port: int) -> None:
+def test_a_port_in_use_is_a_fault_of_the_flag(port: int) -> None:
     async def scenario() -> None:
         queue = WorkQueue(Clock())
         close = await probes.serve("127.0.0.1", port, Health(), queue, Metrics(queue))

@@ -22,7 +22,7 @@ DIGITS = Key("team-a", "digits")
 
 
 class Around:
-    """The session through which kopf would speak, and the calls that it leads to."""
+    """The session that kopf would use, and the calls that its requests cause."""
 
     def __init__(self, session: aiohttp.ClientSession, server: servers.Server) -> None:
         self.session = session
@@ -50,7 +50,7 @@ def around(scenario: Callable[[Around], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(run())
 
 
-def test_a_list_that_finds_nothing_is_noticed_too() -> None:
+def test_an_empty_list_is_noticed_too() -> None:
     async def scenario(here: Around) -> None:
         await here.get(PODS, limit="500")
         assert len(here.relists) == 1
@@ -63,7 +63,7 @@ def test_a_list_that_finds_nothing_is_noticed_too() -> None:
     around(scenario)
 
 
-def test_a_watch_that_ends_at_once_is_not_begun_again_at_once(
+def test_a_watch_that_ends_at_once_starts_again_after_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(kopf_client, "WATCH_SECONDS", 3600.0)
@@ -103,7 +103,7 @@ def test_a_fault_of_a_watch_is_logged_when_it_changes(caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize("after", ["86400", "Sat, 21 Nov 2099 18:00:00 GMT"])
-def test_a_server_that_asks_for_a_long_wait_is_no_reason_to_wait_so_long(after: str) -> None:
+def test_a_long_retry_after_does_not_delay_a_watch_for_that_long(after: str) -> None:
     async def scenario(here: Around) -> None:
         def busy(_: Asked) -> web.Response:
             answer = refusal(429, "TooManyRequests")
@@ -118,7 +118,7 @@ def test_a_server_that_asks_for_a_long_wait_is_no_reason_to_wait_so_long(after: 
 
 
 class Heard:
-    """An informer that was told something, and the jobs that it named."""
+    """An informer, and the jobs that its events woke."""
 
     def __init__(self) -> None:
         self.woken: list[Key] = []
@@ -132,7 +132,7 @@ class Heard:
         )
 
 
-def test_news_wake_their_job_once() -> None:
+def test_each_change_wakes_its_job_once() -> None:
     heard = Heard()
     for _ in range(2):
         heard.informer.pod("MODIFIED", documents.pod(version=7))

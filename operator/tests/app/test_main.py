@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 @pytest.fixture
 def folder(tmp_path: pathlib.Path) -> pathlib.Path:
-    """The home of somebody who has no kubeconfig."""
+    """A home directory without a kubeconfig."""
     return tmp_path
 
 
@@ -37,7 +37,7 @@ def start(folder: pathlib.Path, *words: object) -> subprocess.Popen[str]:
 
 
 def run(folder: pathlib.Path, *words: object) -> tuple[int, str]:
-    """Run it to its end; return its status and what it said on stderr."""
+    """Run the operator until it exits; return its exit status and stderr."""
     with start(folder, *words) as process:
         out, err = process.communicate(timeout=50)
     assert not out
@@ -69,7 +69,7 @@ def nobody(folder: pathlib.Path) -> pathlib.Path:
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port at which somebody listens."""
+    """A port in use."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
@@ -126,7 +126,7 @@ def test_a_port_in_use_is_reported_in_one_line(
     assert len(said.splitlines()) == 1
 
 
-def test_without_an_api_server_it_lives_is_not_ready_says_why_and_ends_when_told_to(
+def test_without_an_api_server_the_operator_lives_and_is_not_ready_until_sigterm(
     folder: pathlib.Path, nobody: pathlib.Path
 ) -> None:
     with socket.socket() as unused:
@@ -144,7 +144,7 @@ def test_without_an_api_server_it_lives_is_not_ready_says_why_and_ends_when_told
 
 
 def wait_for(port: int, path: str, status: int, text: str, within: float = 30) -> None:
-    """Wait until this is what is answered."""
+    """Wait until a probe answers with this status and this text."""
     deadline, never = time.monotonic() + within, threading.Event()
     answer: object = None
     while True:

@@ -1,4 +1,4 @@
-"""The views of a job: of its pods, of pods of a deleted job of its name, on nodes in doubt."""
+"""The views of a job's pods, of pods of a deleted job of its name, and of pods on lost nodes."""
 
 import asyncio
 from pathlib import Path
@@ -63,14 +63,14 @@ def test_the_node_of_a_ready_pod_is_not_read(tmp_path: Path) -> None:
     assert (asked, seen.again_seconds) == ([], None)
 
 
-def test_a_pod_that_does_not_answer_is_lost_with_its_node(tmp_path: Path) -> None:
+def test_a_pod_is_lost_with_its_node(tmp_path: Path) -> None:
     seen, asked = look(tmp_path, make_pod(unready(), "n1"))
     [view] = seen.observed.tasks
     assert (view.reason, asked) == ("NodeLost", ["/api/v1/nodes/n1"])
     assert "n1" in view.message
 
 
-def test_a_node_that_is_not_ready_for_a_while_is_looked_at_when_its_time_is_up(
+def test_an_unready_node_is_looked_at_again_when_its_time_is_up(
     tmp_path: Path,
 ) -> None:
     seen, _ = look(tmp_path, make_pod(unready(), "n1"), silent_node())
@@ -83,7 +83,7 @@ def test_without_the_right_to_read_nodes_no_pod_is_lost(tmp_path: Path) -> None:
     assert [view.reason for view in seen.observed.tasks] == [""]
 
 
-def test_a_pod_of_a_former_job_of_the_name_is_of_no_attempt_and_on_its_way_out(
+def test_a_pod_of_a_deleted_job_of_the_same_name_is_no_attempt(
     tmp_path: Path,
 ) -> None:
     seen, _ = look(tmp_path, make_pod(failed(), job_uid="job-0"))
@@ -91,7 +91,7 @@ def test_a_pod_of_a_former_job_of_the_name_is_of_no_attempt_and_on_its_way_out(
     assert view.state is InstanceState.OF_DELETED_JOB
 
 
-def test_a_pod_with_the_labels_of_another_task_is_none(tmp_path: Path) -> None:
+def test_a_pod_with_the_labels_of_another_task_runs_no_task(tmp_path: Path) -> None:
     """It has the name of worker-0 and the labels of worker-1, so it is neither."""
     pod = make_pod(running(), "n1")
     pod["metadata"]["labels"]["capstan.dev/replica-index"] = "1"

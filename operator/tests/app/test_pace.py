@@ -41,11 +41,11 @@ def test_the_first_change_is_written_at_once() -> None:
     assert Pace().seconds(KEY, BEFORE, SEEN, NOW) == 0
 
 
-def test_an_observation_waits_to_be_written_together_with_others() -> None:
+def test_a_change_soon_after_a_write_waits_to_be_written_with_others() -> None:
     assert written().seconds(KEY, BEFORE, SEEN, SOON) == pytest.approx(0.15)
 
 
-def test_it_waits_no_longer_than_that() -> None:
+def test_a_change_waits_no_longer_than_the_pause() -> None:
     assert written().seconds(KEY, BEFORE, SEEN, NOW + APART) == 0
 
 
@@ -53,13 +53,13 @@ def test_one_job_does_not_wait_for_another() -> None:
     assert written().seconds(Key("team-a", "other"), BEFORE, SEEN, SOON) == 0
 
 
-def test_a_forgotten_job_is_a_new_one() -> None:
+def test_a_forgotten_job_counts_as_new() -> None:
     pace = written()
     pace.forget(KEY)
     assert pace.seconds(KEY, BEFORE, SEEN, SOON) == 0
 
 
-def test_a_clock_that_was_set_back_holds_nothing_up_for_long() -> None:
+def test_a_clock_that_was_set_back_delays_no_write_for_long() -> None:
     late = written().seconds(KEY, BEFORE, SEEN, NOW - timedelta(days=1))
     assert late == APART.total_seconds()
 

@@ -1,4 +1,4 @@
-"""Before the first pod of a job: its templates are sound, and it has a Service of its own."""
+"""Before the first pod of a job, its templates are checked and its Service is created."""
 
 import asyncio
 import contextlib
@@ -67,7 +67,7 @@ class Setting:
         return web.json_response(self.there) if self.there else refusal(404, "NotFound")
 
     def asked(self) -> list[str]:
-        """What was asked since the last time, as `METHOD path`."""
+        """Return the requests since the last call, as `METHOD path`."""
         calls = [f"{one.method} {one.path}" for one in self.server.asked]
         self.server.asked.clear()
         return calls
@@ -87,7 +87,7 @@ async def setting(folder: Path) -> AsyncIterator[Setting]:
             yield here
 
 
-def test_a_pod_of_each_type_that_has_any_is_tried_and_none_is_made(tmp_path: Path) -> None:
+def test_a_pod_of_each_type_with_tasks_is_tried_and_none_is_created(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             assert await here.preparations.obstacle(make_job(), started=False) is None
@@ -103,7 +103,9 @@ def test_a_pod_of_each_type_that_has_any_is_tried_and_none_is_made(tmp_path: Pat
     asyncio.run(scenario())
 
 
-def test_all_faults_of_all_types_are_told_at_once_and_nothing_is_made(tmp_path: Path) -> None:
+def test_the_faults_of_all_templates_are_reported_at_once_and_nothing_is_created(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.wrong["ps"] = refusal(422, "Invalid", "no such field")
@@ -121,7 +123,7 @@ def test_all_faults_of_all_types_are_told_at_once_and_nothing_is_made(tmp_path: 
 
 
 @pytest.mark.parametrize("status", [409, 429, 500, 503])
-def test_a_server_that_does_not_say_ends_the_pass(status: int, tmp_path: Path) -> None:
+def test_a_dry_run_without_an_answer_ends_the_pass(status: int, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.wrong["ps"] = refusal(status, "Trouble")
@@ -154,7 +156,7 @@ def test_the_templates_of_a_job_that_has_started_are_not_tried(tmp_path: Path) -
     asyncio.run(scenario())
 
 
-def test_a_service_of_its_own_is_taken_as_it_is_and_not_asked_for_again(tmp_path: Path) -> None:
+def test_the_service_of_the_job_is_used_as_it_is_and_not_read_again(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.there = service.service(make_job())
@@ -165,7 +167,7 @@ def test_a_service_of_its_own_is_taken_as_it_is_and_not_asked_for_again(tmp_path
     asyncio.run(scenario())
 
 
-def test_a_service_that_a_comparison_misses_is_made_again(tmp_path: Path) -> None:
+def test_a_service_that_a_comparison_misses_is_created_again(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             job = make_job()
@@ -197,7 +199,7 @@ OF_THE_FORMER = {**OURS, "uid": "job-0", "controller": True}
         ([OF_THE_FORMER], "WaitingForOldPods"),
     ],
 )
-def test_a_service_of_somebody_else_is_in_the_way_and_stays_as_it_is(
+def test_a_foreign_service_is_an_obstacle_and_is_not_changed(
     owners: list[Json] | None, reason: str, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
@@ -216,7 +218,7 @@ def test_a_service_of_somebody_else_is_in_the_way_and_stays_as_it_is(
 
 
 @pytest.mark.parametrize("what", ["a template", "a Service"])
-def test_an_obstacle_is_looked_at_again_after_pauses_that_grow(what: str, tmp_path: Path) -> None:
+def test_an_obstacle_is_checked_again_after_growing_pauses(what: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             if what == "a template":
@@ -249,9 +251,7 @@ def test_an_obstacle_is_looked_at_again_after_pauses_that_grow(what: str, tmp_pa
         {"uid": "job-2"},
     ],
 )
-def test_a_job_that_was_changed_is_looked_at_again_at_once(
-    change: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_changed_job_is_checked_again_at_once(change: dict[str, Any], tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.there = {"metadata": {"name": "digits"}}
@@ -267,7 +267,7 @@ def test_a_job_that_was_changed_is_looked_at_again_at_once(
     asyncio.run(scenario())
 
 
-def test_a_service_that_has_changed_is_looked_at_again_at_once(tmp_path: Path) -> None:
+def test_a_changed_service_is_checked_again_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.there = {"metadata": {"name": "digits"}}
@@ -279,7 +279,7 @@ def test_a_service_that_has_changed_is_looked_at_again_at_once(tmp_path: Path) -
     asyncio.run(scenario())
 
 
-def test_another_obstacle_begins_with_a_short_pause_again(tmp_path: Path) -> None:
+def test_a_different_obstacle_begins_with_a_short_pause(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.wrong["ps"] = refusal(422, "Invalid", "no such field")
@@ -294,7 +294,7 @@ def test_another_obstacle_begins_with_a_short_pause_again(tmp_path: Path) -> Non
     asyncio.run(scenario())
 
 
-def test_a_clock_that_is_set_back_makes_no_pause_longer(tmp_path: Path) -> None:
+def test_a_clock_that_is_set_back_lengthens_no_pause(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.there = {"metadata": {"name": "digits"}}

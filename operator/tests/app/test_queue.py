@@ -30,7 +30,7 @@ def test_a_key_that_is_added_twice_is_taken_once() -> None:
     in_a_loop(scenario)
 
 
-def test_a_key_that_is_added_while_it_is_worked_on_comes_again_afterwards() -> None:
+def test_a_key_that_is_added_during_its_pass_comes_back_after_it() -> None:
     async def scenario(queue: WorkQueue) -> None:
         queue.add(A)
         await queue.get()
@@ -54,7 +54,7 @@ def test_a_waiting_worker_gets_a_key_that_is_added_later() -> None:
     in_a_loop(scenario)
 
 
-def test_the_time_that_was_named_last_counts() -> None:
+def test_the_last_time_that_was_set_for_a_key_counts() -> None:
     async def scenario(queue: WorkQueue) -> None:
         queue.add_after(A, 3600)
         queue.add_after(A, 0)
@@ -63,7 +63,7 @@ def test_the_time_that_was_named_last_counts() -> None:
     in_a_loop(scenario)
 
 
-def test_a_pass_that_wants_no_other_one_ends_the_waiting() -> None:
+def test_a_pass_that_needs_no_other_clears_the_time_of_its_key() -> None:
     async def scenario(queue: WorkQueue) -> None:
         queue.add(A)
         await queue.get()
@@ -76,7 +76,7 @@ def test_a_pass_that_wants_no_other_one_ends_the_waiting() -> None:
     in_a_loop(scenario)
 
 
-def test_failures_in_a_row_wait_longer_and_success_forgives() -> None:
+def test_pauses_grow_with_each_failure_and_a_success_resets_them() -> None:
     async def scenario(queue: WorkQueue) -> None:
         waits = []
         for _ in range(40):
@@ -98,7 +98,7 @@ def test_failures_in_a_row_wait_longer_and_success_forgives() -> None:
     in_a_loop(scenario)
 
 
-def test_the_oldest_key_is_as_old_as_its_first_adding_also_while_it_is_worked_on() -> None:
+def test_the_age_of_a_key_counts_from_when_it_was_first_added() -> None:
     time = 0.0
     queue = WorkQueue(lambda: time)
     assert queue.oldest_seconds == 0
@@ -113,7 +113,7 @@ def test_the_oldest_key_is_as_old_as_its_first_adding_also_while_it_is_worked_on
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """No key is lost, and none is in two hands."""
+    """No key is lost, and no two workers have the same key."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -39,7 +39,7 @@ def names(server: Server) -> list[str]:
     return [(one.body or {})["metadata"]["name"] for one in server.asked]
 
 
-def test_news_is_posted_in_order_under_names_of_the_version_that_it_tells_of(
+def test_news_is_posted_in_order_under_names_with_the_version_of_the_status(
     tmp_path: Path,
 ) -> None:
     async def told(recorder: Recorder, server: Server) -> None:
@@ -80,7 +80,7 @@ def test_events_are_posted_as_soon_as_there_is_news(tmp_path: Path) -> None:
     telling(lambda _: web.json_response({}), tmp_path, told)
 
 
-def test_where_more_happens_than_can_be_told_the_oldest_is_lost(
+def test_the_oldest_news_is_lost_if_too_much_is_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(recorders, "MOST_WAITING", 2)

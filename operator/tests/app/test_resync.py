@@ -37,7 +37,7 @@ def job(version: int, phase: str = "Running") -> dict[str, Any]:
 
 
 class World:
-    """A cluster as LISTs show it, and what a comparison makes of it."""
+    """A cluster as LISTs show it, and a comparison with its effects."""
 
     def __init__(self, rest: Rest, items: Items) -> None:
         self.items = items
@@ -104,7 +104,7 @@ def test_a_comparison_finds_a_missed_change_and_wakes_its_job(tmp_path: Path) ->
     in_a_world(tmp_path, scenario)
 
 
-def test_a_job_that_is_over_is_looked_at_once_and_then_only_when_something_has_changed(
+def test_a_finished_job_wakes_once_and_then_only_when_something_has_changed(
     tmp_path: Path,
 ) -> None:
     """A cluster keeps thousands of finished jobs, and every comparison would wake them all."""
@@ -176,7 +176,7 @@ def test_a_comparison_holds_a_few_pages_of_whole_pods_in_memory(tmp_path: Path) 
     in_a_world(tmp_path, scenario)
 
 
-def test_relists_that_follow_each_other_do_not_put_a_comparison_off_for_ever(
+def test_frequent_relists_do_not_postpone_a_comparison_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resyncs, "RELISTED_SECONDS", 0.01)
@@ -194,7 +194,7 @@ def test_relists_that_follow_each_other_do_not_put_a_comparison_off_for_ever(
     in_a_world(tmp_path, scenario)
 
 
-def test_a_comparison_comes_in_its_time_without_being_asked_for(tmp_path: Path) -> None:
+def test_a_comparison_is_due_after_its_interval_without_a_relist(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await asyncio.wait_for(world.resync.wait(0.01), 20)
 

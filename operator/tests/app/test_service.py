@@ -38,7 +38,7 @@ def lists(asked: Asked) -> web.StreamResponse:
 
 @dataclass
 class Setting:
-    """An operator of two namespaces, of which one may be closed to it."""
+    """An operator that serves two namespaces and may be forbidden to read one of them."""
 
     operator: Operator
     server: Server
@@ -54,7 +54,7 @@ class Setting:
 
 @contextlib.asynccontextmanager
 async def serving(folder: Path, answer: Answer) -> AsyncIterator[Setting]:
-    """It compares and makes passes, without watches, while the block runs."""
+    """Run comparisons and passes, without watches, during the block."""
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(servers.serving(answer))
         config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
@@ -92,7 +92,7 @@ def test_a_namespace_that_cannot_be_read_leaves_the_others_served(
     assert "/namespaces/closed/trainingjobs: 403 Forbidden" in caplog.text
 
 
-def test_no_job_of_a_namespace_is_worked_on_before_its_pods_are_known(
+def test_a_job_is_not_reconciled_before_the_pods_of_its_namespace_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services, "AGAIN_SECONDS", 0.01)

@@ -10,7 +10,7 @@ from capstan_operator.errors import Invalid
 
 @pytest.fixture(autouse=True)
 def outside_of_a_pod(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> pathlib.Path:
-    """No service account, whatever this machine is; return where it would be."""
+    """Hide a service account of this machine; return the path where the operator looks for one."""
     place = tmp_path / "namespace"
     monkeypatch.setattr(settings, "IN_POD_NAMESPACE", place)
     return place
@@ -26,7 +26,7 @@ def test_without_flags_the_operator_serves_the_whole_cluster() -> None:
     assert (said.node_lost_seconds, said.resync_seconds, said.verbose) == (300, 300, False)
 
 
-def test_namespaces_are_served_in_the_order_in_which_they_are_said_and_once() -> None:
+def test_namespaces_are_served_once_and_in_the_given_order() -> None:
     said = settings.read(["--namespace=b", "--namespace", "a", "--namespace=b"])
     assert said.namespaces == ("b", "a")
 
@@ -41,7 +41,7 @@ def test_namespaces_are_served_in_the_order_in_which_they_are_said_and_once() ->
         (["--lease-namespace=c", "--namespace=b"], "system", "c"),
     ],
 )
-def test_the_lease_is_where_it_is_said_else_with_the_operator_else_with_the_jobs(
+def test_the_lease_is_in_its_flag_s_namespace_else_the_pod_s_else_the_first_served(
     flags: list[str], own: str, lease: str, outside_of_a_pod: pathlib.Path
 ) -> None:
     if own:
@@ -58,7 +58,7 @@ def test_the_lease_is_where_it_is_said_else_with_the_operator_else_with_the_jobs
         ("localhost:0", "localhost", 0),
     ],
 )
-def test_the_place_to_listen_at_is_a_host_and_a_port(listen: str, host: str, port: int) -> None:
+def test_the_listen_address_is_a_host_and_a_port(listen: str, host: str, port: int) -> None:
     said = settings.read(["--listen", listen])
     assert (said.listen_host, said.listen_port) == (host, port)
 
@@ -82,7 +82,7 @@ def test_the_place_to_listen_at_is_a_host_and_a_port(listen: str, host: str, por
         ("--namespace", "a" * 64, "repeat the flag"),
     ],
 )
-def test_a_value_that_cannot_be_is_told_with_its_flag(flag: str, value: str, says: str) -> None:
+def test_an_invalid_value_is_reported_with_its_flag(flag: str, value: str, says: str) -> None:
     with pytest.raises(Invalid) as told:
         settings.read([f"{flag}={value}"])
     [fault] = told.value.faults
@@ -91,5 +91,5 @@ def test_a_value_that_cannot_be_is_told_with_its_flag(flag: str, value: str, say
     assert value.lstrip("-") in fault.message
 
 
-def test_two_processes_are_never_the_same() -> None:
+def test_two_processes_have_different_identities() -> None:
     assert settings.read([]).identity != settings.read([]).identity

@@ -21,7 +21,7 @@ from capstan_operator.kube.rest import Rest
 
 
 class Cluster:
-    """It has Leases, and knows of TrainingJobs or does not."""
+    """An API server with Leases, which serves TrainingJobs or does not."""
 
     def __init__(self) -> None:
         self.has_crd = True
@@ -43,7 +43,7 @@ class Cluster:
 
 
 class Acting:
-    """Stands for the operator: says whether it was set to work."""
+    """Stands in for the operator, and records whether it was started."""
 
     def __init__(self) -> None:
         self.leads = asyncio.Event()
@@ -56,7 +56,7 @@ class Acting:
 def test_a_new_leader_waits_for_the_crd_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The CRD may be gone since it began to wait for the Lease: that is why the other has ended."""
+    """The CRD may have gone meanwhile: the last leader may have ended for that reason."""
     monkeypatch.setattr(main, "POLL_SECONDS", 0.01)
 
     async def scenario() -> None:

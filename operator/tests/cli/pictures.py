@@ -1,4 +1,4 @@
-"""A status to show, as it may be in the middle of a run."""
+"""A status from the middle of a run, to be shown."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""In a pipe, a line is written when something has changed, and not otherwise."""
+"""In a pipe, a line is written only when something has changed."""
 
 import io
 
@@ -9,7 +9,7 @@ from capstan_operator.cli.lines import Lines
 from capstan_operator.reconcile.actions import Announce, NewsType
 
 
-def test_a_transition_is_one_line_and_told_once() -> None:
+def test_a_transition_is_one_line_and_printed_once() -> None:
     stream = io.StringIO()
     lines = Lines("digits", stream)
     for _ in range(3):
@@ -21,7 +21,7 @@ def test_a_transition_is_one_line_and_told_once() -> None:
     ]
 
 
-def test_only_what_has_changed_is_told() -> None:
+def test_only_changes_are_printed() -> None:
     stream = io.StringIO()
     lines = Lines("digits", stream)
     lines.show(pictures.snapshot())
@@ -33,7 +33,7 @@ def test_only_what_has_changed_is_told() -> None:
     assert stream.getvalue()[before:] == "worker-0: Succeeded  attempt 1  pid 42\n"
 
 
-def test_progress_is_told_now_and_then_and_not_at_every_look() -> None:
+def test_progress_is_printed_every_few_seconds() -> None:
     stream = io.StringIO()
     lines = Lines("digits", stream)
     for step in range(100):
@@ -50,7 +50,7 @@ def test_news_and_notes_are_lines_of_the_job() -> None:
     assert stream.getvalue() == "digits: ignored: image\ndigits: worker-1 attempt 1: exit code 1\n"
 
 
-def test_what_is_tried_without_end_is_told_with_the_way_to_end_it() -> None:
+def test_endless_retries_are_reported_with_the_way_to_end_them() -> None:
     stream = io.StringIO()
     Lines("digits", stream).tell(Announce(NewsType.WARNING, "CreateFailed", "again in 5 s"))
     assert stream.getvalue() == "digits: again in 5 s; Ctrl-C ends the job\n"

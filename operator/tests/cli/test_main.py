@@ -76,7 +76,9 @@ def test_a_refused_job_is_also_warned_of_misspelt_pod_fields(
     assert "spec.replicaSpecs.ps.template.spec.containers[0].command: is missing" in fault
 
 
-def test_faults_of_commands_and_flags_are_told_together(capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_of_commands_and_flags_are_reported_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("job.yaml").write_text(JOB.replace("[sleep", "[slep"))
     said = refused(capsys, "run job.yaml --port 65535")
     assert [line.split(": ")[0].strip() for line in said.splitlines()] == [
@@ -87,7 +89,7 @@ def test_faults_of_commands_and_flags_are_told_together(capsys: pytest.CaptureFi
     assert not Path(".capstan").exists()
 
 
-def test_faults_of_file_commands_and_flags_are_told_together(
+def test_faults_of_file_commands_and_flags_are_reported_together(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     wrong = JOB.replace("TrainingJob", "TrainJob").replace("v1alpha1", "v1")
@@ -126,7 +128,7 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_flag(
         "{name: a, command: [nosuch]}, {name: b, command: [nosuch]}",
     ],
 )
-def test_a_command_that_is_at_fault_as_it_is_written_is_told_once(
+def test_a_command_that_is_faulty_in_the_document_is_reported_once(
     capsys: pytest.CaptureFixture[str], trainer: str
 ) -> None:
     ps = '{name: trainer, command: [sleep, "60"]}'
@@ -152,7 +154,7 @@ def test_a_fault_beside_a_command_does_not_hide_it(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("by", ["--port", "spec.cluster.port"])
-def test_a_port_in_use_is_refused_by_the_name_of_who_asked(
+def test_a_port_in_use_is_refused_with_the_flag_or_field_that_named_it(
     capsys: pytest.CaptureFixture[str], by: str
 ) -> None:
     task = TaskName.parse("ps-0")
@@ -173,14 +175,14 @@ def test_a_flag_wins_over_the_job(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--port 65534: 3 tasks need" in refused(capsys, "run job.yaml --port 65534")
 
 
-def test_a_job_that_runs_is_not_run_twice(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_running_job_is_not_started_twice(capsys: pytest.CaptureFixture[str]) -> None:
     Path("job.yaml").write_text(JOB)
     other = folder.claim(Path(".capstan/digits"))
     assert "it is run by another capstanctl" in refused(capsys, "run job.yaml")
     other.close()
 
 
-def test_a_file_that_cannot_be_read_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_read_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert "cannot be read: No such file" in refused(capsys, "run none.yaml")
     assert "cannot be read: Is a directory" in refused(capsys, "run .")
     Path("job.yaml").write_bytes(b"\xff\xfe\x00")
@@ -206,7 +208,7 @@ def test_a_wrong_command_line_is_a_usage_error(
     assert said in capsys.readouterr().err
 
 
-def test_help_tells_where_things_are_and_how_it_ends(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_the_folder_and_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main.main(["run", "--help"])
     assert ended.value.code == 0

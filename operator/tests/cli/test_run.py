@@ -1,4 +1,4 @@
-"""`capstanctl run`, as its user runs it: real processes, real signals, and nothing left of them."""
+"""`capstanctl run`, as its user runs it: with real processes, real signals, and none left over."""
 
 import contextlib
 import json
@@ -51,7 +51,7 @@ class Run:
     def job(self, policy: str = "{}", grace: int | None = None, **scripts: str) -> None:
         """Write a job; a script named `ps_1` is that of a ps with one replica.
 
-        `grace` are the seconds that the templates give their tasks to end.
+        `grace` is the grace period of the templates, in seconds.
         """
         said = {} if grace is None else {"terminationGracePeriodSeconds": grace}
         (self.folder / "job").mkdir(exist_ok=True)
@@ -105,7 +105,7 @@ class Run:
         return file.read_text() if file.exists() else ""
 
     def wait(self, condition: Callable[[], object]) -> None:
-        """Wait for a condition, and remember every process that was there meanwhile."""
+        """Wait for a condition, and record every process that existed meanwhile."""
 
         def holds() -> object:
             self.remember()
@@ -134,7 +134,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     it.close()
 
 
-def test_a_job_that_succeeds_ends_with_what_came_out(run: Run) -> None:
+def test_a_job_that_succeeds_ends_with_its_results(run: Run) -> None:
     run.job(ps_1=SERVE, worker_2=UNTIL_SERVED + TRAIN)
     code, output, errors = run.start().end()
     assert (code, errors) == (0, "")
@@ -170,7 +170,7 @@ def test_a_pod_field_that_kubernetes_does_not_have_is_warned_of_and_the_job_runs
 
 
 @pytest.mark.e2e
-def test_ctrl_c_leaves_nothing(run: Run) -> None:
+def test_ctrl_c_leaves_no_process(run: Run) -> None:
     run.job(ps_1=SERVE, worker_2=SERVE)
     run.start().wait(lambda: run.status()["phase"] == "Running")
     assert run.process is not None
@@ -192,7 +192,7 @@ def test_ctrl_c_leaves_nothing(run: Run) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_goes_on_where_the_last_was_interrupted(run: Run, number: signal.Signals) -> None:
+def test_a_run_continues_an_interrupted_one(run: Run, number: signal.Signals) -> None:
     run.job(ps_1=SERVE, worker_1=REPORT + "report(700, loss=0.5)\n" + SERVE)
     run.start().wait(lambda: run.task("worker-0").get("step") == 700)
     assert run.process is not None
@@ -247,13 +247,13 @@ def test_a_task_has_the_grace_of_its_template_when_capstanctl_ends(
     run.process.send_signal(number)
     run.process.wait(45)
     wait_until(lambda: not any(map(is_running, run.seen)), "the end of all processes")
-    # With the grace of who says nothing it would have lived on for so long, by its own clock.
+    # With the default grace period it would have printed more lines than that.
     assert run.log("worker-0").count("alive") < 10 * (process.GRACE_SECONDS - 1)
 
 
 @pytest.fixture
 def hanging_up() -> Iterator[None]:
-    """What is started hears of SIGHUP, also when these tests run under nohup."""
+    """Let started processes receive SIGHUP, also when these tests run under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -262,7 +262,7 @@ def hanging_up() -> Iterator[None]:
 @pytest.mark.e2e
 @pytest.mark.usefixtures("hanging_up")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_other_signals_that_end_it_leave_nothing_either(run: Run, number: signal.Signals) -> None:
+def test_sigterm_and_sighup_leave_no_process(run: Run, number: signal.Signals) -> None:
     run.job(worker_1=SERVE)
     run.start().wait(lambda: run.status()["phase"] == "Running")
     assert run.process is not None
@@ -285,7 +285,7 @@ def test_nohup_is_respected_and_a_shell_s_background_is_not(run: Run) -> None:
 
 
 @pytest.mark.e2e
-def test_a_second_ctrl_c_kills_who_does_not_stop(run: Run) -> None:
+def test_a_second_ctrl_c_kills_tasks_that_do_not_stop(run: Run) -> None:
     deaf = "import signal; signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))\n"
     heedless = deaf + SERVE.replace("signal.pause()", "[signal.pause() for _ in range(99)]")
     run.job(grace=3600, worker_1=heedless)
@@ -299,7 +299,7 @@ def test_a_second_ctrl_c_kills_who_does_not_stop(run: Run) -> None:
 
 
 @pytest.mark.e2e
-def test_a_killed_capstanctl_leaves_nothing(run: Run) -> None:
+def test_a_killed_capstanctl_leaves_no_process(run: Run) -> None:
     run.job(ps_1=SERVE, worker_1=SERVE)
     run.start().wait(lambda: run.status()["phase"] == "Running")
     assert run.process is not None
@@ -345,7 +345,7 @@ def test_a_task_that_keeps_failing_ends_the_job_when_the_budget_is_used(run: Run
 
 
 @pytest.mark.e2e
-def test_a_task_has_what_the_environment_promises(run: Run) -> None:
+def test_a_task_has_the_promised_environment(run: Run) -> None:
     show = "import json, os; print(json.dumps([os.getcwd(), dict(os.environ)]))"
     run.job(ps_1=SERVE, worker_1=show)
     port = next(one for one in range(20_000, 30_000, 2) if all(map(ports.is_free, (one, one + 1))))
@@ -388,7 +388,7 @@ def test_json_is_the_final_status_and_nothing_else(run: Run) -> None:
 
 
 @pytest.mark.e2e
-def test_a_reader_that_goes_away_ends_the_job(run: Run) -> None:
+def test_a_closed_stdout_ends_the_job(run: Run) -> None:
     run.job(worker_1=SERVE)
     run.start().wait(lambda: run.status()["phase"] == "Running")
     assert run.process is not None

@@ -1,4 +1,4 @@
-"""The sentences about a job are the ones that its user reads and its scripts look for."""
+"""The sentences about a job, which users read and scripts search for."""
 
 import pytest
 from cli import pictures
@@ -15,7 +15,7 @@ SUCCEEDED = Status(
 )
 
 
-def test_the_last_line_of_a_success_says_what_came_out() -> None:
+def test_the_last_line_of_a_success_has_the_results() -> None:
     line = summary.last_line("digits", SUCCEEDED)
     assert line == "digits: Succeeded  accuracy 0.972  steps 20000  restarts 2"
 
@@ -32,7 +32,7 @@ def test_the_last_line_of_a_failure_says_why() -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abc"), st.floats(allow_nan=False, allow_infinity=False)))
-def test_metrics_stand_in_their_order_with_three_decimals(metrics: dict[str, float]) -> None:
+def test_metrics_keep_their_order_and_have_three_decimals(metrics: dict[str, float]) -> None:
     line = summary.last_line(
         "digits", SUCCEEDED.model_copy(update={"progress": Progress(step=1, metrics=metrics)})
     )
@@ -54,13 +54,13 @@ def test_progress_is_step_rate_and_metrics() -> None:
         (pictures.WORKER_1, "again in 7 s: exit code 1: ValueError: [bold]no[/bold]"),
     ],
 )
-def test_a_reason_says_what_is_or_was_amiss(task: object, reason: str) -> None:
+def test_a_reason_says_why_the_task_does_not_run_or_failed(task: object, reason: str) -> None:
     (row,) = (row for row in pictures.status().tasks if row.name == task)
     assert summary.reason(row, pictures.NOON) == reason
 
 
 @pytest.mark.parametrize("state", [TaskState.SUCCEEDED, TaskState.STOPPING, TaskState.STOPPED])
-def test_a_task_that_is_over_as_it_should_needs_no_reason(state: TaskState) -> None:
+def test_a_task_that_ended_as_planned_has_no_reason(state: TaskState) -> None:
     row = pictures.status().tasks[2].model_copy(update={"state": state})
     assert summary.reason(row, pictures.NOON) == ""
 

@@ -18,7 +18,7 @@ def drawn(width: int) -> list[str]:
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
-def test_a_table_shows_every_task_with_what_is_known_of_it() -> None:
+def test_a_table_shows_every_task_with_its_known_values() -> None:
     lines = drawn(120)
     words = [line.split() for line in lines if line]
     assert lines[0] == (
@@ -56,20 +56,22 @@ COLUMNS = ["TASK", "STATE", "ATTEMPT", "PID", "STEP", "STEPS/S", "REASON"]
         (20, ["PID", "STEPS/S", "REASON", "ATTEMPT", "STEP"]),
     ],
 )
-def test_where_it_is_narrow_the_least_important_columns_go(width: int, gone: list[str]) -> None:
+def test_a_narrow_terminal_leaves_out_the_least_important_columns(
+    width: int, gone: list[str]
+) -> None:
     lines = drawn(width)
     assert max(map(len, lines)) <= width
     assert lines[2].split() == [name for name in COLUMNS if name not in gone]
 
 
 @pytest.mark.parametrize("width", range(20, 67))
-def test_what_is_shown_is_whole_but_for_the_reason(width: int) -> None:
+def test_only_the_reason_is_ever_cut(width: int) -> None:
     _, _, heads, *lines = drawn(width)
     reason = heads.index("REASON") if "REASON" in heads else width
     assert not [line for line in (heads, *lines) if "…" in line[:reason]]
 
 
-def test_news_stand_above_the_table_as_they_are() -> None:
+def test_news_is_printed_unchanged_above_the_table() -> None:
     stream = io.StringIO()
     console = Console(file=stream, width=100, markup=False, highlight=False, emoji=False)
     with Table("digits", console) as shown:

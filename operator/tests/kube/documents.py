@@ -22,7 +22,7 @@ def pod(
     metadata: Document | None = None,
     **status: Any,
 ) -> Document:
-    """worker-1 of the job digits in its second attempt, with this status."""
+    """Return the pod of the second attempt of worker-1 of the job digits, with this status."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -68,7 +68,7 @@ async def serving(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIte
 
 
 def echo(asked: Asked) -> web.StreamResponse:
-    """Give back what was sent, or an object of no content."""
+    """Answer with the body of the request, or with an empty object."""
     return web.json_response(asked.body or {"metadata": {}})
 
 
@@ -80,7 +80,7 @@ async def until(condition: Callable[[], object], within: float = 30) -> None:
 
 
 def refusal(status: int, reason: str, message: str = "no", **details: Any) -> web.Response:
-    """Refuse as an API server does."""
+    """Return a refusal as an API server writes it."""
     body = {
         "kind": "Status",
         "apiVersion": "v1",

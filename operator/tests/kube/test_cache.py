@@ -33,11 +33,11 @@ def job(version: int, uid: str = "j", name: str = "digits", namespace: str = "te
 
 
 def versions(seen: Cache, key: Key = DIGITS) -> dict[str, str]:
-    """UID to resource version of the pods of a job."""
+    """Return the resource versions of a job's pods by UID."""
     return {one["metadata"]["uid"]: one["metadata"]["resourceVersion"] for one in seen.pods(key)}
 
 
-def test_versions_are_integers_not_texts() -> None:
+def test_versions_are_compared_as_integers() -> None:
     seen = Cache()
     seen.pod_event("ADDED", pod(9))
     assert seen.pod_event("MODIFIED", pod(10)) == {DIGITS}
@@ -69,7 +69,7 @@ def test_the_first_request_for_a_deletion_counts() -> None:
     assert [one["metadata"]["deletionGracePeriodSeconds"] for one in seen.remains(DIGITS)] == [9]
 
 
-def test_a_deletion_that_was_asked_for_at_last_is_not_that_of_another_pod() -> None:
+def test_the_deletion_of_one_pod_is_not_that_of_the_next_pod_of_its_name() -> None:
     seen = Cache()
     asked = {"deletionTimestamp": "2026-11-02T10:07:30Z", "deletionGracePeriodSeconds": 30}
     again = {"deletionTimestamp": "2026-11-02T10:07:09Z", "deletionGracePeriodSeconds": 0}
@@ -78,7 +78,7 @@ def test_a_deletion_that_was_asked_for_at_last_is_not_that_of_another_pod() -> N
     assert [one["metadata"]["deletionGracePeriodSeconds"] for one in seen.pods(DIGITS)] == [0]
 
 
-def test_a_deleted_pod_is_not_revived_by_late_news() -> None:
+def test_a_late_event_does_not_revive_a_deleted_pod() -> None:
     seen = Cache()
     seen.pod_event("ADDED", pod(5))
     assert seen.pod_event("DELETED", pod(8)) == {DIGITS}
@@ -86,14 +86,14 @@ def test_a_deleted_pod_is_not_revived_by_late_news() -> None:
     assert seen.pods(DIGITS) == []
 
 
-def test_a_deletion_heard_of_first_is_remembered() -> None:
+def test_a_deletion_that_arrives_before_its_pod_is_remembered() -> None:
     seen = Cache()
     assert seen.pod_event("DELETED", pod(8)) == set()
     assert seen.pod_event("ADDED", pod(5)) == set()
     assert seen.pods(DIGITS) == []
 
 
-def test_the_next_pod_of_a_name_outlives_the_deletion_of_the_former() -> None:
+def test_a_late_deletion_does_not_remove_the_next_pod_of_the_name() -> None:
     seen = Cache()
     seen.pod_event("ADDED", pod(5, "a"))
     seen.pod_event("ADDED", pod(9, "b"))
@@ -101,7 +101,7 @@ def test_the_next_pod_of_a_name_outlives_the_deletion_of_the_former() -> None:
     assert versions(seen) == {"b": "9"}
 
 
-def test_the_former_pod_of_a_name_does_not_come_back_when_the_next_one_goes() -> None:
+def test_an_earlier_pod_of_a_name_does_not_come_back_after_the_next_one() -> None:
     seen = Cache()
     seen.pod_event("ADDED", pod(5, "a"))
     seen.pod_event("ADDED", pod(9, "b"))
@@ -109,7 +109,7 @@ def test_the_former_pod_of_a_name_does_not_come_back_when_the_next_one_goes() ->
     assert seen.pod_event("MODIFIED", pod(7, "a")) == set()
 
 
-def test_a_list_drops_pods_whose_deletion_was_missed_and_names_their_job() -> None:
+def test_a_list_drops_pods_whose_deletion_was_missed_and_wakes_their_job() -> None:
     seen = Cache()
     seen.pod_event("ADDED", pod(5, "a", "digits-worker-0"))
     seen.pod_event("ADDED", pod(6, "b", "digits-worker-1"))
@@ -125,15 +125,15 @@ def test_a_list_leaves_objects_that_are_newer_than_the_list() -> None:
     assert versions(seen) == {"a": "25"}
 
 
-def test_an_object_that_a_list_no_longer_has_is_not_revived() -> None:
+def test_a_late_event_does_not_revive_an_object_that_a_list_lacked() -> None:
     seen = Cache()
     seen.replace_pods([], "20", None)
     assert seen.pod_event("MODIFIED", pod(19)) == set()
     assert seen.pod_event("ADDED", pod(21, "b")) == {DIGITS}
 
 
-def test_an_object_of_a_list_is_there_even_if_it_was_taken_for_deleted() -> None:
-    """An API server that has not heard of the kind yet says of every job that there is none."""
+def test_an_object_in_a_list_exists_even_if_it_was_reported_as_deleted() -> None:
+    """An API server that does not know the kind yet answers that no job exists."""
     seen = Cache()
     seen.replace_jobs([job(5)], "20", None)
     seen.job_event("DELETED", job(5))
@@ -142,7 +142,7 @@ def test_an_object_of_a_list_is_there_even_if_it_was_taken_for_deleted() -> None
     assert seen.job(DIGITS) is not None
 
 
-def test_a_list_from_before_a_deletion_does_not_revive() -> None:
+def test_a_list_from_before_a_deletion_does_not_revive_the_pod() -> None:
     seen = Cache()
     seen.replace_jobs([job(5)], "20", None)
     seen.job_event("DELETED", job(40))
@@ -159,7 +159,7 @@ def test_a_list_of_one_namespace_leaves_the_others() -> None:
     assert seen.pod_event("ADDED", pod(8, "c", "digits-ps-0")) == {DIGITS}
 
 
-def test_a_pod_that_is_known_to_be_gone_is_forgotten_for_good() -> None:
+def test_a_forgotten_pod_never_comes_back() -> None:
     seen = Cache()
     seen.pod_event("ADDED", pod(5))
     seen.forget(DIGITS, "a")
@@ -187,7 +187,7 @@ def test_the_last_deletion_counts() -> None:
     assert seen.pod_event("MODIFIED", pod(7)) == set()
 
 
-def test_a_list_that_is_answered_late_takes_nothing_back() -> None:
+def test_a_late_list_does_not_undo_newer_events() -> None:
     seen = Cache()
     seen.replace_pods([], "20", None)
     seen.replace_pods([pod(5)], "10", None)
@@ -218,7 +218,7 @@ def test_tombstones_are_bounded() -> None:
     assert seen.pod_event("ADDED", pod(1, "uid-0")) == {DIGITS}
 
 
-def test_pods_are_kept_thin_and_not_changed() -> None:
+def test_only_the_needed_fields_of_pods_are_kept() -> None:
     seen, given = Cache(), pod(5, phase="Running")
     before = copy.deepcopy(given)
     seen.pod_event("ADDED", given)
@@ -250,7 +250,7 @@ def test_jobs_follow_the_same_rules() -> None:
 
 
 class Deliveries(stateful.RuleBasedStateMachine):
-    """An API server with one etcd, and every way in which news of it reach the cache."""
+    """A server with one etcd, and all ways in which its changes reach the cache."""
 
     names = st.sampled_from(["digits-worker-0", "digits-worker-1"])
     namespaces = st.sampled_from(["team-a", "team-b"])
@@ -289,7 +289,7 @@ class Deliveries(stateful.RuleBasedStateMachine):
     @stateful.precondition(lambda self: self.history)
     @stateful.rule(data=st.data())
     def deliver(self, data: st.DataObject) -> None:
-        """Any news of the past, by a watch, by a relist (None), or as the answer to a POST."""
+        """Deliver any past event: of a watch, of a relist (None), or as the answer to a POST."""
         kind, document = data.draw(st.sampled_from(self.history))
         if kind != "DELETED":
             kind = data.draw(st.sampled_from([kind, None]))
@@ -298,7 +298,7 @@ class Deliveries(stateful.RuleBasedStateMachine):
 
     @stateful.rule(namespace=st.none() | namespaces)
     def list(self, namespace: str | None) -> None:
-        """Ask for a LIST; its answer is delivered some time."""
+        """Request a LIST; its answer is delivered later."""
         items = [one for key, one in self.pods.items() if namespace in (None, key.namespace)]
         self.lists.append((self.revision, namespace, items))
 
@@ -313,7 +313,7 @@ class Deliveries(stateful.RuleBasedStateMachine):
 
     @stateful.rule()
     def resync(self) -> None:
-        """A LIST of now, delivered now: whatever comes late afterwards changes nothing."""
+        """Deliver a current LIST at once. Later events from before it change nothing."""
         self.cache.replace_pods(list(self.pods.values()), str(self.revision), None)
         self.listed_at = self.revision
         self.agree()
@@ -338,7 +338,7 @@ class Deliveries(stateful.RuleBasedStateMachine):
 TestDeliveries = Deliveries.TestCase
 
 
-def test_of_a_pod_that_is_gone_the_last_words_are_kept_until_its_name_is_taken() -> None:
+def test_the_last_version_of_a_deleted_pod_is_kept_until_its_name_is_taken() -> None:
     seen = Cache()
     seen.job_event("ADDED", job(1))
     seen.pod_event("ADDED", pod(5, "a"))
@@ -348,7 +348,7 @@ def test_of_a_pod_that_is_gone_the_last_words_are_kept_until_its_name_is_taken()
     assert seen.remains(DIGITS) == []
 
 
-def test_the_last_sight_of_a_pod_is_kept_however_its_deletion_was_found() -> None:
+def test_the_last_version_of_a_pod_is_kept_however_its_deletion_was_found() -> None:
     seen = Cache()
     seen.job_event("ADDED", job(1))
     seen.pod_event("ADDED", pod(5, "a"))
@@ -359,7 +359,7 @@ def test_the_last_sight_of_a_pod_is_kept_however_its_deletion_was_found() -> Non
 
 
 @pytest.mark.parametrize("told_by", ["watch", "list"])
-def test_of_a_deleted_job_nothing_remains(told_by: str) -> None:
+def test_nothing_of_a_deleted_job_is_kept(told_by: str) -> None:
     seen = Cache()
     seen.job_event("ADDED", job(10))
     seen.pod_event("ADDED", pod(11, "a"))

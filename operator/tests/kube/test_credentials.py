@@ -25,7 +25,7 @@ SERVER = "http://127.0.0.1:1"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user without a kubeconfig, outside of any pod."""
+    """A home directory without a kubeconfig, outside of any pod."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
@@ -78,12 +78,12 @@ def test_a_kubeconfig_may_come_from_the_environment(
     assert load().server == SERVER
 
 
-def test_a_password_is_a_scheme_of_its_own(home: Path) -> None:
+def test_a_user_name_and_a_password_become_basic_authentication(home: Path) -> None:
     found = load(servers.kubeconfig(home, SERVER, {"username": "me", "password": "x"}))
     assert (found.scheme, found.token) == ("Basic", "bWU6eA==")
 
 
-def test_in_a_pod_its_service_account_counts_and_no_file_of_its_home(
+def test_in_a_pod_the_service_account_is_used_and_not_a_file_in_its_home(
     service_account: Path,
 ) -> None:
     found = load()
@@ -230,7 +230,9 @@ def test_the_mounted_authority_is_trusted(
     assert over_tls(service_account, monkeypatch) == {"ok": True}
 
 
-def test_another_authority_is_not(service_account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_authority_is_not_trusted(
+    service_account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     certify(service_account / "served.crt", service_account / "served.key")
     with pytest.raises(errors.Unavailable, match="has a certificate that is not trusted"):
         over_tls(service_account, monkeypatch)

@@ -1,4 +1,4 @@
-"""How answers become errors, and when they ask to come back."""
+"""How answers become errors, and for how long they ask to wait."""
 
 import json
 from datetime import UTC, datetime
@@ -27,18 +27,18 @@ def retry_after(header: str | None, body: bytes = b"") -> float:
         ("soon", 0),
     ],
 )
-def test_the_header_holds_seconds_or_a_date(header: str | None, seconds: float) -> None:
+def test_retry_after_holds_seconds_or_a_date(header: str | None, seconds: float) -> None:
     assert retry_after(header) == seconds
 
 
 @pytest.mark.parametrize("header, seconds", [(None, 3), ("7", 7), ("soon", 3)])
-def test_the_status_says_it_too(header: str | None, seconds: float) -> None:
+def test_a_status_may_name_the_seconds_to_wait(header: str | None, seconds: float) -> None:
     body = b'{"kind": "Status", "details": {"retryAfterSeconds": 3}}'
     assert retry_after(header, body) == seconds
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"{", b"[]", b'{"kind": "Status", "details": 1}'])
-def test_any_body_makes_an_error(body: bytes) -> None:
+def test_an_answer_with_any_body_becomes_an_error(body: bytes) -> None:
     assert errors.of_answer("get /x", 500, {}, body, NOW).details == {}
 
 

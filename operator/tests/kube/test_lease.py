@@ -59,7 +59,7 @@ async def electing(folder: Path, api: OneLease) -> AsyncIterator[tuple[Lease, Le
             yield one, two, server
 
 
-def test_the_first_takes_it_and_signs(tmp_path: Path) -> None:
+def test_the_first_process_acquires_the_lease_and_writes_its_identity(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
         async with electing(tmp_path, api) as (one, _, server):
@@ -74,14 +74,14 @@ def test_the_first_takes_it_and_signs(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_the_second_waits_while_the_first_holds_it(tmp_path: Path) -> None:
+def test_a_standby_waits_while_the_holder_renews(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
         async with electing(tmp_path, api) as (one, two, _):
             await one.acquire(unheard)
             holding = asyncio.create_task(one.hold())
             waiting = asyncio.create_task(two.acquire(unheard))
-            # Twice the time after which it would be free if nobody renewed it.
+            # Twice the time after which the Lease would expire without a renewal.
             done, _pending = await asyncio.wait((holding, waiting), timeout=4)
             assert not done
             assert api.spec["holderIdentity"] == "one"
@@ -91,16 +91,18 @@ def test_the_second_waits_while_the_first_holds_it(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_the_second_takes_over_when_the_first_falls_silent(tmp_path: Path) -> None:
+def test_a_standby_takes_over_when_the_holder_stops_renewing(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
         async with electing(tmp_path, api) as (one, two, _):
             await one.acquire(unheard)
-            api.spec["renewTime"] = "2999-01-01T00:00:00.000000Z"  # nobody believes in clocks
+            api.spec["renewTime"] = "2999-01-01T00:00:00.000000Z"  # the times in it must not matter
             await two.acquire(unheard)
             assert api.spec["holderIdentity"] == "two"
             assert api.spec["leaseTransitions"] == 1
-            await asyncio.wait_for(one.hold(), 20)  # it learns that another one has it
+            await asyncio.wait_for(
+                one.hold(), 20
+            )  # it returns because another process has the Lease
 
     asyncio.run(scenario())
 
@@ -137,7 +139,7 @@ def test_a_holder_that_cannot_renew_steps_down(tmp_path: Path, fault: Any) -> No
     asyncio.run(scenario())
 
 
-def test_acquiring_goes_on_through_faults(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_acquiring_continues_after_faults(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         api = OneLease()
         answers = iter([refusal(503, "ServiceUnavailable"), refusal(403, "Forbidden")])
@@ -150,7 +152,7 @@ def test_acquiring_goes_on_through_faults(tmp_path: Path, caplog: pytest.LogCapt
     asyncio.run(scenario())
 
 
-def test_of_two_that_try_at_once_one_wins(tmp_path: Path) -> None:
+def test_only_one_of_two_processes_acquires_the_lease(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
         async with electing(tmp_path, api) as (one, two, _):
@@ -164,14 +166,16 @@ def test_of_two_that_try_at_once_one_wins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
-def test_times_at_which_two_could_hold_it_are_refused(times: tuple[float, ...]) -> None:
+def test_times_with_which_two_processes_could_hold_the_lease_are_refused(
+    times: tuple[float, ...],
+) -> None:
     duration, renew, retry = times
     rest: Any = None
     with pytest.raises(ValueError, match="duration > renew > retry > 0"):
         Lease(rest, "ops", "capstan", "me", duration=duration, renew=renew, retry=retry)
 
 
-def test_a_waiting_process_sleeps_no_longer_than_the_lease_of_another_lasts(
+def test_a_standby_wakes_when_the_lease_expires(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
@@ -196,7 +200,7 @@ def test_a_waiting_process_sleeps_no_longer_than_the_lease_of_another_lasts(
     assert sum(slept) < 2.01
 
 
-def test_one_fault_after_taking_over_is_not_taken_for_a_loss(tmp_path: Path) -> None:
+def test_one_failed_renewal_after_a_takeover_does_not_lose_the_lease(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
         faults = iter([refusal(500, "InternalError")])

@@ -96,7 +96,7 @@ def test_a_node_that_was_ready_in_between_is_counted_anew(run: Run) -> None:
     "other", [node("Unknown", FAR_AHEAD), node("False"), node("Unknown", uid="node-2")]
 )
 def test_another_outage_is_counted_anew(other: Any, run: Run) -> None:
-    """Nobody may have looked while the node was ready, or was replaced under its name."""
+    """The operator may not have looked while the node was ready, or was replaced."""
 
     async def scenario(here: Setting) -> None:
         here.shows(node("Unknown"))
@@ -147,7 +147,7 @@ def test_a_node_that_is_gone_is_lost(run: Run) -> None:
     run(scenario)
 
 
-def test_an_answer_holds_for_a_moment(run: Run) -> None:
+def test_a_sight_of_a_node_is_reused_for_a_moment(run: Run) -> None:
     async def scenario(here: Setting) -> None:
         here.shows(node("True"))
         await here.look()
@@ -159,7 +159,7 @@ def test_an_answer_holds_for_a_moment(run: Run) -> None:
     run(scenario)
 
 
-def test_an_answer_holds_no_longer_than_until_it_says_to_look_again(run: Run) -> None:
+def test_a_sight_of_a_node_is_reused_no_longer_than_it_says(run: Run) -> None:
     async def scenario(here: Setting) -> None:
         here.shows(node("Unknown"))
         await here.look()
@@ -170,7 +170,7 @@ def test_an_answer_holds_no_longer_than_until_it_says_to_look_again(run: Run) ->
     run(scenario)
 
 
-def test_without_the_right_to_look_no_node_is_lost_and_one_line_says_so(
+def test_without_the_right_to_read_nodes_none_is_lost_and_one_line_is_logged(
     run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(here: Setting) -> None:

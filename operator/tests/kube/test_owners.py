@@ -27,7 +27,7 @@ OWNER = pod()["metadata"]["ownerReferences"][0]
         (None, None),
     ],
 )
-def test_the_job_of_an_object_is_the_one_that_controls_it(
+def test_the_job_of_an_object_is_its_controller(
     references: list[dict[str, Any]] | None, uid: str | None
 ) -> None:
     document = cache.thin(pod(metadata={"ownerReferences": references}))

@@ -23,7 +23,7 @@ GRACE = {"deletionGracePeriodSeconds": 30}
 def view(
     document: dict[str, Any], *, trainer: str = "trainer", node_lost: bool = False
 ) -> TaskView:
-    """As the controller sees it: through the cache, which keeps but a part of the pod."""
+    """Return the view as the controller sees it: of the part of the pod that the cache keeps."""
     return pods.view(cache.thin(document), trainer=trainer, node_lost=node_lost)
 
 
@@ -32,7 +32,7 @@ def kind(seen: TaskView) -> failure.FailureClass | None:
     return None if failed is None else failed.kind
 
 
-def test_a_pod_that_runs_is_a_task_with_all_its_names() -> None:
+def test_a_running_pod_is_a_task_with_its_pod_node_and_uid() -> None:
     seen = view(
         pod(
             phase="Running",
@@ -71,7 +71,7 @@ def test_a_task_is_ready_beside_a_container_that_is_done(code: int) -> None:
         ("", terminated(0, name="second")),
     ],
 )
-def test_a_task_is_not_ready_before_all_beside_it_is(reason: str, beside: Any) -> None:
+def test_a_task_is_not_ready_before_its_sidecars_are(reason: str, beside: Any) -> None:
     document = pod(
         phase="Running",
         conditions=documents.ready("False", reason),
@@ -191,7 +191,7 @@ NO_ROOM = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
         ),
     ],
 )
-def test_a_task_that_does_not_start_says_what_it_waits_for(
+def test_a_pending_task_says_what_it_waits_for(
     document: dict[str, Any], reason: str, message: str, scheduled: bool
 ) -> None:
     seen = view(document)
@@ -200,7 +200,7 @@ def test_a_task_that_does_not_start_says_what_it_waits_for(
 
 
 def ended(*statuses: dict[str, Any], phase: str, **more: Any) -> dict[str, Any]:
-    """A pod after its end; `conditions` are those it has beside the usual ones."""
+    """Return an ended pod; `conditions` are added to the usual ones."""
     usual = documents.ready("False", "PodFailed" if phase == "Failed" else "PodCompleted")
     return pod(
         phase=phase,
@@ -465,7 +465,7 @@ LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, availabl
         ),
     ],
 )
-def test_an_end_is_told_with_its_reason_and_judged(
+def test_an_end_has_its_reason_and_its_class(
     document: dict[str, Any],
     code: int | None,
     reason: str,
@@ -484,7 +484,7 @@ def test_an_end_has_times() -> None:
     assert seen.finished_at == datetime(2026, 11, 2, 10, 7, 30, tzinfo=UTC)
 
 
-def test_go_s_zero_time_is_no_time() -> None:
+def test_the_zero_time_of_go_is_none() -> None:
     seen = view(ended(terminated(1, at="0001-01-01T00:00:00Z"), phase="Failed"))
     assert seen.finished_at is None
 
@@ -533,7 +533,7 @@ def test_a_sidecar_that_failed_does_not_make_the_task_fail() -> None:
     assert view(document).phase is TaskPhase.SUCCEEDED
 
 
-def test_the_task_is_the_container_that_the_template_of_its_job_says() -> None:
+def test_the_task_is_the_container_that_the_job_s_template_names() -> None:
     # Kubelets sort the statuses by name, and webhooks put sidecars before others.
     document = ended(
         terminated(1, name="a-sidecar"),
@@ -544,7 +544,7 @@ def test_the_task_is_the_container_that_the_template_of_its_job_says() -> None:
     assert view(document, trainer="main").exit_code == 0
 
 
-def test_an_exit_code_is_believed_once_the_kubelet_has_said_why_the_pod_ended() -> None:
+def test_an_exit_code_counts_only_after_the_kubelet_has_reported_the_final_phase() -> None:
     document = pod(
         phase="Running",
         conditions=documents.ready("False", "ContainersNotReady"),
@@ -575,9 +575,7 @@ def test_an_end_counts_as_its_own_only_before_the_deletion_was_asked_for(
     [(terminated(143), True), (terminated(137), True), (terminated(1), False),
      (terminated(0), False), (terminated(137, reason="OOMKilled"), False)],
 )  # fmt: skip
-def test_an_end_by_a_kubelets_signal_counts_as_a_deletion_that_nobody_saw(
-    state: Any, deleting: bool
-) -> None:
+def test_an_end_by_a_signal_of_the_kubelet_counts_as_a_deletion(state: Any, deleting: bool) -> None:
     metadata = {"deletionTimestamp": "2026-11-02T10:07:40Z", "deletionGracePeriodSeconds": 0}
     seen = view(ended(state, phase="Failed", metadata=metadata))
     assert (seen.deletion is Deletion.BEFORE_END) is deleting
@@ -675,7 +673,7 @@ def test_a_pod_whose_labels_name_no_task_has_no_view() -> None:
         view(pod(metadata={"labels": {}}))
 
 
-def test_a_pod_that_runs_before_its_kubelet_has_told_of_any_container_is_not_ready() -> None:
+def test_a_running_pod_without_container_statuses_is_not_ready() -> None:
     document = pod(phase="Running", conditions=documents.ready("False", "ContainersNotReady"))
     assert (view(document).phase, view(document).ready) == (TaskPhase.RUNNING, False)
 

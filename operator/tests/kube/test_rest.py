@@ -33,7 +33,7 @@ def run(
     use: Callable[[Rest], Coroutine[Any, Any, Any]],
     observer: rest.Observer | None = None,
 ) -> tuple[Any, list[Asked]]:
-    """Do something with a server that answers so; return the outcome, and what was asked."""
+    """Call a function with a client of a server; return its result and the requests."""
 
     async def scenario() -> tuple[Any, list[Asked]]:
         async with connected(folder, answer, observer) as (api, server):
@@ -43,13 +43,13 @@ def run(
 
 
 def fault(folder: Path, answer: Answer) -> errors.ApiError:
-    """Return what a GET raises when it is answered so."""
+    """Return the error that a GET raises after this answer."""
     with pytest.raises(errors.ApiError) as caught:
         run(folder, answer, lambda api: api.get(POD))
     return caught.value
 
 
-def test_objects_pass_as_they_are(tmp_path: Path) -> None:
+def test_objects_are_sent_and_returned_unchanged(tmp_path: Path) -> None:
     sent = {"kind": "Pod", "spec": {"containers": [{"name": "c", "fieldOfTheFuture": 1.5}]}}
     path = paths.pods("team-a")
     got, (asked,) = run(
@@ -62,7 +62,7 @@ def test_objects_pass_as_they_are(tmp_path: Path) -> None:
     assert asked.headers["Authorization"] == "Bearer first"
 
 
-def test_names_cannot_lead_elsewhere(tmp_path: Path) -> None:
+def test_a_name_cannot_change_the_path(tmp_path: Path) -> None:
     path = paths.pod("team-a", "../../nodes/n7?x")
     _, (asked,) = run(tmp_path, echo, lambda api: api.get(path))
     assert asked.path == "/api/v1/namespaces/team-a/pods/..%2F..%2Fnodes%2Fn7%3Fx"
@@ -96,7 +96,7 @@ def page(name: str, more: str) -> web.Response:
     )
 
 
-def test_a_list_is_read_in_pages_and_says_of_which_moment_it_is(tmp_path: Path) -> None:
+def test_a_list_is_read_in_pages_and_has_a_resource_version(tmp_path: Path) -> None:
     def answer(asked: Asked) -> web.Response:
         return page("b", "") if "continue" in asked.query else page("a", "next page/+=")
 
@@ -133,7 +133,7 @@ def test_an_empty_list_may_have_no_items_at_all(tmp_path: Path) -> None:
     assert got.items == []
 
 
-def test_a_list_that_got_too_old_between_pages_is_begun_again(tmp_path: Path) -> None:
+def test_a_list_that_expires_between_pages_is_begun_again(tmp_path: Path) -> None:
     answers = iter([page("old", "t"), refusal(410, "Expired"), page("a", "t"), page("b", "")])
     got, _ = run(tmp_path, lambda _: next(answers), lambda api: api.list(paths.pods()))
     assert [one["metadata"]["name"] for one in got.items] == ["a", "b"]
@@ -144,7 +144,7 @@ def test_a_list_is_begun_again_only_once(tmp_path: Path) -> None:
         run(tmp_path, lambda _: refusal(410, "Expired"), lambda api: api.list(paths.pods()))
 
 
-def test_a_deletion_names_the_life_it_means(tmp_path: Path) -> None:
+def test_a_deletion_names_the_uid_of_the_object(tmp_path: Path) -> None:
     _, (asked,) = run(tmp_path, echo, lambda api: api.delete(POD, uid="u", grace_seconds=0))
     assert (asked.method, asked.path) == ("DELETE", POD)
     assert asked.body is not None
@@ -152,7 +152,7 @@ def test_a_deletion_names_the_life_it_means(tmp_path: Path) -> None:
     assert asked.body["gracePeriodSeconds"] == 0
 
 
-def test_a_deletion_leaves_the_grace_period_to_the_pod_unless_told(tmp_path: Path) -> None:
+def test_a_deletion_uses_the_pod_s_grace_period_unless_one_is_given(tmp_path: Path) -> None:
     _, (asked,) = run(tmp_path, echo, lambda api: api.delete(POD, uid="u"))
     assert asked.body is not None
     assert "gracePeriodSeconds" not in asked.body
@@ -163,7 +163,7 @@ def test_deleting_an_object_that_is_gone_succeeds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("after", [refusal(404, "NotFound"), {"metadata": {"uid": "another"}}])
-def test_a_deletion_is_done_when_the_name_has_changed_hands(tmp_path: Path, after: Any) -> None:
+def test_a_deletion_succeeds_if_another_object_has_the_name(tmp_path: Path, after: Any) -> None:
     def answer(asked: Asked) -> web.StreamResponse:
         if asked.method == "DELETE":
             return refusal(409, "Conflict", "the UID in the precondition (u) does not match")
@@ -172,7 +172,7 @@ def test_a_deletion_is_done_when_the_name_has_changed_hands(tmp_path: Path, afte
     run(tmp_path, answer, lambda api: api.delete(POD, uid="u"))
 
 
-def test_a_deletion_that_conflicts_otherwise_is_not_done(tmp_path: Path) -> None:
+def test_a_deletion_that_conflicts_for_another_reason_fails(tmp_path: Path) -> None:
     def answer(asked: Asked) -> web.StreamResponse:
         if asked.method == "DELETE":
             return refusal(409, "Conflict", "the object has been modified")
@@ -199,7 +199,7 @@ def test_a_deletion_that_conflicts_otherwise_is_not_done(tmp_path: Path) -> None
         (410, "Expired", errors.ApiError),
     ],
 )
-def test_errors_are_sorted_by_what_the_caller_can_do(
+def test_each_status_becomes_its_error(
     tmp_path: Path, status: int, reason: str, kind: type[errors.ApiError]
 ) -> None:
     error = fault(tmp_path, lambda _: refusal(status, reason, "why not", name="digits-ps-0"))
@@ -209,7 +209,7 @@ def test_errors_are_sorted_by_what_the_caller_can_do(
     assert str(error) == f"get {POD}: {status} {reason}: why not"
 
 
-def test_a_page_of_a_proxy_is_told_in_few_words(tmp_path: Path) -> None:
+def test_the_page_of_a_proxy_is_shortened(tmp_path: Path) -> None:
     text = "<html>\n<h1>502 Bad Gateway</h1>\n" + "<p>nginx</p>" * 1000
     error = fault(tmp_path, lambda _: web.Response(status=502, text=text))
     assert isinstance(error, errors.Unavailable)
@@ -218,19 +218,19 @@ def test_a_page_of_a_proxy_is_told_in_few_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["<html>", "[]", ""])
-def test_an_answer_without_an_object_is_none(tmp_path: Path, text: str) -> None:
+def test_an_answer_that_is_not_an_object_is_unavailable(tmp_path: Path, text: str) -> None:
     error = fault(tmp_path, lambda _: web.Response(text=text))
     assert isinstance(error, errors.Unavailable)
     assert "is it a Kubernetes API server?" in error.message
 
 
-def test_a_big_answer_arrives_whole(tmp_path: Path) -> None:
+def test_a_big_answer_arrives_completely(tmp_path: Path) -> None:
     big = {"metadata": {}, "data": "x" * 20_000_000}
     got, _ = run(tmp_path, lambda _: web.json_response(big), lambda api: api.get(POD))
     assert got == big
 
 
-def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+def test_a_server_that_does_not_listen_is_unavailable(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with servers.serving(echo) as server:
             url = f"http://127.0.0.1:{server.port}"
@@ -271,7 +271,7 @@ def test_a_server_that_hangs_up_is_unavailable(tmp_path: Path) -> None:
     assert "broke off before it had answered" in error.message
 
 
-def test_half_an_answer_is_none(tmp_path: Path) -> None:
+def test_a_truncated_answer_is_unavailable(tmp_path: Path) -> None:
     async def half(asked: Asked) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Length": "1000"})
         await response.prepare(asked.raw)
@@ -290,7 +290,7 @@ async def never(_: Asked) -> web.StreamResponse:
     raise AssertionError
 
 
-def test_a_server_that_says_nothing_is_unavailable(
+def test_a_server_that_does_not_answer_is_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rest, "TIMEOUT_SECONDS", 0.1)
@@ -299,7 +299,9 @@ def test_a_server_that_says_nothing_is_unavailable(
     assert "gave no answer within 0.1 s" in error.message
 
 
-def test_an_answer_that_never_ends_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_never_ends_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def drip(asked: Asked) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(asked.raw)
@@ -310,7 +312,7 @@ def test_an_answer_that_never_ends_is_none(tmp_path: Path, monkeypatch: pytest.M
     assert isinstance(fault(tmp_path, drip), errors.Unavailable)
 
 
-def test_requests_wait_their_turn(tmp_path: Path) -> None:
+def test_requests_over_the_limit_wait_in_order(tmp_path: Path) -> None:
     async def scenario() -> None:
         full, go_on = asyncio.Event(), asyncio.Event()
         inside = 0
@@ -336,7 +338,7 @@ def test_requests_wait_their_turn(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_cancelled_request_gives_its_turn_back(tmp_path: Path) -> None:
+def test_a_cancelled_request_frees_its_place(tmp_path: Path) -> None:
     async def scenario() -> None:
         full = asyncio.Event()
 
@@ -404,7 +406,9 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("body", FOREIGN)
-def test_json_that_is_no_list_is_an_answer_of_something_else(body: str, tmp_path: Path) -> None:
+def test_json_that_is_not_a_list_does_not_come_from_an_api_server(
+    body: str, tmp_path: Path
+) -> None:
     async def use(api: Rest) -> None:
         with pytest.raises(errors.Unavailable, match="is it a Kubernetes API server"):
             await api.list(paths.pods())
@@ -413,7 +417,9 @@ def test_json_that_is_no_list_is_an_answer_of_something_else(body: str, tmp_path
 
 
 @pytest.mark.parametrize("body", ["{}", '{"status": "ok"}', '{"metadata": 1}', "[" * 100_000])
-def test_json_that_is_no_object_is_an_answer_of_something_else(body: str, tmp_path: Path) -> None:
+def test_json_that_is_not_an_object_does_not_come_from_an_api_server(
+    body: str, tmp_path: Path
+) -> None:
     async def use(api: Rest) -> None:
         with pytest.raises(errors.Unavailable, match="is it a Kubernetes API server"):
             await api.get(POD)

@@ -1,4 +1,4 @@
-"""Real processes for the tests of local mode, and nothing left of them afterwards."""
+"""Real processes for the tests of local mode, which end with their test."""
 
 from collections.abc import Iterator
 from pathlib import Path

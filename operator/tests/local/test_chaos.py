@@ -1,4 +1,4 @@
-"""examples/digits/chaos.py kills the tasks that it is told to, and sees them come back."""
+"""examples/digits/chaos.py kills the named tasks, and waits until they are back."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def test_two_tasks_are_killed_one_after_the_other_and_come_back(tmp_path: Path) 
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("kill", ["worker-1", "@7", "worker-1@soon"])
-def test_a_kill_that_cannot_be_meant_is_a_usage_error(tmp_path: Path, kill: str) -> None:
+def test_a_malformed_kill_is_a_usage_error(tmp_path: Path, kill: str) -> None:
     command = [sys.executable, str(CHAOS), str(tmp_path / "status.json"), "--kill", kill]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2

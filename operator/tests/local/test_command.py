@@ -50,7 +50,7 @@ def test_args_follow_the_command(tmp_path: Path) -> None:
     assert command.render(container("a", "b", args=("c",)), {}, tmp_path).argv == ("a", "b", "c")
 
 
-def test_what_is_given_wins_over_the_template_and_that_over_our_own(
+def test_given_variables_override_the_template_and_the_template_this_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OURS", "ours")
@@ -106,7 +106,7 @@ def test_a_name_is_looked_up_on_the_path_of_the_task(tmp_path: Path) -> None:
     assert (found.executable, command.complaint(found)) == (str(program), None)
 
 
-def test_a_missing_command_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_missing_command_is_reported(tmp_path: Path) -> None:
     rendered = command.render(container(args=("train.py",)), {}, tmp_path)
     assert "is missing" in (command.complaint(rendered) or "")
 
@@ -121,7 +121,7 @@ def test_a_missing_script_is_found_before_anything_starts(tmp_path: Path) -> Non
     assert complaint("python", "-m", "json.tool") is None
 
 
-def test_what_has_no_effect_here_is_named_once() -> None:
+def test_fields_without_effect_are_named_once() -> None:
     pod = (
         "{volumes: [], serviceAccountName: x, containers: [{name: trainer, image: i, command: [a],"
         " resources: {}, env: [{name: KEY, valueFrom: {}}, {name: B, value: b}]},"
@@ -143,17 +143,17 @@ def test_what_has_no_effect_here_is_named_once() -> None:
     [("", GRACE_SECONDS), ("terminationGracePeriodSeconds: null, ", GRACE_SECONDS)]
     + [(f"terminationGracePeriodSeconds: {number}, ", number) for number in (0, 5, 30, 600)],
 )
-def test_the_grace_of_a_task_is_what_its_template_says(field: str, seconds: float) -> None:
+def test_the_template_sets_the_grace_period_of_a_task(field: str, seconds: float) -> None:
     pod = f"{{{field}containers: [{{name: trainer, command: [a]}}]}}"
     assert command.grace_seconds(job(pod).replica(ReplicaType.WORKER).template) == seconds
 
 
-def test_labels_of_pods_have_no_effect_here() -> None:
+def test_pod_labels_are_named_as_without_effect() -> None:
     labelled = job("{containers: [{name: trainer, command: [a]}]}, metadata: {labels: {a: b}}")
     assert command.ignored(labelled) == ("metadata",)
 
 
-def test_what_only_a_cluster_has_is_named_too() -> None:
+def test_fields_for_clusters_are_named_as_without_effect() -> None:
     spec = "{containers: [{name: trainer, command: [a]}]}"
     one = job(spec).model_dump(mode="json", by_alias=True, exclude_unset=True)
     one["spec"] |= {
@@ -168,7 +168,7 @@ def test_the_trainer_is_the_container_of_that_name() -> None:
     assert job(pod).replica(ReplicaType.WORKER).template.trainer.command == ("a",)
 
 
-def test_python_knows_itself_wherever_the_path_leads(tmp_path: Path) -> None:
+def test_python_finds_itself_whatever_the_path_is(tmp_path: Path) -> None:
     script = tmp_path / "say.py"
     script.write_text("import sys; print(sys.executable)")
     trainer = container("python", "say.py", PATH="/nowhere")

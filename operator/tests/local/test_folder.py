@@ -22,7 +22,7 @@ def test_a_folder_is_claimed_once(path: Path) -> None:
     folder.claim(path).close()
 
 
-def test_a_place_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Invalid, match=r"cannot keep its state in .*: Not a directory"):
         folder.claim(tmp_path / "file" / "digits")
@@ -44,7 +44,7 @@ def test_a_status_is_replaced_and_never_half_written(claimed: folder.Folder) -> 
     assert claimed.read_status() == "two"
 
 
-def test_clearing_removes_the_last_run_but_no_checkpoint(claimed: folder.Folder) -> None:
+def test_clearing_removes_the_last_run_and_keeps_checkpoints(claimed: folder.Folder) -> None:
     claimed.begin()
     kept = claimed.checkpoints / "model.ckpt-7.index"
     gone = (claimed.status, claimed.log("ps-0", 3), claimed.progress("worker-0"))
@@ -65,7 +65,7 @@ def test_checkpoints_set_aside_are_kept(claimed: folder.Folder) -> None:
     assert list(claimed.checkpoints.iterdir()) == []
 
 
-def test_where_there_are_no_checkpoints_none_are_set_aside(claimed: folder.Folder) -> None:
+def test_nothing_is_set_aside_without_checkpoints(claimed: folder.Folder) -> None:
     assert claimed.set_checkpoints_aside("yesterday") is None
     claimed.begin()
     assert claimed.set_checkpoints_aside("yesterday") is None
@@ -90,7 +90,7 @@ def test_where_there_are_no_checkpoints_none_are_set_aside(claimed: folder.Folde
         (b"long\n" + b"x" * 9000, "x" * 4096),
     ],
 )
-def test_last_words_are_the_last_line_that_says_something(
+def test_the_last_words_are_the_last_line_that_is_not_blank(
     claimed: folder.Folder, log: bytes, words: str
 ) -> None:
     claimed.log("ps-0", 1).write_bytes(log)

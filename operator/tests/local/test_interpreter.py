@@ -1,4 +1,4 @@
-"""A script that the system could not start is found before anything is."""
+"""A script that the system could not start is reported before any task starts."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ def program(folder: Path, text: str | bytes, name: str = "start") -> Path:
 
 
 def starts(file: Path) -> bool:
-    """Whether the system itself starts it."""
+    """Say whether the system itself starts a file."""
     try:
         return (
             subprocess.run([file], cwd=file.parent, capture_output=True, check=False).returncode
@@ -86,5 +86,5 @@ def test_a_program_is_left_to_the_system(tmp_path: Path, text: bytes) -> None:
     assert interpreter.complaint(program(tmp_path, text), tmp_path, "") is None
 
 
-def test_what_cannot_be_read_is_left_to_the_system(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_left_to_the_system(tmp_path: Path) -> None:
     assert interpreter.complaint(tmp_path / "none", tmp_path, "") is None

@@ -18,7 +18,7 @@ EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port on which somebody listens."""
+    """A port in use."""
     with socket.socket() as listener:
         listener.bind((ports.HOST, next(iter(ports.choose("taken", TASKS[:1]).values()))))
         listener.listen()
@@ -41,7 +41,7 @@ def test_jobs_that_start_together_try_different_ports() -> None:
 
 
 @pytest.mark.skipif(not EPHEMERAL.exists(), reason="only Linux says which ports are ephemeral")
-def test_chosen_ports_are_none_that_the_kernel_hands_out() -> None:
+def test_chosen_ports_are_outside_the_ephemeral_range() -> None:
     low, high = map(int, EPHEMERAL.read_text().split())
     assert not [port for port in ports.choose("x", TASKS).values() if low <= port <= high]
 

@@ -1,4 +1,4 @@
-"""A process under its guard ends as it is told, and outlives nobody who watches over it."""
+"""A process under its guard ends on request, and never outlives its owner."""
 
 import fcntl
 import json
@@ -29,7 +29,7 @@ WITH_A_CHILD = (
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 255])
-def test_the_exit_code_is_the_task_s(bench: Bench, code: int) -> None:
+def test_the_exit_code_is_that_of_the_task(bench: Bench, code: int) -> None:
     assert wait_for(bench.start(f"raise SystemExit({code})")) == process.Exit(code)
 
 
@@ -94,7 +94,7 @@ def test_a_task_may_use_its_grace_to_end_well(bench: Bench) -> None:
     assert bench.said() == "ready\nsaved\n"
 
 
-def test_who_does_not_stop_is_killed(bench: Bench) -> None:
+def test_a_task_that_does_not_stop_is_killed(bench: Bench) -> None:
     started = bench.start(IGNORE_SIGTERM)
     wait_until(lambda: "ready" in bench.said())
     started.stop(0.1)
@@ -119,14 +119,14 @@ def test_a_second_stop_never_lengthens_the_grace(bench: Bench) -> None:
     assert wait_for(started).code == 128 + signal.SIGKILL
 
 
-def test_stopping_what_has_ended_is_harmless(bench: Bench) -> None:
+def test_stopping_an_ended_task_does_nothing(bench: Bench) -> None:
     started = bench.start("")
     wait_for(started)
     started.stop(0)
     assert started.exit == process.Exit(0)
 
 
-def test_what_a_task_leaves_behind_is_killed(bench: Bench) -> None:
+def test_children_of_an_ended_task_are_killed(bench: Bench) -> None:
     started = bench.start(WITH_A_CHILD)
     assert wait_for(started).code == 0
     child = int(bench.said())

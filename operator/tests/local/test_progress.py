@@ -1,4 +1,4 @@
-"""Whatever a task writes as its progress, what can be used is used and the rest does no harm."""
+"""Of any progress that a task writes, valid parts are used and the rest is ignored."""
 
 import json
 from datetime import UTC, datetime
@@ -32,14 +32,14 @@ def test_a_report_is_read(tmp_path: Path) -> None:
     "text",
     ["", "{", "[]", "null", "{}", '{"step": "1"}', '{"step": true}', '{"step": -1}', "[" * 9999],
 )
-def test_a_file_without_a_step_is_no_report(tmp_path: Path, text: str) -> None:
+def test_a_file_without_a_step_is_not_a_report(tmp_path: Path, text: str) -> None:
     file = tmp_path / "progress.json"
     file.write_text(text)
     assert progress.read(file) is None
     assert progress.read(tmp_path / "none") is None
 
 
-def test_a_metric_that_is_the_step_is_left_out_for_it_would_contradict(tmp_path: Path) -> None:
+def test_metrics_that_repeat_the_step_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "progress.json"
     file.write_text('{"step": 7, "metrics": {"step": 6, "loss": 0.5, "global_step": 6}}')
     read = progress.read(file)
@@ -47,7 +47,7 @@ def test_a_metric_that_is_the_step_is_left_out_for_it_would_contradict(tmp_path:
     assert read.metrics == {"loss": 0.5}
 
 
-def test_what_is_no_number_is_left_out(tmp_path: Path) -> None:
+def test_values_that_are_not_finite_numbers_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "progress.json"
     file.write_text(
         '{"step": 1, "stepsPerSecond": "fast", "updatedAt": "now",'
@@ -72,7 +72,7 @@ FIELDS = st.sampled_from(["step", "stepsPerSecond", "metrics", "updatedAt"])
     st.dictionaries(FIELDS, JSON)
     | st.builds(lambda rest: {"step": 1, **rest}, st.dictionaries(FIELDS, JSON))
 )
-def test_no_document_is_an_error(tmp_path: Path, document: dict[str, object]) -> None:
+def test_reading_any_document_raises_no_error(tmp_path: Path, document: dict[str, object]) -> None:
     file = tmp_path / "progress.json"
     file.write_text(json.dumps(document))
     read = progress.read(file)
@@ -84,7 +84,7 @@ def test_a_job_without_reports_has_no_progress() -> None:
     assert progress.of_job({}) is None
 
 
-def test_a_job_is_where_the_latest_report_says() -> None:
+def test_the_step_of_a_job_is_that_of_the_latest_report() -> None:
     reports = {WORKER_0: report(2000, 1), WORKER_1: report(1800, 5), PS: report(1700, 3)}
     job = progress.of_job(reports)
     assert job is not None
@@ -101,14 +101,14 @@ def test_a_job_is_where_the_latest_report_says() -> None:
         ("ps-0", "ps-0"),
     ],
 )
-def test_metrics_are_of_the_most_telling_task(tasks: str, recorder: str) -> None:
+def test_metrics_come_from_the_first_task_type_that_has_any(tasks: str, recorder: str) -> None:
     reports = {TaskName.parse(task): report(1, 1, **{task: 1.0}) for task in tasks.split()}
     job = progress.of_job(reports)
     assert job is not None
     assert job.metrics == {recorder: 1.0}
 
 
-def test_metrics_keep_their_order_and_are_of_who_has_some() -> None:
+def test_metrics_keep_their_order_and_come_from_a_task_that_has_some() -> None:
     job = progress.of_job({WORKER_0: report(1, 1), WORKER_1: report(2, 2, b=3, a=9)})
     assert job is not None
     assert list(job.metrics.items()) == [("b", 3), ("a", 9)]

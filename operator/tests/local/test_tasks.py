@@ -1,4 +1,4 @@
-"""What is seen of the processes of a job is what a cluster would show of its pods."""
+"""The views of a job's processes are like those of pods on a cluster."""
 
 import itertools
 import json
@@ -150,7 +150,7 @@ def test_each_attempt_has_a_log_of_its_own(stage: Stage) -> None:
     assert stage.folder.log("worker-0", 1).read_text() == "attempt 1\n"
 
 
-def test_a_command_that_cannot_be_started_is_no_failure_of_the_task(stage: Stage) -> None:
+def test_a_command_that_cannot_start_is_create_failed(stage: Stage) -> None:
     stage.tasks = Tasks(
         stage.folder, lambda _: Command("/no/trainer", ("x",), {}, stage.folder.path), lambda: NOON
     )

@@ -1,4 +1,4 @@
-"""What a task is told about its cluster."""
+"""The environment of a task, which describes its cluster."""
 
 import json
 
@@ -37,7 +37,7 @@ domains = st.from_regex(r"[a-z]{1,9}(\.[a-z]{1,9}){0,3}", fullmatch=True)
     port=st.sampled_from([None, 1, 65535]),
     domain=domains,
 )
-def test_the_length_of_tf_config_is_computed_without_making_it(
+def test_the_computed_length_of_tf_config_is_the_real_one(
     chief: int, ps: int, workers: int, evaluator: int, port: int | None, domain: str
 ) -> None:
     hypothesis.assume(chief or workers)
@@ -57,7 +57,7 @@ def test_types_without_tasks_are_left_out() -> None:
     assert specs.chief is None
 
 
-def test_tf_config_is_what_tensorflow_reads() -> None:
+def test_tf_config_has_the_form_that_tensorflow_reads() -> None:
     text = cluster.environment(make_job(workers=2), address).tf_config(task("worker-1"))
     assert "\n" not in text
     assert json.loads(text) == {

@@ -1,6 +1,7 @@
-"""The environment contract with the runtime: `e2e/contract/cluster.json` is what tasks are told.
+"""The environment contract with the runtime: tasks get what `e2e/contract/cluster.json` says.
 
-The runtime's tests read the same document. Who changes one half must change it, and so the other.
+The runtime's tests read the same document. A change of one half must
+therefore change the document and the other half.
 """
 
 import json
@@ -25,13 +26,13 @@ def job() -> TrainingJob:
     return parse.admitted(DOCUMENT["job"])
 
 
-def test_the_document_tells_of_every_task_of_its_job(job: TrainingJob) -> None:
+def test_the_document_has_every_task_of_its_job(job: TrainingJob) -> None:
     assert [str(task) for task in job.tasks()] == list(TASKS)
     assert {task.type.value for task in job.tasks()} == {"chief", "ps", "worker", "evaluator"}
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_every_container_is_told_exactly_what_the_document_says(
+def test_every_container_gets_exactly_the_variables_of_the_document(
     job: TrainingJob, name: str
 ) -> None:
     said = TASKS[name]

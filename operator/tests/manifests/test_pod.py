@@ -1,4 +1,4 @@
-"""The pod of a task: what its template says, and what Capstan promises besides."""
+"""The pod of a task: its template, and what Capstan adds."""
 
 import copy
 import json
@@ -91,7 +91,7 @@ def test_a_pod_of_a_plain_template_is_the_template_and_the_contract() -> None:
     }
 
 
-def test_a_task_is_reached_under_the_name_that_its_pod_and_the_service_give_it() -> None:
+def test_the_address_of_a_task_has_its_name_the_service_the_domain_and_the_port() -> None:
     assert pod.address(job_of(template()))(task("worker-1")) == (
         "worker-1.digits.ns.svc.cluster.local:2222"
     )
@@ -118,7 +118,7 @@ def test_set_hostname_as_fqdn_is_dropped() -> None:
     assert "setHostnameAsFQDN" not in worker(job)["spec"]
 
 
-def test_a_template_may_set_all_labels_but_ours() -> None:
+def test_a_template_may_set_all_labels_except_capstan_s() -> None:
     given = {
         "team": "vision",
         "app.kubernetes.io/name": "mnist",
@@ -174,7 +174,7 @@ def test_every_container_has_the_environment_and_the_checkpoints() -> None:
     ]
 
 
-def test_variables_of_the_contract_are_ours_and_come_before_those_that_may_refer_to_them() -> None:
+def test_contract_variables_override_the_template_and_come_first() -> None:
     given = [
         {"name": "TF_CONFIG", "value": "{}"},
         {"name": "OUT", "value": "/out/$(CAPSTAN_ATTEMPT)"},
@@ -202,7 +202,7 @@ def test_variables_of_the_contract_are_ours_and_come_before_those_that_may_refer
     assert len(told["env"]) == 6
 
 
-def test_kubernetes_expands_nothing_in_our_variables() -> None:
+def test_kubernetes_expands_nothing_in_contract_variables() -> None:
     job = job_of(template(), checkpoint=CHECKPOINT | {"path": "/c/$(HOME)$$"})
     spec = worker(job)["spec"]
     assert env(spec["containers"][0])["CAPSTAN_CHECKPOINT_DIR"] == "/c/$$(HOME)$$$$"

@@ -18,7 +18,7 @@ def test_tasks_have_names_before_they_are_ready_and_no_address_in_common() -> No
     }
 
 
-def test_its_name_and_port_are_those_in_the_addresses_of_the_tasks() -> None:
+def test_the_service_has_the_name_and_port_of_the_task_addresses() -> None:
     job = make_job(cluster={"port": 7000})
     made = service(job)
     assert made["spec"]["ports"][0]["port"] == 7000
@@ -27,7 +27,7 @@ def test_its_name_and_port_are_those_in_the_addresses_of_the_tasks() -> None:
     assert port == "7000"
 
 
-def test_it_selects_the_pods_of_its_job_and_goes_with_the_job_as_they_do() -> None:
+def test_the_service_selects_the_pods_of_its_job_and_is_deleted_with_the_job() -> None:
     job = make_job()
     made = service(job)
     a_pod = pod.pod(job, task("ps-0"), pod.environment(job), attempt=1, epoch=1)

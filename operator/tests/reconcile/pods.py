@@ -33,7 +33,7 @@ class Pod:
 
 
 class Cluster:
-    """What is true. `events` is what is yet to be told: a pod, or the uid of one that went."""
+    """The true state. `events` are not delivered yet: a pod, or the uid of a deleted pod."""
 
     def __init__(self, job: TrainingJob) -> None:
         self.job = job
@@ -120,7 +120,7 @@ class Cluster:
         )
 
     def is_told(self, pod: Pod) -> TaskView:
-        """Return what the controller makes of a pod, knowing of its node."""
+        """Return the controller's view of a pod, with the state of its node."""
         if pod.lost and not pod.view.has_ended:
             return dataclasses.replace(
                 pod.view, phase=TaskPhase.FAILED, ready=False, reason="NodeLost"
@@ -129,7 +129,7 @@ class Cluster:
 
 
 class Controller:
-    """As the acting half makes its passes; `steps` may be left between any two of its effects."""
+    """Makes passes as the operator does. A pass may be abandoned between any two of its effects."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -143,7 +143,7 @@ class Controller:
             self.see(pod)
 
     def see(self, event: Pod | Uid) -> None:
-        """Take an event; one that is older than what is known is none."""
+        """Take an event; an event older than the known state changes nothing."""
         if not isinstance(event, Pod):
             self.gone.add(event)
             self.cache.pop(event, None)
@@ -164,7 +164,7 @@ class Controller:
         return plan(self.cluster.job, self.status, self.observed(), self.cluster.now)
 
     def steps(self) -> Iterator[Plan]:
-        """Make one pass. Before each of its effects it yields: there it may be left for good."""
+        """Make one pass. It yields before each effect, where the caller may abandon it."""
         decided = self.decide()
         if counted := _counted(self.status, decided.status):
             yield decided

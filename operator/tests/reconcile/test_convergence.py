@@ -1,5 +1,5 @@
-"""From whatever happens, in whatever order, with whatever lost: the loop comes to rest, and what it
-has counted by then is what happened."""
+"""After any events, in any order, some of them lost, the loop settles. By then each failure is
+counted once."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase, Ta
 from capstan_operator.reconcile.plan import plan
 
 PHASES = set(hypothesis.Phase) - {hypothesis.Phase.explain}
-"""Explaining traces every line, which takes longer than the test may."""
+"""All phases but `explain`, which traces every line and takes too long."""
 
 CODES = st.sampled_from([None, 1, 2, 127, 130, 137, 138, 143, 255])
 REASONS = st.sampled_from(["", "", "", "Error", "OOMKilled", "Evicted", "InitContainerFailed"])
@@ -73,7 +73,7 @@ job_of_single_restarts = jobs(
 
 
 class Tally:
-    """Who failed, by uid: kept beside the controller from what each of its passes could see."""
+    """The failed instances by uid, counted from what each pass of the controller observed."""
 
     def __init__(self) -> None:
         self.known: set[Uid] = set()

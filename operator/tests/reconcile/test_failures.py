@@ -1,4 +1,4 @@
-"""Every row of the table of failures, as a whole job answers it: what is charged, and what follows.
+"""Every row of the table of failures in a whole job: what is charged, and what follows.
 
 The world shows instances as pods: with a name, a node, and whatever Kubernetes says of their end.
 """
@@ -242,7 +242,7 @@ def test_refused_pods_of_one_type_wait_together_and_are_one_event() -> None:
 def test_the_work_for_a_failure_does_not_grow_with_the_number_of_failures(
     reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pass decides in one go, and whoever renews the Lease waits."""
+    """A pass does not yield to the event loop, so that the renewal of the Lease waits for it."""
     looks = 0
 
     def counted(name: TaskName) -> int:
@@ -327,7 +327,7 @@ class TestTheEndOfAJobThatSucceeded:
         stopped = [str(one.task) for one in world.done if isinstance(one, StopTask)]
         assert stopped == ["ps-0"]
 
-    def test_waits_for_nobody_longer_than_that(self) -> None:
+    def test_waits_no_longer_than_that(self) -> None:
         world = self.world().settle()
         assert world.again_at == world.now + timedelta(seconds=5)
         world.wait_for_retry()
@@ -335,11 +335,11 @@ class TestTheEndOfAJobThatSucceeded:
         assert stopped == {"ps-0", "worker-1"}
         assert world.again_at is None
 
-    def test_waits_for_nobody_where_only_parameter_servers_are_left(self) -> None:
+    def test_does_not_wait_if_only_parameter_servers_are_left(self) -> None:
         world = World(make_job(workers=1), pods=True).settle().succeed("worker-0").settle()
         assert [str(one.task) for one in world.done if isinstance(one, StopTask)] == ["ps-0"]
 
-    def test_waits_for_nobody_who_was_told_to_stop(self) -> None:
+    def test_does_not_wait_for_tasks_that_were_told_to_stop(self) -> None:
         world = self.world().delete("worker-1")
         world.tick()
         assert [str(one.task) for one in world.done if isinstance(one, StopTask)] == ["ps-0"]

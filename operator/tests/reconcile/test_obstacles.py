@@ -1,4 +1,4 @@
-"""What keeps a job from starting, what its pods wait for, and how a job says so."""
+"""Obstacles of a job, reasons why its pods wait, and how the status reports both."""
 
 import dataclasses
 from datetime import timedelta
@@ -360,7 +360,7 @@ def test_the_observed_generation_is_in_the_status() -> None:
     assert world.decide() == Plan()
 
 
-def test_the_texts_count_a_chief_as_a_worker_and_every_restart() -> None:
+def test_the_summary_counts_a_chief_as_a_worker_and_every_restart() -> None:
     world = new(chief=1, ps=2, workers=3)
     assert world.status.summary is None
     world.settle()
@@ -377,7 +377,7 @@ def test_the_texts_count_a_chief_as_a_worker_and_every_restart() -> None:
     assert not any(isinstance(one, StopTask) and one.task == task("chief-0") for one in world.done)
 
 
-def test_the_texts_of_a_job_that_is_over_count_those_that_did_their_part() -> None:
+def test_the_summary_of_a_finished_job_counts_the_tasks_that_did_not_fail() -> None:
     ignored = {"worker": {"onFailure": "Ignore"}}
     world = new(chief=1, workers=3, each=ignored).settle()
     world.succeed("worker-2").fail("worker-1").settle()

@@ -137,7 +137,7 @@ def test_a_lost_ps_advances_the_epoch_and_the_workers_stay() -> None:
     assert world.status.epoch == 3
 
 
-def test_several_ps_lost_at_once_are_one_epoch() -> None:
+def test_several_ps_lost_at_once_advance_the_epoch_by_one() -> None:
     world = running(ps=2).fail("ps-0").fail("ps-1").settle()
     assert world.status.epoch == 2
     assert world.status.restarts.application == 2

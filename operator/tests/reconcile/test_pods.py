@@ -1,4 +1,4 @@
-"""Whatever happens to pods, in whatever order, seen late, by a controller that crashes: no failure
+"""Whatever happens to pods, in any order, seen late, by a controller that crashes: no failure
 is lost or counted twice, no success is lost, and no two instances of a task count."""
 
 import dataclasses
@@ -195,7 +195,7 @@ class Pods(stateful.RuleBasedStateMachine):
             )
 
     def deletions_get_on(self) -> bool:
-        """Let what is being deleted end, where there is a kubelet. Return whether there was any."""
+        """End the pods that are being deleted and have a kubelet. Return whether there were any."""
         going = [pod for pod in self.cluster.pods.values() if is_deleted(pod) and not pod.lost]
         for pod in going:
             self.ends(pod, 143)

@@ -1,4 +1,4 @@
-"""A job that was interrupted stands still, says so, and goes on where it stood."""
+"""An interrupted job is suspended, says so, and continues in the next run."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ WHY = "SIGINT came"
 
 
 def ended(world: World) -> Observed:
-    """What is seen when every task that lived was told to stop, and did."""
+    """Return the observation after all running tasks were told to stop, and ended."""
     return Observed(
         tuple(
             instance
@@ -63,7 +63,7 @@ def test_a_job_can_be_interrupted_before_its_first_pass() -> None:
     assert [row.state for row in status.tasks] == [TaskState.STOPPED] * 3
 
 
-def test_it_goes_on_with_the_next_attempts_and_another_epoch() -> None:
+def test_a_resumed_job_continues_with_the_next_attempts_and_epoch() -> None:
     world = World(make_job()).settle()
     world.progress = Progress(step=700)
     world.settle()
@@ -88,7 +88,7 @@ def test_an_attempt_that_never_began_keeps_its_number() -> None:
     assert [row.attempt for row in world.status.tasks] == [2, 2, 2]
 
 
-def test_limits_and_deadline_begin_anew() -> None:
+def test_limits_and_deadline_begin_anew_after_a_suspension() -> None:
     world = World(make_job(run={"backoffLimit": 1, "activeDeadlineSeconds": 60})).settle()
     world.fail("worker-1").settle().wait_for_retry()
     interrupt(world)
@@ -101,7 +101,7 @@ def test_limits_and_deadline_begin_anew() -> None:
     assert not world.status.phase.is_final
 
 
-def test_a_worker_that_was_done_stays_so_and_one_that_was_ignored_tries_again() -> None:
+def test_a_resumed_job_keeps_succeeded_tasks_and_retries_ignored_ones() -> None:
     job = make_job(workers=3, each={"worker": {"onFailure": "Ignore"}}, successPolicy="AllWorkers")
     world = World(job).settle()
     world.succeed("worker-1").fail("worker-2").settle()
@@ -116,7 +116,7 @@ def test_a_worker_that_was_done_stays_so_and_one_that_was_ignored_tries_again() 
 
 
 @pytest.mark.parametrize("end", ["succeed", "fail"])
-def test_a_job_that_is_over_stays_over(end: str) -> None:
+def test_a_finished_job_stays_finished_when_it_is_resumed(end: str) -> None:
     world = World(make_job(run={"backoffLimit": 0})).settle()
     getattr(world, end)("worker-0").tick()
     before = world.status
@@ -132,7 +132,7 @@ EVENTS = st.sampled_from(["fail", "delete", "vanish", "settle", "tick", "interru
 
 
 @given(st.lists(st.tuples(EVENTS, st.sampled_from(["ps-0", "worker-0", "worker-1"])), max_size=12))
-def test_from_any_pause_it_comes_to_rest_and_attempts_never_go_back(
+def test_a_job_resumed_from_any_state_settles_and_attempts_never_decrease(
     history: list[tuple[str, str]],
 ) -> None:
     world = World(make_job(run={"backoffLimit": 99})).settle()

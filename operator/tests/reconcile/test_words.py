@@ -45,7 +45,7 @@ def test_a_text_that_is_too_long_ends_with_an_ellipsis(text: str, shown: str) ->
     assert words.shortened(text, 4) == shown
 
 
-def test_an_indented_line_is_not_the_last_line() -> None:
+def test_an_indented_line_is_not_returned_as_the_last_line() -> None:
     assert words.last_said("a\nerror: denied\n\t [[{{node save}}]]\n\n") == "error: denied"
     assert words.last_said("  only\n  this") == "this"
     assert words.last_said("\n \n") == ""

@@ -75,7 +75,7 @@ def view(name: str, phase: TaskPhase = TaskPhase.RUNNING, **fields: Any) -> Task
 
 
 class World:
-    """Tasks that run until somebody says otherwise. All methods that change it return it.
+    """Tasks that run until a test changes them. All methods that change the world return it.
 
     With `pods` its instances are pods with names and nodes. `refused` has the tasks whose start is
     refused, each with the reason.
@@ -104,7 +104,7 @@ class World:
         return Observed(tuple(self.instances.values()), self.progress, self.obstacle)
 
     def decide(self) -> Plan:
-        """What the controller would do now."""
+        """Return what the controller would do now."""
         return plan(self.job, self.status, self.observed(), self.now)
 
     def tick(self, *, effects: int | None = None) -> Plan:
@@ -122,7 +122,7 @@ class World:
         return decided
 
     def settle(self) -> Self:
-        """Run passes until there is nothing to do but wait. What was told to stop, stops."""
+        """Run passes until there is nothing to do but wait. Tasks that were told to stop end."""
         for _ in range(MANY):
             decided = self.tick()
             left = self.what_was_told_to_stop_stops()
@@ -177,7 +177,7 @@ class World:
         )
 
     def delete(self, name: str) -> Self:
-        """Somebody who is not the controller tells a task to stop."""
+        """Delete a task as a user would, not as the controller does."""
         return self.change(name, deletion=Deletion.BEFORE_END, ready=False)
 
     def vanish(self, name: str) -> Self:
@@ -185,7 +185,7 @@ class World:
         return self
 
     def lose_node(self, name: str) -> Self:
-        """The node of a task says nothing any more."""
+        """Lose the node of a task: it reports nothing any more."""
         return self.fail(name, None, reason="NodeLost", words="no word from its node")
 
     def states(self) -> dict[str, str]:

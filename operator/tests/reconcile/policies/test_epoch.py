@@ -31,18 +31,18 @@ NODE_LOST = (FailureClass.INFRASTRUCTURE, "NodeLost")
         ([failed("worker-0"), failed("worker-1", *NODE_LOST), failed("ps-0")], ["ps-0"], 4),
     ],
 )
-def test_it_advances_once_when_variables_or_a_node_are_lost(
+def test_the_epoch_advances_once_when_variables_or_a_node_are_lost(
     failures: list[Failure], started_again: list[str], after: int
 ) -> None:
     assert epoch.after_failures(3, failures, set(map(task, started_again))) == after
 
 
-def test_it_advances_when_the_whole_job_restarts() -> None:
+def test_the_epoch_advances_when_the_whole_job_restarts() -> None:
     assert epoch.after_job_restart(3) == 4
 
 
 @pytest.mark.parametrize("uids, after", [([], 3), ([None], 3), ([None, "a"], 4), (["a", "b"], 4)])
-def test_it_advances_over_a_suspension_if_any_attempt_had_begun(
+def test_the_epoch_advances_over_a_suspension_if_any_attempt_had_begun(
     uids: list[str | None], after: int
 ) -> None:
     rows = [

@@ -157,7 +157,7 @@ def test_a_task_that_was_told_to_stop_and_is_gone_was_deleted() -> None:
     )
 
 
-def test_a_failure_says_where_it_was() -> None:
+def test_a_failure_names_its_node() -> None:
     ended = view("worker-1", FAILED, attempt=7, exit_code=1, message="ValueError: x", node="n7")
     assert str(failure.judge(ended, may_end=True)) == (
         "worker-1 attempt 7 on n7: exit code 1: ValueError: x"

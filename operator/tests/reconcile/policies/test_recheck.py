@@ -23,5 +23,5 @@ def test_pauses_double_up_to_five_minutes(reason: str, pauses: list[float]) -> N
 
 
 @given(reason=st.sampled_from(sorted(FIRST_SECONDS)), tries=st.integers(1, 10**6))
-def test_no_pause_is_too_long_or_none(reason: str, tries: int) -> None:
+def test_every_pause_is_within_its_bounds(reason: str, tries: int) -> None:
     assert FIRST_SECONDS[reason] <= recheck.pause(reason, tries) <= LONGEST_SECONDS

@@ -104,7 +104,7 @@ def test_under_always_only_needed_tasks_may_end(
         ),
     ],
 )
-def test_the_end_names_the_field_that_decided_it(
+def test_a_fatal_failure_names_the_field_that_decided_it(
     restart_policy: str, on_failure: str, because: str
 ) -> None:
     failed = Failure(task=task("ps-0"), attempt=1, kind=PERMANENT)

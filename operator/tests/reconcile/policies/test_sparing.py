@@ -35,7 +35,7 @@ def finished(phase: Phase) -> Status:
         (Phase.FAILED, [PS, WORKER, BESIDE_FAILURE], [BESIDE_FAILURE]),
     ],
 )
-def test_it_depends_on_the_job_and_on_the_tasks_that_still_run(
+def test_sparing_depends_on_the_job_and_on_the_tasks_that_still_run(
     phase: Phase, remaining: list[TaskView], spared: list[TaskView]
 ) -> None:
     found = sparing.spared(finished(phase), remaining, START)
@@ -45,7 +45,7 @@ def test_it_depends_on_the_job_and_on_the_tasks_that_still_run(
 @pytest.mark.parametrize(
     "seconds, spared", [(-3600, False), (-0.001, False), (0, True), (4.999, True), (5, False)]
 )
-def test_it_lasts_for_five_seconds_and_not_after_a_clock_was_set_back(
+def test_sparing_lasts_five_seconds_and_ends_if_the_clock_was_set_back(
     seconds: float, spared: bool
 ) -> None:
     now = START + timedelta(seconds=seconds)

@@ -88,12 +88,12 @@ def test_a_start_that_was_refused_has_no_pod_to_read() -> None:
     "seconds, is_late, again", [(-30, False, 32), (0, False, 2), (1, False, 1), (2, True, 2),
                                 (4, True, 4), (300, True, 300)],
 )  # fmt: skip
-def test_a_pod_that_should_be_gone_is_looked_for_later_and_later(
+def test_an_overdue_pod_is_read_again_with_growing_pauses(
     seconds: int, is_late: bool, again: float
 ) -> None:
     due = NOW - timedelta(seconds=seconds)
     assert (trust.is_late(due, NOW), trust.again_seconds(due, NOW)) == (is_late, again)
 
 
-def test_a_pod_that_nobody_has_deleted_is_never_late() -> None:
+def test_a_pod_that_is_not_being_deleted_is_never_late() -> None:
     assert not trust.is_late(None, NOW)

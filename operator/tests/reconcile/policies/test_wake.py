@@ -10,7 +10,7 @@ FINAL = [Phase.SUCCEEDED, Phase.FAILED]
 
 @pytest.mark.parametrize("has_living_pods", [False, True])
 @pytest.mark.parametrize("phase", [None, *Phase])
-def test_only_a_job_that_is_over_and_has_no_living_pods_sleeps_on(
+def test_only_a_finished_job_without_living_pods_is_not_woken(
     phase: Phase | None, has_living_pods: bool
 ) -> None:
     sleeps = phase in FINAL and not has_living_pods
