@@ -22,7 +22,7 @@ LATER = sorted(SAMPLES.glob("invalid-later/*.yaml"))
 """Jobs that an API server cannot refuse, and the operator does."""
 INVALID = sorted(SAMPLES.glob("invalid/*.yaml")) + LATER
 REFUSED = re.compile(
-    r"^# refused(?P<who> by the schema| by the operator)?: (?P<fault>(?P<path>\S+): .*)$",
+    r"^# refused(?P<by> by the schema| by the operator)?: (?P<fault>(?P<path>\S+): .*)$",
     re.MULTILINE,
 )
 SCHEMA = " by the schema"
@@ -56,8 +56,8 @@ def test_exactly_the_listed_faults_of_an_invalid_sample_are_reported(sample: Pat
     text = sample.read_text()
     with pytest.raises(Invalid) as caught:
         parse.parse(text)
-    said = {str(fault) for fault in caught.value.faults}
-    assert said == {one["fault"] for one in REFUSED.finditer(text)}
+    reported = {str(fault) for fault in caught.value.faults}
+    assert reported == {listed["fault"] for listed in REFUSED.finditer(text)}
 
 
 @of(LATER)
@@ -67,8 +67,8 @@ def test_the_operator_refuses_what_an_api_server_cannot_check_with_the_same_mess
     text = sample.read_text()
     with pytest.raises(Invalid) as caught:
         parse.admitted(yaml.safe_load(text))
-    said = {str(fault) for fault in caught.value.faults}
-    assert said == {one["fault"] for one in REFUSED.finditer(text)}
+    reported = {str(fault) for fault in caught.value.faults}
+    assert reported == {listed["fault"] for listed in REFUSED.finditer(text)}
 
 
 @pytest.mark.e2e
@@ -83,9 +83,9 @@ def test_capstanctl_refuses_an_invalid_sample(sample: Path, tmp_path: Path) -> N
 
 
 def refused(by: str | None) -> set[tuple[str, str]]:
-    found = [one for file in INVALID for one in REFUSED.finditer(file.read_text())]
-    of_kind = [one for one in found if one["who"] == by]
-    return {(one["path"], one["fault"].removeprefix(f"{one['path']}: ")) for one in of_kind}
+    found = [fault for file in INVALID for fault in REFUSED.finditer(file.read_text())]
+    of_kind = [fault for fault in found if fault["by"] == by]
+    return {(fault["path"], fault["fault"].removeprefix(f"{fault['path']}: ")) for fault in of_kind}
 
 
 def test_every_rule_is_broken_by_a_sample() -> None:

@@ -83,9 +83,9 @@ def test_the_listen_address_is_a_host_and_a_port(listen: str, host: str, port: i
     ],
 )
 def test_an_invalid_value_is_reported_with_its_flag(flag: str, value: str, says: str) -> None:
-    with pytest.raises(Invalid) as told:
+    with pytest.raises(Invalid) as raised:
         settings.read([f"{flag}={value}"])
-    [fault] = told.value.faults
+    [fault] = raised.value.faults
     assert fault.path == flag
     assert says in fault.message
     assert value.lstrip("-") in fault.message

@@ -33,9 +33,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def refused(capsys: pytest.CaptureFixture[str], arguments: str) -> str:
     """Return what is said about a command line that is refused, one fault a line."""
     assert main.main(shlex.split(arguments)) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    head, *faults = said.err.splitlines()
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    head, *faults = printed.err.splitlines()
     assert head.startswith("capstanctl: ")
     assert head.endswith(": nothing was started")
     return "\n".join(faults)

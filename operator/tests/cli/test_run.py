@@ -118,7 +118,7 @@ class Run:
         assert self.process is not None
         with contextlib.suppress(psutil.NoSuchProcess):
             family = psutil.Process(self.process.pid).children(recursive=True)
-            self.seen |= {one.pid for one in family}
+            self.seen |= {child.pid for child in family}
 
     def close(self) -> None:
         if self.process is not None:
@@ -129,9 +129,9 @@ class Run:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
-    it = Run(tmp_path)
-    yield it
-    it.close()
+    prepared = Run(tmp_path)
+    yield prepared
+    prepared.close()
 
 
 def test_a_job_that_succeeds_ends_with_its_results(run: Run) -> None:
@@ -186,7 +186,9 @@ def test_ctrl_c_leaves_no_process(run: Run) -> None:
     assert status["phase"] == "Suspended"
     assert {row["state"] for row in status["tasks"]} == {"Stopped"}
     assert {row["exitCode"] for row in status["tasks"]} == {143}
-    (suspended,) = (one for one in status["conditions"] if one["type"] == "Suspended")
+    (suspended,) = (
+        condition for condition in status["conditions"] if condition["type"] == "Suspended"
+    )
     assert (suspended["reason"], suspended["message"][:7]) == ("Interrupted", "SIGINT ")
 
 
@@ -446,11 +448,11 @@ def test_on_a_terminal_there_is_a_table(run: Run) -> None:
 def test_two_jobs_run_side_by_side(run: Run, tmp_path: Path) -> None:
     other = Run(tmp_path / "other")
     other.folder.mkdir()
-    for one in (run, other):
-        one.job(ps_1=SERVE, worker_1=SERVE)
-        one.start()
-    for one in (run, other):
-        one.wait(lambda one=one: one.status()["phase"] == "Running")
-        assert one.process is not None
-        one.process.send_signal(signal.SIGTERM)
-        assert one.end()[0] == 143
+    for job_run in (run, other):
+        job_run.job(ps_1=SERVE, worker_1=SERVE)
+        job_run.start()
+    for job_run in (run, other):
+        job_run.wait(lambda job_run=job_run: job_run.status()["phase"] == "Running")
+        assert job_run.process is not None
+        job_run.process.send_signal(signal.SIGTERM)
+        assert job_run.end()[0] == 143

@@ -55,8 +55,10 @@ async def electing(folder: Path, api: OneLease) -> AsyncIterator[tuple[Lease, Le
     async with servers.serving(api) as server:
         config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
         async with await Rest.connect(config) as rest:
-            one, two = (Lease(rest, "ops", "capstan", name, **TIMES) for name in ("one", "two"))
-            yield one, two, server
+            first, second = (
+                Lease(rest, "ops", "capstan", name, **TIMES) for name in ("one", "two")
+            )
+            yield first, second, server
 
 
 def test_the_first_process_acquires_the_lease_and_writes_its_identity(tmp_path: Path) -> None:

@@ -9,6 +9,6 @@ from processes import Bench
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    it = Bench(tmp_path)
-    yield it
-    it.close()
+    started = Bench(tmp_path)
+    yield started
+    started.close()

@@ -73,9 +73,9 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    it = Stage(tmp_path)
-    yield it
-    it.close()
+    built = Stage(tmp_path)
+    yield built
+    built.close()
 
 
 def test_a_process_runs_and_is_ready_from_its_start(stage: Stage) -> None:

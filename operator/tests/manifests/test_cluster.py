@@ -75,9 +75,9 @@ def test_tf_config_has_the_form_that_tensorflow_reads() -> None:
 
 def test_the_evaluator_gets_a_cluster_without_itself() -> None:
     job = make_job(workers=1, evaluator=1)
-    told = json.loads(cluster.environment(job, address).tf_config(task("evaluator-0")))
-    assert told["task"] == {"type": "evaluator", "index": 0}
-    assert "evaluator" not in told["cluster"]
+    config = json.loads(cluster.environment(job, address).tf_config(task("evaluator-0")))
+    assert config["task"] == {"type": "evaluator", "index": 0}
+    assert "evaluator" not in config["cluster"]
 
 
 def test_each_address_is_looked_up_once_for_all_tasks() -> None:
@@ -97,13 +97,13 @@ def test_each_address_is_looked_up_once_for_all_tasks() -> None:
 def test_a_job_of_one_task_gets_the_environment_too() -> None:
     job = make_job(ps=0, workers=1)
     environment = cluster.environment(job, address)
-    told = environment.of(task("worker-0"), attempt=3, epoch=2)
-    assert set(told) == {"TF_CONFIG", "CAPSTAN_ATTEMPT", "CAPSTAN_EPOCH"}
-    assert (told["CAPSTAN_ATTEMPT"], told["CAPSTAN_EPOCH"]) == ("3", "2")
-    assert told["TF_CONFIG"] == environment.tf_config(task("worker-0"))
+    variables = environment.of(task("worker-0"), attempt=3, epoch=2)
+    assert set(variables) == {"TF_CONFIG", "CAPSTAN_ATTEMPT", "CAPSTAN_EPOCH"}
+    assert (variables["CAPSTAN_ATTEMPT"], variables["CAPSTAN_EPOCH"]) == ("3", "2")
+    assert variables["TF_CONFIG"] == environment.tf_config(task("worker-0"))
 
 
 def test_the_folder_of_checkpoints_is_in_the_environment() -> None:
     environment = cluster.environment(make_job(), address, "/c")
-    told = environment.of(task("ps-0"), attempt=1, epoch=1)
-    assert told["CAPSTAN_CHECKPOINT_DIR"] == "/c"
+    variables = environment.of(task("ps-0"), attempt=1, epoch=1)
+    assert variables["CAPSTAN_CHECKPOINT_DIR"] == "/c"
