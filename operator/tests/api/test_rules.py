@@ -12,7 +12,10 @@ from capstan_operator.errors import Fault, Invalid
 
 LONG = "is too long: the longest task name, <name>-<type>-<index>, may have at most 63 characters"
 NOBODY = "a job needs a chief or at least one worker to train"
-TRAINER = "if there are several containers, one must be named trainer: the task ends when it ends"
+TRAINER = (
+    "if there are several containers, one must be named trainer: the task ends when that container"
+    " ends"
+)
 ALWAYS = {"name": "again", "restartPolicy": "Always"}
 ALL_AGAIN = {"name": "all", "restartPolicyRules": [{"action": "RestartAllContainers"}]}
 INIT_CONTAINERS = "spec.replicaSpecs.worker.template.spec.initContainers"

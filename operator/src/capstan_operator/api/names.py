@@ -26,7 +26,7 @@ DEFAULT_PORT = 2222
 """The port of every task on a cluster, as in TensorFlow's examples."""
 
 TRAINER = "trainer"
-"""The container with which the task ends, if the pod has several."""
+"""The name of the container that is the task, if the pod has several containers."""
 
 DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 MAX_NAME = 63

@@ -54,7 +54,7 @@ def _replicas(document: Document, kind: ReplicaType) -> int | None:
 def _of_containers(
     document: Document, kind: ReplicaType, field: str, containers: str = "containers"
 ) -> list[Any]:
-    """Return the values of a field in those of a type's containers that set it."""
+    """Return the values of a field in all containers of a type that set the field."""
     found = _at(document, "spec", "replicaSpecs", kind, "template", "spec", containers)
     values = [_at(container, field) for container in found] if isinstance(found, list) else []
     return [value for value in values if value is not None]
@@ -124,7 +124,7 @@ def _trainer_of(kind: ReplicaType) -> Rule:
         cel=f"!has({spec}) || size({containers}) <= 1"
         f" || {containers}.exists(c, c.name == '{TRAINER}')",
         message=f"if there are several containers, one must be named {TRAINER}: the task ends when"
-        " it ends",
+        " that container ends",
         holds=_trainer_is_known(kind),
     )
 

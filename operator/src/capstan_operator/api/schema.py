@@ -1,9 +1,10 @@
 """Turn a pydantic model into a structural schema, the only kind that an API server accepts.
 
-Structural: every node has a type, there are no references, and no field has two types. If a model
-cannot be expressed so, the error is raised here and not in a cluster.
+Structural: every node has a type, there are no references, and no field has two types. A model
+that cannot be expressed as such a schema raises an error here, not in a cluster.
 
-The schema has the descriptions of fields. Those of models are left out: they are for developers.
+The schema has the descriptions of fields. The descriptions of models are for developers and are
+left out.
 """
 
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ def input_schema(model: type[BaseModel]) -> Schema:
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
-    """Return the schema of a model's output: its fields and their types, no more.
+    """Return the schema of a model's output, which has only the fields and their types.
 
     It has no enums, because an older schema must not refuse a newer operator's words. It has no
     defaults, because an unset field is not its default. Raises like `input_schema`.
@@ -80,7 +81,8 @@ class _Generator(GenerateJsonSchema):
 
 def _node(given: Mapping[str, Any], models: Mapping[str, Schema], where: str) -> Schema:
     node = _resolved(given, models)
-    # From a model's `extra`. The API server drops unknown fields anyway, unless told otherwise.
+    # pydantic adds this keyword for a model's `extra`. The schema does not need it: the API server
+    # drops unknown fields, unless the node has x-kubernetes-preserve-unknown-fields.
     if isinstance(node.get("additionalProperties"), bool):
         del node["additionalProperties"]
     if node.get("default") in (None, []) or isinstance(node["default"], dict):
@@ -93,7 +95,7 @@ def _node(given: Mapping[str, Any], models: Mapping[str, Schema], where: str) ->
         inside = node["properties"].items()
         node["properties"] = {name: _node(one, models, f"{where}.{name}") for name, one in inside}
         if node.get("x-kubernetes-preserve-unknown-fields"):
-            # The part belongs to its user: the API server must add nothing to it.
+            # The user wrote this part. The API server must not add defaults to it.
             for inner in node["properties"].values():
                 inner.pop("default", None)
     for inner in INNER & node.keys():

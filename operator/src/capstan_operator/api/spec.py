@@ -112,7 +112,7 @@ class RestartBackoff(Model):
     max_seconds: Seconds = 300
     """The longest wait."""
     reset_after_seconds: Seconds = 600
-    """After a task has run for so long, its next wait is the first one again."""
+    """After a task has run for this time, its next wait is `initialSeconds` again."""
 
 
 class RunPolicy(Model):

@@ -96,7 +96,7 @@ class TaskStatus(Model):
     """One row of the task table."""
 
     name: Name
-    """The task, <type>-<index>: worker-1."""
+    """The name of the task, <type>-<index>, for example worker-1."""
     attempt: int = 1
     """The attempt that runs or comes next, counted from 1."""
     uid: Uid | None = None
@@ -108,7 +108,7 @@ class TaskStatus(Model):
     """How often the task has failed since it last ran for `resetAfterSeconds`. Each failure makes
     the next wait longer."""
     refused: Refusals = 0
-    """How many of its attempts never ran, because their start was refused."""
+    """How many attempts of the task never ran, because their start was refused."""
     retry_at: AwareDatetime | None = None
     """When the next attempt starts."""
     started_at: AwareDatetime | None = None
@@ -128,7 +128,7 @@ class TaskStatus(Model):
     node: Word = ""
     """The node of the pod."""
     waiting: Word = ""
-    """Why the task does not run yet: ImagePullBackOff: Back-off pulling image "x"."""
+    """Why the task does not run yet, for example `ImagePullBackOff: Back-off pulling image "x"`."""
 
 
 class ReplicaStatus(Model):
@@ -168,7 +168,8 @@ class Progress(Model):
     steps_per_second: float | None = None
     """Training steps per second."""
     metrics: Mapping[str, Metric] = {}
-    """The metrics of the evaluator, else of the chief, else of a worker: loss: 0.25."""
+    """The metrics of the evaluator, else of the chief, else of a worker, for example
+    `loss: 0.25`."""
     updated_at: AwareDatetime | None = None
     """When the step was reported."""
 
@@ -186,7 +187,7 @@ class Condition(Model):
     message: str = ""
     """Why, in a sentence."""
     last_transition_time: AwareDatetime
-    """Since when the status of the condition is what it is."""
+    """When the status of the condition last changed."""
 
 
 def _ours(conditions: object) -> object:
@@ -202,18 +203,18 @@ class Summary(Model):
     """Texts for the columns of `kubectl get`, which cannot count."""
 
     ps: str = ""
-    """Ready and desired parameter servers: 1/2. After success: those that did not fail. After
-    failure: those that had succeeded."""
+    """Ready and desired parameter servers, for example 1/2. After success the first number counts
+    the parameter servers that did not fail, after failure those that had succeeded."""
     workers: str = ""
     """The same for workers; the chief counts as a worker."""
     restarts: int = 0
-    """How many restarts were charged to a limit, whichever."""
+    """How many restarts were charged to both limits together."""
     reason: str = ""
-    """Why the job failed, or what it waits for."""
+    """Why the job failed or waits."""
 
 
 class Status(Model):
-    """All that the operator remembers of a job. `Status()` is that of a new job."""
+    """Everything that the operator remembers of a job. `Status()` is the status of a new job."""
 
     observed_generation: int | None = None
     """The generation of the spec that this status is based on."""
@@ -225,8 +226,8 @@ class Status(Model):
     ] = ()
     """The conditions of the job."""
     epoch: int = 1
-    """Grows by one when a parameter server is started again, when the whole job is, when a node is
-    lost, and when a suspended job continues."""
+    """Grows by one when a parameter server is started again, when the whole job is started
+    again, when a node is lost, and when a suspended job continues."""
     start_time: AwareDatetime | None = None
     """When the operator first saw the job."""
     completion_time: AwareDatetime | None = None
@@ -242,7 +243,8 @@ class Status(Model):
     progress: Progress | None = None
     """The progress of the training."""
     failure: str | None = None
-    """Why the job failed, in one line: worker-1 attempt 7: exit code 1: ValueError: ..."""
+    """Why the job failed, in one line, for example
+    `worker-1 attempt 7: exit code 1: ValueError: ...`."""
     summary: Summary | None = None
     """Texts for the columns of `kubectl get`."""
 

@@ -69,13 +69,13 @@ class Container(PodModel):
     """One container of a task's pod, with all fields of a container in Kubernetes."""
 
     name: ContainerName
-    """The name of the container. If there are several, the one named trainer is the task."""
+    """The name of the container. If there are several, the container named trainer is the task."""
     image: StrictStr | None = None
     """The container's image. On one machine no image is used."""
     command: tuple[StrictStr, ...] = ()
     """The command, word by word. If unset, the entry point of the image."""
     args: tuple[StrictStr, ...] = ()
-    """More words for the end of the command."""
+    """Further words, which follow those of the command."""
     restart_policy: StrictStr | None = None
     """For init containers only: Always makes it a sidecar, which runs beside the task."""
     restart_policy_rules: tuple[PodModel, ...] = ()
@@ -89,7 +89,7 @@ class Container(PodModel):
 
 
 class PodMetadata(PodModel):
-    """Metadata of the tasks' pods, besides what the operator adds."""
+    """Labels and annotations of the tasks' pods. The operator adds its own."""
 
     labels: dict[StrictStr, StrictStr] = Field(default_factory=dict)
     """Labels of the pods."""
@@ -123,7 +123,7 @@ class PodTemplate(PodModel):
 
     @property
     def trainer(self) -> Container:
-        """The container that is the task: the one named `trainer`, or the only one."""
+        """The container that is the task: the container named `trainer`, or the only container."""
         named = [container for container in self.spec.containers if container.name == TRAINER]
         return named[0] if named else self.spec.containers[0]
 
