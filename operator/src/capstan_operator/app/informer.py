@@ -39,7 +39,7 @@ MAX_FAULT = 300
 """Characters of a fault that are logged: an ERROR event holds a whole object."""
 
 WATCHER = "watcher for "
-"""How the names of kopf's tasks begin that hold a watch."""
+"""The beginning of the names of kopf's tasks that hold a watch."""
 
 log = logging.getLogger(__name__)
 

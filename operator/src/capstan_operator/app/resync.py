@@ -23,7 +23,7 @@ from capstan_operator.kube.rest import Rest
 from capstan_operator.reconcile.policies import wake as policy
 
 RELISTED_SECONDS = 2.0
-"""How long after the last object of a relist the comparison starts that the relist asks for."""
+"""The time between the last object of a relist and the comparison that the relist causes."""
 MOST_MOMENTS = 5
 """How many times `RELISTED_SECONDS` a comparison is put off while relists follow each other."""
 SPREAD = 0.1
@@ -51,13 +51,15 @@ class Resync:
         self._known: set[str | None] = set()
 
     def knows(self, namespace: str) -> bool:
-        """Say whether a namespace has ever been compared. Before that the cache has only what the
-        watches have told so far: perhaps a job, and not yet its pods.
+        """Return whether a namespace has ever been compared.
+
+        Before the first comparison, the cache has only the objects that the watches have reported
+        so far: perhaps a job without its pods.
         """
         return None in self._known or namespace in self._known
 
     def ask(self) -> None:
-        """Have a comparison made soon."""
+        """Request a comparison. Does not wait for it."""
         self._asked.set()
 
     async def wait(self, seconds: float) -> None:

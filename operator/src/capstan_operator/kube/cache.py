@@ -81,7 +81,7 @@ class Cache:
         return list(self._remains.get(key, {}).values())
 
     def job_event(self, kind: str | None, job: Manifest) -> Key:
-        """Enter a job from a watch or an answer; only the `kind` DELETED has a meaning."""
+        """Enter a job from a watch or an answer. Of the kinds, only DELETED makes a difference."""
         key = _key(job)
         self._jobs.tell(kind, unmanaged(job))
         if self.job(key) is None:

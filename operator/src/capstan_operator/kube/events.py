@@ -9,7 +9,7 @@ from capstan_operator.reconcile.actions import Announce
 
 CONTROLLER = f"{names.GROUP}/operator"
 ACTION = "Reconcile"
-"""What the operator did; the API requires a word, and the operator has only one."""
+"""The action in every event. The API requires one."""
 
 MAX_NOTE_BYTES = 1024
 MAX_WORD = 128

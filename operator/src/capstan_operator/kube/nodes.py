@@ -36,11 +36,11 @@ class Nodes:
         self._answers: dict[str, tuple[float, Sight]] = {}
         """When each answer was given."""
         self._outages: dict[str, tuple[object, float]] = {}
-        """What identifies the outage of each node, and when it was first seen."""
+        """The identity of each node's outage, and when the outage was first seen."""
         self._may_look = True
 
     async def look(self, name: str) -> Sight:
-        """Say how a node is, as of at most `FRESH_SECONDS` ago.
+        """Return the state of a node, which is at most `FRESH_SECONDS` old.
 
         Raises errors.ApiError if the API server does not answer: then nothing is known.
         """
@@ -90,8 +90,9 @@ class Nodes:
 
 
 def _holds(sight: Sight, age: float) -> bool:
-    """Say whether an answer is still good. A caller that comes back when it was told to must not
-    get the same answer again."""
+    """Return whether an answer may be used again. A caller that comes back after `again_seconds`
+    must get a new answer.
+    """
     again = FRESH_SECONDS if sight.again_seconds is None else sight.again_seconds
     return age < min(FRESH_SECONDS, again)
 

@@ -1,7 +1,7 @@
 """Run one job to its end: observe, plan, write the status, act, tell the news, wait; and again.
 
-The loop is level-triggered: whatever woke it, it observes everything anew. `reconcile.plan` makes
-all decisions, as it does for pods.
+The loop is level-triggered: after each event, it observes the whole job anew. `reconcile.plan`
+makes all decisions, as it does for pods.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ PROGRESS_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is shown of a task besides its row in the status."""
+    """Facts about a task that are shown beside its row in the status."""
 
     pid: int | None = None
     steps_per_second: float | None = None
@@ -44,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is shown of a job after a pass. `rows` has an entry for every task."""
+    """The state of a job that is shown after a pass. `rows` has an entry for every task."""
 
     status: Status
     rows: Mapping[TaskName, Row]

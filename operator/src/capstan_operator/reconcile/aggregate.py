@@ -49,7 +49,7 @@ def condition(
 
 
 def counts(rows: tuple[TaskStatus, ...]) -> dict[ReplicaType, ReplicaStatus]:
-    """Count the rows of each replica type that has any."""
+    """Return the counts of each replica type that has rows."""
     of_type: dict[ReplicaType, list[TaskStatus]] = {}
     for row in rows:
         of_type.setdefault(row.name.type, []).append(row)
@@ -169,7 +169,7 @@ def _waiting(rows: Collection[TaskStatus]) -> str:
 
 
 def _why_waiting(row: TaskStatus) -> str:
-    """Return why a task does not run, if known: what it waits for, or why it failed."""
+    """Return why a task waits or why it failed, if the reason is known."""
     is_refused = row.reason in REFUSED and row.state in TO_COME and row.uid is None
     if row.waiting or is_refused:
         return row.waiting or f"{row.reason}: {row.message}"

@@ -67,7 +67,7 @@ def go_on(
 def clean_up(job: TrainingJob, status: Status, by_task: Views, now: datetime) -> Moves:
     """Stop the instances of a finished job that still run. Ended ones stay, with their logs.
 
-    `sparing` says which may end by themselves first.
+    `sparing` decides which of them get time to end by themselves.
     """
     views = [view for some in by_task.values() for view in some]
     remaining = [view for view in views if _still_runs(view)]

@@ -1,4 +1,4 @@
-"""What a pass observes of one job: the few facts that a decision may depend on.
+"""The facts about one job that a pass observes and that its decision may depend on.
 
 A view is the same for a pod and for a process; `kube.pods` and `local.tasks` make them. Each pass
 takes one `Observed`, which describes one moment completely, not the changes since an earlier one.
@@ -25,19 +25,19 @@ class TaskPhase(enum.StrEnum):
 
 
 class Deletion(enum.Enum):
-    """Whether an instance was asked to go, and when."""
+    """Whether the deletion of an instance was requested, and when."""
 
     NOT_REQUESTED = enum.auto()
     BEFORE_END = enum.auto()
-    """While its task had not ended: the exit code then says nothing about the program."""
+    """Requested before the end of its task: the exit code says nothing about the program."""
     AFTER_END = enum.auto()
-    """When its task had ended by itself: the exit code counts."""
+    """Requested after its task had ended by itself: the exit code counts."""
     WITH_ITS_JOB = enum.auto()
     """It belongs to a deleted job of the same name. Kubernetes deletes it."""
 
 
 class InstanceState(enum.Enum):
-    """What can be done about an instance that must go; derived from the rest of its view."""
+    """The progress of an instance towards its end, derived from the rest of its view."""
 
     ALIVE = enum.auto()
     """Its task has not ended, and nobody has asked it to."""
@@ -93,7 +93,7 @@ class TaskView:
 
     @property
     def is_unscheduled(self) -> bool:
-        """Whether it is a pod that no node has been chosen for."""
+        """Whether the instance is a pod without a node."""
         return bool(self.pod) and not self.node
 
     @property
@@ -124,7 +124,7 @@ WAITING_FOR_OLD_PODS = "WaitingForOldPods"
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What keeps a task or, in `Observed`, all tasks from starting; `reason` is a word above."""
+    """An obstacle that keeps a task, or in `Observed` all tasks, from starting."""
 
     reason: str
     message: str
@@ -132,7 +132,10 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """All that is seen of one job at one moment. Views in any order, also of unknown tasks."""
+    """All facts that are observed of one job at one moment.
+
+    The views are in any order. Some may be of unknown tasks.
+    """
 
     tasks: tuple[TaskView, ...] = ()
     progress: Progress | None = None

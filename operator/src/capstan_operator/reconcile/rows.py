@@ -22,7 +22,7 @@ MAX_MESSAGE = 1024
 """Characters of a log's end that a row keeps: a table of 1000 tasks must fit into one object."""
 
 MAX_WAITING = 256
-"""Characters that a row keeps of what its task waits for, from the beginning."""
+"""Characters that a row keeps, from the beginning, of the reason why its task waits."""
 
 ENDED = frozenset({TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED})
 WAITING = frozenset({TaskState.BACK_OFF, TaskState.CREATE_FAILED})
@@ -194,7 +194,7 @@ def _with_instance(row: TaskStatus, view: TaskView) -> TaskStatus:
 
 
 def _waiting(view: TaskView) -> str:
-    """Return one line that says what a pending instance waits for."""
+    """Return in one line why a pending instance waits."""
     said = " ".join(words.plain(view.message.replace("\n", " ")).split())
     return words.shortened(": ".join(filter(None, (view.reason, said))), MAX_WAITING)
 

@@ -34,7 +34,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Disruption:
-    """What ended a task from outside. `began` is None if that is not known."""
+    """An event outside a task that ended the task. `began` is None if the time is not known."""
 
     reason: str
     message: str

@@ -17,7 +17,7 @@ a node is silent."""
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a look at a node found. `again_seconds` says when to look again; None: never."""
+    """The result of a look at a node. The next look is due in `again_seconds`; None: never."""
 
     lost: bool
     again_seconds: float | None = None

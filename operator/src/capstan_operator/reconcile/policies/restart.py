@@ -26,7 +26,7 @@ from capstan_operator.reconcile.policies.failure import Failure, FailureClass, F
 
 
 class Scope(enum.Enum):
-    """What is started again."""
+    """Which tasks are started again."""
 
     NOTHING = enum.auto()
     TASK = enum.auto()
@@ -40,7 +40,7 @@ def may_end(job: TrainingJob, task: TaskName) -> bool:
 
 
 def decide(job: TrainingJob, failure: Failure) -> Scope | Fatal:
-    """Return what a failure restarts, or why it fails the job. `budget` checks the limits."""
+    """Return which tasks a failure restarts, or why it fails the job. `budget` has the limits."""
     if failure.kind in (FailureClass.CREATE_FAILED, FailureClass.COMPLETED):
         return Scope.TASK
     kind, replica = failure.task.type, job.replica(failure.task.type)
