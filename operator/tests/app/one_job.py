@@ -127,10 +127,10 @@ class Setting:
         for _ in range(20):
             if await self.controller.reconcile(KEY) != 0:
                 return
-        raise AssertionError(f"it never ends: {self.asked()}")
+        raise AssertionError(f"20 passes did not settle the job; requests: {self.asked()}")
 
     async def runs(self) -> None:
-        """Have the job started, and its pod run."""
+        """Start the job, report that its pod runs, and make passes until the job is settled."""
         await self.settle()
         self.has(**running())
         await self.settle()

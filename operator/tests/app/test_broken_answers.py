@@ -86,7 +86,7 @@ def expired(asked: Asked, number: int) -> web.StreamResponse | None:
 
 
 def expired_watch(asked: Asked, number: int) -> web.StreamResponse | None:
-    """The first watch is answered with the status 410 instead of an event that says so."""
+    """The answer to the first watch has the status 410 instead of an ERROR event with code 410."""
     return refusal(410, "Expired") if number <= 2 and "watch" in asked.query else None
 
 
@@ -153,7 +153,7 @@ FAULTS: dict[str, Special] = {
     "a LIST that is refused": refused_list,
     "a LIST that is cut off": truncated_list,
     "a page instead of a watch": instead_of_a_watch(PAGE, "text/html"),
-    "a watch that tells what is no event": instead_of_a_watch("{}\n[1]\n"),
+    "a watch with lines that are no events": instead_of_a_watch("{}\n[1]\n"),
     "a watch that is cut off within a line": instead_of_a_watch(told(6) + "\n" + told(7)[:20]),
 }
 

@@ -82,7 +82,9 @@ def test_a_refused_pod_is_not_read(tmp_path: Path) -> None:
 
 
 def test_the_end_of_an_earlier_attempt_is_not_the_end_of_this_one(tmp_path: Path) -> None:
-    """A watch of pods may lag behind that of jobs: one of each side is seen then."""
+    """The watch of pods may lag behind the watch of jobs. The operator then sees a pod of attempt 1
+    and a job of attempt 2.
+    """
 
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -288,7 +290,7 @@ def test_a_running_job_is_reconciled_even_without_its_service(status: int, tmp_p
 
 
 def test_a_pod_that_has_just_ended_is_not_deleted_at_the_end_of_the_job(tmp_path: Path) -> None:
-    """Its pod is all that has its logs, and the cache has yet to see that it ended."""
+    """Only the pod has the logs of its task, and the cache does not show its end yet."""
 
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -382,7 +384,7 @@ def test_a_new_job_waits_for_pods_of_a_deleted_job_of_its_name(tmp_path: Path) -
 def test_an_attempt_that_a_sidecar_or_a_finalizer_delays_is_not_tried_in_a_loop(
     tmp_path: Path,
 ) -> None:
-    """Its pod was told to go after its trainer had ended, and has the name until it is gone."""
+    """The pod of the previous attempt is being deleted, and has the name until it is gone."""
 
     async def scenario() -> None:
         async with setting(tmp_path) as here:

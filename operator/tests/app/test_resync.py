@@ -1,4 +1,4 @@
-"""When the cache is compared with the cluster, and which jobs that wakes."""
+"""The comparison of the cache with the cluster, and the jobs that it wakes."""
 
 import asyncio
 import tracemalloc
@@ -107,7 +107,7 @@ def test_a_comparison_finds_a_missed_change_and_wakes_its_job(tmp_path: Path) ->
 def test_a_finished_job_wakes_once_and_then_only_when_something_has_changed(
     tmp_path: Path,
 ) -> None:
-    """A cluster keeps thousands of finished jobs, and every comparison would wake them all."""
+    """Otherwise every comparison would wake all finished jobs, and a cluster has thousands."""
 
     async def scenario(world: World) -> None:
         ended = {"phase": "Succeeded"}

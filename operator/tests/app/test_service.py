@@ -1,4 +1,4 @@
-"""Which namespaces the operator serves when it cannot read all, and when it ends."""
+"""Which namespaces the operator serves if it cannot read all, and when the operator ends."""
 
 import asyncio
 import contextlib

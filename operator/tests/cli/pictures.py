@@ -44,6 +44,6 @@ def status() -> Status:
 
 
 def snapshot(shown: Status | None = None) -> Snapshot:
-    """Return what a listener is shown of the status."""
+    """Return the snapshot that shows a status to a listener."""
     rows = {PS: Row(41), WORKER_0: Row(42, 40.5), WORKER_1: Row()}
     return Snapshot(shown or status(), rows)

@@ -24,14 +24,14 @@ spec:
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Run in a folder of its own; whatever the test does, no state may appear in it."""
+    """Run each test in a folder of its own, in which no test may leave state."""
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     assert not list(Path(".capstan").glob("*/status.json")), "something was started"
 
 
 def refused(capsys: pytest.CaptureFixture[str], arguments: str) -> str:
-    """Return what is said about a command line that is refused, one fault a line."""
+    """Return the faults that are printed for a command line that is refused, one a line."""
     assert main.main(shlex.split(arguments)) == 2
     printed = capsys.readouterr()
     assert printed.out == ""

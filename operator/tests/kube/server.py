@@ -1,5 +1,6 @@
-"""An HTTP server on loopback in place of an API server, for what a real one does not do on demand:
-faults, late answers, and keeping what it was asked.
+"""An HTTP server on loopback in place of an API server.
+
+Unlike a real API server, it produces faults and late answers on demand, and records the requests.
 """
 
 import asyncio

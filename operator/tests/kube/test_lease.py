@@ -98,13 +98,12 @@ def test_a_standby_takes_over_when_the_holder_stops_renewing(tmp_path: Path) -> 
         api = OneLease()
         async with electing(tmp_path, api) as (one, two, _):
             await one.acquire(unheard)
-            api.spec["renewTime"] = "2999-01-01T00:00:00.000000Z"  # the times in it must not matter
+            api.spec["renewTime"] = "2999-01-01T00:00:00.000000Z"  # a standby must not read it
             await two.acquire(unheard)
             assert api.spec["holderIdentity"] == "two"
             assert api.spec["leaseTransitions"] == 1
-            await asyncio.wait_for(
-                one.hold(), 20
-            )  # it returns because another process has the Lease
+            # `hold` returns because another process has the Lease.
+            await asyncio.wait_for(one.hold(), 20)
 
     asyncio.run(scenario())
 

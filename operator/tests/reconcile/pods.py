@@ -29,7 +29,7 @@ class Pod:
     view: TaskView
     version: int
     lost: bool = False
-    """Its node says nothing any more."""
+    """Whether its node has fallen silent."""
 
 
 class Cluster:
@@ -49,7 +49,7 @@ class Cluster:
         self.changes = 0
         self.forced: list[TaskView] = []
         self.held = False
-        """What has ended stays for now when it is deleted: for a sidecar, or a finalizer."""
+        """Whether a deleted pod whose task has ended stays, because of a sidecar or a finalizer."""
 
     @property
     def status(self) -> Status:
@@ -59,7 +59,7 @@ class Cluster:
         self.now += timedelta(seconds=seconds)
 
     def write(self, status: Status, version: int) -> bool:
-        """Write the status, if it is still the one that was read."""
+        """Write the status, if nobody has changed it since `version` was read."""
         if version != self.version:
             return False
         self.memory = json.dumps(status_json.render(status))
@@ -68,7 +68,7 @@ class Cluster:
         return True
 
     def create(self, task: TaskName, attempt: int) -> Pod | None:
-        """Create a pod, or find the one that has its name; None: refused."""
+        """Create a pod, or return the pod that has its name; None if the start is refused."""
         if task in self.pods:
             return self.pods[task]
         if task in self.refusing:
@@ -107,7 +107,7 @@ class Cluster:
         self.events.append(self.pods.pop(task).view.uid)
 
     def end(self, pod: Pod, code: int | None, reason: str = "") -> None:
-        """Let a pod end as its kubelet tells it; one that was being deleted goes with its end."""
+        """End a pod, as its kubelet reports it. The caller removes the pod if it was deleted."""
         self.put(
             dataclasses.replace(
                 pod.view,
@@ -138,7 +138,7 @@ class Controller:
         self.refusals: dict[TaskName, TaskView] = {}
         self.news: list[Announce] = []
         self.status, self.version = cluster.status, cluster.version
-        cluster.events.clear()  # it lists what there is before it acts
+        cluster.events.clear()  # it lists the objects before it acts
         for pod in cluster.pods.values():
             self.see(pod)
 
@@ -154,7 +154,7 @@ class Controller:
             self.cache[uid] = event
 
     def observed(self) -> Observed:
-        # Nodes are asked, not watched: whether one is lost is known now, of pods as they were then.
+        # Nodes are read, not watched: the views of old pods have the present state of their nodes.
         now_lost = {pod.view.uid for pod in self.cluster.pods.values() if pod.lost}
         pods = (dataclasses.replace(pod, lost=uid in now_lost) for uid, pod in self.cache.items())
         views = (*map(self.cluster.is_told, pods), *self.refusals.values())
@@ -164,7 +164,7 @@ class Controller:
         return plan(self.cluster.job, self.status, self.observed(), self.cluster.now)
 
     def steps(self) -> Iterator[Plan]:
-        """Make one pass. It yields before each effect, where the caller may abandon it."""
+        """Make one pass. Yields before each effect, where the caller may abandon the pass."""
         decided = self.decide()
         if counted := _counted(self.status, decided.status):
             yield decided

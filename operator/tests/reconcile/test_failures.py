@@ -1,6 +1,6 @@
-"""Every row of the table of failures in a whole job: what is charged, and what follows.
+"""Every row of the table of failures in a whole job: the charged limit, and the consequences.
 
-The world shows instances as pods: with a name, a node, and whatever Kubernetes says of their end.
+The world shows instances as pods: with a name, a node, and the reasons that Kubernetes gives.
 """
 
 from datetime import timedelta
@@ -30,7 +30,7 @@ ENDS = {
     "SIGINT": ({"code": 130}, "application", ""),
     "SIGKILL": ({"code": 137}, "application", ""),
     "the user's retry me": ({"code": 138}, "application", ""),
-    "SIGTERM nobody asked for": ({"code": 143}, "application", ""),
+    "SIGTERM without a request to stop": ({"code": 143}, "application", ""),
     "out of memory": ({"code": 137, "reason": "OOMKilled"}, "application", "OOMKilled"),
     "init container": ({"code": 1, "reason": "InitContainerFailed"}, "application", None),
     "disruption": ({"code": 143, "reason": "DisruptionTarget"}, "infrastructure", None),
@@ -313,12 +313,13 @@ def test_a_grace_period_of_0_in_a_template_does_not_force_the_deletion() -> None
 
 
 class TestTheEndOfAJobThatSucceeded:
-    """Its workers end together, each pod is told of later than the other, and has the only log."""
+    """The workers end together, but their pods are reported one after the other. Each pod has the
+    only log of its task."""
 
     def world(self) -> World:
         return World(make_job(workers=2), pods=True).settle().wait(60).succeed("worker-0")
 
-    def test_leaves_workers_the_time_to_end_by_themselves(self) -> None:
+    def test_gives_workers_time_to_end_by_themselves(self) -> None:
         world = self.world().settle()
         assert world.status.phase is Phase.SUCCEEDED
         assert not any(isinstance(one, StopTask) for one in world.done)
@@ -327,7 +328,7 @@ class TestTheEndOfAJobThatSucceeded:
         stopped = [str(one.task) for one in world.done if isinstance(one, StopTask)]
         assert stopped == ["ps-0"]
 
-    def test_waits_no_longer_than_that(self) -> None:
+    def test_stops_the_remaining_tasks_after_five_seconds(self) -> None:
         world = self.world().settle()
         assert world.again_at == world.now + timedelta(seconds=5)
         world.wait_for_retry()
@@ -344,13 +345,13 @@ class TestTheEndOfAJobThatSucceeded:
         world.tick()
         assert [str(one.task) for one in world.done if isinstance(one, StopTask)] == ["ps-0"]
 
-    def test_is_at_once_when_the_clock_was_set_back(self) -> None:
+    def test_stops_tasks_at_once_if_the_clock_was_set_back(self) -> None:
         world = self.world()
         world.tick()
         world.wait(-3600).settle()
         assert any(isinstance(one, StopTask) for one in world.done)
 
-    def test_is_at_once_when_the_job_has_failed(self) -> None:
+    def test_stops_tasks_at_once_if_the_job_has_failed(self) -> None:
         world = World(make_job(workers=2, run={"backoffLimit": 0}), pods=True).settle()
         world.fail("worker-0").tick()
         assert world.status.phase is Phase.FAILED
@@ -358,20 +359,20 @@ class TestTheEndOfAJobThatSucceeded:
 
 
 class TestASidecarOfATaskThatEnded:
-    """A kubelet ends it by itself, and then the pod stays, with its logs."""
+    """The kubelet ends the sidecar. If the operator waits for that, the pod and its logs stay."""
 
     def stopped(self, world: World) -> set[str]:
         return {str(one.task) for one in world.done if isinstance(one, StopTask)}
 
     @pytest.mark.parametrize("fate", ["succeed", "fail"])
-    def test_has_the_time_to_end_when_the_job_is_over(self, fate: str) -> None:
+    def test_has_time_to_end_when_the_job_is_over(self, fate: str) -> None:
         world = World(make_job(workers=1, run={"backoffLimit": 0}), pods=True).settle()
         getattr(world, fate)("worker-0").change("worker-0", sidecars_run=True).settle()
         assert self.stopped(world) == {"ps-0"}
         world.change("worker-0", sidecars_run=False).wait(60).settle()
         assert self.stopped(world) == {"ps-0"}
 
-    def test_is_waited_for_no_longer_than_that(self) -> None:
+    def test_is_stopped_five_seconds_after_the_end_of_the_job(self) -> None:
         world = World(make_job(workers=1), pods=True).settle()
         world.succeed("worker-0").change("worker-0", sidecars_run=True).settle()
         assert world.again_at == world.now + timedelta(seconds=5)
@@ -401,7 +402,7 @@ class TestALostNode:
         assert world.done[-1] == StartTask(task("worker-1"), 2, 2)
         assert world.status.epoch == 2
 
-    def test_a_stopping_pod_there_is_force_deleted(self) -> None:
+    def test_its_stopping_pods_are_force_deleted(self) -> None:
         world = running(each={"ps": {"onFailure": "RestartJob"}})
         world.fail("ps-0")
         world.tick()
@@ -414,14 +415,14 @@ class TestALostNode:
         assert {row.attempt for row in world.status.tasks} == {2}
         assert world.status.restarts.infrastructure == 0
 
-    def test_a_deleted_pod_there_is_one_failure(self) -> None:
+    def test_a_deleted_pod_on_it_is_one_failure(self) -> None:
         world = running().delete("worker-1")
         world.tick()
         world.lose_node("worker-1").settle().wait_for_retry()
         assert world.row("worker-1").attempt == 2
         assert world.status.restarts.infrastructure == 1
 
-    def test_no_task_outlives_its_job_there(self) -> None:
+    def test_no_task_on_it_outlives_its_job(self) -> None:
         world = running()
         world.lose_node("ps-0").succeed("worker-0")
         uid = world.instance("ps-0").uid
@@ -430,12 +431,12 @@ class TestALostNode:
         world.settle()
         assert world.status.phase is Phase.SUCCEEDED
 
-    def test_several_tasks_there_are_one_epoch(self) -> None:
+    def test_several_tasks_on_it_advance_the_epoch_once(self) -> None:
         world = running().lose_node("ps-0").lose_node("worker-1").settle()
         assert world.status.epoch == 2
         assert world.status.restarts.infrastructure == 2
 
-    def test_the_pod_of_an_ignored_task_there_is_force_deleted_too(self) -> None:
+    def test_the_pod_of_an_ignored_task_on_it_is_force_deleted_too(self) -> None:
         world = running(chief=1, each={"worker": {"onFailure": "Ignore"}})
         uid = world.instance("worker-1").uid
         world.lose_node("worker-1").settle()

@@ -33,7 +33,7 @@ def texts(world: World) -> dict[str, Any]:
 
 
 class TestAnInvalidTemplate:
-    def test_starts_nothing_says_so_once_and_waits(self) -> None:
+    def test_starts_no_task_and_is_reported_once(self) -> None:
         world = new()
         world.obstacle = Obstacle("TemplateInvalid", "worker: unknown field imag; ps: no")
         world.settle()
@@ -51,7 +51,7 @@ class TestAnInvalidTemplate:
         world.wait(100).settle()
         assert (world.writes, len(world.news)) == (writes, 1)
 
-    def test_that_is_sound_after_all_lets_the_job_begin_then(self) -> None:
+    def test_lets_the_job_begin_once_the_template_is_accepted(self) -> None:
         world = new()
         world.obstacle = Obstacle("TemplateInvalid", "no")
         world.settle()
@@ -62,7 +62,7 @@ class TestAnInvalidTemplate:
         assert world.status.start_time == START + timedelta(seconds=50)
         assert condition(world, "Invalid") is None
 
-    def test_touches_nothing_of_a_job_that_runs(self) -> None:
+    def test_changes_nothing_in_a_running_job(self) -> None:
         world = new().settle()
         world.obstacle = Obstacle("TemplateInvalid", "no")
         before = dict(world.instances)
@@ -73,16 +73,16 @@ class TestAnInvalidTemplate:
         world.settle()
         assert world.status.restarts.application == 1
 
-    def test_is_nothing_to_a_job_that_is_over(self) -> None:
+    def test_changes_nothing_in_a_finished_job(self) -> None:
         world = new().settle().succeed("worker-0").settle().wait(10).settle()
         world.obstacle = Obstacle("TemplateInvalid", "no")
         assert world.decide() == Plan()
 
 
-class TestAnObjectThatIsNoJob:
+class TestAnInvalidJob:
     FAULTS = (Fault("spec.replicaSpecs", "is required"), Fault("spec.x", "is not a field"))
 
-    def test_is_told_all_its_faults_once(self) -> None:
+    def test_has_all_its_faults_reported_once(self) -> None:
         first = invalid.plan(Status(), self.FAULTS, 3, START)
         assert first.status is not None
         assert (first.status.phase, first.status.observed_generation) == (Phase.INVALID, 3)
@@ -98,11 +98,11 @@ class TestAnObjectThatIsNoJob:
         assert other.news == ()
         assert other.status.conditions[0].last_transition_time == START
 
-    def test_stays_as_it_ended(self) -> None:
+    def test_that_has_finished_does_not_change(self) -> None:
         ended = Status(phase=Phase.SUCCEEDED)
         assert invalid.plan(ended, self.FAULTS, 3, START) == Plan()
 
-    def test_with_very_many_faults_is_told_the_first(self) -> None:
+    def test_with_very_many_faults_has_the_first_ones_reported(self) -> None:
         faults = [Fault(f"spec.field{index}", "is not a field") for index in range(1000)]
         told = invalid.plan(Status(), faults, 1, START).status
         assert told is not None
@@ -112,7 +112,7 @@ class TestAnObjectThatIsNoJob:
 
 
 class TestANameConflict:
-    def test_starts_nothing_until_it_is_gone(self) -> None:
+    def test_starts_no_task_until_the_other_object_is_gone(self) -> None:
         world = new()
         world.obstacle = Obstacle("NameConflict", "there is a Service digits that is not ours")
         world.settle()
@@ -133,7 +133,7 @@ class TestANameConflict:
         assert world.status.phase is Phase.RUNNING
         assert condition(world, "NameConflict") is None
 
-    def test_that_comes_later_ends_nothing_and_counts_what_fails(self) -> None:
+    def test_of_a_running_job_stops_no_task_and_hides_no_failure(self) -> None:
         world = new().settle()
         world.obstacle = Obstacle("NameConflict", "no")
         world.fail("worker-1").settle()
@@ -208,12 +208,12 @@ class TestPodsOfADeletedJob:
         assert (ready.reason, ready.message) == ("WaitingForOldPods", "Service digits")
 
 
-class TestWhatAPodWaitsFor:
+class TestTheReasonWhyAPodWaits:
     def pending(self, world: World, name: str, reason: str, message: str = "", **more: Any) -> None:
         fields = {"phase": TaskPhase.PENDING, "ready": False, "reason": reason, "message": message}
         world.change(name, **(fields | more))
 
-    def test_is_in_its_row_while_it_does(self) -> None:
+    def test_is_in_the_row_while_the_pod_waits(self) -> None:
         world = new()
         world.tick()
         said = 'Back-off pulling image\n "x"'
@@ -236,14 +236,14 @@ class TestWhatAPodWaitsFor:
         assert world.row("worker-1").waiting == ""
         assert texts(world)["reason"] == ""
 
-    def test_is_cut_where_it_can_be_seen(self) -> None:
+    def test_ends_with_an_ellipsis_when_it_is_cut(self) -> None:
         world = new()
         world.tick()
         self.pending(world, "worker-1", "ErrImagePull", "no such host " * 40)
         assert world.settle().row("worker-1").waiting.endswith("…")
 
     @pytest.mark.parametrize("then", ["fail", "delete", "vanish", "over"])
-    def test_is_forgotten_when_it_waits_no_longer(self, then: str) -> None:
+    def test_is_removed_when_the_pod_waits_no_longer(self, then: str) -> None:
         world = new()
         world.tick()
         self.pending(world, "worker-1", "ContainerCreating")
@@ -256,14 +256,14 @@ class TestWhatAPodWaitsFor:
         world.tick()
         assert world.row("worker-1").waiting == ""
 
-    def test_that_is_very_long_is_cut(self) -> None:
+    def test_is_cut_if_it_is_very_long(self) -> None:
         world = new()
         world.tick()
         self.pending(world, "worker-1", "Unschedulable", "x" * 5000)
         world.settle()
         assert len(world.row("worker-1").waiting) == 256
 
-    def test_is_a_place_first(self) -> None:
+    def test_is_that_it_has_no_node(self) -> None:
         world = new()
         world.tick()
         self.pending(world, "worker-1", "Unschedulable", "0/3 nodes", node="")
@@ -280,7 +280,7 @@ class TestWhatAPodWaitsFor:
         assert said is not None
         assert (said.status, said.last_transition_time) == ("True", START + timedelta(seconds=5))
 
-    def test_may_be_a_pod_that_is_not_there(self) -> None:
+    def test_may_be_that_the_pod_does_not_exist(self) -> None:
         world = new().settle().fail("worker-1").settle()
         said = condition(world, "PodsScheduled")
         assert said is not None
@@ -288,8 +288,8 @@ class TestWhatAPodWaitsFor:
         assert said.message == "waiting for worker-1; worker-1: exit code 1"
 
     @pytest.mark.parametrize("old", [{}, {"phase": TaskPhase.RUNNING}])
-    def test_may_be_the_pod_that_was_there_before(self, old: dict[str, Any]) -> None:
-        """A finalizer keeps it, or a node that says nothing."""
+    def test_may_be_that_the_previous_pod_still_exists(self, old: dict[str, Any]) -> None:
+        """A finalizer or a silent node keeps the previous pod."""
         world = new().settle().fail("worker-1").settle()
         world.change("worker-1", deletion=Deletion.BEFORE_END, **old)
         world.wait(5).tick()
@@ -307,18 +307,18 @@ class TestWhatAPodWaitsFor:
         world.vanish("worker-1").tick()
         assert (world.instance("worker-1").attempt, world.row("worker-1").waiting) == (2, "")
 
-    def test_may_be_the_pod_that_was_to_make_room_in_the_same_pass(self) -> None:
+    def test_may_be_that_the_pod_stopped_in_the_same_pass_still_exists(self) -> None:
         world = new().settle().fail("worker-1").settle()
         world.wait(5)
         old = world.instance("worker-1")
-        world.tick(effects=2)  # it was told to stop, and its successor could not be created
+        world.tick(effects=2)  # the old pod is told to stop; its successor cannot be created
         world.instances[old.uid] = dataclasses.replace(old, deletion=Deletion.BEFORE_END)
         world.tick()
         row = world.row("worker-1")
         assert (row.state.value, row.attempt) == ("Pending", 2)
         assert row.waiting == "the pod of attempt 1 on node-2 is still being deleted"
 
-    def test_may_be_a_process_that_is_slow_to_end(self) -> None:
+    def test_may_be_that_the_previous_process_is_slow_to_end(self) -> None:
         world = World(make_job(run=QUICK, each={"worker": {"onFailure": "RestartJob"}})).settle()
         world.fail("worker-0").tick()
         world.tick()
@@ -383,7 +383,7 @@ def test_the_summary_of_a_finished_job_counts_the_tasks_that_did_not_fail() -> N
     world.succeed("worker-2").fail("worker-1").settle()
     assert (texts(world)["ps"], texts(world)["workers"]) == ("1/1", "2/4")
     world.succeed("chief-0").tick()
-    for _ in range(2):  # while the ps is being stopped, and then
+    for _ in range(2):  # while the ps is being stopped, and after its end
         assert (texts(world)["ps"], texts(world)["workers"]) == ("1/1", "3/4")
         world.settle()
 

@@ -1,4 +1,4 @@
-"""What a job does when something happens to it: scenarios, told on a small world."""
+"""The reactions of a job to events, as scenarios in a small world."""
 
 import dataclasses
 from datetime import timedelta

@@ -1,5 +1,7 @@
-"""Whatever happens to pods, in any order, seen late, by a controller that crashes: no failure
-is lost or counted twice, no success is lost, and no two instances of a task count."""
+"""Random events happen to pods, and a controller that crashes sees them late and in any order.
+
+No failure is lost or counted twice, no success is lost, and no two instances of a task count.
+"""
 
 import dataclasses
 
@@ -41,7 +43,7 @@ class Pods(stateful.RuleBasedStateMachine):
         self.ended_badly: set[Uid] = set()
         self.done: set[Uid] = set()
 
-    # What happens in the cluster.
+    # Events in the cluster.
 
     def a_pod(self, data: st.DataObject, *, ended: bool = False) -> Pod | None:
         pods = [pod for pod in self.cluster.pods.values() if ended or not pod.view.has_ended]
@@ -148,7 +150,7 @@ class Pods(stateful.RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.cluster.wait(seconds)
 
-    # What the controller does.
+    # Actions of the controller.
 
     @stateful.rule(count=st.integers(1, 6))
     def some_events_arrive(self, count: int) -> None:
@@ -184,7 +186,7 @@ class Pods(stateful.RuleBasedStateMachine):
             if self.controller.at_rest(decided) and not self.deletions_get_on():
                 if decided.again_at is None or not self.cluster.status.phase.is_final:
                     break
-                # Who was given the time to end by itself does not.
+                # A pod that was given time to end by itself does not end.
                 self.cluster.now = decided.again_at
             self.make_a_pass(None)
         assert self.controller.decide() == dataclasses.replace(Plan(), again_at=decided.again_at)
@@ -201,7 +203,7 @@ class Pods(stateful.RuleBasedStateMachine):
             self.ends(pod, 143)
         return bool(going)
 
-    # What must hold.
+    # Invariants.
 
     def no_success_is_forced_away(self) -> None:
         if not self.cluster.status.phase.is_final:

@@ -1,4 +1,4 @@
-"""An interrupted job is suspended, says so, and continues in the next run."""
+"""An interrupted job is suspended, its status shows this, and the next run continues it."""
 
 import dataclasses
 import json
@@ -32,7 +32,7 @@ def ended(world: World) -> Observed:
 
 
 def interrupt(world: World) -> Status:
-    """Suspend the job of a world, and have it written."""
+    """Suspend the job of a world, and write the status."""
     status = suspend.suspended(world.job, world.status, ended(world), WHY, world.now)
     world.instances.clear()
     world.memory = json.dumps(status_json.render(status))

@@ -1,4 +1,4 @@
-"""What a program writes for a terminal becomes plain text, whole sequences at a time."""
+"""A program's output for a terminal becomes plain text: whole escape sequences are removed."""
 
 import pytest
 from hypothesis import given

@@ -48,7 +48,8 @@ def make_job(
     run: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> TrainingJob:
-    """A job as a user would write it; `each` has more fields by replica type, `run` the policy."""
+    """Return a job as a user would write it. `each` has further fields by replica type, and `run`
+    is the run policy."""
     counts = {"chief": chief, "ps": ps, "worker": workers, "evaluator": evaluator}
     replicas = {
         kind: {"replicas": count, "template": TEMPLATE, **(each or {}).get(kind, {})}
@@ -69,7 +70,7 @@ def task(name: str) -> TaskName:
 
 
 def view(name: str, phase: TaskPhase = TaskPhase.RUNNING, **fields: Any) -> TaskView:
-    """An instance of a task; unless said otherwise of its first attempt."""
+    """Return an instance of a task, by default of its first attempt."""
     known = {"attempt": 1, "uid": Uid(f"{name}#1"), "ready": phase is TaskPhase.RUNNING}
     return TaskView(name=task(name), phase=phase, **(known | fields))
 
@@ -104,12 +105,12 @@ class World:
         return Observed(tuple(self.instances.values()), self.progress, self.obstacle)
 
     def decide(self) -> Plan:
-        """Return what the controller would do now."""
+        """Return the plan that the controller would make now."""
         return plan(self.job, self.status, self.observed(), self.now)
 
     def tick(self, *, effects: int | None = None) -> Plan:
-        """One pass. With `effects` the controller dies after so many of: the write, each action,
-        each line of news."""
+        """Make one pass. With `effects` the controller dies after this number of effects: the
+        write, each action, and each line of news."""
         decided = self.decide()
         steps: list[Callable[[], None]] = []
         if decided.status is not None:
@@ -132,7 +133,7 @@ class World:
         raise AssertionError(f"no fixed point: {decided}")
 
     def what_was_told_to_stop_stops(self) -> bool:
-        """Let every instance end that was told to. Return whether there was any."""
+        """End every instance that was told to stop. Return whether there was such an instance."""
         staying = {
             uid: instance
             for uid, instance in self.instances.items()
@@ -146,7 +147,7 @@ class World:
         return self
 
     def wait_for_retry(self) -> Self:
-        """Let pass exactly the time after which the plan wanted to look again, and settle."""
+        """Advance the clock to the time of the next pass that the plan asked for, and settle."""
         assert self.again_at is not None
         self.now = max(self.now, self.again_at)
         return self.settle()

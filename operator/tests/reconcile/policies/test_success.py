@@ -1,4 +1,4 @@
-"""Whose exit 0 ends the job, as one table."""
+"""Which tasks must exit with code 0 for the job to succeed, as one table."""
 
 import pytest
 from reconcile.world import make_job, task
