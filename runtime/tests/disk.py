@@ -1,4 +1,4 @@
-"""A record of what the code asks of the disk, to prove that a loss of power cannot lose a file."""
+"""A record of syncs, renames and removals, which proves that a loss of power cannot lose a file."""
 
 import os
 import pathlib
@@ -22,15 +22,15 @@ class Disk:
         monkeypatch.setattr(os, "unlink", self._record_removal)
 
     def renamed(self, path: object) -> int:
-        """Return the place in `calls` at which the file got the name `path`."""
+        """Return the index in `calls` of the rename to `path`."""
         return self.calls.index(("rename", str(path)))
 
     def durable(self, path: pathlib.Path) -> int:
-        """Return the place in `calls` at which the name `path` was on the disk."""
+        """Return the index in `calls` of the sync that put the name `path` on the disk."""
         return self.calls.index(("sync", str(path.parent)), self.renamed(path))
 
     def removed(self, path: object) -> int:
-        """Return the place in `calls` at which `path` was deleted."""
+        """Return the index in `calls` of the removal of `path`."""
         return self.calls.index(("remove", str(path)))
 
     def _record_sync(self, descriptor: int) -> None:

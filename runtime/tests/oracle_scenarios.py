@@ -1,7 +1,7 @@
 """Small programs for TensorFlow's client, for ops that one call cannot test.
 
-Each takes `tf`, a random generator, and whether its variables are resources. It builds a graph and
-returns the fetches to run, in order: a tensor, an operation, or a list of these.
+Each program takes `tf`, a random generator, and whether its variables are resources. It builds a
+graph and returns the fetches to run, in order: a tensor, an operation, or a list of these.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ def _numbers(draw: np.random.Generator, *shape: int) -> Any:
 
 
 def assigning(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
-    # Not empty: TensorFlow reports an empty variable as initialized before it was assigned.
+    # The variable is not empty, because TensorFlow always reports an empty one as initialized.
     value = _numbers(draw, *draw.integers(1, 4, draw.integers(0, 3)))
     v = _variable(tf, "v", value, is_resource)
     is_set = tf.compat.v1.is_variable_initialized(v)

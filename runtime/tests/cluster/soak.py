@@ -1,4 +1,4 @@
-"""A process that repeats an action many times and reports what it holds before and after.
+"""A process that repeats an action many times and reports its resources before and after.
 
 soak.py steps|calls|sessions|extensions|growing|failures|failed-calls WARM COUNT
 
@@ -21,7 +21,7 @@ import capstan as tf
 
 
 def held() -> dict[str, int]:
-    """Return what this process holds after garbage collection."""
+    """Return the resources of this process after garbage collection."""
     for _ in range(3):
         gc.collect()
     return {

@@ -13,7 +13,7 @@ STEPS = 10
 
 
 def train_step(layers: int) -> tuple[Any, dict[Any, Any]]:
-    """Return the update of a stack of dense layers with a ps, and a batch to feed."""
+    """Return the training op of a stack of dense layers with variables on a ps, and its feeds."""
     worker = "/job:worker/task:0"
     with tf.device(tf.train.replica_device_setter(ps_tasks=1, worker_device=worker)):
         x = tf.placeholder(tf.float32, [None, 8])

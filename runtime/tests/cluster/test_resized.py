@@ -1,4 +1,4 @@
-"""A variable that gets another shape has it on every task, whatever shape it declares."""
+"""An assignment may change the shape of a variable, and every task then uses the new shape."""
 
 import clusters
 import numpy as np

@@ -93,7 +93,7 @@ class _ListenerPlane(abc.ABC):
         return near, self.accepted()
 
     def accepted(self) -> api.Link:
-        """Return this side of the link that was opened last."""
+        """Return the listener's side of the next link that it accepts. Blocks."""
         return self._accepted.get(timeout=PATIENCE_S)
 
     def peer(self, behaviour: str) -> tuple[api.Link, Peer]:

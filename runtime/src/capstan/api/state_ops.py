@@ -38,7 +38,7 @@ def assign_sub(
 
 
 def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
-    """Return a boolean scalar that tells, in the step, whether a variable has a value."""
+    """Return a boolean scalar, which is true in a step if the variable then has a value."""
     return raw.IsVariableInitialized(ref, name=name)
 
 

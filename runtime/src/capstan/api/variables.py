@@ -155,7 +155,7 @@ class Variable(operand.Operand):
     # --- its value
 
     def value(self) -> graphs.Tensor:
-        """Return the tensor that reads the variable. A step reads it at most once."""
+        """Return the tensor of the variable's value. A step reads the variable at most once."""
         return self._snapshot
 
     def read_value(self) -> graphs.Tensor:

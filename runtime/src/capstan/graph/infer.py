@@ -91,7 +91,7 @@ Tensors = Sequence[tuple[dtypes.DType, bool]]
 
 
 def arguments(node: ir.Node) -> tuple[Tensors, Tensors]:
-    """Return the inputs and outputs that the op of `node` has with the node's attributes.
+    """Return the inputs and outputs of the op of `node`, given the attributes of `node`.
 
     Raises:
         NotFoundError: the op is not registered.

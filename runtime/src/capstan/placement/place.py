@@ -53,7 +53,10 @@ class Placer:
     def place(
         self, new: Iterable[ir.Node], nodes: Mapping[str, ir.Node], placement: Placement
     ) -> None:
-        """Add the devices, or the faults, of `new` nodes of the graph `nodes` to `placement`."""
+        """Place `new`, which are nodes of the graph `nodes`.
+
+        Each new node gets a device or a fault in `placement`.
+        """
         fresh = {node.name: node for node in new}
         placeable = [node for node in fresh.values() if not self._is_refused(node, placement)]
         together = groups.colocated(
@@ -244,7 +247,8 @@ def _device_near(
 ) -> str:
     """Return the device of the neighbours of `node`, or the first candidate.
 
-    The neighbours of Shape, Size and Rank are their input, those of other nodes their consumers.
+    The neighbour of a Shape, Size or Rank is its input. The neighbours of any other node are its
+    consumers.
     The first candidate is returned if the neighbours differ or their device is no candidate.
     """
     if node.op in _METADATA:

@@ -3,8 +3,8 @@
 A signature holds the names of the feeds, fetches and targets of a run. Callers that give the same
 names in another order share the compiled steps. Each signature has variants, one for each
 combination of dtypes and shapes of the feeds, so that everything that follows from a shape is
-computed before the step. If the feeds of a signature have too many different shapes, the further
-ones share one variant that assumes nothing about shapes.
+computed before the step. After `MAX_VARIANTS` variants of a signature, all further shapes of the
+same dtypes share one variant, which assumes nothing about shapes.
 """
 
 import threading
@@ -21,7 +21,7 @@ from capstan.services import step
 Array = np.ndarray[Any, Any]
 
 MAX_VARIANTS = 8
-"""Variants compiled with shapes for one signature; later shapes share the one without."""
+"""The largest number of variants of one signature that are compiled for fixed shapes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""Creators of sessions for a monitored session. The chief's initialises, the others' wait.
+"""Creators of sessions for a monitored session.
+
+The creator of the chief initialises the model. The creator of any other task waits for the model.
 
 Source: tensorflow/python/training/monitored_session.py.
 """
