@@ -123,8 +123,8 @@ class Proof:
     proxy: Proxy | None = None
 
     def refusals(self) -> list[str]:
-        """Return the lines of the operator's log about refusals in the story's namespace or in no
-        namespace.
+        """Return the lines of the operator's log about requests that were refused in the story's
+        namespace or without any namespace.
         """
         space = self.story.namespace
         here = (f'in the namespace "{space}"', f"/namespaces/{space}/")

@@ -1,4 +1,4 @@
-"""Jobs end in the same way whatever faults occur between the operator and its API server."""
+"""Faults between the operator and its API server do not change how jobs end."""
 
 import functools
 import time

@@ -1,4 +1,4 @@
-"""The requests that a proxy gets, and the faults that it does to requests. See proxy.py."""
+"""The requests that a proxy gets, and the faults with which it answers them. See proxy.py."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class Request:
     """A request that the proxy got."""
 
     at: float
-    """When it arrived, as `time.monotonic` says."""
+    """When the request arrived, on the clock of `time.monotonic`."""
     verb: str
     resource: str
     path: str

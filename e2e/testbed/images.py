@@ -229,7 +229,7 @@ def _output(*words: object) -> str:
 
 
 def _remove_old(place: pathlib.Path, image: str) -> None:
-    """Remove all archives of an image but the last ones that were used."""
+    """Remove the archives of an image, except for the `_KEPT` archives that were used last."""
     made = sorted(place.glob(f"{image}-*.tar"), key=lambda path: path.stat().st_mtime)
     for path in made[:-_KEPT]:
         path.unlink()
