@@ -32,7 +32,7 @@ def at(path: str) -> dict[str, Any]:
 
 def test_the_schema_is_structural() -> None:
     for path, node in nodes(JOB):
-        # A union, a reference and their like would be refused, or silently mean nothing.
+        # An API server refuses or silently ignores unions, references and similar keywords.
         assert not node.keys() & {"$ref", "$defs", "anyOf", "oneOf", "allOf", "not", "const"}, path
         assert not node.keys() & {"title", "nullable", "uniqueItems", "propertyNames"}, path
         assert not isinstance(node.get("additionalProperties"), bool), path

@@ -133,7 +133,7 @@ def test_variables_may_come_from_elsewhere() -> None:
     assert [(one.name, one.value) for one in container.env] == [("A", "1"), ("B", None)]
 
 
-def test_a_job_takes_an_identity_without_other_change() -> None:
+def test_with_uid_changes_only_the_uid_of_a_job() -> None:
     job = parse(DIGITS)
     named = job.with_uid(names.Uid("u"))
     assert named.metadata.uid == "u"

@@ -135,7 +135,7 @@ def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -
         (413, "RequestEntityTooLarge"),
     ],
 )
-def test_after_a_refused_pod_no_other_of_its_type_is_tried_and_all_rows_say_why(
+def test_after_a_refused_pod_no_other_pod_of_its_type_is_tried_and_all_rows_say_why(
     status: int, reason: str, tmp_path: Path
 ) -> None:
     def answer(asked: Asked) -> web.StreamResponse:

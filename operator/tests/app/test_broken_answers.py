@@ -160,7 +160,7 @@ FAULTS: dict[str, Special] = {
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_watch_goes_on(
+def test_a_watch_reports_objects_again_after_a_fault(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(kopf_client, "WATCH_SECONDS", 0.05)

@@ -124,7 +124,7 @@ def test_nothing_is_done_if_the_status_cannot_be_written(status: int, tmp_path: 
     asyncio.run(scenario())
 
 
-def test_a_conflict_ends_the_pass_and_the_next_one_sees_what_changed(tmp_path: Path) -> None:
+def test_a_conflict_ends_the_pass_and_the_next_pass_sees_the_changed_job(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.job = make_job(resourceVersion="6", annotations={"changed": "yes"})
@@ -335,7 +335,7 @@ def test_a_template_is_not_at_fault_if_its_pod_is_forbidden(probed: int, tmp_pat
 
 
 def test_an_overdue_deleted_pod_is_read_again_with_growing_pauses(tmp_path: Path) -> None:
-    """Its deletion may have been missed, and no watch tells of it twice."""
+    """The watch may have missed the deletion of the pod, and does not report it again."""
 
     async def scenario() -> None:
         async with setting(tmp_path) as here:

@@ -92,7 +92,7 @@ def test_a_pod_of_a_deleted_job_of_the_same_name_is_no_attempt(
 
 
 def test_a_pod_with_the_labels_of_another_task_runs_no_task(tmp_path: Path) -> None:
-    """It has the name of worker-0 and the labels of worker-1, so it is neither."""
+    """The pod has the name of worker-0 and the labels of worker-1, so it runs neither task."""
     pod = make_pod(running(), "n1")
     pod["metadata"]["labels"]["capstan.dev/replica-index"] = "1"
     seen, _ = look(tmp_path, pod)

@@ -159,7 +159,7 @@ def test_a_sight_of_a_node_is_reused_for_a_moment(run: Run) -> None:
     run(scenario)
 
 
-def test_a_sight_of_a_node_is_reused_no_longer_than_it_says(run: Run) -> None:
+def test_an_answer_about_a_node_is_not_reused_after_the_time_in_it(run: Run) -> None:
     async def scenario(here: Setting) -> None:
         here.shows(node("Unknown"))
         await here.look()

@@ -561,7 +561,7 @@ def test_an_exit_code_counts_only_after_the_kubelet_has_reported_the_final_phase
         pytest.param("2026-11-02T10:07:45Z", True, id="asked for before the end"),
     ],
 )
-def test_an_end_counts_as_its_own_only_before_the_deletion_was_asked_for(
+def test_an_end_counts_as_the_tasks_own_only_before_the_deletion_was_requested(
     requested_plus_grace: str, deleting: bool
 ) -> None:
     metadata = GRACE | {"deletionTimestamp": requested_plus_grace}

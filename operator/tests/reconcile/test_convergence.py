@@ -1,5 +1,6 @@
-"""After any events, in any order, some of them lost, the loop settles. By then each failure is
-counted once."""
+"""The loop settles after any events, in any order, even if some are lost. Each failure is then
+counted once.
+"""
 
 import dataclasses
 
@@ -17,7 +18,7 @@ from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase, Ta
 from capstan_operator.reconcile.plan import plan
 
 PHASES = set(hypothesis.Phase) - {hypothesis.Phase.explain}
-"""All phases but `explain`, which traces every line and takes too long."""
+"""All phases except `explain`, which traces every line and takes too long."""
 
 CODES = st.sampled_from([None, 1, 2, 127, 130, 137, 138, 143, 255])
 REASONS = st.sampled_from(["", "", "", "Error", "OOMKilled", "Evicted", "InitContainerFailed"])

@@ -151,7 +151,7 @@ def test_a_deleted_pod_is_counted_once_however_it_ends(code: int) -> None:
     assert world.status.restarts.infrastructure == 1
 
 
-def test_a_deleted_pod_that_is_gone_has_the_reason_deleted() -> None:
+def test_a_deleted_pod_that_is_gone_ends_with_the_reason_deleted() -> None:
     world = running()
     world.delete("worker-1").tick()
     world.vanish("worker-1").settle()

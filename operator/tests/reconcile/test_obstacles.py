@@ -331,7 +331,7 @@ def test_processes_have_no_condition_pods_scheduled() -> None:
     assert [one.type for one in world.status.conditions] == ["ClusterReady"]
 
 
-def test_a_row_says_which_pod_it_is_and_where() -> None:
+def test_a_row_names_its_pod_and_its_node() -> None:
     world = new().settle()
     row = world.row("worker-1")
     assert (row.pod, row.node) == ("digits-worker-1", "node-2")

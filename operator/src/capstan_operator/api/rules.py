@@ -29,7 +29,7 @@ class Rule:
 
 
 def _at(document: object, *path: str) -> Any:
-    """Return the value at a path; None where there is none."""
+    """Return the value at a path; None if there is no value."""
     for key in path:
         if not isinstance(document, Mapping):
             return None

@@ -71,7 +71,7 @@ class Client:
             raise
         self._tell(path, "" if answer.ok else f"{answer.status} {answer.reason}")
         if answer.status == 429 and not _is_soon(answer.headers.get("Retry-After")):
-            # kopf would wait for as long as the answer says. A gateway that names a day must not
+            # kopf would wait for the time in Retry-After. A gateway that asks for a day must not
             # stop a watch.
             answer.close()
             raise aiohttp.ClientConnectionError("too many requests, and a distant Retry-After")

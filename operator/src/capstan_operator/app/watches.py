@@ -39,7 +39,7 @@ class Watches:
         self._missed[watch] = newest, since
 
     def stuck(self) -> str:
-        """Name a watch that has missed an object; empty if none has."""
+        """Return the name of a watch that has missed an object; empty if there is none."""
         for watch, (newest, since) in self._missed.items():
             late = self._clock() - since
             if self._told.get(watch, 0) < newest and late >= LATE_SECONDS:

@@ -173,7 +173,7 @@ def thin(pod: Mapping[str, Any]) -> Manifest:
     """
     spec = pod.get("spec") or {}
     kept: Manifest = {name: spec[name] for name in _POD_SPEC if name in spec}
-    # The restart policy tells sidecars from init containers that must succeed.
+    # The restart policy distinguishes sidecars from init containers that must succeed.
     kept["initContainers"] = [
         {field: container[field] for field in ("name", "restartPolicy") if field in container}
         for container in spec.get("initContainers") or []

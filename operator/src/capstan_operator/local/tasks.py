@@ -119,7 +119,7 @@ class Tasks:
             return
         instance.finished_at = self._clock()
         if instance.stopping:
-            # As with a deleted pod: when it has ended, it is gone.
+            # A stopped process leaves the view when it has ended, as a deleted pod does.
             del self._instances[instance.name]
 
     def observe(self) -> Observed:

@@ -40,19 +40,19 @@ class InstanceState(enum.Enum):
     """The progress of an instance towards its end, derived from the rest of its view."""
 
     ALIVE = enum.auto()
-    """Its task has not ended, and nobody has asked it to."""
+    """Its task has not ended and was not asked to end."""
     STOPPING = enum.auto()
     """Its task was asked to end and has not ended yet."""
     ENDED = enum.auto()
-    """Its task has ended, and nothing of it runs any more. Deleting it takes no time."""
+    """Its task and all its containers have ended. Its deletion takes no time."""
     SIDECARS_RUN = enum.auto()
-    """Its task has ended, a sidecar still runs, and nobody has asked that sidecar to end."""
+    """Its task has ended. A sidecar still runs and was not asked to end."""
     LEAVING = enum.auto()
     """Its task has ended, its deletion was requested, and a sidecar or a finalizer delays it."""
     ON_LOST_NODE = enum.auto()
-    """Its node is lost. Nothing there would end it, so only a forced deletion removes it."""
+    """Its node is lost. Only a forced deletion removes the instance."""
     OF_DELETED_JOB = enum.auto()
-    """It belongs to a deleted job of the same name. It is waited for, and never counted."""
+    """It belongs to a deleted job of the same name. The job waits for its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

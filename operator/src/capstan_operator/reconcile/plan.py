@@ -66,11 +66,12 @@ class Pass:
 
 
 def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) -> Plan:
-    """Return what must happen next to bring the job to its end.
+    """Return the new status, the actions and the news of one pass.
 
-    `status` is what the last pass wrote, `Status()` before the first; `now` is aware. The plan
-    depends on the arguments alone. With the new status and the same observation, the next plan
-    repeats the starts and stops whose effect is not seen yet; it is empty when nothing is left.
+    `status` is the status that the last pass wrote, or `Status()` before the first pass. `now` is
+    aware. The plan depends on the arguments alone. With the new status and the same observation,
+    the next plan repeats the starts and stops whose effect is not observed yet. If there are none,
+    the plan is empty.
     """
     this = Pass(job, status, observed, _by_task(job, observed.tasks), now)
     if status.phase.is_final:
@@ -152,7 +153,7 @@ def _refuse(this: Pass, message: str) -> Plan:
 
 
 def _continue_clean_up(this: Pass) -> Plan:
-    """Stop what is left of a job that finished in an earlier pass."""
+    """Stop the remaining instances of a job that finished in an earlier pass."""
     table = (
         rows.update_after_end(row, this.view_of(row), this.now)
         for row in rows.table(this.job, this.before)
@@ -161,7 +162,7 @@ def _continue_clean_up(this: Pass) -> Plan:
 
 
 def _clean_up(this: Pass, after: Status, news: tuple[Announce, ...] = ()) -> Plan:
-    """Stop what is left of a finished job that has this status."""
+    """Stop the remaining instances of a finished job, whose new status is `after`."""
     moved = moves.clean_up(this.job, after, this.there, this.now)
     return this.outcome(after, moved.actions, news, moved.again_at)
 

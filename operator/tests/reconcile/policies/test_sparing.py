@@ -52,7 +52,7 @@ def test_sparing_lasts_five_seconds_and_ends_if_the_clock_was_set_back(
     assert bool(sparing.spared(finished(Phase.SUCCEEDED), [WORKER], now)) is spared
 
 
-def test_a_job_that_goes_on_spares_nothing() -> None:
+def test_no_pod_of_an_unfinished_job_is_spared() -> None:
     assert sparing.spared(Status(phase=Phase.RUNNING), [WORKER], START) == frozenset()
     assert sparing.until(Status(phase=Phase.RUNNING)) is None
     assert sparing.until(finished(Phase.FAILED)) == START + timedelta(seconds=5)

@@ -18,7 +18,9 @@ FIRST_SECONDS = {
     TEMPLATE_INVALID: 30.0,
 }
 LONGEST_SECONDS = 300.0
-"""All of these are guesses: a thousand jobs that wait this long ask seven times a second."""
+"""These times are guesses. A thousand jobs with the longest pauses send some seven requests a
+second.
+"""
 
 
 def pause(reason: str, tries: int) -> float:
