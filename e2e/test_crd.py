@@ -18,7 +18,7 @@ from testbed.story import Story, job
 
 @pytest.fixture
 def story(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[Story]:
-    """A story in a cluster of its own, which does not know TrainingJobs.
+    """A story in a cluster of its own without the CRD of TrainingJobs.
 
     The fixture requests `cluster` only because that skips the test where no control plane can run.
     """

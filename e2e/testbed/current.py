@@ -20,9 +20,10 @@ class Current:
         self._running: Any = None
 
     def use(self, start: Callable[[], contextlib.AbstractContextManager[Kubernetes]]) -> Kubernetes:
-        """Return the Kubernetes that `start` starts. It is the running one if `start` started that;
-        else the running one ends and a new one starts. Raises the errors of `start`; after an error
-        nothing runs.
+        """Return the Kubernetes that `start` starts.
+
+        If `start` started the running Kubernetes, return that. Otherwise end the running one, and
+        start a new one. Raises the errors of `start`; no Kubernetes runs after an error.
         """
         if self._start is not start:
             self.end()

@@ -61,7 +61,7 @@ class Numbers:
 
 
 def element_types(row: opdef.OpDef, attribute: str = "T") -> tuple[dtypes.DType, ...]:
-    """Return the types to test; for ops that take any type it is a selection."""
+    """Return the types to test: for ops that take any type, a selection of types."""
     common = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.bool_, dtypes.string)
     return row.types.get(attribute, common)
 

@@ -24,8 +24,8 @@ class Branch:
         self.pivot = pivot
         self.side = side
         self.outer = pred.graph.branch
-        # The tensor that stands for each tensor in this branch. A tensor of the branch stands for
-        # itself.
+        # The tensor that replaces each tensor in this branch. A tensor of the branch is not
+        # replaced: it maps to itself.
         self._inner: dict[graphs.Tensor, graphs.Tensor] = {pred: pred, pivot: pivot}
         pivot.op.branch = self
 
