@@ -226,6 +226,29 @@ def test_a_pod_that_cannot_be_deleted_blocks_only_its_own_task(
     asyncio.run(scenario())
 
 
+def test_a_deletion_that_fails_is_logged_even_if_a_start_fails_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only the error of the start ends the pass."""
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.method == "DELETE":
+            return refusal(403, "Forbidden", "deletion is denied")
+        return refusal(409, "Conflict", "Operation cannot be fulfilled on resourcequotas")
+
+    async def scenario() -> None:
+        job = make_job(workers=2)
+        first, second = starts(job)
+        stop = StopTask(first.task, Uid("old"), 30, StopReason.REPLACED)
+        async with setting(answer, tmp_path) as here:
+            with pytest.raises(Conflict):
+                await here.actor.act(KEY, job, [stop, second])
+
+    asyncio.run(scenario())
+    assert "the pod of worker-0 was not deleted: " in caplog.text
+    assert "deletion is denied" in caplog.text
+
+
 def test_when_a_type_is_refused_the_others_come_in_the_next_pass(tmp_path: Path) -> None:
     def answer(asked: Asked) -> web.StreamResponse:
         return refusal(403, "Forbidden", "no ps here")

@@ -19,7 +19,7 @@ from capstan_operator.app.preparations import in_the_way
 from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.kube import owners, paths
 from capstan_operator.kube.cache import Cache, Key
-from capstan_operator.kube.errors import AlreadyExists, Forbidden, NotFound, Refused
+from capstan_operator.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound, Refused
 from capstan_operator.kube.rest import MAX_IN_FLIGHT, Rest
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests.cluster import Environment
@@ -71,32 +71,42 @@ class Actor:
             for action in actions
             if isinstance(action, StartTask) and action.task not in failed
         ]
-        again = await self._start_all(key, job, starts)
+        try:
+            again = await self._start_all(key, job, starts)
+        except ApiError:
+            # Only one error can end the pass. The others must not go unseen.
+            for task, error in failed.items():
+                log.warning("%s/%s: the pod of %s was not deleted: %s", *key, task, error)
+            raise
         for error in failed.values():
             raise error
         return again or any(stopped)
 
     async def _start_all(self, key: Key, job: TrainingJob, starts: Sequence[StartTask]) -> bool:
-        told = pod_manifests.environment(job)
+        if not starts:
+            return False  # The environment of a large job takes milliseconds to make.
+        environment = pod_manifests.environment(job)
         size = 1
         while starts:
             batch, starts = starts[:size], starts[size:]
-            if any(await _all([self._start(key, job, told, start) for start in batch])):
+            if any(await _all([self._start(key, job, environment, start) for start in batch])):
                 self._refuse_alike(key, job.metadata.uid, batch, starts)
                 return True
             size = min(2 * size, MOST_AT_ONCE)
         return False
 
-    async def _start(self, key: Key, job: TrainingJob, told: Environment, start: StartTask) -> bool:
-        """Create a pod; return whether another pass must follow: the pod exists
-        already, or was refused.
+    async def _start(
+        self, key: Key, job: TrainingJob, environment: Environment, start: StartTask
+    ) -> bool:
+        """Create a pod. Return whether another pass must follow, because the pod exists already or
+        was refused.
 
         Raises kube.errors.Conflict if a quota was charged for another pod at the same moment. That
         is like any trouble of the API server: the pass fails, and comes back after a longer pause
         each time.
         """
         manifest = pod_manifests.pod(
-            job, start.task, told, attempt=start.attempt, epoch=start.epoch
+            job, start.task, environment, attempt=start.attempt, epoch=start.epoch
         )
         pods, name = paths.pods(key.namespace), manifest["metadata"]["name"]
         try:
