@@ -20,8 +20,8 @@ MARKS = [
 ]
 pytestmark = MARKS
 
-# The allocator keeps some memory, and more of it on a busy machine. A leak of a hundred bytes a
-# step would be twice this.
+# The allocator keeps some memory, and more of it on a busy machine. A leak of two hundred bytes a
+# step would exceed this; one object a round exceeds the bound of objects.
 SLACK_BYTES = 5 << 20
 SLACK_OBJECTS = 300
 # gRPC opens and closes descriptors of its own at any time.
@@ -47,14 +47,20 @@ def soak(action: str, warm: int, count: int) -> tuple[dict[str, int], dict[str, 
 @pytest.mark.parametrize(
     "action, warm, count",
     [
-        ("steps", 10_000, 100_000),
-        ("calls", 1_000, 10_000),
+        ("steps", 3_000, 30_000),
+        ("calls", 500, 5_000),
         # Links remember the layouts of 256 graphs: the warm rounds must register more.
-        ("sessions", 300, 3_000),
+        ("sessions", 300, 900),
         # Each round registers a hundred graphs. The allocator's fragments settle after ten rounds.
-        ("extensions", 10, 30),
-        ("failures", 500, 5_000),
-        ("failed-calls", 200, 2_000),
+        ("extensions", 10, 20),
+        ("failures", 300, 2_000),
+        ("failed-calls", 200, 1_000),
+        pytest.param("steps", 10_000, 100_000, marks=pytest.mark.soak),
+        pytest.param("calls", 1_000, 10_000, marks=pytest.mark.soak),
+        pytest.param("sessions", 300, 3_000, marks=pytest.mark.soak),
+        pytest.param("extensions", 10, 60, marks=pytest.mark.soak),
+        pytest.param("failures", 500, 5_000, marks=pytest.mark.soak),
+        pytest.param("failed-calls", 200, 2_000, marks=pytest.mark.soak),
     ],
 )
 def test_memory_does_not_grow_with_the_rounds(action: str, warm: int, count: int) -> None:
@@ -65,6 +71,6 @@ def test_memory_does_not_grow_with_the_rounds(action: str, warm: int, count: int
 
 
 def test_memory_grows_only_with_the_nodes_of_a_growing_graph() -> None:
-    before, after = soak("growing", 100, 1_000)
+    before, after = soak("growing", 100, 500)
     # A round adds two nodes on both sides and a compiled signature: ten to twenty kilobytes.
-    assert after["bytes"] - before["bytes"] <= 900 * 30_000
+    assert after["bytes"] - before["bytes"] <= 400 * 30_000
