@@ -91,18 +91,68 @@ def empty_part() -> parts.Part:
     return parts.Part(PS, (), {})
 
 
-def test_the_parts_of_a_master_that_stays_away_are_removed_after_ten_minutes() -> None:
-    home = worker.Worker(PS, (), 1, containers.ResourceManager())
-    peers = client.Peers({MASTER: clusters.addresses(1)[0]})
-    watching = masters.Masters(home, peers.worker)
-    handle = home.register_graph("session", empty_part(), interfaces.Incarnation(MASTER, 7))
-    for now in (0.0, masters.GONE_S - 1):
-        watching.sweep(now)
-        assert home.program(handle)
-    watching.sweep(masters.GONE_S)
+@pytest.fixture
+def home() -> worker.Worker:
+    return worker.Worker(PS, (), 1, containers.ResourceManager())
+
+
+@contextlib.contextmanager
+def unreachable(*tasks: str) -> Iterator[client.Peers]:
+    """Yield the peers of a cluster of `tasks`, of which none listens."""
+    peers = client.Peers(dict(zip(tasks, clusters.addresses(len(tasks)), strict=True)))
+    yield peers
+    peers.close()
+
+
+def test_the_parts_of_a_master_that_stays_away_are_removed_after_ten_minutes(
+    home: worker.Worker,
+) -> None:
+    master = interfaces.Incarnation(MASTER, 7)
+    handle = home.register_graph("session", empty_part(), master)
+    with unreachable(MASTER) as peers:
+        watching = masters.Masters(home, peers.worker)
+        for now in (0.0, masters.GONE_S - 1):
+            watching.sweep(now)
+            assert home.masters() == {master}
+        watching.sweep(masters.GONE_S)
     with pytest.raises(errors.AbortedError, match="Graph handle is not found"):
         home.program(handle)
-    peers.close()
+
+
+def test_a_master_that_starts_steps_keeps_its_parts_although_it_cannot_be_asked(
+    home: worker.Worker,
+) -> None:
+    handle = home.register_graph("session", empty_part(), interfaces.Incarnation(MASTER, 7))
+    with unreachable(MASTER) as peers:
+        watching = masters.Masters(home, peers.worker)
+        for sweep in range(5):
+            watching.sweep(sweep * masters.GONE_S)
+            assert home.program(handle)
+        watching.sweep(5 * masters.GONE_S)
+        watching.sweep(6 * masters.GONE_S)
+    assert not home.masters()
+
+
+def test_a_master_that_registers_a_part_keeps_its_parts(home: worker.Worker) -> None:
+    master = interfaces.Incarnation(MASTER, 7)
+    with unreachable(MASTER) as peers:
+        watching = masters.Masters(home, peers.worker)
+        for sweep in range(5):
+            home.register_graph("session", empty_part(), master)
+            watching.sweep(sweep * masters.GONE_S)
+            assert home.masters() == {master}
+
+
+def test_a_master_outside_the_cluster_of_the_task_is_kept_for_a_day(home: worker.Worker) -> None:
+    master = interfaces.Incarnation(MASTER, 7)
+    home.register_graph("session", empty_part(), master)
+    with unreachable(PS) as peers:
+        watching = masters.Masters(home, peers.worker)
+        for now in (0.0, masters.GONE_S, masters.UNLISTED_S - 1):
+            watching.sweep(now)
+            assert home.masters() == {master}
+        watching.sweep(masters.UNLISTED_S)
+    assert not home.masters()
 
 
 class Answers:
@@ -116,8 +166,9 @@ class Answers:
         return worker.Worker(task, (), number, containers.ResourceManager())
 
 
-def test_a_master_that_answers_keeps_its_parts_and_a_replaced_one_loses_them() -> None:
-    home = worker.Worker(PS, (), 1, containers.ResourceManager())
+def test_a_master_that_answers_keeps_its_parts_and_a_replaced_one_loses_them(
+    home: worker.Worker,
+) -> None:
     answers = Answers(one=1, other=1)
     watching = masters.Masters(home, answers.worker)
     handles = {
@@ -133,8 +184,7 @@ def test_a_master_that_answers_keeps_its_parts_and_a_replaced_one_loses_them() -
     assert home.program(handles["other"])
 
 
-def test_parts_without_a_master_and_parts_of_the_task_itself_stay() -> None:
-    home = worker.Worker(PS, (), 1, containers.ResourceManager())
+def test_parts_without_a_master_and_parts_of_the_task_itself_stay(home: worker.Worker) -> None:
     watching = masters.Masters(home, Answers().worker)
     handles = [
         home.register_graph("unknown", empty_part()),

@@ -3,8 +3,10 @@
 A master that is killed does not deregister its parts, and this task would keep the compiled parts
 for ever. There are two cases. If the master's task was restarted, it answers with another
 incarnation, and the old master never calls again. If the task does not answer, it may only be
-stopped or cut off, so this task waits for `GONE_S`. If the master comes back after that, its next
-step raises AbortedError and its client creates a new session.
+stopped or cut off, so this task waits for `GONE_S`. A step that begins proves that the master
+lives: steps arrive over links that the master opened, and may arrive while this task cannot reach
+the master. If the master comes back after its parts were freed, its next step raises AbortedError
+and its client creates a new session.
 """
 
 import logging
@@ -18,7 +20,10 @@ from capstan.services import worker
 from capstan.transport import interfaces
 
 GONE_S: Final = 600.0
-"""Seconds without an answer after which a master counts as gone."""
+"""Seconds without an answer and without a step after which a master counts as gone."""
+
+UNLISTED_S: Final = 24 * 3600.0
+"""`GONE_S` for a master that this task cannot ask, because its cluster does not list the master."""
 
 _SWEEP_S: Final = 10.0
 
@@ -54,19 +59,23 @@ class Masters:
         known = self._home.masters()
         self._seen = {master: self._seen.get(master, now) for master in known}
         for master in known:
-            incarnation = self._incarnation_of(master.task)
-            if incarnation == master.number:
+            incarnation, patience = self._ask(master.task)
+            if self._home.take_called(master) or incarnation == master.number:
                 self._seen[master] = now
-            elif incarnation is not None or now - self._seen[master] >= GONE_S:
+            was_replaced = incarnation not in (None, master.number)
+            if was_replaced or now - self._seen[master] >= patience:
                 logging.getLogger("capstan").info(
                     "The parts of the master %s were removed: %s",
                     master.task,
-                    "it does not answer" if incarnation is None else "it was restarted",
+                    "it was restarted" if was_replaced else "it neither answers nor runs steps",
                 )
                 self._home.forget(master)
 
-    def _incarnation_of(self, task: str) -> int | None:
+    def _ask(self, task: str) -> tuple[int | None, float]:
+        """Return the incarnation of a task, if it answers, and how long it may stay silent."""
         try:
-            return self._peers(task).get_status().incarnation
+            return self._peers(task).get_status().incarnation, GONE_S
+        except errors.InvalidArgumentError:
+            return None, UNLISTED_S
         except errors.OpError:
-            return None
+            return None, GONE_S

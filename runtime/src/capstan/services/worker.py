@@ -20,6 +20,8 @@ class _Registered:
     resources: containers.SessionResources
     handles: list[int] = field(default_factory=list)
     compiling: int = 0
+    called: bool = False
+    """Whether the master registered a part or began a step since `Worker.take_called`."""
 
 
 class Worker:
@@ -37,7 +39,7 @@ class Worker:
         self._status = interfaces.WorkerStatus(incarnation, tuple(devices))
         self._lock = threading.Lock()
         self._handles = itertools.count(1)
-        self._programs: dict[int, program.Program] = {}
+        self._programs: dict[int, tuple[program.Program, _Registered]] = {}
         self._sessions: dict[str, _Registered] = {}
 
     def get_status(self) -> interfaces.WorkerStatus:
@@ -80,8 +82,9 @@ class Worker:
                     None, None, f"Session {session} was closed while a part of it was compiled"
                 )
             handle = next(self._handles)
-            self._programs[handle] = compiled
+            self._programs[handle] = compiled, registered
             registered.handles.append(handle)
+            registered.called = True
         return handle
 
     def deregister_graph(self, session: str) -> None:
@@ -96,6 +99,15 @@ class Worker:
         return frozenset(
             master for master in found if master is not None and master.task != self.task
         )
+
+    def take_called(self, master: interfaces.Incarnation) -> bool:
+        """Return whether `master` registered a part or began a step here since the last call."""
+        with self._lock:
+            held = [found for found in self._sessions.values() if found.master == master]
+            called = any(registered.called for registered in held)
+            for registered in held:
+                registered.called = False
+        return called
 
     def forget(self, master: interfaces.Incarnation) -> None:
         """Forget the programs of every session of `master`, as `deregister_graph` does."""
@@ -114,21 +126,23 @@ class Worker:
         self.resources.clear(names)
 
     def program(self, handle: int) -> program.Program:
-        """Return a registered program.
+        """Return a registered program for a step that begins. `take_called` reports the call.
 
         Raises:
             AbortedError: this incarnation never registered it.
         """
         with self._lock:
-            compiled = self._programs.get(handle)
-        if compiled is None:
+            found = self._programs.get(handle)
+            if found is not None:
+                found[1].called = True
+        if found is None:
             raise errors.AbortedError(
                 None,
                 None,
                 f"Graph handle is not found: {handle:016x}. Possibly, this worker "
                 f'("{self.task}") just restarted.',
             )
-        return compiled
+        return found[0]
 
 
 def _compiled(part: parts.Part, held: containers.SessionResources) -> program.Program:
