@@ -157,3 +157,33 @@ def test_closing_a_session_cancels_its_creation_while_it_waits_for_a_task(place:
         with pytest.raises(RuntimeError, match="closed Session"):
             session.run(tf.constant(1.0))
     server.stop()
+
+
+class ClosingGraph(tf.Graph):
+    """A graph that closes `session` when its version is read for the last of `reads` times."""
+
+    session: tf.Session | None = None
+    reads = 0
+
+    @property
+    def version(self) -> int:
+        if self.session is not None:
+            self.reads -= 1
+            if not self.reads:
+                self.session.close()
+        return super().version
+
+
+@pytest.mark.parametrize("reads", [1, 2])
+def test_a_step_whose_session_is_closed_meanwhile_does_not_report_a_lost_task(
+    target: str, reads: int
+) -> None:
+    graph = ClosingGraph()
+    with graph.as_default():
+        one = tf.constant(1.0)
+        session = tf.Session(target)
+        assert session.run(one) == 1.0
+        graph.session, graph.reads = session, reads
+        with pytest.raises((tf.errors.CancelledError, RuntimeError), match=r"closed|Close\(\)"):
+            session.run(one)
+        assert graph.reads <= 0, "the session was not closed during the step"

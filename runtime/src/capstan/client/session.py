@@ -82,6 +82,7 @@ class Session:
         Raises:
             RuntimeError: the session is closed, or its graph is empty.
             TypeError, ValueError: a fetch or a feed does not match the graph.
+            CancelledError: the session was closed during the step.
             OpError: the step failed. The class says why, and `op` is the operation that failed.
         """
         self._check_runnable()
@@ -237,12 +238,18 @@ class Session:
         try:
             return call(self._extend())
         except errors.OpError as fault:
+            if self._closed and not isinstance(fault, errors.CancelledError):
+                # The master no longer knows the session. AbortedError would mean a lost task.
+                raise errors.CancelledError(
+                    None, None, "Step was cancelled by an explicit call to `Session::Close()`."
+                ) from fault
             raise self._located(fault) from None
 
     def _extend(self) -> str:
         """Send the master the nodes that it does not have, and return the session's handle."""
-        if self._handle is not None and self._sent == self._graph.version:
-            return self._handle
+        handle = self._handle  # `close` may remove it at any time
+        if handle is not None and self._sent == self._graph.version:
+            return handle
         with self._lock:
             if self._closed:
                 raise _closed()
