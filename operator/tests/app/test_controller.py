@@ -21,7 +21,7 @@ from app.one_job import (
     running,
     setting,
 )
-from kube.server import refusal
+from kube.server import Asked, refusal
 
 from capstan_operator.api import parse
 from capstan_operator.kube.errors import ApiError, Conflict, NotFound
@@ -216,6 +216,26 @@ def test_a_job_that_cannot_start_sends_requests_less_and_less_often(
             assert pauses == sorted(pauses)
             assert pauses[-1] == 300
             here.refuse.clear()
+            await here.settle()
+            assert POD in here.pods
+
+    asyncio.run(scenario())
+
+
+def test_an_obstacle_that_goes_away_while_the_status_is_written_makes_another_pass(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+
+            def write(asked: Asked) -> web.StreamResponse:
+                here.refuse.clear()
+                here.controller.preparations.forget(KEY)
+                return here.answer(asked)
+
+            here.refuse[f"POST {SERVICES}"] = lambda _: refusal(403, "Forbidden")
+            here.refuse[f"PATCH {STATUS}"] = write
+            assert await here.controller.reconcile(KEY) == 0
             await here.settle()
             assert POD in here.pods
 

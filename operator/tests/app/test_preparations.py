@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ class Setting:
     def __init__(self) -> None:
         self.there: Json | None = None
         self.wrong: dict[str, web.Response] = {}
+        self.on_the_way: Callable[[], None] = lambda: None
+        """Called after each GET of the Service, before its answer is sent."""
         self.now = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
         self.server: Server
         self.preparations: Preparations
@@ -64,7 +66,14 @@ class Setting:
             return web.json_response(body)
         if asked.method == "POST":
             return refusal(409, "AlreadyExists")
-        return web.json_response(self.there) if self.there else refusal(404, "NotFound")
+        answer = web.json_response(self.there) if self.there else refusal(404, "NotFound")
+        self.on_the_way()
+        return answer
+
+    def lose(self) -> None:
+        """Delete the Service, and report that as a watch would."""
+        self.there = None
+        self.preparations.forget(KEY)
 
     def asked(self) -> list[str]:
         """Return the requests since the last call, as `METHOD path`."""
@@ -172,9 +181,9 @@ def test_a_service_that_a_comparison_misses_is_created_again(tmp_path: Path) -> 
         async with setting(tmp_path) as here:
             job = make_job()
             await here.preparations.obstacle(job, started=True)
-            here.preparations.recheck({KEY: job.metadata.uid})
+            here.preparations.recheck({KEY: job.metadata.uid}, ())
             here.there = None
-            here.preparations.recheck({})
+            here.preparations.recheck({}, ())
             assert await here.preparations.obstacle(job, started=True) is None
             assert here.there is not None
 
@@ -294,12 +303,144 @@ def test_a_different_obstacle_begins_with_a_short_pause(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_clock_that_is_set_back_lengthens_no_pause(tmp_path: Path) -> None:
+def test_after_a_clock_is_set_back_an_obstacle_is_checked_at_once_and_then_after_its_pauses(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.there = {"metadata": {"name": "digits"}}
             await here.preparations.obstacle(make_job(), started=True)
-            here.now -= timedelta(days=1)
-            assert here.preparations.again_seconds(KEY) == 5
+            here.now -= timedelta(hours=1)
+            assert here.preparations.again_seconds(KEY) == 0
+            for pause in (10, 20):
+                here.asked()
+                for _ in range(2):
+                    await here.preparations.obstacle(make_job(), started=True)
+                assert here.asked() == [f"POST {SERVICES}", f"GET {SERVICES}/digits"]
+                assert here.preparations.again_seconds(KEY) == pause
+                here.now += timedelta(seconds=pause)
+
+    asyncio.run(scenario())
+
+
+def test_an_obstacle_that_was_forgotten_is_to_be_checked_again_at_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.there = {"metadata": {"name": "digits"}}
+            await here.preparations.obstacle(make_job(), started=True)
+            here.lose()
+            assert here.preparations.again_seconds(KEY) == 0
+
+    asyncio.run(scenario())
+
+
+def test_an_obstacle_that_goes_away_while_it_is_read_is_not_remembered(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.there = {"metadata": {"name": "digits"}}
+            here.on_the_way = here.lose
+            assert await here.preparations.obstacle(make_job(), started=True) is not None
+            assert here.preparations.again_seconds(KEY) == 0
+            assert await here.preparations.obstacle(make_job(), started=True) is None
+            assert here.there is not None
+
+    asyncio.run(scenario())
+
+
+def test_a_service_that_is_deleted_while_it_is_read_is_created_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.there = service.service(make_job())
+            here.on_the_way = here.lose
+            await here.preparations.obstacle(make_job(), started=True)
+            assert here.there is None
+            assert await here.preparations.obstacle(make_job(), started=True) is None
+            assert here.there is not None
+
+    asyncio.run(scenario())
+
+
+def test_a_service_that_a_comparison_misses_while_it_is_read_is_created_again(
+    tmp_path: Path,
+) -> None:
+    def lose() -> None:
+        here.there = None
+        here.preparations.recheck({}, ())
+
+    async def scenario() -> None:
+        nonlocal here
+        async with setting(tmp_path) as here:
+            here.there = service.service(make_job())
+            here.on_the_way = lose
+            await here.preparations.obstacle(make_job(), started=True)
+            assert await here.preparations.obstacle(make_job(), started=True) is None
+            assert here.there is not None
+
+    here: Setting
+    asyncio.run(scenario())
+
+
+def test_a_service_that_is_deleted_during_a_comparison_is_created_again(tmp_path: Path) -> None:
+    """The LIST that has the Service may be older than the event of its deletion."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            job = make_job()
+            await here.preparations.obstacle(job, started=True)
+            here.lose()
+            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            assert await here.preparations.obstacle(job, started=True) is None
+            assert here.there is not None
+            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            here.asked()
+            await here.preparations.obstacle(job, started=True)
+            assert here.asked() == [], "the next comparison counts"
+
+    asyncio.run(scenario())
+
+
+def test_a_comparison_that_has_the_service_of_a_job_ends_the_obstacle_to_it(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.there = {"metadata": {"name": "digits"}}
+            job = make_job()
+            await here.preparations.obstacle(job, started=True)
+            here.preparations.recheck({KEY: make_job(uid="job-0").metadata.uid}, ())
+            assert await here.preparations.obstacle(job, started=True) is not None
+            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            assert await here.preparations.obstacle(job, started=True) is None
+
+    asyncio.run(scenario())
+
+
+def test_a_comparison_that_has_the_service_of_a_job_does_not_try_its_template_again(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.wrong["ps"] = refusal(422, "Invalid", "no such field")
+            job = make_job()
+            await here.preparations.obstacle(job, started=False)
+            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            here.asked()
+            assert await here.preparations.obstacle(job, started=False) is not None
+            assert here.asked() == []
+
+    asyncio.run(scenario())
+
+
+def test_services_of_a_namespace_that_cannot_be_read_are_not_read_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.preparations.obstacle(make_job(), started=True)
+            here.preparations.recheck({}, {"space"})
+            here.asked()
+            await here.preparations.obstacle(make_job(), started=True)
+            assert here.asked() == []
+            here.preparations.recheck({}, {"another"})
+            await here.preparations.obstacle(make_job(), started=True)
+            assert here.asked() == [f"POST {SERVICES}", f"GET {SERVICES}/digits"]
 
     asyncio.run(scenario())

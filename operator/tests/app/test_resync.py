@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from app.one_job import make_job
 from kube import documents
 from kube import server as servers
 from kube.server import Asked
 
+from capstan_operator.api import parse
 from capstan_operator.app import resync as resyncs
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.preparations import Preparations
@@ -39,12 +41,12 @@ def job(version: int, phase: str = "Running") -> dict[str, Any]:
 class World:
     """A cluster as LISTs show it, and a comparison with its effects."""
 
-    def __init__(self, rest: Rest, items: Items) -> None:
+    def __init__(self, rest: Rest, items: Items, namespaces: tuple[str, ...] = ()) -> None:
         self.items = items
         self.cache = Cache()
         self.woken: list[Key] = []
         self.now = 0.0
-        self.watches = Watches((), lambda: self.now)
+        self.watches = Watches(namespaces, lambda: self.now)
         self.metrics = Metrics(WorkQueue(lambda: 0.0))
         self.preparations = Preparations(rest, lambda: NOW)
         self.resync = Resync(
@@ -52,7 +54,7 @@ class World:
             self.cache,
             self.preparations,
             self.metrics,
-            (),
+            namespaces,
             self.woken.append,
             self.watches,
         )
@@ -141,6 +143,34 @@ def test_a_job_with_work_left_is_woken_by_every_comparison(
         assert world.woken == 3 * [DIGITS]
 
     in_a_world(tmp_path, scenario)
+
+
+def test_services_are_looked_for_again_only_in_the_namespaces_that_could_be_read(
+    tmp_path: Path,
+) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.method == "POST":
+            return web.json_response(asked.body)
+        if "/closed/" in asked.path:
+            return servers.refusal(403, "Forbidden")
+        listed = {"apiVersion": "v1", "kind": "AnyList", "metadata": {"resourceVersion": "9"}}
+        return web.json_response(listed | {"items": []})
+
+    async def run() -> None:
+        async with servers.serving(answer) as server:
+            config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
+            async with await Rest.connect(config) as rest:
+                world = World(rest, {}, ("closed", "open"))
+                jobs = [parse.admitted(make_job(namespace=name)) for name in ("closed", "open")]
+                for made in jobs:
+                    await world.preparations.obstacle(made, started=True)
+                assert set(await world.resync.compare()) == {"closed"}
+                server.asked.clear()
+                for made in jobs:
+                    await world.preparations.obstacle(made, started=True)
+                assert [one.path for one in server.asked] == ["/api/v1/namespaces/open/services"]
+
+    asyncio.run(run())
 
 
 def test_the_watches_are_checked_against_each_comparison(tmp_path: Path) -> None:

@@ -27,11 +27,10 @@ class Pace:
             return 0.0
         if _weight(decided.status) != _weight(before):
             return 0.0
-        if key not in self._last:
+        # A clock that was set back must not hold anything up.
+        if key not in self._last or now < self._last[key]:
             return 0.0
-        left = (self._last[key] + APART - now).total_seconds()
-        # A clock that was set back must not hold anything up for long.
-        return min(max(left, 0.0), APART.total_seconds())
+        return max((self._last[key] + APART - now).total_seconds(), 0.0)
 
     def written(self, key: Key, now: datetime) -> None:
         """Note that a status of this job was written."""

@@ -5,18 +5,19 @@ Service that already exists either belongs to the job or is an obstacle.
 Rule 2: results are remembered. A sound template is not tried again, and an existing Service is not
 read again until a watch or a comparison reports that it may be gone. An obstacle is checked again
 after a pause that grows (`policies.recheck`), or at once when the job or its Service has changed.
+Rule 3: nothing is remembered of a look during which the job's Service was reported gone: the answer
+may be older than the report.
 """
 
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 from capstan_operator.api.names import ReplicaType, Uid
-from capstan_operator.api.spec import Metadata, TrainingJob
+from capstan_operator.api.spec import TrainingJob
 from capstan_operator.kube import owners, paths
 from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound, Refused
@@ -30,26 +31,11 @@ from capstan_operator.reconcile.observe import (
     Obstacle,
 )
 from capstan_operator.reconcile.policies import recheck, template
+from capstan_operator.reconcile.policies.recheck import Blocked
 from capstan_operator.reconcile.policies.template import Answer, DryRun
 
 REMEMBERED = 1024
 """Sound pods that are remembered: jobs are often submitted in series that differ by name alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Blocked:
-    """A job that an obstacle keeps from starting; `tries` looks in a row found the same one."""
-
-    obstacle: Obstacle
-    job: Metadata
-    tries: int
-    since: datetime
-
-    def left(self, now: datetime) -> float:
-        """Return the seconds until the next look."""
-        pause = recheck.pause(self.obstacle.reason, self.tries)
-        # A clock that was set back must not make the pause longer.
-        return min(pause - (now - self.since).total_seconds(), pause)
 
 
 class Preparations:
@@ -60,23 +46,42 @@ class Preparations:
         self._clock = clock
         self._served: dict[Key, Uid] = {}
         self._sound: OrderedDict[str, None] = OrderedDict()
-        self._blocked: dict[Key, _Blocked] = {}
+        self._blocked: dict[Key, Blocked] = {}
+        self._looking: set[Key] = set()
+        """The jobs that a pass looks at, without the jobs that were forgotten meanwhile."""
+        self._forgotten: set[Key] = set()
+        """The jobs that were forgotten since the last comparison."""
 
-    def recheck(self, served: Mapping[Key, Uid]) -> None:
-        """Take the Services that a consistent LIST has, with the UIDs of the jobs that own them.
+    def recheck(self, served: Mapping[Key, Uid], unread: Collection[str | None]) -> None:
+        """Take the Services that consistent LISTs have, with the UIDs of the jobs that own them.
 
-        Every other job's Service is looked for again.
+        `unread` are the namespaces that could not be read: nothing changes for their jobs. The
+        Service of every other job is looked for again.
         """
-        self._served = dict(served)
+        # A LIST may be older than the report that a Service in it is gone.
+        served = {key: uid for key, uid in served.items() if key not in self._forgotten}
+        kept = {key: uid for key, uid in self._served.items() if key.namespace in unread}
+        self._served = kept | served
+        for key, before in list(self._blocked.items()):
+            if recheck.is_disproved(before, served.get(key)):
+                del self._blocked[key]
+        self._forgotten.clear()
+        self._looking.clear()
 
     def forget(self, key: Key) -> None:
         """Forget a job that is gone, or whose Service has changed."""
         self._served.pop(key, None)
         self._blocked.pop(key, None)
+        self._looking.discard(key)
+        self._forgotten.add(key)
 
     def again_seconds(self, key: Key) -> float:
-        """Return when to look again for the obstacle that `obstacle` has returned for a job."""
-        return max(self._blocked[key].left(self._clock()), 0.0)
+        """Return the seconds until the obstacle that `obstacle` has returned is checked again.
+
+        0 if the obstacle has been forgotten since.
+        """
+        before = self._blocked.get(key)
+        return 0.0 if before is None else recheck.seconds_left(before, self._clock())
 
     async def obstacle(self, job: TrainingJob, *, started: bool) -> Obstacle | None:
         """Prepare a job for its pods; return the obstacle, if there is one.
@@ -86,19 +91,18 @@ class Preparations:
         that is an obstacle instead: its tasks are looked after even without a Service.
         """
         key = Key(job.metadata.namespace, job.metadata.name)
-        before = self._blocked.get(key)
-        if before is not None and before.job != job.metadata:
-            before = None
-        now = self._clock()
-        if before is not None and before.left(now) > 0:
+        before, now = self._blocked.get(key), self._clock()
+        if before is not None and recheck.holds(before, job.metadata, now):
             return before.obstacle
-        obstacle = await self._look(key, job, started=started)
-        if obstacle is None:
-            self._blocked.pop(key, None)
-            return None
-        is_same = before is not None and before.obstacle.reason == obstacle.reason
-        tries = before.tries + 1 if before is not None and is_same else 1
-        self._blocked[key] = _Blocked(obstacle, job.metadata, tries, now)
+        self._looking.add(key)
+        try:
+            obstacle = await self._look(key, job, started=started)
+            if obstacle is not None and key in self._looking:
+                self._blocked[key] = recheck.blocked(obstacle, job.metadata, before, now)
+            else:
+                self._blocked.pop(key, None)
+        finally:
+            self._looking.discard(key)
         return obstacle
 
     async def _look(self, key: Key, job: TrainingJob, *, started: bool) -> Obstacle | None:
@@ -149,7 +153,8 @@ class Preparations:
             there = await self._rest.get(paths.service(*key))
             if owners.controller(there, key.name) != job.metadata.uid:
                 return in_the_way("Service", there, job)
-        self._served[key] = job.metadata.uid
+        if key in self._looking:
+            self._served[key] = job.metadata.uid
         return None
 
 

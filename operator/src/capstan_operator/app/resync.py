@@ -93,7 +93,7 @@ class Resync:
                 faults[scope] = error
         if len(faults) == len(self._scopes):
             raise next(iter(faults.values()))
-        self._preparations.recheck(served)
+        self._preparations.recheck(served, faults)
         for key in news | set(filter(self._has_work, self._cache.jobs())):
             if key.namespace not in faults:
                 self._wake(key)

@@ -1,14 +1,25 @@
-"""How long to wait before looking again whether an obstacle is still there.
+"""When to look again whether an obstacle still keeps a job from starting.
 
 Kubernetes does not say when a quota is lifted or a foreign Service is deleted, so the operator asks
-again, with pauses that double. The first pause depends on the obstacle.
+again after pauses that double. The first pause depends on the obstacle.
+
+Rule 1: the pauses of one obstacle begin anew when the job's metadata has changed, or when the
+obstacle has another reason. Another message alone does not count.
+Rule 2: after the clock was set back, the next look is due at once. Otherwise the pause would last
+until the clock is back at its old time.
 """
 
+from dataclasses import dataclass
+from datetime import datetime
+
+from capstan_operator.api.names import Uid
+from capstan_operator.api.spec import Metadata
 from capstan_operator.reconcile.observe import (
     NAME_CONFLICT,
     SERVICE_MISSING,
     TEMPLATE_INVALID,
     WAITING_FOR_OLD_PODS,
+    Obstacle,
 )
 
 FIRST_SECONDS = {
@@ -21,6 +32,47 @@ LONGEST_SECONDS = 300.0
 """These times are guesses. A thousand jobs with the longest pauses send some seven requests a
 second.
 """
+
+_ABOUT_THE_SERVICE = frozenset({WAITING_FOR_OLD_PODS, NAME_CONFLICT, SERVICE_MISSING})
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A job that an obstacle keeps from starting; `tries` looks in a row found the same one."""
+
+    obstacle: Obstacle
+    job: Metadata
+    tries: int
+    since: datetime
+
+
+def blocked(obstacle: Obstacle, job: Metadata, before: Blocked | None, now: datetime) -> Blocked:
+    """Enter an obstacle that a look at `now` has found; `before` is the entry of the last look."""
+    tries = 1
+    if before is not None and before.job == job and before.obstacle.reason == obstacle.reason:
+        tries = before.tries + 1
+    return Blocked(obstacle, job, tries, now)
+
+
+def holds(before: Blocked, job: Metadata, now: datetime) -> bool:
+    """Return whether a job counts as blocked without another look."""
+    return before.job == job and seconds_left(before, now) > 0
+
+
+def seconds_left(before: Blocked, now: datetime) -> float:
+    """Return the seconds until the next look; 0 if it is due."""
+    passed = (now - before.since).total_seconds()
+    if passed < 0:
+        return 0.0
+    return max(pause(before.obstacle.reason, before.tries) - passed, 0.0)
+
+
+def is_disproved(before: Blocked, served: Uid | None) -> bool:
+    """Return whether an obstacle is gone, because the Service of the job's name is the job's own.
+
+    `served` is the UID of the job that owns this Service, None if no job does.
+    """
+    return before.obstacle.reason in _ABOUT_THE_SERVICE and before.job.uid == served
 
 
 def pause(reason: str, tries: int) -> float:
