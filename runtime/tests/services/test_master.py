@@ -71,3 +71,13 @@ def test_an_extension_of_another_version_is_refused(master: interfaces.MasterApi
     assert master.extend_session(session, [constant("b")], 0) == 1
     with pytest.raises(errors.AbortedError, match="version 1, not 0"):
         master.extend_session(session, [constant("c")], 0)
+
+
+def test_a_tensor_that_is_fed_twice_is_an_invalid_argument(master: interfaces.MasterApi) -> None:
+    fed = node.Node("x", "Placeholder", attrs={"dtype": dtypes.float32})
+    session = master.create_session([fed], config.SessionConfig())
+    with pytest.raises(errors.InvalidArgumentError, match='Endpoint "x:0" fed more than once'):
+        master.make_callable(session, ["x:0", "x:0"], ["x:0"], [], NO_OPTIONS)
+    values = {name: np.float32(place) for place, name in enumerate(["x", "x:0"])}
+    with pytest.raises(errors.InvalidArgumentError, match='Endpoint "x:0" fed more than once'):
+        master.run_step(session, values, ["x:0"], [], NO_OPTIONS)

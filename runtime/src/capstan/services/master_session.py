@@ -118,8 +118,8 @@ class MasterSession:
         """Remember a signature; returns its handle.
 
         Raises:
-            NotFoundError, InvalidArgumentError: a name is not in the graph, or the graph has a
-                cycle.
+            NotFoundError, InvalidArgumentError: a name is not in the graph, a tensor is fed
+                twice, or the graph has a cycle.
         """
         feeds, fetches = requested.edges()
         prune.prune(self._graph.nodes, feeds, fetches, requested.targets)

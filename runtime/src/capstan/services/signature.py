@@ -7,6 +7,7 @@ computed before the step. After `MAX_VARIANTS` variants of a signature, all furt
 same dtypes share one variant, which assumes nothing about shapes.
 """
 
+import collections
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core import dtypes, node
 from capstan.graph import infer
 from capstan.services import step
@@ -42,10 +44,18 @@ class Signature:
         return Signature(*(tuple(sorted(set(names))) for names in named))
 
     def edges(self) -> tuple[tuple[node.Edge, ...], tuple[node.Edge, ...]]:
-        """Return the feeds and the fetches as edges."""
-        return tuple(map(node.parse_tensor, self.feeds)), tuple(
-            map(node.parse_tensor, self.fetches)
-        )
+        """Return the feeds and the fetches as edges.
+
+        Raises:
+            InvalidArgumentError: a tensor is fed twice.
+        """
+        feeds = tuple(map(node.parse_tensor, self.feeds))
+        if len(set(feeds)) < len(feeds):
+            edge = collections.Counter(feeds).most_common(1)[0][0]
+            raise errors.InvalidArgumentError(
+                None, None, f'Endpoint "{edge.tensor}" fed more than once.'
+            )
+        return feeds, tuple(map(node.parse_tensor, self.fetches))
 
 
 Compile = Callable[[Signature, Mapping[node.Edge, infer.Fed], float | None], step.CompiledStep]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.core import config, dtypes, node
+from capstan.core import config, dtypes, node, tensor_proto
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
@@ -360,6 +360,21 @@ def test_an_inconsistent_request_is_an_invalid_argument(address: str) -> None:
         request.config.operation_timeout_in_ms = -1
         with pytest.raises(grpc.RpcError, match="operation_timeout_in_ms must not be negative"):
             create(request)
+
+
+def test_a_step_that_feeds_a_tensor_twice_is_an_invalid_argument(
+    address: str, task: Recorder
+) -> None:
+    request = wire.RunStepRequest(session_handle="h")
+    for value in (1.0, 2.0):
+        request.feed.add(name="x:0", tensor=tensor_proto.make(np.array(value)))
+    with channels.open_channel(address) as channel:
+        run = channels.method(channel, channels.MASTER, "RunStep")
+        with pytest.raises(
+            grpc.RpcError, match=r'INVALID_ARGUMENT(.|\n)*"x:0.* fed more than once'
+        ):
+            run(request)
+    assert not task.asked
 
 
 def test_many_blocked_calls_do_not_delay_the_next_one(

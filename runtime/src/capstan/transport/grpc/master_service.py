@@ -5,6 +5,7 @@ client repeats a call that ends with UNAVAILABLE, and a step must not run twice.
 request id run once.
 """
 
+import collections
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -88,6 +89,11 @@ class MasterService:
 
     def _step(self, request: Any) -> Any:
         feeds = codec.decode_tensors(request.feed)
+        if len(feeds) < len(request.feed):
+            counts = collections.Counter(message.name for message in request.feed)
+            raise errors.InvalidArgumentError(
+                None, None, f'Endpoint "{counts.most_common(1)[0][0]}" fed more than once.'
+            )
         options = interfaces.StepOptions(timeout_ms=request.options.timeout_in_ms)
         handle, fetches = request.session_handle, list(request.fetch)
         if request.partial_run_handle:
