@@ -212,6 +212,16 @@ def test_the_data_of_a_bundle_is_durable_before_its_index_appears(
     check_durability(watched, prefix, shards=1)
 
 
+def test_the_folders_that_a_bundle_creates_are_durable_before_its_index_appears(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+):
+    watched = disk.Disk(monkeypatch)
+    prefix = tmp_path / "job" / "checkpoints" / "model.ckpt-1"
+    write(prefix, a=1)
+    before = watched.calls[: watched.renamed(bundle.index_file(str(prefix)))]
+    assert {("sync", str(tmp_path)), ("sync", str(tmp_path / "job"))} <= set(before)
+
+
 def test_the_data_of_a_merged_bundle_is_durable_before_its_index_appears(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -61,7 +61,7 @@ def write(prefix: str, pieces: Iterable[Piece]) -> None:
     """
     entries: dict[bytes, bundle_entry.Entry] = {}
     with _translated(prefix):
-        pathlib.Path(prefix).parent.mkdir(parents=True, exist_ok=True)
+        durable.make_folder_of(prefix)
         with durable.replacing(data_file(prefix, 0, 1)) as file:
             for piece in pieces:
                 _add(entries, piece, _write_tensor(file, piece.value))
@@ -90,7 +90,7 @@ def merge(prefixes: Sequence[str], destination: str, *, delete_folders: bool) ->
             entries[key] = _joined(entries.get(key), entry, first_shard=len(moves))
         moves += [data_file(prefix, shard, part.shards) for shard in range(part.shards)]
     with _translated(destination):
-        pathlib.Path(destination).parent.mkdir(parents=True, exist_ok=True)
+        durable.make_folder_of(destination)
         for shard, source in enumerate(moves):
             os.replace(source, data_file(destination, shard, len(moves)))
         durable.sync_folder_of(destination)

@@ -33,6 +33,19 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     sync_folder_of(path)
 
 
+def make_folder_of(path: str) -> None:
+    """Create the folder of `path`, with its parents, and wait until their names are on the disk.
+
+    Raises:
+        OSError: a folder cannot be created or synced.
+    """
+    folder = pathlib.Path(path).parent
+    missing = [new for new in (folder, *folder.parents) if not new.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for new in missing:
+        sync_folder_of(str(new))
+
+
 def sync_folder_of(path: str) -> None:
     """Wait until the names in the folder of `path` are on the disk.
 
