@@ -13,7 +13,8 @@ import clusters
 import pytest
 
 import capstan as tf
-from capstan.transport.grpc import connections, leases
+from capstan import errors
+from capstan.transport.grpc import connections, leases, master_service, wire
 
 SOURCES = pathlib.Path(__file__).parents[3] / "src"
 PEER = "ipv4:10.0.0.1:5000"
@@ -45,6 +46,39 @@ class Call:
         self.is_over = True
         for callback in self._callbacks:
             callback()
+
+
+class LostCall(Call):
+    """The context of a call that ends when its peer is asked for."""
+
+    def peer(self) -> str:
+        self.end()
+        return super().peer()
+
+
+class Master:
+    """A master that creates the session `new` at once."""
+
+    def __init__(self) -> None:
+        self.closed: list[str] = []
+
+    def create_session(self, *arguments: object) -> str:
+        return "new"
+
+    def close_session(self, handle: str) -> None:
+        self.closed.append(handle)
+
+
+def test_a_session_whose_client_goes_while_its_lease_is_granted_is_closed() -> None:
+    master: Any = Master()
+    call: Any = LostCall()
+    sessions = leases.Leases(master.close_session)
+    create = master_service.MasterService(master, sessions).answers()["CreateSession"]
+    with pytest.raises(errors.CancelledError, match="client of the new session is gone"):
+        create(wire.CreateSessionRequest(), call)
+    assert master.closed == ["new"]
+    sessions.sweep(time.monotonic() + leases.IDLE_S, lambda peer: False)
+    assert master.closed == ["new"], "the lease remained"
 
 
 class Sessions:

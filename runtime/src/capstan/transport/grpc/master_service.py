@@ -63,10 +63,11 @@ class MasterService:
         if not context.add_callback(is_gone.cancel):
             is_gone.cancel()
         handle = self._master.create_session(nodes, settings, is_gone)
+        self._sessions.grant(handle, context)
         if is_gone.is_cancelled:
+            self._sessions.forget(handle)
             self._master.close_session(handle)
             raise errors.CancelledError(None, None, "The client of the new session is gone")
-        self._sessions.grant(handle, context)
         return wire.CreateSessionResponse(session_handle=handle, graph_version=0)
 
     def _extend(self, request: Any) -> Any:
