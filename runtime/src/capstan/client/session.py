@@ -17,7 +17,7 @@ from capstan.client import requests
 from capstan.core import config as settings_of
 from capstan.framework import defaults
 from capstan.framework import graph as graphs
-from capstan.services import targets
+from capstan.services import step, targets
 from capstan.transport import cancellation, interfaces
 
 Answer = TypeVar("Answer")
@@ -88,12 +88,12 @@ class Session:
         self._check_runnable()
         request = self._requests.find(fetches, feed_dict)
         values = request.values(feed_dict)
-        step = _NO_OPTIONS
+        limits = _NO_OPTIONS
         if options is not None and options.timeout_in_ms:
-            step = interfaces.StepOptions(timeout_ms=options.timeout_in_ms)
+            limits = interfaces.StepOptions(timeout_ms=options.timeout_in_ms)
         found = self._call(
             lambda handle: self._master.run_step(
-                handle, values, request.fetch_names, request.target_names, step
+                handle, values, request.fetch_names, request.target_names, limits
             )
         )
         return request.answer(found)
@@ -240,9 +240,7 @@ class Session:
         except errors.OpError as fault:
             if self._closed and not isinstance(fault, errors.CancelledError):
                 # The master no longer knows the session. AbortedError would mean a lost task.
-                raise errors.CancelledError(
-                    None, None, "Step was cancelled by an explicit call to `Session::Close()`."
-                ) from fault
+                raise step.cancelled_by_close() from fault
             raise self._located(fault) from None
 
     def _extend(self) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import config, devices, node
-from capstan.services import master_session, signature, step, worker
+from capstan.services import master_session, registrations, signature, step, worker
 from capstan.transport import api, interfaces
 from capstan.transport import cancellation as cancellations
 
@@ -44,6 +44,7 @@ class Master:
         self._links = links
         self._lock = threading.Lock()
         self._sessions: dict[str, master_session.MasterSession] = {}
+        self._leftovers = registrations.Leftovers()
         self._steps = itertools.count(1)
         self._epoch = secrets.randbits(32) << 32
         self._is_closed = False
@@ -65,7 +66,7 @@ class Master:
         handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step)
         session = master_session.MasterSession(
-            handle, self._home.task, tasks, settings, steps, nodes
+            handle, self._home.task, tasks, settings, steps, self._leftovers, nodes
         )
         _log_placement(session, nodes)
         with self._lock:
@@ -194,7 +195,7 @@ class Master:
 
     def _gather(
         self, settings: config.SessionConfig, cancellation: cancellations.Cancellation
-    ) -> list[master_session.Task]:
+    ) -> list[registrations.Task]:
         limit = settings.operation_timeout_ms
         deadline = time.monotonic() + limit / 1000 if limit else None
         return [
@@ -205,13 +206,13 @@ class Master:
 
     def _await(
         self, name: str, deadline: float | None, cancellation: cancellations.Cancellation
-    ) -> master_session.Task:
+    ) -> registrations.Task:
         """Ask a task for its status until it answers."""
         complain = time.monotonic() + _COMPLAIN_SECONDS
         while True:
             peer = self._worker(name)
             try:
-                return master_session.Task(name, peer, peer.get_status())
+                return registrations.Task(name, peer, peer.get_status())
             except (errors.UnavailableError, errors.DeadlineExceededError):
                 now = time.monotonic()
             if deadline is not None and now > deadline:

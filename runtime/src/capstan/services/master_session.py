@@ -7,9 +7,7 @@ graph -> place (at Create and Extend) -> per signature: prune -> simplify -> pru
 import functools
 import itertools
 import threading
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,23 +17,12 @@ from capstan.core import config, devices, node
 from capstan.executor import fold
 from capstan.graph import infer, portion, prune, simplify, verify
 from capstan.kernels import registry
-from capstan.partition import partition, parts
+from capstan.partition import partition
 from capstan.placement import place
-from capstan.services import partial_run, session_graph, signature, step, worker
+from capstan.services import partial_run, registrations, session_graph, signature, step
 from capstan.transport import interfaces
 
 Array = np.ndarray[Any, Any]
-
-_RETRY_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A task that the session may use."""
-
-    name: str
-    worker: interfaces.WorkerApi
-    status: interfaces.WorkerStatus
 
 
 class MasterSession:
@@ -45,17 +32,21 @@ class MasterSession:
         self,
         handle: str,
         home: str,
-        tasks: Sequence[Task],
+        tasks: Sequence[registrations.Task],
         settings: config.SessionConfig,
         steps: step.Steps,
+        leftovers: registrations.Leftovers,
         nodes: Sequence[node.Node],
     ) -> None:
-        """Open a session of the graph `nodes` at version 0; `home` names the task of the master."""
+        """Open a session of the graph `nodes` at version 0.
+
+        `home` names the task of the master. The sessions of a master share `leftovers`.
+        """
         self.handle = handle
         self.settings = settings
         self._home = home
         self._tasks = {task.name: task for task in tasks}
-        self._master = interfaces.Incarnation(home, self._tasks[home].status.incarnation)
+        self._registrations = registrations.Registrations(handle, home, self._tasks, leftovers)
         self._steps = steps
         self._lock = threading.Lock()
         self._placer = place.Placer(
@@ -233,51 +224,19 @@ class MasterSession:
         needed = prune.prune(simple, fed, fetches, requested.targets)
         tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
         cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home)
-        return self._register(cut, deadline)
+        return self._registrations.register(cut, deadline)
 
     def close(self) -> None:
-        """Cancel the steps in flight, and deregister the parts from every task that answers."""
+        """Cancel the steps in flight, and deregister the parts from every task.
+
+        A task that does not answer keeps its parts until the master registers a part there again.
+        """
         self._steps.close()
-        for task in self._tasks.values():
-            try:
-                task.worker.deregister_graph(self.handle)
-            except (errors.UnavailableError, errors.DeadlineExceededError):
-                continue
+        self._registrations.close()
 
     def list_devices(self) -> tuple[interfaces.Device, ...]:
         """Return the devices of every task, in the order of the cluster."""
         return tuple(device for task in self._tasks.values() for device in task.status.devices)
-
-    def _register(self, cut: Mapping[str, parts.Part], deadline: float | None) -> step.CompiledStep:
-        local = None
-        remotes = []
-        for name, part in cut.items():
-            task = self._tasks[name]
-            handle = self._register_with(task, part, deadline)
-            if name == self._home and isinstance(task.worker, worker.Worker):
-                local = task.worker.program(handle)
-            else:
-                remotes.append(step.Remote(name, task.status.incarnation, handle, part))
-        return step.CompiledStep(local, tuple(remotes))
-
-    def _register_with(self, task: Task, part: parts.Part, deadline: float | None) -> int:
-        """Register a part. If the task is unavailable, retry for a while: it may come back."""
-        pause = threading.Event()
-        patience = time.monotonic() + step.RECONNECT_SECONDS
-        limit = patience if deadline is None else min(patience, deadline)
-        while True:
-            try:
-                return task.worker.register_graph(self.handle, part, self._master, deadline)
-            except errors.UnavailableError as fault:
-                if time.monotonic() > limit:
-                    raise _from(task, fault) from None
-            except errors.OpError as fault:
-                raise _from(task, fault) from None
-            pause.wait(_RETRY_SECONDS)
-
-
-def _from(task: Task, fault: errors.OpError) -> errors.OpError:
-    return errors.from_code(fault.error_code, f"From {task.name}:\n{fault.message}")
 
 
 def _check_fetches(fetches: Sequence[node.Edge], known: infer.Knowledge) -> None:

@@ -74,13 +74,13 @@ class Steps:
         step_run = _Run(step, self._links, self._next_step(), deadline)
         with self._lock:
             if self._closed:
-                raise _closed()
+                raise cancelled_by_close()
             self._runs.add(step_run)
         try:
             return step_run.execute(feeds)
         except Exception as fault:  # noqa: BLE001 - the step's error
             if self._closed:
-                raise _closed() from None
+                raise cancelled_by_close() from None
             raise errors.from_exception(fault) from fault.__cause__
         finally:
             with self._lock:
@@ -96,7 +96,8 @@ class Steps:
             step_run.cancel()
 
 
-def _closed() -> errors.CancelledError:
+def cancelled_by_close() -> errors.CancelledError:
+    """Return the error of a step whose session was closed."""
     return errors.CancelledError(
         None, None, "Step was cancelled by an explicit call to `Session::Close()`."
     )
@@ -189,7 +190,7 @@ class _Run:
             with self._lock:
                 self._links[remote.task] = link
         if self._cancelled:
-            raise _closed()
+            raise cancelled_by_close()
         for remote in self._step.remotes:
             values = [feeds[edge] for edge in remote.part.feeds]
             self._links[remote.task].send(

@@ -1,0 +1,128 @@
+"""Registers the parts of a session with the tasks, and deregisters them when it is closed."""
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from capstan import errors
+from capstan.partition import parts
+from capstan.services import step, worker
+from capstan.transport import interfaces
+
+_RETRY_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task that the session may use."""
+
+    name: str
+    worker: interfaces.WorkerApi
+    status: interfaces.WorkerStatus
+
+
+class Leftovers:
+    """The closed sessions of a master that unreachable tasks may still hold. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sessions: dict[str, set[str]] = {}
+
+    def deregister(self, task: Task, session: str) -> None:
+        """Deregister `session` from a task. If the task is unavailable, `retry` does it later."""
+        try:
+            task.worker.deregister_graph(session)
+        except (errors.UnavailableError, errors.DeadlineExceededError):
+            with self._lock:
+                self._sessions.setdefault(task.name, set()).add(session)
+
+    def retry(self, task: Task) -> None:
+        """Deregister the sessions that could not be deregistered from a task that now answers."""
+        with self._lock:
+            sessions = self._sessions.pop(task.name, set())
+        for session in sessions:
+            self.deregister(task, session)
+
+
+class Registrations:
+    """The registered parts of one session. Thread-safe."""
+
+    def __init__(
+        self, session: str, home: str, tasks: Mapping[str, Task], leftovers: Leftovers
+    ) -> None:
+        """`session` is a handle; `home` names the task of the master, which is one of `tasks`."""
+        self._session = session
+        self._home = home
+        self._tasks = tasks
+        self._master = interfaces.Incarnation(home, tasks[home].status.incarnation)
+        self._leftovers = leftovers
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Deregister the parts from every task. `Leftovers` keeps the tasks that do not answer."""
+        # A part that is registered from now on is deregistered by the thread that registers it.
+        self._is_closed = True
+        self._deregister(self._tasks)
+
+    def register(self, cut: Mapping[str, parts.Part], deadline: float | None) -> step.CompiledStep:
+        """Register the parts of a step.
+
+        Raises:
+            CancelledError: the session was closed. Its parts were deregistered, as by `close`.
+            OpError: a task refuses its part, or does not answer.
+        """
+        try:
+            compiled = self._register_each(cut, deadline)
+        except errors.OpError:
+            if not self._is_closed:
+                raise
+        else:
+            if not self._is_closed:
+                return compiled
+        self._deregister(cut)
+        raise step.cancelled_by_close()
+
+    def _register_each(
+        self, cut: Mapping[str, parts.Part], deadline: float | None
+    ) -> step.CompiledStep:
+        local = None
+        remotes = []
+        for name, part in cut.items():
+            task = self._tasks[name]
+            handle = self._register_with(task, part, deadline)
+            self._leftovers.retry(task)
+            if name == self._home and isinstance(task.worker, worker.Worker):
+                local = task.worker.program(handle)
+            else:
+                remotes.append(step.Remote(name, task.status.incarnation, handle, part))
+        return step.CompiledStep(local, tuple(remotes))
+
+    def _register_with(self, task: Task, part: parts.Part, deadline: float | None) -> int:
+        """Register a part. If the task is unavailable, retry for a while: it may come back.
+
+        Raises:
+            CancelledError: the session is closed.
+            OpError: the task refuses the part, or does not answer.
+        """
+        pause = threading.Event()
+        patience = time.monotonic() + step.RECONNECT_SECONDS
+        limit = patience if deadline is None else min(patience, deadline)
+        while not self._is_closed:
+            try:
+                return task.worker.register_graph(self._session, part, self._master, deadline)
+            except errors.UnavailableError as fault:
+                if time.monotonic() > limit:
+                    raise _from(task, fault) from None
+            except errors.OpError as fault:
+                raise _from(task, fault) from None
+            pause.wait(_RETRY_SECONDS)
+        raise step.cancelled_by_close()
+
+    def _deregister(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._leftovers.deregister(self._tasks[name], self._session)
+
+
+def _from(task: Task, fault: errors.OpError) -> errors.OpError:
+    return errors.from_code(fault.error_code, f"From {task.name}:\n{fault.message}")

@@ -1,0 +1,89 @@
+"""A session that is closed leaves no part on any task."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from capstan import errors
+from capstan.core import config, dtypes, node
+from capstan.partition import parts
+from capstan.resources import containers
+from capstan.services import master, targets, worker
+from capstan.transport import interfaces
+
+HOME = "/job:worker/replica:0/task:0"
+PS = "/job:ps/replica:0/task:0"
+NODES = (
+    node.Node("x", "Placeholder", attrs={"dtype": dtypes.float32}),
+    node.Node("y", "Neg", (node.Edge("x"),), device="/job:ps", attrs={"T": dtypes.float32}),
+)
+
+
+class Task(worker.Worker):
+    """A task that calls `before` and `after` around each registration, and can be cut off."""
+
+    def __init__(self, task: str) -> None:
+        device = interfaces.Device(f"{task}/device:CPU:0", "CPU", 1 << 28, 1)
+        super().__init__(task, (device,), 1, containers.ResourceManager())
+        self.before: Callable[[], None] = lambda: None
+        self.after: Callable[[], None] = lambda: None
+        self.is_cut_off = False
+
+    def register_graph(
+        self,
+        session: str,
+        part: parts.Part,
+        master: interfaces.Incarnation | None = None,
+        deadline: float | None = None,
+    ) -> int:
+        self.before()
+        handle = super().register_graph(session, part, master, deadline)
+        self.after()
+        return handle
+
+    def deregister_graph(self, session: str) -> None:
+        if self.is_cut_off:
+            raise errors.UnavailableError(None, None, "cut off")
+        super().deregister_graph(session)
+
+
+class Cluster:
+    """A master, its own task, and a ps."""
+
+    def __init__(self) -> None:
+        self.home, self.ps = Task(HOME), Task(PS)
+        self.master = master.Master(self.home, (HOME, PS), lambda name: self.ps, targets.NoLinks())
+
+    def open(self) -> str:
+        return self.master.create_session(NODES, config.SessionConfig())
+
+    def run(self, session: str) -> None:
+        """Run a step. It fails once its parts are registered, because there are no links."""
+        feeds = {"x:0": np.zeros((), np.float32)}
+        self.master.run_step(session, feeds, ["y:0"], [], interfaces.StepOptions())
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_session_that_is_closed_while_a_part_is_registered_leaves_no_part(moment: str) -> None:
+    cluster = Cluster()
+    session = cluster.open()
+    setattr(cluster.ps, moment, lambda: cluster.master.close_session(session))
+    with pytest.raises(errors.CancelledError, match=r"Session::Close\(\)"):
+        cluster.run(session)
+    assert not cluster.ps.masters()
+
+
+def test_a_part_of_a_task_that_a_closing_session_cannot_reach_is_removed_later() -> None:
+    cluster = Cluster()
+    closed, other = cluster.open(), cluster.open()
+    with pytest.raises(errors.OpError):
+        cluster.run(closed)
+    assert cluster.ps.masters()
+    cluster.ps.is_cut_off = True
+    cluster.master.close_session(closed)
+    cluster.ps.is_cut_off = False
+    with pytest.raises(errors.OpError):
+        cluster.run(other)
+    cluster.master.close_session(other)
+    assert not cluster.ps.masters()
