@@ -1,4 +1,4 @@
-"""Pods as the API server shows them: what kubelets, schedulers and controllers write into them."""
+"""Pods as the API server returns them, with the fields that kubelets and controllers write."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def pod(
             "hostname": "worker-1",
             "subdomain": "digits",
             "volumes": [{"name": "kube-api-access", "projected": {"sources": []}}],
-            "containers": [{"name": one, "image": "registry/digits:1"} for one in containers],
+            "containers": [{"name": name, "image": "registry/digits:1"} for name in containers],
             "initContainers": list(inits),
         }
         | ({"nodeName": node} if node else {}),

@@ -1,4 +1,4 @@
-"""The cache with events that come late, twice, out of order, or not at all."""
+"""The cache with events that arrive late, twice, out of order, or never."""
 
 import copy
 from typing import Any
@@ -34,7 +34,7 @@ def job(version: int, uid: str = "j", name: str = "digits", namespace: str = "te
 
 def versions(seen: Cache, key: Key = DIGITS) -> dict[str, str]:
     """Return the resource versions of a job's pods by UID."""
-    return {one["metadata"]["uid"]: one["metadata"]["resourceVersion"] for one in seen.pods(key)}
+    return {pod["metadata"]["uid"]: pod["metadata"]["resourceVersion"] for pod in seen.pods(key)}
 
 
 def test_versions_are_compared_as_integers() -> None:
@@ -54,28 +54,28 @@ def test_the_answer_to_a_post_may_come_before_or_after_the_watch() -> None:
     assert versions(seen) == {"a": "6"}
 
 
-def test_the_first_request_for_a_deletion_counts() -> None:
+def test_the_first_request_for_a_deletion_is_kept() -> None:
     seen = Cache()
     asked = {"deletionTimestamp": "2026-11-02T10:07:30Z", "deletionGracePeriodSeconds": 30}
     again = {"deletionTimestamp": "2026-11-02T10:07:09Z", "deletionGracePeriodSeconds": 0}
     seen.pod_event("ADDED", pod(5))
     seen.pod_event("MODIFIED", pod(6, metadata=asked))
     seen.pod_event("MODIFIED", pod(7, metadata=again))
-    assert [one["metadata"]["deletionGracePeriodSeconds"] for one in seen.pods(DIGITS)] == [9]
+    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in seen.pods(DIGITS)] == [9]
     seen.replace_pods([pod(8, metadata=again)], "9", None)
-    assert [one["metadata"]["deletionGracePeriodSeconds"] for one in seen.pods(DIGITS)] == [9]
+    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in seen.pods(DIGITS)] == [9]
     seen.job_event("ADDED", job(4))
     seen.pod_event("DELETED", pod(10, metadata=again))
-    assert [one["metadata"]["deletionGracePeriodSeconds"] for one in seen.remains(DIGITS)] == [9]
+    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in seen.remains(DIGITS)] == [9]
 
 
-def test_the_deletion_of_one_pod_is_not_that_of_the_next_pod_of_its_name() -> None:
+def test_the_deletion_of_a_pod_does_not_affect_the_next_pod_of_its_name() -> None:
     seen = Cache()
     asked = {"deletionTimestamp": "2026-11-02T10:07:30Z", "deletionGracePeriodSeconds": 30}
     again = {"deletionTimestamp": "2026-11-02T10:07:09Z", "deletionGracePeriodSeconds": 0}
     seen.pod_event("MODIFIED", pod(6, metadata=asked))
     seen.pod_event("MODIFIED", pod(9, uid="b", metadata=again))
-    assert [one["metadata"]["deletionGracePeriodSeconds"] for one in seen.pods(DIGITS)] == [0]
+    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in seen.pods(DIGITS)] == [0]
 
 
 def test_a_late_event_does_not_revive_a_deleted_pod() -> None:
@@ -170,7 +170,7 @@ def test_a_forgotten_pod_never_comes_back() -> None:
     assert seen.pod_event("ADDED", pod(8, "b")) == {DIGITS}
 
 
-def test_a_pod_whose_label_is_taken_off_and_put_on_again_comes_back() -> None:
+def test_a_pod_whose_label_is_removed_and_restored_is_cached_again() -> None:
     seen = Cache()
     seen.pod_event("ADDED", pod(5))
     # A watch with a label selector says DELETED when an object no longer matches.
@@ -180,7 +180,7 @@ def test_a_pod_whose_label_is_taken_off_and_put_on_again_comes_back() -> None:
     assert versions(seen) == {"a": "9"}
 
 
-def test_the_last_deletion_counts() -> None:
+def test_the_newest_deletion_is_kept() -> None:
     seen = Cache()
     seen.pod_event("DELETED", pod(8))
     seen.pod_event("DELETED", pod(6))
@@ -266,7 +266,7 @@ class Deliveries(stateful.RuleBasedStateMachine):
 
     @stateful.rule(namespace=namespaces, name=names)
     def change(self, namespace: str, name: str) -> None:
-        """Somebody creates, changes or deletes a pod."""
+        """Create, change or delete a pod, as a client of the server would."""
         key = Key(namespace, name)
         self.revision += 1
         found = self.pods.get(key)
@@ -299,7 +299,7 @@ class Deliveries(stateful.RuleBasedStateMachine):
     @stateful.rule(namespace=st.none() | namespaces)
     def list(self, namespace: str | None) -> None:
         """Request a LIST; its answer is delivered later."""
-        items = [one for key, one in self.pods.items() if namespace in (None, key.namespace)]
+        items = [pod for key, pod in self.pods.items() if namespace in (None, key.namespace)]
         self.lists.append((self.revision, namespace, items))
 
     @stateful.precondition(lambda self: self.lists)
@@ -328,8 +328,8 @@ class Deliveries(stateful.RuleBasedStateMachine):
         for namespace in ("team-a", "team-b"):
             key = Key(namespace, "digits")
             expected = {
-                one["metadata"]["uid"]: one["metadata"]["resourceVersion"]
-                for at, one in self.pods.items()
+                pod["metadata"]["uid"]: pod["metadata"]["resourceVersion"]
+                for at, pod in self.pods.items()
                 if at.namespace == namespace
             }
             assert versions(self.cache, key) == expected
@@ -343,7 +343,7 @@ def test_the_last_version_of_a_deleted_pod_is_kept_until_its_name_is_taken() -> 
     seen.job_event("ADDED", job(1))
     seen.pod_event("ADDED", pod(5, "a"))
     seen.pod_event("DELETED", pod(8, "a", phase="Failed"))
-    assert [one["status"]["phase"] for one in seen.remains(DIGITS)] == ["Failed"]
+    assert [pod["status"]["phase"] for pod in seen.remains(DIGITS)] == ["Failed"]
     seen.pod_event("ADDED", pod(9, "b"))
     assert seen.remains(DIGITS) == []
 
@@ -355,11 +355,11 @@ def test_the_last_version_of_a_pod_is_kept_however_its_deletion_was_found() -> N
     seen.pod_event("ADDED", pod(6, "b", "digits-worker-0"))
     seen.forget(DIGITS, "a")
     seen.replace_pods([], "9", None)
-    assert {one["metadata"]["uid"] for one in seen.remains(DIGITS)} == {"a", "b"}
+    assert {pod["metadata"]["uid"] for pod in seen.remains(DIGITS)} == {"a", "b"}
 
 
 @pytest.mark.parametrize("told_by", ["watch", "list"])
-def test_nothing_of_a_deleted_job_is_kept(told_by: str) -> None:
+def test_the_cache_keeps_no_data_of_a_deleted_job(told_by: str) -> None:
     seen = Cache()
     seen.job_event("ADDED", job(10))
     seen.pod_event("ADDED", pod(11, "a"))

@@ -1,4 +1,4 @@
-"""Which configuration is used, which errors it has, and how tokens rotate."""
+"""The choice of a configuration, its errors, and the rotation of tokens."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def service_account(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A pod's own token, and a kubeconfig that somebody left in its image."""
+    """A pod with a service account token, and a kubeconfig in its image."""
     mounted = home / "serviceaccount"
     mounted.mkdir()
     (mounted / "token").write_text("mounted\n")
@@ -96,7 +96,7 @@ def test_in_a_pod_a_given_kubeconfig_comes_first(service_account: Path, home: Pa
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, expected",
     [
         (None, "there is no file"),
         ("", "does not have the shape of a kubeconfig"),
@@ -106,7 +106,9 @@ def test_in_a_pod_a_given_kubeconfig_comes_first(service_account: Path, home: Pa
         (json.dumps({"current-context": "gone", "contexts": []}), "gone"),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_says_why(home: Path, text: str | None, said: str) -> None:
+def test_the_error_for_an_unusable_kubeconfig_has_the_reason(
+    home: Path, text: str | None, expected: str
+) -> None:
     path = home / "config"
     if text is not None:
         path.write_text(text)
@@ -114,12 +116,12 @@ def test_a_kubeconfig_that_cannot_be_used_says_why(home: Path, text: str | None,
         load(str(path))
     (fault,) = caught.value.faults
     assert fault.path == "--kubeconfig"
-    assert said in fault.message
+    assert expected in fault.message
     assert str(path) in fault.message
 
 
 @pytest.mark.parametrize(
-    "user, cluster, said",
+    "user, cluster, expected",
     [
         ({"exec": {"apiVersion": "v1", "command": "/bin/false"}}, {}, "exec plugin gave no"),
         ({}, {"tls-server-name": "api"}, "`tls-server-name` is not supported"),
@@ -133,9 +135,9 @@ def test_a_kubeconfig_that_cannot_be_used_says_why(home: Path, text: str | None,
     ],
 )
 def test_a_kubeconfig_that_can_never_work_is_refused_at_once(
-    home: Path, user: dict[str, Any], cluster: dict[str, Any], said: str
+    home: Path, user: dict[str, Any], cluster: dict[str, Any], expected: str
 ) -> None:
-    with pytest.raises(Invalid, match=said):
+    with pytest.raises(Invalid, match=expected):
         load(servers.kubeconfig(home, SERVER, user, cluster))
 
 
@@ -150,7 +152,7 @@ def test_no_message_quotes_a_secret(home: Path) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_without_any_configuration_the_error_says_what_to_do() -> None:
+def test_the_error_for_a_missing_configuration_has_advice() -> None:
     with pytest.raises(Invalid, match="name a kubeconfig, or run in a pod"):
         load()
 
@@ -160,7 +162,7 @@ def test_a_context_needs_a_kubeconfig(service_account: Path) -> None:
         load(context="prod")
 
 
-def test_without_a_token_in_the_pod_the_error_says_what_to_do(service_account: Path) -> None:
+def test_the_error_for_a_pod_without_a_token_has_advice(service_account: Path) -> None:
     (service_account / "token").unlink()
     with pytest.raises(Invalid, match="automountServiceAccountToken"):
         load()
@@ -168,8 +170,8 @@ def test_without_a_token_in_the_pod_the_error_says_what_to_do(service_account: P
 
 def refuse_all_but(token: str) -> servers.Answer:
     def answer(asked: Asked) -> web.StreamResponse:
-        scheme, _, said = asked.headers.get("Authorization", "").partition(" ")
-        good = (scheme.lower(), said) == ("bearer", token)
+        scheme, _, credential = asked.headers.get("Authorization", "").partition(" ")
+        good = (scheme.lower(), credential) == ("bearer", token)
         return web.json_response({"ok": True}) if good else refusal(401, "Unauthorized")
 
     return answer

@@ -1,4 +1,4 @@
-"""How answers become errors, and for how long they ask to wait."""
+"""The errors that answers become, and the seconds that they ask a client to wait."""
 
 import json
 from datetime import UTC, datetime
@@ -59,7 +59,7 @@ WEBHOOK = 'admission webhook "x.y" denied the request: not here'
         (403, "exceeded quota", {}, errors.Forbidden),
     ],
 )
-def test_a_denial_of_admission_is_forbidden_whatever_its_status(
+def test_a_denial_of_admission_is_forbidden_with_any_status(
     status: int, message: str, details: dict[str, object], kind: type[errors.ApiError]
 ) -> None:
     told = {"kind": "Status", "message": message, "details": details}

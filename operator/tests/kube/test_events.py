@@ -1,4 +1,4 @@
-"""News as `kubectl describe` shows it."""
+"""The Events of a job, as `kubectl describe` shows them."""
 
 from datetime import datetime, timedelta, timezone
 

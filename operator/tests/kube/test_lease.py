@@ -1,4 +1,4 @@
-"""Two operators and one Lease, on a server that keeps resource versions as a real one does."""
+"""Two operators compete for one Lease on a server that checks resource versions."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ TIMES = {"duration": 2.0, "renew": 1.8, "retry": 0.05}
 
 
 def unheard(fault: str) -> None:
-    """Ignore why the Lease is not acquired yet."""
+    """Ignore the reason for which the Lease is not acquired yet."""
 
 
 class OneLease:
@@ -197,7 +197,7 @@ def test_a_standby_wakes_when_the_lease_expires(
                 monkeypatch.undo()
 
     asyncio.run(scenario())
-    # Without the limit it would have slept twice for 1.5 s at least.
+    # Without the limit the standby would have slept twice, for at least 1.5 s each time.
     assert sum(slept) < 2.01
 
 
@@ -217,7 +217,7 @@ def test_one_failed_renewal_after_a_takeover_does_not_lose_the_lease(tmp_path: P
     asyncio.run(scenario())
 
 
-def test_a_page_of_a_proxy_does_not_end_the_wait_for_the_lease(tmp_path: Path) -> None:
+def test_an_error_page_of_a_proxy_does_not_end_the_wait_for_the_lease(tmp_path: Path) -> None:
     async def scenario() -> None:
         lease, faults = OneLease(), list[str]()
         pages = iter(['{"status": "ok"}', "<html>hello</html>", "[1]"])

@@ -1,4 +1,4 @@
-"""When a node counts as lost, by the operator's own clock."""
+"""The operator declares nodes lost by its own clock."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -39,7 +39,7 @@ class Setting:
         self.nodes = Nodes(rest, lambda: self.now, lost_seconds=300)
 
     def shows(self, document: Any) -> None:
-        """Let the API server have this node."""
+        """Make the API server return this node."""
         self.server.answer = lambda _: web.json_response(document)
 
     async def look(self, later: float = 0) -> Sight:
@@ -66,7 +66,7 @@ Run = Callable[[Callable[[Setting], Coroutine[Any, Any, None]]], None]
 
 @pytest.mark.parametrize("since", [LONG_AGO, FAR_AHEAD])
 @pytest.mark.parametrize("status", ["Unknown", "False"])
-def test_a_node_is_lost_after_its_time_whatever_clock_dated_its_condition(
+def test_the_clock_that_dated_a_condition_does_not_affect_when_a_node_is_lost(
     status: str, since: str, run: Run
 ) -> None:
     """The clocks of nodes and of the control plane may be minutes ahead or behind."""
@@ -80,7 +80,7 @@ def test_a_node_is_lost_after_its_time_whatever_clock_dated_its_condition(
     run(scenario)
 
 
-def test_a_node_that_was_ready_in_between_is_counted_anew(run: Run) -> None:
+def test_a_node_that_became_ready_starts_a_new_count(run: Run) -> None:
     async def scenario(here: Setting) -> None:
         here.shows(node("Unknown"))
         await here.look()
@@ -95,8 +95,8 @@ def test_a_node_that_was_ready_in_between_is_counted_anew(run: Run) -> None:
 @pytest.mark.parametrize(
     "other", [node("Unknown", FAR_AHEAD), node("False"), node("Unknown", uid="node-2")]
 )
-def test_another_outage_is_counted_anew(other: Any, run: Run) -> None:
-    """The operator may not have looked while the node was ready, or was replaced."""
+def test_a_new_outage_starts_a_new_count(other: Any, run: Run) -> None:
+    """The operator may miss that a node was ready or was replaced between two looks."""
 
     async def scenario(here: Setting) -> None:
         here.shows(node("Unknown"))
@@ -107,7 +107,7 @@ def test_another_outage_is_counted_anew(other: Any, run: Run) -> None:
     run(scenario)
 
 
-def test_a_process_that_has_just_started_counts_anew(run: Run) -> None:
+def test_a_new_process_starts_a_new_count(run: Run) -> None:
     async def scenario(here: Setting) -> None:
         here.shows(node("Unknown"))
         await here.look()
@@ -132,7 +132,9 @@ def test_a_process_that_has_just_started_counts_anew(run: Run) -> None:
         ),
     ],
 )
-def test_a_node_that_is_seen_once(document: Any, expected: Sight, run: Run) -> None:
+def test_one_look_at_a_node_decides_whether_it_is_lost(
+    document: Any, expected: Sight, run: Run
+) -> None:
     async def scenario(here: Setting) -> None:
         here.shows(document)
         assert await here.look() == expected
@@ -147,7 +149,7 @@ def test_a_node_that_is_gone_is_lost(run: Run) -> None:
     run(scenario)
 
 
-def test_a_sight_of_a_node_is_reused_for_a_moment(run: Run) -> None:
+def test_an_answer_about_a_node_is_reused_for_a_moment(run: Run) -> None:
     async def scenario(here: Setting) -> None:
         here.shows(node("True"))
         await here.look()
@@ -159,7 +161,7 @@ def test_a_sight_of_a_node_is_reused_for_a_moment(run: Run) -> None:
     run(scenario)
 
 
-def test_an_answer_about_a_node_is_not_reused_after_the_time_in_it(run: Run) -> None:
+def test_an_answer_about_a_node_is_not_reused_after_its_retry_time(run: Run) -> None:
     async def scenario(here: Setting) -> None:
         here.shows(node("Unknown"))
         await here.look()

@@ -1,4 +1,4 @@
-"""Which job an object belongs to, and which task a pod is."""
+"""The job that owns an object, and the task of a pod."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The view of a task, from pods in every state that clusters leave them in."""
+"""Views of tasks from pods in all states that clusters produce."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ GRACE = {"deletionGracePeriodSeconds": 30}
 def view(
     document: dict[str, Any], *, trainer: str = "trainer", node_lost: bool = False
 ) -> TaskView:
-    """Return the view as the controller sees it: of the part of the pod that the cache keeps."""
+    """Return the view of the part of a pod that the cache keeps, as the controller sees it."""
     return pods.view(cache.thin(document), trainer=trainer, node_lost=node_lost)
 
 
@@ -191,7 +191,7 @@ NO_ROOM = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
         ),
     ],
 )
-def test_a_pending_task_says_what_it_waits_for(
+def test_a_pending_task_has_the_reason_for_its_wait(
     document: dict[str, Any], reason: str, message: str, scheduled: bool
 ) -> None:
     seen = view(document)
@@ -478,7 +478,7 @@ def test_an_end_has_its_reason_and_its_class(
     assert kind(seen) is judged
 
 
-def test_an_end_has_times() -> None:
+def test_an_ended_task_has_its_start_and_end_times() -> None:
     seen = view(ended(terminated(1), phase="Failed"))
     assert seen.started_at == datetime(2026, 11, 2, 10, 0, 5, tzinfo=UTC)
     assert seen.finished_at == datetime(2026, 11, 2, 10, 7, 30, tzinfo=UTC)
@@ -504,7 +504,7 @@ def test_sidecars_are_not_waited_for(code: int, phase: TaskPhase) -> None:
 
 
 def test_a_sidecar_that_cannot_start_keeps_the_pod_of_a_task_that_has_ended() -> None:
-    """Kubelets call a pod Pending as long as any of its containers has yet to start."""
+    """A kubelet reports a pod as Pending until all of its containers have started."""
     document = pod(
         containers=("logger", "trainer"),
         phase="Pending",
@@ -561,7 +561,7 @@ def test_an_exit_code_counts_only_after_the_kubelet_has_reported_the_final_phase
         pytest.param("2026-11-02T10:07:45Z", True, id="asked for before the end"),
     ],
 )
-def test_an_end_counts_as_the_tasks_own_only_before_the_deletion_was_requested(
+def test_an_exit_code_counts_only_if_the_task_ended_before_its_deletion_was_requested(
     requested_plus_grace: str, deleting: bool
 ) -> None:
     metadata = GRACE | {"deletionTimestamp": requested_plus_grace}
@@ -719,7 +719,7 @@ def optional_fields(value: Any, path: Path = ()) -> Iterator[Path]:
 def without(whole: dict[str, Any], fields: Mapping[Path, str]) -> dict[str, Any]:
     """Return a copy of a pod in which these fields are "absent" or "null"."""
     pod = copy.deepcopy(whole)
-    # The longest first: a field goes before the object that holds it.
+    # Remove the longest paths first, so that a field is removed before the object that holds it.
     for path in sorted(fields, key=len, reverse=True):
         *parents, last = path
         holder: Any = pod
@@ -749,12 +749,12 @@ def look_at(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("how", ["absent", "null"])
-def test_no_optional_field_is_taken_for_granted(how: str) -> None:
+def test_every_optional_field_may_be_missing(how: str) -> None:
     for whole in WHOLE_PODS:
         for path in optional_fields(whole):
             look_at(without(whole, {path: how}))
 
 
 @given(partial_pods())
-def test_no_combination_of_optional_fields_is_taken_for_granted(document: dict[str, Any]) -> None:
+def test_any_combination_of_optional_fields_may_be_missing(document: dict[str, Any]) -> None:
     look_at(document)

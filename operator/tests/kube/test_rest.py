@@ -1,4 +1,4 @@
-"""Requests as they arrive at a server, and the errors that bad answers become."""
+"""The requests that a server receives, and the errors that bad answers become."""
 
 import asyncio
 import contextlib

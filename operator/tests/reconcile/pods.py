@@ -1,9 +1,10 @@
-"""A cluster in which pods behave like pods, and a controller that sees them late and may crash.
+"""A cluster whose pods behave as in Kubernetes, and a controller that sees them late and may crash.
 
-A name has one pod at a time. Deletion takes until the pod has ended, but is immediate for one that
-is forced away, or has ended, unless something holds that up. The controller works on a cache that
-events reach later, in order; what it creates is in the cache at once, and what it counts it reads
-again. A status that was changed by somebody else since it was read is not overwritten.
+A name has one pod at a time. The cluster removes a deleted pod when its task ends. It removes a
+force-deleted pod at once. It also removes an ended pod at once, unless `Cluster.held` is set. The
+controller works on a cache. Events reach the cache late and in order. A pod that the controller
+creates is in the cache at once. The controller reads the pods of a task again before it counts an
+end of that task. A write of the status fails if another client changed it after it was read.
 """
 
 import dataclasses
@@ -29,11 +30,11 @@ class Pod:
     view: TaskView
     version: int
     lost: bool = False
-    """Whether its node has fallen silent."""
+    """True while the node of the pod is lost."""
 
 
 class Cluster:
-    """The true state. `events` are not delivered yet: a pod, or the uid of a deleted pod."""
+    """The true state. `events` holds the undelivered events: pods, and uids of deleted pods."""
 
     def __init__(self, job: TrainingJob) -> None:
         self.job = job
@@ -49,7 +50,7 @@ class Cluster:
         self.changes = 0
         self.forced: list[TaskView] = []
         self.held = False
-        """Whether a deleted pod whose task has ended stays, because of a sidecar or a finalizer."""
+        """True if a sidecar or a finalizer delays the deletion of pods whose task has ended."""
 
     @property
     def status(self) -> Status:
@@ -59,7 +60,7 @@ class Cluster:
         self.now += timedelta(seconds=seconds)
 
     def write(self, status: Status, version: int) -> bool:
-        """Write the status, if nobody has changed it since `version` was read."""
+        """Write the status and return True; False if its version is no longer `version`."""
         if version != self.version:
             return False
         self.memory = json.dumps(status_json.render(status))
@@ -68,7 +69,7 @@ class Cluster:
         return True
 
     def create(self, task: TaskName, attempt: int) -> Pod | None:
-        """Create a pod, or return the pod that has its name; None if the start is refused."""
+        """Create a pod, or return the existing pod of that name; None if the start is refused."""
         if task in self.pods:
             return self.pods[task]
         if task in self.refusing:
@@ -100,14 +101,14 @@ class Cluster:
                 self.remove(pod.view.name)
             elif pod.view.deletion is Deletion.NOT_REQUESTED:
                 deletion = Deletion.AFTER_END if ended else Deletion.BEFORE_END
-                going = dataclasses.replace(pod.view, deletion=deletion)
-                self.put(going, lost=pod.lost)
+                leaving = dataclasses.replace(pod.view, deletion=deletion)
+                self.put(leaving, lost=pod.lost)
 
     def remove(self, task: TaskName) -> None:
         self.events.append(self.pods.pop(task).view.uid)
 
     def end(self, pod: Pod, code: int | None, reason: str = "") -> None:
-        """End a pod, as its kubelet reports it. The caller removes the pod if it was deleted."""
+        """End a pod as its kubelet would report it. The caller must remove a deleted pod."""
         self.put(
             dataclasses.replace(
                 pod.view,
@@ -119,8 +120,8 @@ class Cluster:
             )
         )
 
-    def is_told(self, pod: Pod) -> TaskView:
-        """Return the controller's view of a pod, with the state of its node."""
+    def view_of(self, pod: Pod) -> TaskView:
+        """Return the view of a pod for the controller, including the state of its node."""
         if pod.lost and not pod.view.has_ended:
             return dataclasses.replace(
                 pod.view, phase=TaskPhase.FAILED, ready=False, reason="NodeLost"
@@ -129,7 +130,7 @@ class Cluster:
 
 
 class Controller:
-    """Makes passes as the operator does. A pass may be abandoned between any two of its effects."""
+    """Makes passes as the operator does. The caller may abandon a pass between two effects."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -138,12 +139,12 @@ class Controller:
         self.refusals: dict[TaskName, TaskView] = {}
         self.news: list[Announce] = []
         self.status, self.version = cluster.status, cluster.version
-        cluster.events.clear()  # it lists the objects before it acts
+        cluster.events.clear()  # a new controller lists all objects before it acts
         for pod in cluster.pods.values():
             self.see(pod)
 
     def see(self, event: Pod | Uid) -> None:
-        """Take an event; an event older than the known state changes nothing."""
+        """Apply an event to the cache. An event older than the cached state changes nothing."""
         if not isinstance(event, Pod):
             self.gone.add(event)
             self.cache.pop(event, None)
@@ -154,17 +155,18 @@ class Controller:
             self.cache[uid] = event
 
     def observed(self) -> Observed:
-        # Nodes are read, not watched: the views of old pods have the present state of their nodes.
+        # The operator reads nodes and does not watch them. Cached pods therefore have the current
+        # state of their nodes.
         now_lost = {pod.view.uid for pod in self.cluster.pods.values() if pod.lost}
         pods = (dataclasses.replace(pod, lost=uid in now_lost) for uid, pod in self.cache.items())
-        views = (*map(self.cluster.is_told, pods), *self.refusals.values())
+        views = (*map(self.cluster.view_of, pods), *self.refusals.values())
         return Observed(views, obstacle=self.cluster.obstacle)
 
     def decide(self) -> Plan:
         return plan(self.cluster.job, self.status, self.observed(), self.cluster.now)
 
     def steps(self) -> Iterator[Plan]:
-        """Make one pass. Yields before each effect, where the caller may abandon the pass."""
+        """Make one pass. Yield the plan before each effect. The caller may abandon it there."""
         decided = self.decide()
         if counted := _counted(self.status, decided.status):
             yield decided
@@ -184,20 +186,20 @@ class Controller:
     def read_again(self, tasks: set[TaskName]) -> None:
         for uid, pod in list(self.cache.items()):
             if pod.view.name in tasks:
-                there = self.cluster.pods.get(pod.view.name)
-                if there is None or there.view.uid != uid:
+                existing = self.cluster.pods.get(pod.view.name)
+                if existing is None or existing.view.uid != uid:
                     self.see(uid)
-                if there is not None:
-                    self.see(there)
+                if existing is not None:
+                    self.see(existing)
 
     def act(self, action: Action) -> None:
         match action:
             case StartTask(task, attempt):
-                there = self.cluster.create(task, attempt)
-                if there is None:
+                pod = self.cluster.create(task, attempt)
+                if pod is None:
                     self.refusals[task] = _refused(task, attempt)
                 else:
-                    self.see(there)
+                    self.see(pod)
             case StopTask(task, uid, grace_seconds):
                 if task in self.refusals and self.refusals[task].uid == uid:
                     del self.refusals[task]
@@ -220,7 +222,7 @@ def _refused(task: TaskName, attempt: int) -> TaskView:
 
 
 def _counted(before: Status, after: Status | None) -> set[TaskName]:
-    """Return the tasks whose attempt this pass would enter as ended."""
+    """Return the tasks whose current attempt ends in the table that this pass would write."""
     rows = {row.name: row for row in before.tasks}
     return {
         row.name

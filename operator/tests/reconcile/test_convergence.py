@@ -1,5 +1,6 @@
-"""The loop settles after any events, in any order, even if some are lost. Each failure is then
-counted once.
+"""The loop settles after any events in any order, even if some are lost.
+
+It then has counted each failure once.
 """
 
 import dataclasses
@@ -68,13 +69,13 @@ def jobs(
 
 
 any_job = jobs(st.sampled_from(RestartPolicy), st.sampled_from(OnFailure), st.integers(0, 6))
-job_of_single_restarts = jobs(
+job_that_restarts_single_tasks = jobs(
     st.just(RestartPolicy.ON_FAILURE), st.just(OnFailure.RESTART_TASK), st.integers(3, 100)
 )
 
 
 class Tally:
-    """The failed instances by uid, counted from what each pass of the controller observed."""
+    """The uids of the failed instances, from the observations of all passes."""
 
     def __init__(self) -> None:
         self.known: set[Uid] = set()
@@ -82,9 +83,9 @@ class Tally:
         self.failed: set[Uid] = set()
 
     def see(self, observed: Observed) -> None:
-        there = {instance.uid for instance in observed.tasks}
-        self.failed |= self.known - there - self.done
-        self.known |= there
+        existing = {instance.uid for instance in observed.tasks}
+        self.failed |= self.known - existing - self.done
+        self.known |= existing
         for instance in observed.tasks:
             if (
                 instance.phase is TaskPhase.SUCCEEDED
@@ -96,9 +97,9 @@ class Tally:
 
 
 class Histories(stateful.RuleBasedStateMachine):
-    """Anything may happen to a task between any two effects of a controller that forgets."""
+    """Tasks change at random between the effects of a controller that keeps only the status."""
 
-    @stateful.initialize(job=st.one_of(any_job, job_of_single_restarts))
+    @stateful.initialize(job=st.one_of(any_job, job_that_restarts_single_tasks))
     def begin(self, job: TrainingJob) -> None:
         self.world = World(job)
         self.tally = Tally()
@@ -107,7 +108,7 @@ class Histories(stateful.RuleBasedStateMachine):
     def living(self) -> list[TaskView]:
         return [instance for instance in self.world.instances.values() if not instance.has_ended]
 
-    def an_instance(self, data: st.DataObject, instances: list[TaskView]) -> TaskView | None:
+    def draw_instance(self, data: st.DataObject, instances: list[TaskView]) -> TaskView | None:
         return data.draw(st.sampled_from(instances)) if instances else None
 
     def put(self, instance: TaskView, **fields: object) -> None:
@@ -115,7 +116,7 @@ class Histories(stateful.RuleBasedStateMachine):
 
     @stateful.rule(data=st.data(), code=CODES, reason=REASONS, words=WORDS)
     def a_task_fails(self, data: st.DataObject, code: int | None, reason: str, words: str) -> None:
-        if instance := self.an_instance(data, self.living()):
+        if instance := self.draw_instance(data, self.living()):
             self.put(
                 instance,
                 phase=TaskPhase.FAILED,
@@ -127,23 +128,23 @@ class Histories(stateful.RuleBasedStateMachine):
             )
 
     @stateful.rule(data=st.data())
-    def a_task_ends_well(self, data: st.DataObject) -> None:
-        if instance := self.an_instance(data, self.living()):
+    def a_task_succeeds(self, data: st.DataObject) -> None:
+        if instance := self.draw_instance(data, self.living()):
             self.put(instance, phase=TaskPhase.SUCCEEDED, ready=False, exit_code=0)
 
     @stateful.rule(data=st.data())
-    def somebody_deletes_a_task(self, data: st.DataObject) -> None:
-        if instance := self.an_instance(data, self.living()):
+    def a_user_deletes_a_task(self, data: st.DataObject) -> None:
+        if instance := self.draw_instance(data, self.living()):
             self.put(instance, deletion=Deletion.BEFORE_END, ready=False)
 
     @stateful.rule(data=st.data())
-    def a_life_leaves_the_view(self, data: st.DataObject) -> None:
-        if instance := self.an_instance(data, list(self.world.instances.values())):
+    def an_instance_vanishes(self, data: st.DataObject) -> None:
+        if instance := self.draw_instance(data, list(self.world.instances.values())):
             del self.world.instances[instance.uid]
 
     @stateful.rule(data=st.data(), phase=st.sampled_from([TaskPhase.PENDING, TaskPhase.RUNNING]))
     def a_task_is_not_ready_yet(self, data: st.DataObject, phase: TaskPhase) -> None:
-        if instance := self.an_instance(data, self.living()):
+        if instance := self.draw_instance(data, self.living()):
             self.put(instance, phase=phase, ready=False)
 
     @stateful.rule(seconds=SECONDS)
@@ -152,20 +153,20 @@ class Histories(stateful.RuleBasedStateMachine):
 
     @stateful.rule(effects=st.none() | st.integers(0, 6))
     def the_controller_makes_a_pass(self, effects: int | None) -> None:
-        self.watched(effects)
+        self.checked_pass(effects)
 
     @stateful.rule()
-    def the_controller_comes_to_rest(self) -> None:
+    def the_job_settles(self) -> None:
         for _ in range(40):
-            decided = self.watched(None)
-            left = self.world.what_was_told_to_stop_stops()
-            if decided.status is None and not decided.actions and not left:
+            decided = self.checked_pass(None)
+            removed_any = self.world.end_stopping_instances()
+            if decided.status is None and not decided.actions and not removed_any:
                 break
         again = self.world.decide()
         assert (again.status, again.actions, again.news) == (None, (), ())
-        self.everybody_waits_for_something(again)
+        self.check_that_every_task_waits(again)
 
-    def everybody_waits_for_something(self, at_rest: Plan) -> None:
+    def check_that_every_task_waits(self, at_rest: Plan) -> None:
         status = self.world.status
         if status.phase.is_final:
             assert not self.living()
@@ -184,7 +185,7 @@ class Histories(stateful.RuleBasedStateMachine):
         for row in set(status.tasks) - set(waiting):
             assert row.state is not TaskState.PENDING or row.uid is not None
 
-    def watched(self, effects: int | None) -> Plan:
+    def checked_pass(self, effects: int | None) -> Plan:
         world, seen = self.world, self.world.observed()
         before, now = world.status, world.now
         decided = world.tick(effects=effects)
@@ -194,14 +195,14 @@ class Histories(stateful.RuleBasedStateMachine):
         assert (again.status, again.actions, again.news) == (None, decided.actions, ())
         assert decided.again_at is None or decided.again_at > now
         if not after.phase.is_final:
-            assert_no_counting_life_is_stopped(decided, after, seen)
+            assert_no_current_instance_is_stopped(decided, after, seen)
         if decided.status is None or effects != 0:
             if not before.phase.is_final and not after.phase.is_final:
                 self.tally.see(seen)
-            self.the_memory_moves_on(after)
+            self.check_transition(after)
         return decided
 
-    def the_memory_moves_on(self, after: Status) -> None:
+    def check_transition(self, after: Status) -> None:
         before, self.last = self.last, after
         policy = self.world.job.spec.run_policy
         assert after.epoch >= before.epoch
@@ -233,11 +234,11 @@ class Histories(stateful.RuleBasedStateMachine):
         counted = status.restarts.application + status.restarts.infrastructure
         assert counted == len(self.tally.failed)
         assert counted == sum(row.attempt - 1 for row in status.tasks)
-        shown = sum(one.restarts for one in status.replica_statuses.values())
+        shown = sum(replicas.restarts for replicas in status.replica_statuses.values())
         assert counted == shown
 
 
-def assert_no_counting_life_is_stopped(decided: Plan, after: Status, seen: Observed) -> None:
+def assert_no_current_instance_is_stopped(decided: Plan, after: Status, seen: Observed) -> None:
     instances = {instance.uid: instance for instance in seen.tasks}
     for action in decided.actions:
         if isinstance(action, StopTask):
@@ -264,10 +265,10 @@ views = st.builds(
 )
 
 
-@hypothesis.given(job=any_job, seen=st.lists(views, max_size=8, unique_by=lambda one: one.uid))
-def test_the_loop_comes_to_rest_from_any_observation(
-    job: TrainingJob, seen: list[TaskView]
-) -> None:
+@hypothesis.given(
+    job=any_job, seen=st.lists(views, max_size=8, unique_by=lambda instance: instance.uid)
+)
+def test_the_loop_settles_from_any_observation(job: TrainingJob, seen: list[TaskView]) -> None:
     world = World(job)
     world.instances = {instance.uid: instance for instance in seen}
     world.settle()
@@ -292,5 +293,5 @@ def test_the_order_and_number_of_views_do_not_matter(
     shuffled = data.draw(st.permutations(once)) + data.draw(
         st.lists(st.sampled_from(once), max_size=3) if once else st.just([])
     )
-    one = plan(job, Status(), Observed(tuple(once)), START)
-    assert plan(job, Status(), Observed(tuple(shuffled)), START) == one
+    expected = plan(job, Status(), Observed(tuple(once)), START)
+    assert plan(job, Status(), Observed(tuple(shuffled)), START) == expected

@@ -23,7 +23,7 @@ def running(**kwargs: Any) -> World:
 
 
 ENDS = {
-    # what is seen of worker-1: exit code, reason                       charged, reason in its row
+    # observed of worker-1: exit code, reason                           charged, reason in its row
     "exit code 1": ({"code": 1, "reason": "Error"}, "application", "Error"),
     "exit code 128": ({"code": 128}, "application", ""),
     "exit code 255": ({"code": 255}, "application", ""),
@@ -99,7 +99,7 @@ def test_a_restart_of_the_whole_job_is_charged_once(end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_an_ignored_failure_costs_nothing(end: str) -> None:
+def test_an_ignored_failure_is_not_charged(end: str) -> None:
     world = running(chief=1, each={"worker": {"onFailure": "Ignore"}})
     world.fail("worker-1", **ENDS[end][0]).settle()
     assert world.states()["worker-1"] == "Failed"
@@ -116,12 +116,12 @@ def test_each_limit_fails_the_job_when_it_is_used_up(end: str) -> None:
     assert world.status.phase is Phase.RUNNING
     world.fail("worker-0", **seen).settle()
     assert world.status.phase is Phase.FAILED
-    (failed,) = (one for one in world.status.conditions if one.type == "Failed")
+    (failed,) = (condition for condition in world.status.conditions if condition.type == "Failed")
     assert failed.reason == "BackoffLimitExceeded"
     assert failed.message.endswith(f"(spec.runPolicy.{field} is 1)")
 
 
-def test_a_failed_pod_is_one_line_of_news() -> None:
+def test_a_failed_pod_is_described_in_one_line() -> None:
     world = World(make_job(run={"backoffLimit": 0}), pods=True).settle()
     world.fail("worker-1", 1, words="Traceback\nValueError: boom\n").settle()
     line = "worker-1 attempt 1 on node-2: exit code 1: ValueError: boom"
@@ -168,7 +168,7 @@ def test_a_pod_that_vanishes_is_counted_as_lost_once() -> None:
     assert world.status.restarts.infrastructure == 1
 
 
-def test_a_task_that_succeeded_stays_so_when_its_pod_is_deleted() -> None:
+def test_a_succeeded_task_keeps_its_state_when_its_pod_is_deleted() -> None:
     world = running(chief=1).succeed("worker-1").settle()
     world.delete("worker-1").settle()
     assert world.states()["worker-1"] == "Succeeded"
@@ -177,7 +177,7 @@ def test_a_task_that_succeeded_stays_so_when_its_pod_is_deleted() -> None:
 
 
 @pytest.mark.parametrize("reason", ["CreateFailed", "NameConflict"])
-def test_a_refused_pod_is_tried_again_with_growing_pauses_and_costs_nothing(
+def test_a_refused_pod_is_retried_with_growing_pauses_and_is_not_charged(
     reason: str,
 ) -> None:
     world = World(make_job(run=QUICK), pods=True)
@@ -200,20 +200,24 @@ def test_a_refused_pod_is_tried_again_with_growing_pauses_and_costs_nothing(
     restarts = world.status.restarts
     assert (restarts.application, restarts.infrastructure) == (0, 0)
     assert world.status.epoch == 1
-    conflict = [one for one in world.status.conditions if one.type == "NameConflict"]
-    assert [one.message for one in conflict] == (
+    conflict = [
+        condition for condition in world.status.conditions if condition.type == "NameConflict"
+    ]
+    assert [condition.message for condition in conflict] == (
         ["worker-1: the API server said no"] if reason == "NameConflict" else []
     )
     world.refused.clear()
     world.wait_for_retry()
     assert world.states()["worker-1"] == "Running"
-    assert not [one for one in world.status.conditions if one.type == "NameConflict"]
+    assert not [
+        condition for condition in world.status.conditions if condition.type == "NameConflict"
+    ]
 
 
-def test_refused_pods_of_one_type_wait_together_and_are_one_event() -> None:
+def test_refused_pods_of_one_type_wait_together_and_share_one_event() -> None:
     world = World(make_job(ps=0, workers=50, run={}), pods=True).settle()
     for index in (*range(7, 12), 31):
-        # At different times, so that the pauses of all are different ones.
+        # The failures have different times, so that the tasks have different pauses.
         world.wait(0.7).fail(f"worker-{index}").settle()
     for index in range(5, 40):
         world.refused[f"worker-{index}"] = "CreateFailed"
@@ -223,9 +227,9 @@ def test_refused_pods_of_one_type_wait_together_and_are_one_event() -> None:
     begin = world.now
     rounds: dict[timedelta, int] = {}
     while world.now < begin + timedelta(minutes=20):
-        told, written = len(world.news), world.writes
+        announced, written = len(world.news), world.writes
         world.wait_for_retry()
-        refused = sum(one.reason == "CreateFailed" for one in world.news[told:])
+        refused = sum(news.reason == "CreateFailed" for news in world.news[announced:])
         rounds[world.now - begin] = refused
         assert world.writes - written <= 2
     assert sum(rounds.values()) < 15
@@ -242,7 +246,7 @@ def test_refused_pods_of_one_type_wait_together_and_are_one_event() -> None:
 def test_the_work_for_a_failure_does_not_grow_with_the_number_of_failures(
     reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pass does not yield to the event loop, so that the renewal of the Lease waits for it."""
+    """A pass does not yield to the event loop, so a long pass delays the renewal of the Lease."""
     looks = 0
 
     def counted(name: TaskName) -> int:
@@ -260,7 +264,7 @@ def test_the_work_for_a_failure_does_not_grow_with_the_number_of_failures(
     work = []
     for many in (10, 50):
         job = make_job(ps=many, workers=many)
-        ends = [view(str(one), TaskPhase.FAILED, reason=reason) for one in job.tasks()]
+        ends = [view(str(name), TaskPhase.FAILED, reason=reason) for name in job.tasks()]
         status = plan(job, Status(), Observed(), START).status
         assert status is not None
         looks = 0
@@ -269,7 +273,7 @@ def test_the_work_for_a_failure_does_not_grow_with_the_number_of_failures(
     assert work[1] < 6 * work[0]
 
 
-def test_two_taken_names_are_both_reported() -> None:
+def test_every_name_conflict_is_reported() -> None:
     world = World(make_job(ps=0, workers=2), pods=True)
     world.refused = {"worker-0": "NameConflict", "worker-1": "NameConflict"}
     world.settle()
@@ -288,7 +292,7 @@ def test_a_refused_start_is_not_a_restart() -> None:
     assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 1
 
 
-def test_two_tasks_that_are_refused_are_two_tasks() -> None:
+def test_two_refused_tasks_may_have_views_with_the_same_uid() -> None:
     uid = Uid("refused-1")
     seen = [
         view(name, TaskPhase.FAILED, uid=uid, reason="CreateFailed")
@@ -308,13 +312,13 @@ def test_a_grace_period_of_0_in_a_template_does_not_force_the_deletion() -> None
     each = {"ps": {"template": template}, "worker": {"template": template}}
     world = World(make_job(run={"psGracePeriodSeconds": 0}, each=each), pods=True).settle()
     decided = world.succeed("worker-0").settle().wait(10).tick()
-    stops = [one.grace_seconds for one in decided.actions if isinstance(one, StopTask)]
+    stops = [action.grace_seconds for action in decided.actions if isinstance(action, StopTask)]
     assert stops == [1, 1]
 
 
 class TestTheEndOfAJobThatSucceeded:
-    """The workers end together, but their pods are reported one after the other. Each pod has the
-    only log of its task."""
+    """Workers end together, but kubelets report their pods one after the other. A pod that is
+    stopped before its end is reported loses the only log of its task."""
 
     def world(self) -> World:
         return World(make_job(workers=2), pods=True).settle().wait(60).succeed("worker-0")
@@ -322,47 +326,52 @@ class TestTheEndOfAJobThatSucceeded:
     def test_gives_workers_time_to_end_by_themselves(self) -> None:
         world = self.world().settle()
         assert world.status.phase is Phase.SUCCEEDED
-        assert not any(isinstance(one, StopTask) for one in world.done)
+        assert not any(isinstance(action, StopTask) for action in world.done)
         world.wait(2).succeed("worker-1").settle()
         assert world.row("worker-1").state.value == "Succeeded"
-        stopped = [str(one.task) for one in world.done if isinstance(one, StopTask)]
+        stopped = [str(action.task) for action in world.done if isinstance(action, StopTask)]
         assert stopped == ["ps-0"]
 
     def test_stops_the_remaining_tasks_after_five_seconds(self) -> None:
         world = self.world().settle()
         assert world.again_at == world.now + timedelta(seconds=5)
         world.wait_for_retry()
-        stopped = {str(one.task) for one in world.done if isinstance(one, StopTask)}
+        stopped = {str(action.task) for action in world.done if isinstance(action, StopTask)}
         assert stopped == {"ps-0", "worker-1"}
         assert world.again_at is None
 
     def test_does_not_wait_if_only_parameter_servers_are_left(self) -> None:
         world = World(make_job(workers=1), pods=True).settle().succeed("worker-0").settle()
-        assert [str(one.task) for one in world.done if isinstance(one, StopTask)] == ["ps-0"]
+        assert [str(action.task) for action in world.done if isinstance(action, StopTask)] == [
+            "ps-0"
+        ]
 
-    def test_does_not_wait_for_tasks_that_were_told_to_stop(self) -> None:
+    def test_does_not_wait_for_tasks_that_are_stopping(self) -> None:
         world = self.world().delete("worker-1")
         world.tick()
-        assert [str(one.task) for one in world.done if isinstance(one, StopTask)] == ["ps-0"]
+        assert [str(action.task) for action in world.done if isinstance(action, StopTask)] == [
+            "ps-0"
+        ]
 
     def test_stops_tasks_at_once_if_the_clock_was_set_back(self) -> None:
         world = self.world()
         world.tick()
         world.wait(-3600).settle()
-        assert any(isinstance(one, StopTask) for one in world.done)
+        assert any(isinstance(action, StopTask) for action in world.done)
 
     def test_stops_tasks_at_once_if_the_job_has_failed(self) -> None:
         world = World(make_job(workers=2, run={"backoffLimit": 0}), pods=True).settle()
         world.fail("worker-0").tick()
         assert world.status.phase is Phase.FAILED
-        assert any(isinstance(one, StopTask) for one in world.done)
+        assert any(isinstance(action, StopTask) for action in world.done)
 
 
 class TestASidecarOfATaskThatEnded:
-    """The kubelet ends the sidecar. If the operator waits for that, the pod and its logs stay."""
+    """The kubelet ends the sidecar. The operator waits for this, so that it keeps the pod
+    and its logs."""
 
     def stopped(self, world: World) -> set[str]:
-        return {str(one.task) for one in world.done if isinstance(one, StopTask)}
+        return {str(action.task) for action in world.done if isinstance(action, StopTask)}
 
     @pytest.mark.parametrize("fate", ["succeed", "fail"])
     def test_has_time_to_end_when_the_job_is_over(self, fate: str) -> None:
@@ -445,7 +454,7 @@ class TestALostNode:
         assert world.status.epoch == 2
 
 
-def test_all_workers_is_done_when_the_last_one_is() -> None:
+def test_all_workers_succeeds_when_the_last_worker_succeeds() -> None:
     world = running(successPolicy="AllWorkers").succeed("worker-0").settle()
     assert world.status.phase is Phase.RUNNING
     world.fail("worker-1").settle().wait_for_retry().succeed("worker-1").settle()
@@ -463,7 +472,7 @@ def test_the_job_succeeds_with_its_chief_or_with_worker_0(chief: int, done: str)
     assert world.status.phase is Phase.SUCCEEDED
 
 
-def test_a_ps_that_exits_0_is_done_and_one_that_always_runs_is_not() -> None:
+def test_a_ps_that_exits_0_is_done_unless_its_restart_policy_is_always() -> None:
     world = running().succeed("ps-0").settle()
     assert (world.states()["ps-0"], world.status.epoch) == ("Succeeded", 1)
     world = running(each={"ps": {"restartPolicy": "Always"}}).succeed("ps-0").settle()

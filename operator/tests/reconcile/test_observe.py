@@ -1,4 +1,4 @@
-"""The state of an instance, from its phase and from who asked it to go, as one table."""
+"""Table of the states of an instance, by its phase and its deletion."""
 
 import pytest
 from reconcile.world import view
@@ -33,7 +33,7 @@ WITH_ITS_JOB = Deletion.WITH_ITS_JOB
         *((phase, "", WITH_ITS_JOB, False, InstanceState.OF_DELETED_JOB) for phase in TaskPhase),
     ],
 )
-def test_an_instance_is_in_one_state(
+def test_the_state_of_an_instance_follows_from_its_phase_and_its_deletion(
     phase: TaskPhase, reason: str, deletion: Deletion, sidecars_run: bool, state: InstanceState
 ) -> None:
     seen = view("ps-0", phase, reason=reason, deletion=deletion, sidecars_run=sidecars_run)

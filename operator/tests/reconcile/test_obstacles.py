@@ -23,7 +23,7 @@ def new(**kwargs: Any) -> World:
 
 
 def condition(world: World, kind: str) -> Condition | None:
-    found = [one for one in world.status.conditions if one.type == kind]
+    found = [entry for entry in world.status.conditions if entry.type == kind]
     return found[0] if found else None
 
 
@@ -39,14 +39,14 @@ class TestAnInvalidTemplate:
         world.settle()
         assert (world.status.phase, world.status.tasks) == (Phase.INVALID, ())
         assert world.started == 0
-        said = condition(world, "Invalid")
-        assert said is not None
-        assert (said.status, said.reason) == ("True", "TemplateInvalid")
-        assert said.message == "worker: unknown field imag; ps: no"
-        assert [(one.type, one.reason) for one in world.news] == [
+        reported = condition(world, "Invalid")
+        assert reported is not None
+        assert (reported.status, reported.reason) == ("True", "TemplateInvalid")
+        assert reported.message == "worker: unknown field imag; ps: no"
+        assert [(news.type, news.reason) for news in world.news] == [
             (NewsType.WARNING, "TemplateInvalid")
         ]
-        assert texts(world)["reason"] == said.message
+        assert texts(world)["reason"] == reported.message
         writes = world.writes
         world.wait(100).settle()
         assert (world.writes, len(world.news)) == (writes, 1)
@@ -86,10 +86,14 @@ class TestAnInvalidJob:
         first = invalid.plan(Status(), self.FAULTS, 3, START)
         assert first.status is not None
         assert (first.status.phase, first.status.observed_generation) == (Phase.INVALID, 3)
-        (said,) = first.status.conditions
-        assert (said.type, said.status, said.reason) == ("Invalid", "True", "SpecInvalid")
-        assert said.message == "spec.replicaSpecs: is required; spec.x: is not a field"
-        assert [news.message for news in first.news] == [said.message]
+        (reported,) = first.status.conditions
+        assert (reported.type, reported.status, reported.reason) == (
+            "Invalid",
+            "True",
+            "SpecInvalid",
+        )
+        assert reported.message == "spec.replicaSpecs: is required; spec.x: is not a field"
+        assert [news.message for news in first.news] == [reported.message]
         assert first.actions == ()
         later = START + timedelta(seconds=9)
         assert invalid.plan(first.status, self.FAULTS, 3, later) == Plan()
@@ -104,11 +108,11 @@ class TestAnInvalidJob:
 
     def test_with_very_many_faults_has_the_first_ones_reported(self) -> None:
         faults = [Fault(f"spec.field{index}", "is not a field") for index in range(1000)]
-        told = invalid.plan(Status(), faults, 1, START).status
-        assert told is not None
-        assert len(told.conditions[0].message) == 4096
-        assert told.summary is not None
-        assert len(told.summary.reason) == 256
+        status = invalid.plan(Status(), faults, 1, START).status
+        assert status is not None
+        assert len(status.conditions[0].message) == 4096
+        assert status.summary is not None
+        assert len(status.summary.reason) == 256
 
 
 class TestANameConflict:
@@ -119,13 +123,16 @@ class TestANameConflict:
         assert world.started == 0
         assert set(world.states().values()) == {"Pending"}
         assert world.status.phase is Phase.PENDING
-        said = condition(world, "NameConflict")
-        assert said is not None
-        assert (said.status, said.message) == ("True", "there is a Service digits that is not ours")
+        reported = condition(world, "NameConflict")
+        assert reported is not None
+        assert (reported.status, reported.message) == (
+            "True",
+            "there is a Service digits that is not ours",
+        )
         ready = condition(world, "ClusterReady")
         assert ready is not None
         assert (ready.status, ready.reason) == ("False", "NameConflict")
-        assert [(one.type, one.reason) for one in world.news] == [
+        assert [(news.type, news.reason) for news in world.news] == [
             (NewsType.WARNING, "NameConflict")
         ]
         world.obstacle = None
@@ -171,7 +178,7 @@ class TestPodsOfADeletedJob:
         assert ready.message == (
             "pods of a deleted job of the same name still exist: digits-worker-1, digits-worker-7"
         )
-        assert [(one.type, one.reason) for one in world.news] == [
+        assert [(news.type, news.reason) for news in world.news] == [
             (NewsType.NORMAL, "WaitingForOldPods")
         ]
         assert texts(world)["reason"] == ready.message
@@ -216,8 +223,8 @@ class TestTheReasonWhyAPodWaits:
     def test_is_in_the_row_while_the_pod_waits(self) -> None:
         world = new()
         world.tick()
-        said = 'Back-off pulling image\n "x"'
-        self.pending(world, "worker-1", "ImagePullBackOff", said)
+        message = 'Back-off pulling image\n "x"'
+        self.pending(world, "worker-1", "ImagePullBackOff", message)
         world.settle()
         row = world.row("worker-1")
         assert row.waiting == 'ImagePullBackOff: Back-off pulling image "x"'
@@ -268,24 +275,27 @@ class TestTheReasonWhyAPodWaits:
         world.tick()
         self.pending(world, "worker-1", "Unschedulable", "0/3 nodes", node="")
         world.settle()
-        said = condition(world, "PodsScheduled")
-        assert said is not None
-        assert (said.status, said.reason) == ("False", "Unscheduled")
-        assert said.message == "waiting for worker-1; worker-1: Unschedulable: 0/3 nodes"
+        reported = condition(world, "PodsScheduled")
+        assert reported is not None
+        assert (reported.status, reported.reason) == ("False", "Unscheduled")
+        assert reported.message == "waiting for worker-1; worker-1: Unschedulable: 0/3 nodes"
         world.wait(5).change(
             "worker-1", phase=TaskPhase.RUNNING, ready=True, node="node-2", reason="", message=""
         )
         world.settle()
-        said = condition(world, "PodsScheduled")
-        assert said is not None
-        assert (said.status, said.last_transition_time) == ("True", START + timedelta(seconds=5))
+        reported = condition(world, "PodsScheduled")
+        assert reported is not None
+        assert (reported.status, reported.last_transition_time) == (
+            "True",
+            START + timedelta(seconds=5),
+        )
 
     def test_may_be_that_the_pod_does_not_exist(self) -> None:
         world = new().settle().fail("worker-1").settle()
-        said = condition(world, "PodsScheduled")
-        assert said is not None
-        assert (said.status, said.reason) == ("False", "PodsMissing")
-        assert said.message == "waiting for worker-1; worker-1: exit code 1"
+        reported = condition(world, "PodsScheduled")
+        assert reported is not None
+        assert (reported.status, reported.reason) == ("False", "PodsMissing")
+        assert reported.message == "waiting for worker-1; worker-1: exit code 1"
 
     @pytest.mark.parametrize("old", [{}, {"phase": TaskPhase.RUNNING}])
     def test_may_be_that_the_previous_pod_still_exists(self, old: dict[str, Any]) -> None:
@@ -297,9 +307,9 @@ class TestTheReasonWhyAPodWaits:
         why = "the pod of attempt 1 on node-2 is still being deleted"
         assert (row.state.value, row.attempt, row.waiting) == ("BackOff", 2, why)
         for kind in ("PodsScheduled", "ClusterReady"):
-            said = condition(world, kind)
-            assert said is not None
-            assert said.message == f"waiting for worker-1; worker-1: {why}"
+            reported = condition(world, kind)
+            assert reported is not None
+            assert reported.message == f"waiting for worker-1; worker-1: {why}"
         assert texts(world)["reason"] == f"waiting for worker-1; worker-1: {why}"
         written = world.writes
         world.wait(100).tick()
@@ -311,7 +321,7 @@ class TestTheReasonWhyAPodWaits:
         world = new().settle().fail("worker-1").settle()
         world.wait(5)
         old = world.instance("worker-1")
-        world.tick(effects=2)  # the old pod is told to stop; its successor cannot be created
+        world.tick(effects=2)  # the old pod is asked to stop; its successor cannot be created
         world.instances[old.uid] = dataclasses.replace(old, deletion=Deletion.BEFORE_END)
         world.tick()
         row = world.row("worker-1")
@@ -328,7 +338,7 @@ class TestTheReasonWhyAPodWaits:
 
 def test_processes_have_no_condition_pods_scheduled() -> None:
     world = World(make_job()).settle()
-    assert [one.type for one in world.status.conditions] == ["ClusterReady"]
+    assert [entry.type for entry in world.status.conditions] == ["ClusterReady"]
 
 
 def test_a_row_names_its_pod_and_its_node() -> None:
@@ -374,7 +384,9 @@ def test_the_summary_counts_a_chief_as_a_worker_and_every_restart() -> None:
     }
     world.wait_for_retry().wait(10).settle().succeed("chief-0").settle()
     assert texts(world) == {"ps": "2/2", "workers": "4/4", "restarts": 2, "reason": ""}
-    assert not any(isinstance(one, StopTask) and one.task == task("chief-0") for one in world.done)
+    assert not any(
+        isinstance(action, StopTask) and action.task == task("chief-0") for action in world.done
+    )
 
 
 def test_the_summary_of_a_finished_job_counts_the_tasks_that_did_not_fail() -> None:

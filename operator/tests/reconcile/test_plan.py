@@ -1,4 +1,4 @@
-"""The reactions of a job to events, as scenarios in a small world."""
+"""Scenarios: the plan after each event of a job."""
 
 import dataclasses
 from datetime import timedelta
@@ -34,7 +34,7 @@ def test_a_new_job_starts_every_task_once() -> None:
     assert world.states() == dict.fromkeys(names, "Running")
     assert world.started == len(names)
     assert world.status.phase is Phase.RUNNING
-    assert [(one.type, one.message) for one in world.news] == [
+    assert [(news.type, news.message) for news in world.news] == [
         (NewsType.NORMAL, "6 tasks run, epoch 1")
     ]
 
@@ -65,7 +65,7 @@ def test_a_job_is_running_when_every_task_is_ready() -> None:
     assert world.status.last_transition_time == START + timedelta(seconds=3)
 
 
-def test_a_worker_that_failed_comes_back_alone_after_its_wait() -> None:
+def test_a_failed_worker_restarts_alone_after_its_wait() -> None:
     world = running()
     world.wait(10).fail("worker-1", code=1, words="ValueError: boom\n").settle()
     row = world.row("worker-1")
@@ -112,18 +112,18 @@ def test_a_failed_instance_is_kept_until_its_next_attempt_is_due() -> None:
     ],
     ids=str,
 )
-def test_an_attempt_waits_until_the_pod_of_the_last_is_gone(fields: dict[str, object]) -> None:
-    """A sidecar or a finalizer delays the deletion: until then the name is taken."""
+def test_an_attempt_waits_until_the_previous_pod_is_gone(fields: dict[str, object]) -> None:
+    """A sidecar or a finalizer delays the deletion, and the old pod keeps the name until then."""
     world = running().fail("worker-1").change("worker-1", **fields)
     world.tick()
     assert world.again_at is not None
     world.now = world.again_at
     decided = world.tick()
-    assert not any(isinstance(one, StartTask) for one in decided.actions)
+    assert not any(isinstance(action, StartTask) for action in decided.actions)
     assert world.row("worker-1").attempt == 2
 
 
-def test_a_lost_ps_advances_the_epoch_and_the_workers_stay() -> None:
+def test_a_lost_ps_advances_the_epoch_and_the_workers_keep_running() -> None:
     world = running()
     workers = [world.instance("worker-0"), world.instance("worker-1")]
     world.fail("ps-0", code=137).settle()
@@ -159,7 +159,7 @@ def test_a_ps_that_never_ran_does_not_advance_the_epoch() -> None:
 
 
 @pytest.mark.parametrize("disturb", ["delete", "vanish"])
-def test_a_task_that_vanishes_is_one_infrastructure_failure(disturb: str) -> None:
+def test_a_task_that_vanishes_counts_as_one_infrastructure_failure(disturb: str) -> None:
     world = running()
     getattr(world, disturb)("worker-1").settle()
     restarts = world.status.restarts
@@ -180,7 +180,7 @@ def test_exit_0_of_a_deleted_task_does_not_end_the_job() -> None:
     assert world.status.restarts.infrastructure == 1
 
 
-def test_a_task_that_succeeded_is_remembered_when_its_instance_is_gone() -> None:
+def test_a_succeeded_task_keeps_its_state_when_its_instance_is_gone() -> None:
     world = running().succeed("worker-1").settle()
     world.vanish("worker-1").settle()
     assert world.states()["worker-1"] == "Succeeded"
@@ -194,14 +194,17 @@ def test_a_stale_instance_is_stopped_and_does_not_count() -> None:
     other = view("worker-1", uid=Uid("other"))
     world.instances |= {"old": old, "other": other}
     decided = world.tick()
-    assert {one.uid for one in decided.actions if isinstance(one, StopTask)} == {"old", "other"}
+    assert {action.uid for action in decided.actions if isinstance(action, StopTask)} == {
+        "old",
+        "other",
+    }
     world.change("worker-1", phase=TaskPhase.FAILED, exit_code=1)
     world.settle()
     assert world.status.restarts.application == 0
     assert world.states()["worker-1"] == "Running"
 
 
-def test_a_task_that_the_job_does_not_have_is_stopped() -> None:
+def test_an_instance_of_an_unknown_task_is_stopped() -> None:
     world = running()
     world.instances[Uid("w7")] = view("worker-7", uid=Uid("w7"))
     world.instances[Uid("e0")] = view("evaluator-0", uid=Uid("e0"))
@@ -212,7 +215,7 @@ def test_a_task_that_the_job_does_not_have_is_stopped() -> None:
     assert world.tick().actions == ()
 
 
-def test_the_waits_of_a_task_grow_until_it_has_run_for_long() -> None:
+def test_the_waits_of_a_task_grow_until_an_attempt_runs_for_long() -> None:
     world = running()
     waits = []
     for healthy in (0, 0, 0, 600):
@@ -231,13 +234,13 @@ def test_an_attempt_that_never_ran_does_not_reset_the_waits() -> None:
     assert world.row("worker-1").failures_in_a_row == 2
 
 
-def test_the_time_until_an_end_is_observed_does_not_count_as_running() -> None:
+def test_the_delay_until_an_end_is_observed_does_not_count_as_running() -> None:
     world = running().fail("worker-1").settle().wait_for_retry()
     world.wait(5).fail("worker-1").wait(10_000).settle()
     assert world.row("worker-1").failures_in_a_row == 2
 
 
-def test_a_task_that_starts_again_waits_no_longer() -> None:
+def test_a_restarted_task_has_no_retry_time() -> None:
     world = running().fail("worker-1").settle()
     assert world.again_at is not None
     world.now = world.again_at
@@ -246,7 +249,7 @@ def test_a_task_that_starts_again_waits_no_longer() -> None:
     assert (row.state.value, row.retry_at) == ("Pending", None)
 
 
-def test_an_end_has_the_time_at_which_the_task_ended() -> None:
+def test_the_row_of_an_ended_task_has_the_time_of_its_end() -> None:
     world = running().wait(5).fail("worker-1").succeed("ps-0").wait(30).settle()
     at = START + timedelta(seconds=5)
     assert (world.row("worker-1").finished_at, world.row("ps-0").finished_at) == (at, at)
@@ -255,7 +258,7 @@ def test_an_end_has_the_time_at_which_the_task_ended() -> None:
     assert retry_at > world.now
 
 
-def test_the_job_fails_when_its_limit_is_used_up_and_says_why() -> None:
+def test_the_job_fails_with_a_reason_when_its_limit_is_used_up() -> None:
     world = World(make_job(run=QUICK | {"backoffLimit": 1})).settle()
     world.fail("worker-1", words="first\n").settle().wait_for_retry()
     world.fail("ps-0", 3, words="a\nOSError: disk is full\n").settle()
@@ -275,7 +278,7 @@ def test_the_job_fails_when_its_limit_is_used_up_and_says_why() -> None:
     assert world.again_at is None
 
 
-def test_every_task_waits_on_its_own() -> None:
+def test_each_task_waits_independently() -> None:
     world = running().fail("worker-1").settle()
     first = world.again_at
     world.wait(0.1).fail("worker-0").settle()
@@ -284,7 +287,7 @@ def test_every_task_waits_on_its_own() -> None:
     assert world.states() == {"ps-0": "Running", "worker-0": "BackOff", "worker-1": "Running"}
 
 
-def test_the_whole_job_restarts_together_for_one_charge() -> None:
+def test_a_restart_of_the_whole_job_is_charged_once() -> None:
     world = running(each={"ps": {"onFailure": "RestartJob"}})
     world.succeed("worker-1").settle()
     world.fail("ps-0", words="no room").settle()
@@ -303,12 +306,12 @@ def test_the_whole_job_restarts_together_for_one_charge() -> None:
     assert world.news[-1].reason == "RestartingJob"
     world.wait_for_retry()
     assert world.states() == dict.fromkeys(["ps-0", "worker-0", "worker-1"], "Running")
-    starts = [one for one in world.done if isinstance(one, StartTask)]
-    assert [(one.attempt, one.epoch) for one in starts[-3:]] == [(2, 2)] * 3
+    starts = [action for action in world.done if isinstance(action, StartTask)]
+    assert [(action.attempt, action.epoch) for action in starts[-3:]] == [(2, 2)] * 3
     assert [row.failures_in_a_row for row in world.status.tasks] == [1, 0, 0]
 
 
-def test_failures_seen_with_a_restart_of_the_job_cost_nothing() -> None:
+def test_failures_observed_with_a_restart_of_the_job_are_not_charged() -> None:
     world = running(each={"ps": {"onFailure": "RestartJob"}})
     world.wait(2).fail("ps-0", 1).fail("worker-0", 2).fail("worker-1", 3).settle()
     assert world.status.restarts.application == 1
@@ -334,7 +337,7 @@ def test_a_waiting_task_keeps_its_attempt_when_the_job_restarts() -> None:
     assert world.row("worker-0").attempt == 2
 
 
-def test_a_fatal_failure_comes_before_a_restart() -> None:
+def test_a_fatal_failure_takes_precedence_over_a_restart() -> None:
     world = running(each={"ps": {"onFailure": "RestartJob"}, "worker": {"restartPolicy": "Never"}})
     world.fail("ps-0", 1).wait(1).fail("worker-1", 2).settle()
     assert world.status.failure == "worker-1 attempt 1: exit code 2"
@@ -348,7 +351,7 @@ def test_the_first_of_several_fatal_failures_is_the_reason() -> None:
     assert world.status.failure == "worker-1 attempt 1: exit code 4"
 
 
-def test_an_ignored_task_stays_failed_and_the_job_goes_on() -> None:
+def test_an_ignored_task_remains_failed_and_the_job_keeps_running() -> None:
     world = running(each={"worker": {"onFailure": "Ignore"}}, chief=1)
     world.fail("worker-1", 7).settle()
     assert world.states()["worker-1"] == "Failed"
@@ -381,7 +384,7 @@ def test_a_ps_that_exits_0_is_done_unless_it_always_runs() -> None:
     assert world.news[-1].message.endswith("s (not counted: exit code 0 is not a failure)")
 
 
-def test_exit_0_under_always_is_restarted_for_ever_with_growing_pauses() -> None:
+def test_always_restarts_a_task_after_every_exit_0_with_growing_pauses() -> None:
     policy = {"backoffLimit": 0, "restartBackoff": {"initialSeconds": 1, "maxSeconds": 8}}
     job = make_job(each={"worker": {"restartPolicy": "Always"}}, run=policy)
     world = World(job).settle()
@@ -400,8 +403,8 @@ def test_exit_0_under_always_is_restarted_for_ever_with_growing_pauses() -> None
 
 def test_sidecars_of_an_ended_task_are_stopped_when_the_job_is_over() -> None:
     world = running(workers=1).succeed("worker-0").change("worker-0", sidecars_run=True)
-    told = [action for action in world.tick().actions if isinstance(action, StopTask)]
-    assert {str(action.task) for action in told} == {"ps-0", "worker-0"}
+    stops = [action for action in world.tick().actions if isinstance(action, StopTask)]
+    assert {str(action.task) for action in stops} == {"ps-0", "worker-0"}
 
 
 def test_success_stops_all_tasks_and_gives_the_ps_its_own_grace_period() -> None:
@@ -445,12 +448,14 @@ def test_a_restart_of_the_job_gives_a_ps_the_grace_period_of_its_template() -> N
     world = World(job).settle()
     decided = world.fail("worker-1").tick()
     stops = {
-        str(one.task): one.grace_seconds for one in decided.actions if isinstance(one, StopTask)
+        str(action.task): action.grace_seconds
+        for action in decided.actions
+        if isinstance(action, StopTask)
     }
     assert stops == {"ps-0": 30, "worker-0": 30}
 
 
-def test_success_wins_over_a_failure_seen_with_it() -> None:
+def test_success_takes_precedence_over_a_failure_in_the_same_pass() -> None:
     world = World(make_job(run={"backoffLimit": 0})).settle()
     world.fail("ps-0", 1, words="gone").succeed("worker-0").settle()
     assert world.status.phase is Phase.SUCCEEDED
@@ -459,7 +464,7 @@ def test_success_wins_over_a_failure_seen_with_it() -> None:
     assert world.status.restarts.application == 0
 
 
-def test_a_finished_job_stays_finished() -> None:
+def test_a_finished_job_never_changes_its_phase() -> None:
     world = running().succeed("worker-0")
     world.tick()
     world.fail("ps-0", 1)

@@ -1,6 +1,6 @@
-"""Random events happen to pods, and a controller that crashes sees them late and in any order.
+"""Random events change pods. A controller that may crash sees each event late.
 
-No failure is lost or counted twice, no success is lost, and no two instances of a task count.
+Every failure is counted once, no success is lost, and at most one instance of an attempt counts.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import stateful
 from hypothesis import strategies as st
 from reconcile.pods import Cluster, Controller, Pod
-from reconcile.test_convergence import PHASES, SECONDS, any_job, job_of_single_restarts
+from reconcile.test_convergence import PHASES, SECONDS, any_job, job_that_restarts_single_tasks
 from reconcile.world import task
 
 from capstan_operator.api.names import TaskName, Uid
@@ -28,45 +28,45 @@ MANY = 80
 
 
 def is_deleted(pod: Pod) -> bool:
-    """Whether the pod was deleted before its task had ended."""
+    """Return True if the deletion of the pod was requested before its task ended."""
     return pod.view.deletion is Deletion.BEFORE_END
 
 
 class Pods(stateful.RuleBasedStateMachine):
-    @stateful.initialize(job=st.one_of(job_of_single_restarts, any_job), held=st.booleans())
+    @stateful.initialize(job=st.one_of(job_that_restarts_single_tasks, any_job), held=st.booleans())
     def begin(self, job: TrainingJob, held: bool) -> None:
         self.cluster = Cluster(job)
         self.cluster.held = held
         self.controller = Controller(self.cluster)
         self.recorded: dict[Uid, tuple[TaskName, int]] = {}
-        self.ended_well: set[Uid] = set()
-        self.ended_badly: set[Uid] = set()
+        self.succeeded: set[Uid] = set()
+        self.failed: set[Uid] = set()
         self.done: set[Uid] = set()
 
     # Events in the cluster.
 
-    def a_pod(self, data: st.DataObject, *, ended: bool = False) -> Pod | None:
+    def draw_pod(self, data: st.DataObject, *, ended: bool = False) -> Pod | None:
         pods = [pod for pod in self.cluster.pods.values() if ended or not pod.view.has_ended]
         return data.draw(st.sampled_from(pods)) if pods else None
 
-    def on_a_node(self, data: st.DataObject) -> Pod | None:
-        pod = self.a_pod(data)
+    def draw_pod_on_a_node(self, data: st.DataObject) -> Pod | None:
+        pod = self.draw_pod(data)
         return pod if pod is not None and not pod.view.is_unscheduled and not pod.lost else None
 
     @stateful.rule()
-    def the_job_gets_going(self) -> None:
+    def the_tasks_start(self) -> None:
         for _ in range(4):
             self.some_events_arrive(len(self.cluster.events))
             self.make_a_pass(None)
-            self.pods_get_on()
+            self.pods_make_progress()
 
     @stateful.rule()
-    def pods_get_on(self) -> None:
+    def pods_make_progress(self) -> None:
         for pod in list(self.cluster.pods.values()):
             if not (pod.view.has_ended or is_deleted(pod) or pod.lost):
-                self.get_on(pod)
+                self.make_progress(pod)
 
-    def get_on(self, pod: Pod) -> None:
+    def make_progress(self, pod: Pod) -> None:
         if pod.view.is_unscheduled:
             placed = dataclasses.replace(pod.view, node="n1")
             self.cluster.put(placed)
@@ -80,70 +80,70 @@ class Pods(stateful.RuleBasedStateMachine):
 
     @stateful.rule(data=st.data(), code=CODES, reason=REASONS)
     def a_pod_ends(self, data: st.DataObject, code: int | None, reason: str) -> None:
-        if pod := self.on_a_node(data):
-            self.ends(pod, code, "" if code == 0 else reason)
+        if pod := self.draw_pod_on_a_node(data):
+            self.end(pod, code, "" if code == 0 else reason)
 
-    def ends(self, pod: Pod, code: int | None, reason: str = "") -> None:
-        well = code == 0 and not is_deleted(pod)
-        (self.ended_well if well else self.ended_badly).add(pod.view.uid)
+    def end(self, pod: Pod, code: int | None, reason: str = "") -> None:
+        succeeded = code == 0 and not is_deleted(pod)
+        (self.succeeded if succeeded else self.failed).add(pod.view.uid)
         deleted = is_deleted(pod)
         self.cluster.end(pod, code, reason)
         if deleted:
             self.cluster.remove(pod.view.name)
 
     @stateful.rule(data=st.data())
-    def a_stranger_deletes_a_pod(self, data: st.DataObject) -> None:
-        if pod := self.a_pod(data, ended=True):
+    def a_user_deletes_a_pod(self, data: st.DataObject) -> None:
+        if pod := self.draw_pod(data, ended=True):
             if not pod.view.has_ended:
-                self.ended_badly.add(pod.view.uid)
+                self.failed.add(pod.view.uid)
             self.cluster.delete(pod.view.uid, force=False)
 
     @stateful.rule(data=st.data())
-    def a_stranger_forces_a_pod_away(self, data: st.DataObject) -> None:
-        if pod := self.a_pod(data, ended=True):
-            self.ended_badly |= {pod.view.uid} - self.ended_well
+    def a_user_force_deletes_a_pod(self, data: st.DataObject) -> None:
+        if pod := self.draw_pod(data, ended=True):
+            self.failed |= {pod.view.uid} - self.succeeded
             self.cluster.delete(pod.view.uid, force=True)
 
     @stateful.rule(data=st.data())
     def a_node_is_lost(self, data: st.DataObject) -> None:
-        if pod := self.on_a_node(data):
+        if pod := self.draw_pod_on_a_node(data):
             self.cluster.put(pod.view, lost=True)
 
     @stateful.rule(data=st.data(), code=CODES, steps=st.none() | st.integers(1, 3))
     def a_node_is_lost_before_the_end_of_its_pod_is_seen(
         self, data: st.DataObject, code: int | None, steps: int | None
     ) -> None:
-        self.the_job_gets_going()
-        if pod := self.on_a_node(data):
+        self.the_tasks_start()
+        if pod := self.draw_pod_on_a_node(data):
             deleted = is_deleted(pod)
-            self.ends(pod, code)
+            self.end(pod, code)
             if not deleted:
                 self.cluster.put(self.cluster.pods[pod.view.name].view, lost=True)
         self.the_controller_makes_a_pass(steps)
 
     @stateful.rule(held=st.booleans())
-    def what_has_ended_is_held_up_when_it_is_deleted(self, held: bool) -> None:
+    def a_sidecar_or_finalizer_delays_deletions(self, held: bool) -> None:
         self.cluster.held = held
         for pod in list(self.cluster.pods.values()):
             if not held and pod.view.has_ended and pod.view.deletion is not Deletion.NOT_REQUESTED:
                 self.cluster.remove(pod.view.name)
 
     @stateful.rule()
-    def nodes_come_back(self) -> None:
+    def lost_nodes_recover(self) -> None:
         for pod in [pod for pod in self.cluster.pods.values() if pod.lost]:
             self.cluster.put(pod.view)
 
     @stateful.rule(data=st.data())
-    def the_api_refuses_some(self, data: st.DataObject) -> None:
+    def the_api_server_refuses_some_pods(self, data: st.DataObject) -> None:
         names = st.sampled_from([*self.cluster.job.tasks(), task("worker-0")])
         self.cluster.refusing = frozenset(data.draw(st.sets(names, max_size=2)))
 
     @stateful.rule(obstacle=OBSTACLES)
-    def something_is_in_the_way(self, obstacle: Obstacle | None) -> None:
+    def an_obstacle_appears_or_disappears(self, obstacle: Obstacle | None) -> None:
         self.cluster.obstacle = obstacle
 
     @stateful.rule()
-    def somebody_else_writes_the_job(self) -> None:
+    def another_client_writes_the_job(self) -> None:
         self.cluster.version += 1
 
     @stateful.rule(seconds=SECONDS)
@@ -160,7 +160,7 @@ class Pods(stateful.RuleBasedStateMachine):
 
     @stateful.rule(steps=st.none() | st.integers(0, 5))
     def the_controller_makes_a_pass(self, steps: int | None) -> None:
-        """With `steps` it crashes before its next effect, and another one takes over."""
+        """Make a pass. With `steps`, crash after this number of effects and restart."""
         if not self.make_a_pass(steps):
             self.controller = Controller(self.cluster)
 
@@ -172,43 +172,43 @@ class Pods(stateful.RuleBasedStateMachine):
                 return False
             self.check_written(before)
             before = len(self.cluster.written)
-            self.no_success_is_forced_away()
+            self.check_no_success_was_force_deleted()
         self.check_written(before)
-        self.no_success_is_forced_away()
+        self.check_no_success_was_force_deleted()
         return True
 
     @stateful.rule()
-    def all_comes_to_rest(self) -> None:
+    def the_job_settles(self) -> None:
         self.cluster.obstacle, self.cluster.refusing = None, frozenset()
         for _ in range(MANY):
             self.some_events_arrive(len(self.cluster.events))
             decided = self.controller.decide()
-            if self.controller.at_rest(decided) and not self.deletions_get_on():
+            if self.controller.at_rest(decided) and not self.end_deleted_pods():
                 if decided.again_at is None or not self.cluster.status.phase.is_final:
                     break
-                # A pod that was given time to end by itself does not end.
+                # The spared pods do not end by themselves.
                 self.cluster.now = decided.again_at
             self.make_a_pass(None)
         assert self.controller.decide() == dataclasses.replace(Plan(), again_at=decided.again_at)
-        self.every_failure_is_counted_once()
+        self.check_failure_counts()
         if self.cluster.status.phase.is_final:
             assert all(pod.view.has_ended for pod in self.cluster.pods.values()), (
-                "a pod outlives its job"
+                "a pod of a finished job still runs"
             )
 
-    def deletions_get_on(self) -> bool:
-        """End the pods that are being deleted and have a kubelet. Return whether there were any."""
-        going = [pod for pod in self.cluster.pods.values() if is_deleted(pod) and not pod.lost]
-        for pod in going:
-            self.ends(pod, 143)
-        return bool(going)
+    def end_deleted_pods(self) -> bool:
+        """End the deleted pods whose node is not lost. Return True if there was such a pod."""
+        deleted = [pod for pod in self.cluster.pods.values() if is_deleted(pod) and not pod.lost]
+        for pod in deleted:
+            self.end(pod, 143)
+        return bool(deleted)
 
     # Invariants.
 
-    def no_success_is_forced_away(self) -> None:
+    def check_no_success_was_force_deleted(self) -> None:
         if not self.cluster.status.phase.is_final:
             forced = {view.uid for view in self.cluster.forced}
-            assert not forced & self.ended_well - self.done
+            assert not forced & self.succeeded - self.done
 
     def check_written(self, since: int) -> None:
         for before, after in zip(
@@ -221,46 +221,48 @@ class Pods(stateful.RuleBasedStateMachine):
                     known = self.recorded.setdefault(row.uid, (row.name, row.attempt))
                     assert known == (row.name, row.attempt)
                 if row.state is TaskState.SUCCEEDED and row.uid is not None:
-                    assert row.uid in self.ended_well
+                    assert row.uid in self.succeeded
                     self.done.add(row.uid)
                 if old is not None and row.attempt > old.attempt:
                     assert row.attempt == old.attempt + 1
-                    self.was_no_success(after.phase, old.uid, row.name)
+                    self.check_not_a_success(after.phase, old.uid, row.name)
             instances = list(self.recorded.values())
-            assert len(instances) == len(set(instances)), "two instances of one attempt counted"
+            assert len(instances) == len(set(instances)), (
+                "two instances of one attempt were counted"
+            )
             assert after.restarts.application >= before.restarts.application
             assert after.restarts.infrastructure >= before.restarts.infrastructure
 
-    def was_no_success(self, phase: Phase, uid: Uid | None, name: TaskName) -> None:
-        """An end that the API server still shows as a success is not entered as a failure."""
+    def check_not_a_success(self, phase: Phase, uid: Uid | None, name: TaskName) -> None:
+        """Check that no attempt is counted as failed while the API server shows it as succeeded."""
         pod = self.cluster.pods.get(name)
         replica = self.cluster.job.replica(name.type)
         single = replica.on_failure is not OnFailure.RESTART_JOB
-        if pod is None or uid is None or pod.view.uid != uid or not self.restarts_singly():
+        if pod is None or uid is None or pod.view.uid != uid or not self.restarts_single_tasks():
             return
         if single and replica.restart_policy is not RestartPolicy.ALWAYS:
-            assert uid not in self.ended_well
+            assert uid not in self.succeeded
 
-    def restarts_singly(self) -> bool:
+    def restarts_single_tasks(self) -> bool:
         return all(
             replica.on_failure is OnFailure.RESTART_TASK
             and replica.restart_policy is RestartPolicy.ON_FAILURE
             for _, replica in self.cluster.job.spec.replica_specs.items()
         )
 
-    def every_failure_is_counted_once(self) -> None:
+    def check_failure_counts(self) -> None:
         status = self.cluster.status
-        if not self.restarts_singly() or status.phase.is_final:
+        if not self.restarts_single_tasks() or status.phase.is_final:
             return
         counted = status.restarts.application + status.restarts.infrastructure
-        there = {pod.view.uid for pod in self.cluster.pods.values()}
+        existing = {pod.view.uid for pod in self.cluster.pods.values()}
         current = {row.uid for row in status.tasks}
         over = {instance.uid for instance in self.cluster.made} - current - self.done
         assert counted <= len(over), "a failure was counted twice"
         known = {uid for uid in self.recorded if uid not in current and uid not in self.done}
         assert counted >= len(known), "a failure was lost"
-        shown = {uid for uid in there & self.ended_badly if uid not in current}
-        assert counted >= len(known | shown), "a failure that is to be seen was lost"
+        shown = {uid for uid in existing & self.failed if uid not in current}
+        assert counted >= len(known | shown), "a failure that the cluster still shows was lost"
 
 
 TestPods = pytest.mark.timeout(240)(Pods.TestCase)  # many examples on a busy machine

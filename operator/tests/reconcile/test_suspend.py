@@ -1,4 +1,4 @@
-"""An interrupted job is suspended, its status shows this, and the next run continues it."""
+"""An interrupted job is suspended, and the next run resumes it."""
 
 import dataclasses
 import json
@@ -13,11 +13,11 @@ from capstan_operator.api.status import Phase, Progress, Status, TaskState
 from capstan_operator.reconcile import suspend
 from capstan_operator.reconcile.observe import Observed, TaskPhase
 
-WHY = "SIGINT came"
+WHY = "received SIGINT"
 
 
 def ended(world: World) -> Observed:
-    """Return the observation after all running tasks were told to stop, and ended."""
+    """Return an observation in which all running tasks have been stopped and have ended."""
     return Observed(
         tuple(
             instance
@@ -32,7 +32,7 @@ def ended(world: World) -> Observed:
 
 
 def interrupt(world: World) -> Status:
-    """Suspend the job of a world, and write the status."""
+    """Suspend the job of a world, remove all instances, and write the status."""
     status = suspend.suspended(world.job, world.status, ended(world), WHY, world.now)
     world.instances.clear()
     world.memory = json.dumps(status_json.render(status))
@@ -50,12 +50,12 @@ def test_no_task_of_an_interrupted_job_is_shown_as_running() -> None:
     assert not status.phase.is_final
     assert {row.state for row in status.tasks} == {TaskState.STOPPED}
     assert {row.exit_code for row in status.tasks} == {143}
-    assert [(one.type, one.status, one.reason) for one in status.conditions] == [
+    assert [(entry.type, entry.status, entry.reason) for entry in status.conditions] == [
         ("ClusterReady", "False", "Suspended"),
         ("Suspended", "True", "Interrupted"),
     ]
     assert status.conditions[1].message == WHY
-    assert {one.running for one in status.replica_statuses.values()} == {0}
+    assert {replicas.running for replicas in status.replica_statuses.values()} == {0}
 
 
 def test_a_job_can_be_interrupted_before_its_first_pass() -> None:
@@ -74,10 +74,10 @@ def test_a_resumed_job_continues_with_the_next_attempts_and_epoch() -> None:
     assert [row.attempt for row in world.status.tasks] == [2, 2, 2]
     assert world.status.epoch == 2
     assert world.status.progress == Progress(step=700)
-    assert {one.type for one in world.status.conditions} == {"ClusterReady"}
+    assert {condition.type for condition in world.status.conditions} == {"ClusterReady"}
 
 
-def test_an_attempt_that_never_began_keeps_its_number() -> None:
+def test_an_attempt_that_never_started_keeps_its_number() -> None:
     world = World(make_job()).settle()
     world.fail("worker-1").settle()
     assert world.row("worker-1").attempt == 2
@@ -88,7 +88,7 @@ def test_an_attempt_that_never_began_keeps_its_number() -> None:
     assert [row.attempt for row in world.status.tasks] == [2, 2, 2]
 
 
-def test_limits_and_deadline_begin_anew_after_a_suspension() -> None:
+def test_a_resumed_job_has_full_restart_limits_and_a_new_deadline() -> None:
     world = World(make_job(run={"backoffLimit": 1, "activeDeadlineSeconds": 60})).settle()
     world.fail("worker-1").settle().wait_for_retry()
     interrupt(world)
@@ -116,7 +116,7 @@ def test_a_resumed_job_keeps_succeeded_tasks_and_retries_ignored_ones() -> None:
 
 
 @pytest.mark.parametrize("end", ["succeed", "fail"])
-def test_a_finished_job_stays_finished_when_it_is_resumed(end: str) -> None:
+def test_an_interrupt_does_not_change_the_outcome_of_a_finished_job(end: str) -> None:
     world = World(make_job(run={"backoffLimit": 0})).settle()
     getattr(world, end)("worker-0").tick()
     before = world.status

@@ -1,4 +1,4 @@
-"""A program's output for a terminal becomes plain text: whole escape sequences are removed."""
+"""Terminal output becomes plain text without escape sequences."""
 
 import pytest
 from hypothesis import given
@@ -30,11 +30,11 @@ def test_control_sequences_are_removed(text: str, plain: str) -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("\x1b\x9b\x07[]P;:?0123m ABab\\\x00é")))
-def test_the_rest_can_be_printed(text: str) -> None:
+def test_plain_text_is_always_printable(text: str) -> None:
     assert words.plain(text).isprintable()
 
 
-def test_last_words_are_plain() -> None:
+def test_the_last_line_of_output_has_no_control_sequences() -> None:
     assert (
         failure.last_words("before\n\x1b[31mValueError:\x1b[0m  no\n\x1b[0m\n") == "ValueError: no"
     )

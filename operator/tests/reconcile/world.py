@@ -4,7 +4,7 @@
     world.fail("worker-1", code=1).settle()
     assert world.states() == {...}
 
-The controller keeps only the status, as text: every pass is like the first after a crash.
+The controller keeps only the status, as text. Every pass is therefore like the first after a crash.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from capstan_operator.reconcile.plan import plan
 
 START = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
 MANY = 60
-"""After so many passes, a world that still acts would never come to rest."""
+"""`World.settle` fails if the world still changes after this number of passes."""
 
 TEMPLATE = {"spec": {"containers": [{"name": "trainer", "command": ["python", "train.py"]}]}}
 
@@ -48,8 +48,10 @@ def make_job(
     run: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> TrainingJob:
-    """Return a job as a user would write it. `each` has further fields by replica type, and `run`
-    is the run policy."""
+    """Return a job as a user would write it.
+
+    `each` adds fields to replica types, and `run` is the run policy.
+    """
     counts = {"chief": chief, "ps": ps, "worker": workers, "evaluator": evaluator}
     replicas = {
         kind: {"replicas": count, "template": TEMPLATE, **(each or {}).get(kind, {})}
@@ -76,10 +78,10 @@ def view(name: str, phase: TaskPhase = TaskPhase.RUNNING, **fields: Any) -> Task
 
 
 class World:
-    """Tasks that run until a test changes them. All methods that change the world return it.
+    """Tasks that run until a test changes them. Most methods that change the world return it.
 
-    With `pods` its instances are pods with names and nodes. `refused` has the tasks whose start is
-    refused, each with the reason.
+    With `pods` the instances have the names and nodes of pods. `refused` maps each task whose start
+    is refused to the reason.
     """
 
     def __init__(self, job: TrainingJob, *, pods: bool = False) -> None:
@@ -105,12 +107,14 @@ class World:
         return Observed(tuple(self.instances.values()), self.progress, self.obstacle)
 
     def decide(self) -> Plan:
-        """Return the plan that the controller would make now."""
+        """Return the plan of a pass at this moment, and change nothing."""
         return plan(self.job, self.status, self.observed(), self.now)
 
     def tick(self, *, effects: int | None = None) -> Plan:
-        """Make one pass. With `effects` the controller dies after this number of effects: the
-        write, each action, and each line of news."""
+        """Make one pass. With `effects` the controller crashes after this number of effects.
+
+        The write, each action, and each line of news are one effect each.
+        """
         decided = self.decide()
         steps: list[Callable[[], None]] = []
         if decided.status is not None:
@@ -123,38 +127,39 @@ class World:
         return decided
 
     def settle(self) -> Self:
-        """Run passes until there is nothing to do but wait. Tasks that were told to stop end."""
+        """Make passes, and end the stopping tasks, until a pass changes nothing."""
         for _ in range(MANY):
             decided = self.tick()
-            left = self.what_was_told_to_stop_stops()
-            if decided.status is None and not decided.actions and not left:
-                assert not decided.news, "news of nothing"
+            removed_any = self.end_stopping_instances()
+            if decided.status is None and not decided.actions and not removed_any:
+                assert not decided.news, "a pass that changes nothing announced news"
                 return self
         raise AssertionError(f"no fixed point: {decided}")
 
-    def what_was_told_to_stop_stops(self) -> bool:
-        """End every instance that was told to stop. Return whether there was such an instance."""
+    def end_stopping_instances(self) -> bool:
+        """Remove all instances that were asked to stop. Return True if there were any."""
         staying = {
             uid: instance
             for uid, instance in self.instances.items()
             if instance.deletion is not Deletion.BEFORE_END
         }
-        left, self.instances = len(self.instances) - len(staying), staying
-        return left > 0
+        removed, self.instances = len(self.instances) - len(staying), staying
+        return removed > 0
 
     def wait(self, seconds: float) -> Self:
         self.now += timedelta(seconds=seconds)
         return self
 
     def wait_for_retry(self) -> Self:
-        """Advance the clock to the time of the next pass that the plan asked for, and settle."""
+        """Advance the clock to the next pass that the last plan requested, and settle."""
         assert self.again_at is not None
         self.now = max(self.now, self.again_at)
         return self.settle()
 
     def instance(self, name: str) -> TaskView:
-        """The instance of a task that started last."""
-        return [one for one in self.instances.values() if one.name == task(name)][-1]
+        """Return the newest instance of a task."""
+        wanted = task(name)
+        return [instance for instance in self.instances.values() if instance.name == wanted][-1]
 
     def change(self, name: str, **fields: Any) -> Self:
         instance = self.instance(name)
@@ -186,7 +191,7 @@ class World:
         return self
 
     def lose_node(self, name: str) -> Self:
-        """Lose the node of a task: it reports nothing any more."""
+        """Lose the node of a task."""
         return self.fail(name, None, reason="NodeLost", words="no word from its node")
 
     def states(self) -> dict[str, str]:
@@ -214,10 +219,10 @@ class World:
                     )
 
     def _start(self, name: TaskName, attempt: int) -> None:
-        there = [instance for instance in self.instances.values() if instance.name == name]
-        if any(instance.attempt == attempt for instance in there):
+        existing = [instance for instance in self.instances.values() if instance.name == name]
+        if any(instance.attempt == attempt for instance in existing):
             return
-        assert not there, f"{name} is started while {there} is there"
+        assert not existing, f"{name} is started although it has the instances {existing}"
         if str(name) in self.refused:
             self._refuse(name, attempt)
             return

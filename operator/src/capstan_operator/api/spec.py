@@ -44,7 +44,7 @@ class RestartPolicy(enum.StrEnum):
 
 
 class OnFailure(enum.StrEnum):
-    """What the failure of a task means for the job (`policies.restart`)."""
+    """The effect of a failed task on the job (`policies.restart`)."""
 
     RESTART_TASK = "RestartTask"
     RESTART_JOB = "RestartJob"
@@ -53,7 +53,7 @@ class OnFailure(enum.StrEnum):
 
 
 class SuccessPolicy(enum.StrEnum):
-    """Which tasks must succeed (`policies.success`)."""
+    """The rule for which tasks must succeed (`policies.success`)."""
 
     DEFAULT = "Default"
     ALL_WORKERS = "AllWorkers"
@@ -63,15 +63,15 @@ class ReplicaSpec(Model):
     """The tasks of one replica type."""
 
     replicas: Replicas = 1
-    """How many tasks."""
+    """The number of tasks."""
     restart_policy: RestartPolicy = RestartPolicy.ON_FAILURE
-    """When a task that ended starts again: `Always`, `OnFailure`, `Never`, or `ExitCode` (after an
-    infrastructure failure, running out of memory, or exit code 130, 137, 138 or 143). Under
-    `Always` a task also starts again after exit code 0, unless the success policy waits for that
-    task; no limit counts these restarts, but the pauses between them grow."""
+    """The condition for restarting an ended task: `Always`, `OnFailure`, `Never`, or `ExitCode`
+    (after an infrastructure failure, running out of memory, or exit code 130, 137, 138 or 143).
+    `Always` also restarts a task after exit code 0, unless the success policy waits for that task.
+    No limit counts these restarts, but the pauses between them grow."""
     on_failure: OnFailure = OnFailure.RESTART_TASK
-    """What a failure means for the job: `RestartTask`, `RestartJob` (all tasks start again),
-    `FailJob`, `Ignore`."""
+    """The effect of a failure on the job: `RestartTask`, `RestartJob` (all tasks restart),
+    `FailJob`, or `Ignore`."""
     template: PodTemplate
     """A pod template. The task is its container named `trainer`, or its only container."""
 
@@ -83,9 +83,9 @@ class ReplicaSpecs(Model):
     """The worker that also initialises and saves the model; at most one. Without a chief, worker 0
     does that."""
     ps: ReplicaSpec | None = None
-    """Parameter servers: they hold the variables."""
+    """Parameter servers, which hold the variables."""
     worker: ReplicaSpec | None = None
-    """Workers: they train."""
+    """Workers, which train."""
     evaluator: ReplicaSpec | None = None
     """Evaluates checkpoints beside the training, outside the cluster; at most one."""
 
@@ -103,7 +103,7 @@ class ReplicaSpecs(Model):
 
 
 class RestartBackoff(Model):
-    """How long a task waits before its next attempt (`policies.backoff`)."""
+    """The wait of a task before its next attempt (`policies.backoff`)."""
 
     initial_seconds: Seconds = 5
     """The wait before the first restart of a task."""
@@ -116,16 +116,16 @@ class RestartBackoff(Model):
 
 
 class RunPolicy(Model):
-    """How often to restart tasks, and for how long."""
+    """Limits on the restarts and on the duration of the job."""
 
     backoff_limit: Count = 6
-    """How many restarts after failures of the program the whole job may have. The next failure
-    fails the job. A restart after exit code 0 (`restartPolicy: Always`) does not count."""
+    """The maximum number of restarts of the whole job after failures of the program. The next
+    failure fails the job. A restart after exit code 0 (`restartPolicy: Always`) does not count."""
     infrastructure_backoff_limit: Count = 100
-    """How many restarts the whole job may have after failures that are not the program's: evicted,
+    """The maximum number of restarts of the whole job after infrastructure failures: evicted,
     deleted or lost tasks. The next such failure fails the job."""
     restart_backoff: RestartBackoff = RestartBackoff()
-    """How long a task waits before its next attempt."""
+    """The wait of a task before its next attempt."""
     active_deadline_seconds: PositiveSeconds | None = None
     """The job fails if it takes longer. May be changed at any time."""
     ps_grace_period_seconds: WholeSeconds = 30
@@ -133,7 +133,7 @@ class RunPolicy(Model):
 
 
 class Cluster(Model):
-    """How tasks reach each other."""
+    """The network settings of the tasks."""
 
     port: Port | None = None
     """The port of every task; 2222 if unset. On one machine, where tasks cannot share a port, it is
@@ -146,8 +146,8 @@ class Checkpoint(Model):
     """The volume for checkpoints, which all tasks share."""
 
     path: AbsolutePath
-    """Where the volume is mounted in every container of every task: an absolute path. Tasks read it
-    from CAPSTAN_CHECKPOINT_DIR."""
+    """The mount path of the volume in every container of every task: an absolute path. Tasks read
+    it from CAPSTAN_CHECKPOINT_DIR."""
     existing_claim: Subdomain
     """The PersistentVolumeClaim to mount, in the job's namespace."""
 
@@ -156,14 +156,14 @@ class Spec(Model):
     replica_specs: ReplicaSpecs
     """The tasks, by type. At least a chief or a worker; at most one chief and one evaluator."""
     cluster: Cluster = Cluster()
-    """How tasks reach each other."""
+    """The network settings of the tasks."""
     checkpoint: Checkpoint | None = None
-    """Where tasks keep checkpoints. On one machine this is a folder of the job."""
+    """The volume for checkpoints. On one machine, tasks use a folder of the job instead."""
     success_policy: SuccessPolicy = SuccessPolicy.DEFAULT
-    """Which tasks must exit with code 0 for the job to succeed. `Default`: the chief, or worker 0
-    without a chief. `AllWorkers`: every worker, and the chief if there is one."""
+    """The tasks that must exit with code 0 for the job to succeed. `Default`: the chief, or
+    worker 0 if the job has no chief. `AllWorkers`: every worker, and the chief if there is one."""
     run_policy: RunPolicy = RunPolicy()
-    """How often to restart tasks, and for how long."""
+    """Limits on the restarts and on the duration of the job."""
 
 
 class Metadata(Model):

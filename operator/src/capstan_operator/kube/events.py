@@ -1,4 +1,4 @@
-"""News of a job to an Event of `events.k8s.io/v1`, which `kubectl describe` shows. Pure."""
+"""Build Events of `events.k8s.io/v1` from news of a job; `kubectl describe` shows them. Pure."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,16 +13,16 @@ ACTION = "Reconcile"
 
 MAX_NOTE_BYTES = 1024
 MAX_WORD = 128
-"""Characters of a reason and of an instance's name."""
+"""The most characters of a reason, and of the name of a reporting instance."""
 
 
 def event(
     job: Mapping[str, Any], news: Announce, *, name: str, now: datetime, instance: str
 ) -> dict[str, Any]:
-    """Build the Event that tells of `news`; `instance` names this process.
+    """Build the Event for `news`; `instance` names this process.
 
-    Give the same news the same `name`, so that posting it twice is an AlreadyExists. A note that is
-    too long is cut.
+    Use the same `name` for the same news, so that a second POST fails with AlreadyExists. A note
+    of more than `MAX_NOTE_BYTES` is cut.
     """
     metadata = job["metadata"]
     return {
@@ -48,7 +48,7 @@ def event(
 
 
 def micro_time(now: datetime) -> str:
-    """Write a time as Kubernetes' MicroTime, which wants all six digits."""
+    """Return a time in the format of Kubernetes' MicroTime, which requires six decimals."""
     return now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

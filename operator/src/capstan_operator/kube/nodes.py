@@ -1,9 +1,9 @@
-"""Look at nodes on which a pod is in doubt; `policies.node` judges whether they are lost.
+"""Read the nodes of doubtful pods; `policies.node` decides whether the nodes are lost.
 
-No clock of another machine is trusted. The time for which a node has not been ready is measured by
-this process, from when it first saw the node so: Kubernetes' own node controller does the same. A
-process that has just started counts anew, so a restart delays the loss of a node by at most
-`lost_seconds` and never hastens it.
+The operator trusts no clock of another machine. Like Kubernetes' own node controller, this process
+measures how long a node has not been ready from the moment at which it first saw this. A new
+process starts a new count. A restart therefore delays the loss of a node by at most `lost_seconds`,
+and never hastens it.
 """
 
 import logging
@@ -16,17 +16,18 @@ from capstan_operator.reconcile.policies import node as policy
 from capstan_operator.reconcile.policies.node import Sight
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-"""The taint by which an administrator says that a node is off and nothing runs on it."""
+"""The taint with which an administrator declares that a node is off and runs nothing."""
 FRESH_SECONDS = 5.0
-"""How long an answer holds at most: the pods of one node are looked at together."""
+"""The longest time for which an answer is reused, so that the pods of a node share one request."""
 MOST_OUTAGES = 10_000
-"""Nodes whose outage is remembered. A guess. A node that is forgotten is counted anew."""
+"""The most nodes whose outages are remembered. A guess. The count of a forgotten node starts
+again at 0."""
 
 _log = logging.getLogger(__name__)
 
 
 class Nodes:
-    """Looks at nodes, for one event loop. Without the right to read nodes, none is ever lost."""
+    """Reads nodes, for one event loop. Without the right to read nodes, none is ever lost."""
 
     def __init__(self, rest: Rest, clock: Callable[[], float], lost_seconds: float) -> None:
         """Take a clock that never goes back, in seconds, such as the event loop's."""
@@ -34,15 +35,16 @@ class Nodes:
         self._clock = clock
         self._lost_seconds = lost_seconds
         self._answers: dict[str, tuple[float, Sight]] = {}
-        """When each answer was given."""
+        """The answer for each node, and the time of its request."""
         self._outages: dict[str, tuple[object, float]] = {}
         """The identity of each node's outage, and when the outage was first seen."""
         self._may_look = True
 
     async def look(self, name: str) -> Sight:
-        """Return the state of a node, which is at most `FRESH_SECONDS` old.
+        """Return the state of a node, at most `FRESH_SECONDS` old.
 
-        Raises errors.ApiError if the API server does not answer: then nothing is known.
+        Raises errors.ApiError if the API server does not answer. The state of the node is then
+        unknown.
         """
         now = self._clock()
         self._answers = {
@@ -90,8 +92,9 @@ class Nodes:
 
 
 def _holds(sight: Sight, age: float) -> bool:
-    """Return whether an answer may be used again. A caller that comes back after `again_seconds`
-    must get a new answer.
+    """Return True if an answer may be reused.
+
+    A caller that comes back after `again_seconds` must get a new answer.
     """
     again = FRESH_SECONDS if sight.again_seconds is None else sight.again_seconds
     return age < min(FRESH_SECONDS, again)
@@ -103,9 +106,10 @@ def _is_out_of_service(node: Mapping[str, Any]) -> bool:
 
 
 def _outage(node: Mapping[str, Any]) -> object | None:
-    """Return what tells this outage of a node from others; None if the node is ready.
+    """Return the identity of the current outage of a node; None if the node is ready.
 
-    A node without the condition counts as ready. Its time is compared, never measured from.
+    A node without the condition `Ready` counts as ready. The time of the condition is part of the
+    identity only. No duration is measured from it.
     """
     for condition in (node.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Ready" and condition.get("status") != "True":

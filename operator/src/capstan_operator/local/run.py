@@ -1,6 +1,6 @@
-"""Run one job to its end: observe, plan, write the status, act, tell the news, wait; and again.
+"""Run one job to its end, in a loop: observe, plan, write the status, act, report the news, wait.
 
-The loop is level-triggered: after each event, it observes the whole job anew. `reconcile.plan`
+The loop is level-triggered: after each event it observes the whole job again. `reconcile.plan`
 makes all decisions, as it does for pods.
 """
 
@@ -31,7 +31,8 @@ from capstan_operator.reconcile import plan, suspend
 from capstan_operator.reconcile.actions import Action, Announce, StartTask, StopTask
 
 PROGRESS_SECONDS = 1.0
-"""How often the progress files are read. The end of a process is noticed at once."""
+"""The interval between two reads of the progress files. The loop sees the end of a process at
+once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,10 @@ class LocalRun:
         return self._job.metadata.name
 
     def to_the_end(self, listener: Listener, interrupts: Interrupts) -> Status | int:
-        """Run the job until it is finished or a signal comes; return its status, or the signal.
+        """Run the job until it is finished or a signal arrives; return its status, or the signal.
 
         Blocks. When it returns or raises, no process of the job is left, and the written status
-        says so. A second signal ends the grace period of the tasks. A signal after the job has
+        shows this. A second signal ends the grace period of the tasks. A signal after the job has
         finished only shortens the clean-up.
         """
         self._begin(listener)
@@ -108,7 +109,7 @@ class LocalRun:
         return self._status if came is None or self._status.phase.is_final else came
 
     def _until_a_signal(self, listener: Listener, interrupts: Interrupts) -> int | None:
-        """Run the job until it is finished and no task is left; if a signal comes, return it."""
+        """Run the job until it is finished and no task is left. If a signal arrives, return it."""
         while True:
             again_at = self._settle(listener)
             if self._status.phase.is_final and not any(self._tasks.living()):

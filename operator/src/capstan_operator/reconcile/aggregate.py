@@ -25,7 +25,7 @@ TO_COME = frozenset({TaskState.PENDING, TaskState.BACK_OFF, TaskState.CREATE_FAI
 JOB_FINISHED = "JobFinished"
 
 NAMED = 8
-"""How many tasks a message names before it only counts them."""
+"""The most tasks that a message names. The message only counts further tasks."""
 MAX_MESSAGE = 4096
 """Characters of a condition's message; Kubernetes allows eight times as many."""
 MAX_REASON = 256

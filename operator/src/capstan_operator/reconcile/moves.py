@@ -1,10 +1,10 @@
-"""Which instances a pass stops and starts: derived anew from the task table and the instances.
+"""Decide which instances a pass stops and starts, from the task table and the instances alone.
 
-Rule 1: the current instance of a task is not stopped while the job goes on.
+Rule 1: the current instance of a task is not stopped while the job is unfinished.
 Rule 2: an attempt starts only when its task has no other instance, because they would have the same
 name. Instances that have ended and are deleted earlier in the same pass do not count.
 Rule 3: a failed instance is kept until its next attempt is due, so that its logs can be read.
-Rule 4: an instance that was asked to go is not asked again. An instance on a lost node is
+Rule 4: an instance that was asked to stop is not asked again. An instance on a lost node is
 force-deleted at once, in every job, so that it cannot live on under its name.
 """
 
@@ -26,7 +26,7 @@ Views = Mapping[TaskName, tuple[TaskView, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """The table after the moves were decided, the moves, and when to look again."""
+    """The table after the moves were decided, the moves, and the time of the next look."""
 
     tasks: tuple[TaskStatus, ...]
     actions: tuple[Action, ...]
@@ -38,7 +38,7 @@ def go_on(
 ) -> Moves:
     """Bring the instances of an unfinished job in line with the table.
 
-    With `blocked` no attempt is started.
+    If `blocked`, start no attempt.
     """
     table: list[TaskStatus] = []
     actions: list[Action] = []
@@ -101,12 +101,12 @@ def _stops_of_stale(
 
 
 def _goes_at_once(view: TaskView) -> bool:
-    """Whether nothing is left of an instance as soon as its deletion is requested."""
+    """Return True if a deletion would remove the instance at once."""
     return view.state is InstanceState.ENDED
 
 
 def _still_runs(view: TaskView) -> bool:
-    """Whether any of its containers runs without having been asked to end."""
+    """Return True if a container of the instance runs and was not asked to end."""
     return view.state in (InstanceState.ALIVE, InstanceState.SIDECARS_RUN)
 
 

@@ -25,7 +25,7 @@ class TaskPhase(enum.StrEnum):
 
 
 class Deletion(enum.Enum):
-    """Whether the deletion of an instance was requested, and when."""
+    """The time of a request to delete an instance, relative to the end of its task."""
 
     NOT_REQUESTED = enum.auto()
     BEFORE_END = enum.auto()
@@ -93,7 +93,7 @@ class TaskView:
 
     @property
     def is_unscheduled(self) -> bool:
-        """Whether the instance is a pod without a node."""
+        """True if the instance is a pod without a node."""
         return bool(self.pod) and not self.node
 
     @property

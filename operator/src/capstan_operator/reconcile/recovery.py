@@ -79,7 +79,7 @@ class _SoFar:
         self.restarts = status.restarts
         self.news: list[Announce] = []
         self.refused: dict[ReplicaType, TaskStatus] = {}
-        """Of each type, the row that waits longest after a refused start."""
+        """For each type, the row with the longest wait after a refused start."""
         self._before = status
         for row in status.tasks:
             self.enter(row)

@@ -1,9 +1,9 @@
-"""Suspend a job because `capstanctl` was told to end, and resume it in the next run.
+"""Suspend a job when `capstanctl` is interrupted, and resume it in the next run.
 
 Rule 1: a final status does not change, and neither does a task that succeeded.
 Rule 2: attempts and the epoch continue after the suspension, because the variables of the ps were
-lost and logs are named by attempt. The counts of restarts and the deadline begin anew, because the
-user asked for another run.
+lost and logs are named by attempt. The counts of restarts and the deadline start again, because the
+user requested another run.
 """
 
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Two budgets, as one table."""
+"""Table of the two restart limits."""
 
 import pytest
 from reconcile.world import task

@@ -1,4 +1,4 @@
-"""Which disruptions there are, and which ends they explain, as tables."""
+"""Tables of the disruptions of pods, and of the ends that they explain."""
 
 from datetime import UTC, datetime, timedelta
 

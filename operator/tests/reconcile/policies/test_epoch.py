@@ -1,4 +1,4 @@
-"""When the epoch advances, as one table."""
+"""Table of the events that advance the epoch."""
 
 import pytest
 from reconcile.world import task

@@ -1,4 +1,4 @@
-"""Why a task ended, as one table."""
+"""Table of the reasons for which tasks end."""
 
 import pytest
 from reconcile.world import view
@@ -63,7 +63,7 @@ def test_the_class_follows_from_phase_exit_code_and_reason(
         (143, "NodeLost", "NodeLost"),
     ],
 )
-def test_a_task_that_was_asked_to_stop_has_neither_succeeded_nor_failed_by_itself(
+def test_the_end_of_a_task_that_was_asked_to_stop_counts_as_a_deletion(
     code: int, said: str, reason: str
 ) -> None:
     phase = FAILED if code else SUCCEEDED
@@ -124,7 +124,7 @@ TRACE = "Traceback (most recent call last):\n  File x\nValueError: boom\n\n"
         (1, "", "a\x1b[31m b\tc\r", "worker-1 attempt 2: exit code 1: a b c"),
     ],
 )
-def test_a_failure_is_one_line_that_says_why(
+def test_a_failure_is_one_line_with_its_reason(
     code: int | None, reason: str, message: str, line: str
 ) -> None:
     ended = view("worker-1", FAILED, attempt=2, exit_code=code, reason=reason, message=message)
@@ -136,7 +136,7 @@ def test_a_long_last_line_is_cut() -> None:
     assert failure.last_words("x" * 201) == "x" * 199 + "…"
 
 
-def test_a_task_whose_end_was_not_seen_is_an_infrastructure_failure() -> None:
+def test_an_unobserved_end_of_a_task_is_an_infrastructure_failure() -> None:
     gone = failure.lost(TaskStatus(name=view("ps-0").name, attempt=3, state=TaskState.RUNNING))
     assert gone == Failure(
         task=view("ps-0").name,
@@ -148,7 +148,7 @@ def test_a_task_whose_end_was_not_seen_is_an_infrastructure_failure() -> None:
     assert str(gone) == "ps-0 attempt 3: Lost: it is gone, and its end was not seen"
 
 
-def test_a_task_that_was_told_to_stop_and_is_gone_was_deleted() -> None:
+def test_a_stopping_task_that_is_gone_ends_with_the_reason_deleted() -> None:
     row = TaskStatus(name=view("ps-0").name, attempt=3, state=TaskState.STOPPING, node="n7")
     gone = failure.lost(row)
     assert (gone.kind, gone.reason) == (INFRASTRUCTURE, "Deleted")
@@ -165,7 +165,7 @@ def test_a_failure_names_its_node() -> None:
 
 
 @pytest.mark.parametrize("reason", ["CreateFailed", "NameConflict"])
-def test_a_refused_start_is_create_failed_whatever_else_is_known(reason: str) -> None:
+def test_a_refused_start_always_has_the_class_create_failed(reason: str) -> None:
     judged = failure.judge(
         view("ps-0", FAILED, reason=reason, deletion=Deletion.BEFORE_END), may_end=True
     )

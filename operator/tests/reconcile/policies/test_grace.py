@@ -1,4 +1,4 @@
-"""How long a stopped instance has to end, as one table."""
+"""Table of the grace periods of stopped instances."""
 
 import pytest
 from reconcile.world import make_job, task

@@ -18,7 +18,7 @@ from capstan_operator.reconcile.policies.node import LOST, READY_SECONDS, Sight
         (True, 0.0, LOST),
     ],
 )
-def test_a_node_is_lost_when_it_is_declared_so_or_not_ready_for_long(
+def test_a_node_is_lost_if_it_is_out_of_service_or_not_ready_for_long(
     out_of_service: bool, unready_seconds: float | None, expected: Sight
 ) -> None:
     sight = node.judge(

@@ -1,4 +1,4 @@
-"""One word for a job, as one table of rows."""
+"""Table of the phase of a job, by the rows of its tasks."""
 
 import pytest
 from reconcile.world import task
@@ -19,7 +19,7 @@ STATES = {
 
 
 @pytest.mark.parametrize(
-    "first, states, said",
+    "first, states, expected",
     [
         # ps-0, worker-0, worker-1; attempt of all, a letter for each state
         (1, "...", Phase.PENDING),
@@ -47,16 +47,16 @@ STATES = {
         (1, "bSs", Phase.RESTARTING),
     ],
 )
-def test_the_phase_follows_from_the_rows(first: int, states: str, said: Phase) -> None:
+def test_the_phase_follows_from_the_rows(first: int, states: str, expected: Phase) -> None:
     names = ("ps-0", "worker-0", "worker-1")
     rows = [
         TaskStatus(name=task(name), state=STATES[letter], attempt=first)
         for name, letter in zip(names, states, strict=True)
     ]
-    assert phase.phase(rows) is said
+    assert phase.phase(rows) is expected
 
 
-def test_the_job_is_restarting_only_if_a_task_restarts() -> None:
+def test_the_job_is_restarting_only_while_a_task_restarts() -> None:
     rows = [
         TaskStatus(name=task("worker-0"), state=TaskState.RUNNING, attempt=3),
         TaskStatus(name=task("worker-1"), state=TaskState.PENDING, attempt=1),

@@ -1,4 +1,4 @@
-"""restartPolicy times onFailure, as one table."""
+"""Table of all combinations of restartPolicy and onFailure."""
 
 import pytest
 from reconcile.world import make_job, task
@@ -36,7 +36,7 @@ def decide(job: TrainingJob, name: str, kind: FailureClass) -> str:
         ("ExitCode", PERMANENT, "PermanentFailure"),
     ],
 )
-def test_the_restart_policy_says_whether_there_is_another_attempt(
+def test_the_restart_policy_decides_whether_another_attempt_is_made(
     name: str, restart_policy: str, kind: FailureClass, may: str | None
 ) -> None:
     assert decide(job_with(restart_policy, "RestartTask"), name, kind) == (may or "TASK")
@@ -85,7 +85,7 @@ def test_exit_0_and_a_refused_start_only_start_the_task_again(
         ("Always", "worker-1", "AllWorkers", True),
     ],
 )
-def test_under_always_only_needed_tasks_may_end(
+def test_with_always_only_needed_tasks_may_end(
     restart_policy: str, name: str, success: str, may_end: bool
 ) -> None:
     job = job_with(restart_policy, "RestartTask", successPolicy=success)

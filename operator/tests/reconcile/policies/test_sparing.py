@@ -1,4 +1,4 @@
-"""Which pods of a finished job may still end by themselves, as one table."""
+"""Table of the pods of a finished job that may still end by themselves."""
 
 from datetime import timedelta
 
@@ -39,7 +39,7 @@ def test_sparing_depends_on_the_job_and_on_the_tasks_that_still_run(
     phase: Phase, remaining: list[TaskView], spared: list[TaskView]
 ) -> None:
     found = sparing.spared(finished(phase), remaining, START)
-    assert found == {one.uid for one in spared}
+    assert found == {view.uid for view in spared}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which tasks must exit with code 0 for the job to succeed, as one table."""
+"""Table of the tasks that must exit with code 0 for the job to succeed."""
 
 import pytest
 from reconcile.world import make_job, task
@@ -19,15 +19,15 @@ from capstan_operator.reconcile.policies import success
         ("AllWorkers", 1, 0, ["chief-0"]),
     ],
 )
-def test_the_job_is_done_when_exactly_these_have_succeeded(
+def test_the_job_is_done_when_all_needed_tasks_have_succeeded(
     policy: str, chief: int, workers: int, needed: list[str]
 ) -> None:
     job = make_job(chief=chief, workers=workers, evaluator=1, successPolicy=policy)
     assert success.needed(job) == {task(name) for name in needed}
 
-    def is_done(who: set[str], state: TaskState) -> bool:
+    def is_done(names: set[str], state: TaskState) -> bool:
         rows = [
-            TaskStatus(name=name, state=state if str(name) in who else TaskState.RUNNING)
+            TaskStatus(name=name, state=state if str(name) in names else TaskState.RUNNING)
             for name in job.tasks()
         ]
         return success.is_done(job, rows)
@@ -36,10 +36,10 @@ def test_the_job_is_done_when_exactly_these_have_succeeded(
     assert not is_done(set(needed), TaskState.FAILED)
     assert not is_done(set(needed), TaskState.STOPPED)
     for name in needed:
-        assert not is_done({str(one) for one in job.tasks()} - {name}, TaskState.SUCCEEDED)
+        assert not is_done({str(other) for other in job.tasks()} - {name}, TaskState.SUCCEEDED)
 
 
-def test_a_chief_written_with_no_replicas_is_no_chief() -> None:
+def test_a_chief_with_0_replicas_is_not_needed() -> None:
     job = make_job(workers=1, each={})
     specs = job.spec.replica_specs
     assert specs.worker is not None

@@ -1,4 +1,4 @@
-"""What the answers to dry runs say about the templates of a job."""
+"""Verdicts on the pod templates of a job, by the answers to dry runs."""
 
 import pytest
 
@@ -25,7 +25,7 @@ REFUSED_WORKER = DryRun(WORKER, Answer.REFUSED, "no number")
         ([REFUSED_PS, REFUSED_WORKER], f"{PS_FAULT}; {WORKER_FAULT}"),
     ],
 )
-def test_only_what_the_api_server_refuses_is_a_fault_of_the_template(
+def test_only_a_refusal_by_the_api_server_is_a_fault_of_the_template(
     dry_runs: list[DryRun], message: str | None
 ) -> None:
     expected = None if message is None else Obstacle("TemplateInvalid", message)

@@ -1,4 +1,4 @@
-"""Which pods a pass must read before it acts, as tables."""
+"""Tables of the pods that a pass must read before it acts."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -43,7 +43,7 @@ AGAIN = status(attempt=2, uid=None, state=TaskState.BACK_OFF)
         pytest.param(
             Status(), Plan(status(state=TaskState.STOPPED)), set(), id="a row that is new"
         ),
-        pytest.param(RUNS, Plan(actions=(STOP,)), set(), id="a stop in a job that goes on"),
+        pytest.param(RUNS, Plan(actions=(STOP,)), set(), id="a stop in an unfinished job"),
         pytest.param(
             RUNS,
             Plan(status(Phase.SUCCEEDED), (STOP,)),
@@ -95,5 +95,5 @@ def test_an_overdue_pod_is_read_again_with_growing_pauses(
     assert (trust.is_late(due, NOW), trust.again_seconds(due, NOW)) == (is_late, again)
 
 
-def test_a_pod_that_is_not_being_deleted_is_never_late() -> None:
+def test_only_a_deleted_pod_can_be_overdue() -> None:
     assert not trust.is_late(None, NOW)

@@ -1,4 +1,4 @@
-"""Which jobs a comparison wakes without news, as a table."""
+"""Table of the jobs that a comparison of the cache with the cluster wakes."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""How long a failed task waits before its next attempt.
+"""The wait of a failed task before its next attempt.
 
 The wait grows exponentially with each failure in a row, up to `maxSeconds`. It is spread, so that
-tasks which failed together do not return together. The spread follows from the job's uid, the task
-and the count, and not from chance, so that it is the same after a crash.
+tasks that failed together do not restart together. The spread is computed from the job's uid, the
+task and the count, and is not random, so that it is the same after a crash.
 """
 
 import hashlib

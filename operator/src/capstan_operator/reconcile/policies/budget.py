@@ -1,4 +1,4 @@
-"""How many restarts a job may have: one limit for failures of the program, one for the machines'.
+"""The two limits on the restarts of a job: for program failures and for infrastructure failures.
 
     failure                             charged to
     CREATE_FAILED                       nothing: no part of the job has run
@@ -6,7 +6,7 @@
     INFRASTRUCTURE                      infrastructureBackoffLimit
     RETRYABLE, PERMANENT                backoffLimit
 
-A restart is charged when it is decided, and is never given back.
+A restart is charged when it is decided. A charge is never refunded.
 """
 
 from capstan_operator.api.spec import RunPolicy

@@ -1,4 +1,4 @@
-"""How long a job may take: `activeDeadlineSeconds` from its first pass, including restarts."""
+"""The deadline of a job: `activeDeadlineSeconds` after its first pass, including restarts."""
 
 from datetime import datetime, timedelta
 
@@ -7,7 +7,7 @@ from capstan_operator.reconcile.policies.failure import Fatal
 
 
 def ends_at(policy: RunPolicy, start: datetime) -> datetime | None:
-    """Return when the job is too late; None without a deadline."""
+    """Return the time of the deadline; None if the job has no deadline."""
     seconds = policy.active_deadline_seconds
     return None if seconds is None else start + timedelta(seconds=seconds)
 

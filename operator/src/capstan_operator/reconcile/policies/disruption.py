@@ -1,4 +1,4 @@
-"""Whether a task ended by itself, or because its pod or its node was disrupted.
+"""Decide whether a task ended by itself, or because its pod or its node was disrupted.
 
     disrupted by                                             reason                  began
     its kubelet: eviction, node shutdown, a critical pod     the pod's own reason    not known

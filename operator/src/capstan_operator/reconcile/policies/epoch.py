@@ -1,4 +1,4 @@
-"""When the epoch of a cluster advances: variables were lost, or an old task may still push.
+"""The rules that advance the epoch of a cluster: variables were lost, or an old task may push.
 
     what happened                                                     the epoch
     a ps that had started failed, and is started again                advances: variables are lost
@@ -8,7 +8,7 @@
     the start of a ps was refused, or its failure is ignored          stays
     a chief, a worker or the evaluator failed                         stays
 
-It advances by one in a pass, however many tasks failed.
+In one pass the epoch advances by at most one, even if several tasks failed.
 """
 
 from collections.abc import Collection, Iterable

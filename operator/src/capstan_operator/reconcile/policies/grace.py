@@ -1,4 +1,4 @@
-"""How long an instance has between SIGTERM and SIGKILL.
+"""The time of an instance between SIGTERM and SIGKILL.
 
     why it is stopped          task                 seconds
     its node is lost           any                  0: deletion is forced, nothing there can end it
@@ -6,8 +6,8 @@
     the job has no such type   any                  Kubernetes' default, 30
     anything else              any                  its template's, at least 1
 
-At least 1: with 0 the instance would leave the view at once, and its next attempt would begin
-beside it.
+The minimum is 1, because 0 would remove the instance from the view at once, and its next attempt
+would start beside it.
 """
 
 from capstan_operator.api.names import ReplicaType, TaskName

@@ -1,4 +1,4 @@
-"""Whether a node is lost, with the pods on it.
+"""Decide whether a node is lost, with the pods on it.
 
 the Node object                             the node
 is deleted                                  is lost
@@ -11,8 +11,8 @@ is ready                                    is not lost; it may stop being ready
 from dataclasses import dataclass
 
 READY_SECONDS = 30.0
-"""When to look again at a node that is ready. The control plane takes 40 s and more to notice that
-a node is silent."""
+"""Seconds until the next look at a node that is ready. The control plane takes 40 s and more to
+notice that a node is silent."""
 
 
 @dataclass(frozen=True, slots=True)

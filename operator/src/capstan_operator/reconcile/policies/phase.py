@@ -35,5 +35,5 @@ def phase(rows: Collection[TaskStatus]) -> Phase:
 
 
 def _comes_back(row: TaskStatus) -> bool:
-    """Whether a task has run before. Attempts whose start was refused never ran."""
+    """Return True if a task has run before. Attempts whose start was refused never ran."""
     return row.attempt - row.refused > 1 or row.state in RETURNING

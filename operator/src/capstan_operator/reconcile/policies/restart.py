@@ -1,5 +1,5 @@
-"""What follows a failure: `restartPolicy` says whether another attempt may be made, and
-`onFailure` says what is started again.
+"""The effect of a failure: `restartPolicy` decides whether another attempt may be made, and
+`onFailure` decides what is restarted.
 
     restartPolicy   another attempt after
     Always          every end; exit code 0 too, unless the success policy waits for the task
@@ -26,7 +26,7 @@ from capstan_operator.reconcile.policies.failure import Failure, FailureClass, F
 
 
 class Scope(enum.Enum):
-    """Which tasks are started again."""
+    """The tasks that are restarted."""
 
     NOTHING = enum.auto()
     TASK = enum.auto()
@@ -34,7 +34,7 @@ class Scope(enum.Enum):
 
 
 def may_end(job: TrainingJob, task: TaskName) -> bool:
-    """Whether exit code 0 means that the task is done."""
+    """Return True if exit code 0 means that the task is done."""
     always = job.replica(task.type).restart_policy is RestartPolicy.ALWAYS
     return not always or task in success.needed(job)
 

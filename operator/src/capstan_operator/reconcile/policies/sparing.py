@@ -1,4 +1,4 @@
-"""Which pods of a finished job may still end by themselves: for five seconds after its end.
+"""The pods of a finished job that may still end by themselves, for five seconds after its end.
 
 A stopped pod takes its logs with it, and the kubelet reports an end up to two seconds late.
 

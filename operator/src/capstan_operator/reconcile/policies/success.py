@@ -1,4 +1,4 @@
-"""Which tasks must exit with code 0 for the job to succeed.
+"""The tasks that must exit with code 0 for the job to succeed.
 
 Default      the chief; worker 0 where there is no chief
 AllWorkers   every worker, and the chief where there is one: it saves the last checkpoint

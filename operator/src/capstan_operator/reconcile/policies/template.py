@@ -1,4 +1,4 @@
-"""Whether the pod templates of a job are sound, by how the API server answered a dry run of a pod.
+"""Decide whether the pod templates of a job are valid, from the API server's answers to dry runs.
 
 the API server     means                                               remembered
 ACCEPTED the pod   the template is sound                               yes

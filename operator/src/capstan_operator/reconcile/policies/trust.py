@@ -1,15 +1,15 @@
-"""Which cached facts a plan may rest on, and which pods must be read from the API server first.
+"""Decide which pods a pass must read from the API server before it acts on the cache.
 
 A watch is late and may lose a deletion, so the cache may lag behind the cluster.
 
-Rule 1: before a pass counts the end of an attempt, it reads the task's pod. The task may seem to
-have no pod only because no watch has told of it yet.
+Rule 1: before a pass counts the end of an attempt, it reads the task's pod. The cache may
+lack the pod only because no watch has reported it yet.
 Rule 2: before a pass stops a task because the job is over, it reads the task's pod. A pod that has
 just ended keeps its logs.
-Rule 3: a pod that the cache shows as ended need not be read: it never runs again. That holds for
-the current attempt only: the end of an earlier pod says nothing about it.
+Rule 3: a pass need not read a pod of the current attempt that the cache shows as ended, because
+the pod never runs again. The end of an earlier pod proves nothing about the current attempt.
 Rule 4: a start that the API server refused has no pod to read.
-Rule 5: a pod that should have been deleted by now is read, for no watch tells of a deletion twice.
+Rule 5: a pass reads a pod whose deletion is overdue, because a watch reports a deletion only once.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,7 +20,7 @@ from capstan_operator.api.status import Status, TaskState
 from capstan_operator.reconcile.actions import Plan, StopTask
 
 LATE_SECONDS = 2.0
-"""How long after the end of its grace period a deleted pod that is still cached is read."""
+"""A deleted pod that is still cached is read this long after the end of its grace period."""
 
 _ENDED = frozenset({TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED})
 

@@ -1,12 +1,12 @@
-"""Which jobs a comparison of the cache with the cluster wakes although it found no news of them.
+"""Decide which jobs a comparison of the cache with the cluster wakes without any change in them.
 
-If a wake was lost, for any reason, the next comparison wakes the job again. A job that is over
-and has only ended pods has nothing left to do.
+If a wake was lost, the next comparison wakes the job again. A finished job whose pods have all
+ended needs no further pass.
 """
 
 from capstan_operator.api.status import Phase
 
 
 def by_comparison(phase: Phase | None, *, has_living_pods: bool) -> bool:
-    """Say whether to wake a job; `phase` is None for one without a status that can be read."""
+    """Return True if a job is to be woken; `phase` is None if its status cannot be read."""
     return phase is None or not phase.is_final or has_living_pods
