@@ -62,6 +62,6 @@ WEBHOOK = 'admission webhook "x.y" denied the request: not here'
 def test_a_denial_of_admission_is_forbidden_with_any_status(
     status: int, message: str, details: dict[str, object], kind: type[errors.ApiError]
 ) -> None:
-    told = {"kind": "Status", "message": message, "details": details}
-    error = errors.of_answer("create /x", status, {}, json.dumps(told).encode(), NOW)
+    body = {"kind": "Status", "message": message, "details": details}
+    error = errors.of_answer("create /x", status, {}, json.dumps(body).encode(), NOW)
     assert type(error) is kind

@@ -384,7 +384,7 @@ LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, availabl
             "NodeLost",
             "DeletionByPodGC: PodGC: node is gone",
             failure.FailureClass.INFRASTRUCTURE,
-            id="its node was removed, and nobody corrected what the kubelet said last",
+            id="its node was removed after the last report of the kubelet",
         ),
         pytest.param(
             ended(
@@ -404,7 +404,7 @@ LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, availabl
             "ContainerStatusUnknown",
             "gone",
             failure.FailureClass.INFRASTRUCTURE,
-            id="nobody saw it end: the kubelet's 137 is none",
+            id="the end was not observed: the 137 of the kubelet does not count",
         ),
         pytest.param(
             ended(terminated(255, "Unknown"), phase="Failed"),
@@ -446,7 +446,7 @@ LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, availabl
             "Completed",
             "",
             None,
-            id="an init container that is a sidecar is told to stop at the end",
+            id="a sidecar among the init containers is asked to stop at the end",
         ),
         pytest.param(
             ended(
@@ -646,7 +646,7 @@ def test_a_task_that_ended_before_its_node_was_lost_keeps_its_end() -> None:
                 containerStatuses=[running()],
             ),
             True,
-            id="told to go and still there",
+            id="deleted and still present",
         ),
         pytest.param(pod(node=None, phase="Pending"), False, id="on no node"),
         pytest.param(
