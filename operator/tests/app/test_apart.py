@@ -1,6 +1,7 @@
 """A coroutine in a thread and an event loop of its own."""
 
 import asyncio
+import errno
 import threading
 
 import pytest
@@ -84,3 +85,39 @@ def test_tasks_that_a_coroutine_leaves_behind_are_cancelled() -> None:
     left: list[asyncio.Task[None]] = []
     asyncio.run(apart(leaves_one()))
     assert ended.is_set()
+
+
+def test_an_event_loop_that_cannot_be_made_is_an_error_of_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> asyncio.AbstractEventLoop:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    async def scenario() -> None:
+        monkeypatch.setattr(asyncio, "new_event_loop", refuse)
+        with pytest.raises(OSError, match="too many open files"):
+            await apart(asyncio.sleep(0))
+
+    asyncio.run(scenario())
+
+
+def test_an_error_in_the_cleanup_is_raised_where_the_coroutine_is_awaited() -> None:
+    async def scenario() -> None:
+        left = []
+
+        async def exits_when_cancelled() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise SystemExit("in the cleanup")
+
+        async def leaves_one() -> None:
+            left.append(asyncio.create_task(exits_when_cancelled()))
+            await asyncio.sleep(0)
+
+        with pytest.raises(SystemExit, match="in the cleanup"):
+            await apart(leaves_one())
+        # The task holds the error too, and would warn that nobody asked for it.
+        assert isinstance(left[0].exception(), SystemExit)
+
+    asyncio.run(scenario())

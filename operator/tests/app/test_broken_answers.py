@@ -1,8 +1,9 @@
 """The watches continue after any answer of an API server, or of a proxy before it."""
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from capstan_operator.app.informer import Informer
 from capstan_operator.app.watches import Watches
 from capstan_operator.kube import paths
 from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.credentials import Connection
+from capstan_operator.kube.errors import ApiError
 from capstan_operator.kube.rest import Rest
 
 WITHIN_SECONDS = 60
@@ -202,23 +205,159 @@ def test_the_watches_begin_when_the_api_server_can_be_discovered(
     asyncio.run(watch_until_told(answer, tmp_path))
 
 
-async def watch_until_told(answer: servers.Answer, folder: Path) -> None:
+GROUP = "/apis/capstan.dev/v1alpha1"
+
+
+@pytest.mark.parametrize(
+    "path, hidden",
+    [("/apis", {"groups": [group("apiextensions.k8s.io", "v1")]}), (GROUP, {"resources": []}),
+     (GROUP, None)],
+    ids=["no group", "no resource", "404"],
+)  # fmt: skip
+def test_kopf_that_is_started_again_waits_until_the_api_server_lists_trainingjobs(
+    path: str,
+    hidden: dict[str, Any] | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setattr(kopf_client, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(informers, "FIRST_SECONDS", 0.05)
+    asked_for = dict.fromkeys((path, "watch"), 0)
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.path == path:
+            asked_for[path] += 1
+            if asked_for[path] in (2, 3):
+                return refusal(404, "NotFound") if hidden is None else web.json_response(hidden)
+        if asked.path in DISCOVERY:
+            return web.json_response(DISCOVERY[asked.path])
+        if asked.path == JOBS and "watch" in asked.query:
+            asked_for["watch"] += 1
+            # The answer to the first watch ends kopf.
+            return watch(ERROR + "\n" if asked_for["watch"] == 1 else told(9))
+        return watch("") if "watch" in asked.query else listed()
+
+    asyncio.run(watch_until_told(answer, tmp_path))
+    ours = [one.getMessage() for one in caplog.records if one.name.endswith("kopf_client")]
+    status = "404 Not Found" if hidden is None else "200 OK"
+    name = "capstan.dev" if path == "/apis" else "trainingjobs"
+    assert ours == [
+        f"discovery at {path} is tried again: {status}, without {name}",
+        f"discovery at {path} works again",
+    ]
+
+
+def usual(asked: Asked) -> web.StreamResponse:
+    """Answer as an API server in which the job is changed."""
+    if asked.path in DISCOVERY:
+        return web.json_response(DISCOVERY[asked.path])
+    if "watch" in asked.query:
+        return watch(told(9) if asked.path == JOBS else "")
+    return listed()
+
+
+def test_a_fault_of_a_request_is_logged_once_even_if_kopf_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(kopf_client, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(informers, "FIRST_SECONDS", 0.05)
+    refused = iter(range(3))
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.path == JOBS and next(refused, None) is not None:
+            return refusal(400, "BadRequest")
+        return usual(asked)
+
+    asyncio.run(watch_until_told(answer, tmp_path))
+    ours = [one.getMessage() for one in caplog.records if one.name.endswith("kopf_client")]
+    assert ours == [f"the watch of {JOBS} is tried again: 400 Bad Request"]
+
+
+def test_a_login_that_fails_is_logged_once_and_soon_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setattr(kopf_client, "LOGIN_SECONDS", 0.05)
+    fails = iter(range(2))
+
+    async def connection(rest: Rest) -> Connection:
+        if next(fails, None) is not None:
+            raise FileNotFoundError("no such certificate")
+        return await rest.connection()
+
+    asyncio.run(watch_until_told(usual, tmp_path, connection))
+    ours = [one.getMessage() for one in caplog.records if one.name.endswith("kopf_client")]
+    assert ours == [
+        "the login is tried again: FileNotFoundError: no such certificate",
+        "the login works again",
+    ]
+
+
+def test_a_refused_token_is_not_offered_again_without_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOGIN_SECONDS", "LONGEST_LOGIN_SECONDS"):
+        monkeypatch.setattr(kopf_client, name, 3600.0)
+    logins: list[None] = []
+
+    async def connection(rest: Rest) -> Connection:
+        logins.append(None)
+        return await rest.connection()
+
+    async def scenario() -> None:
+        async with servers.serving(lambda _: refusal(401, "Unauthorized")) as server:
+            config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
+            async with (
+                await Rest.connect(config) as rest,
+                watching(rest, connection, lambda: None, Cache()),
+            ):
+                await servers.until(lambda: server.asked)
+                # These requests give kopf every chance to log in again.
+                for _ in range(50):
+                    with pytest.raises(ApiError):
+                        await rest.get(JOBS)
+        assert len(logins) == 1
+
+    asyncio.run(scenario())
+
+
+@contextlib.asynccontextmanager
+async def watching(
+    rest: Rest,
+    connection: Callable[[Rest], Awaitable[Connection]],
+    wake: Callable[[], None],
+    cache: Cache,
+) -> AsyncIterator[None]:
+    """Run an informer."""
+    watches = Watches((), asyncio.get_running_loop().time)
+    informer = Informer(cache, lambda _: wake(), lambda: None, lambda _: None, watches)
+    task = asyncio.create_task(informer.watch(lambda: connection(rest), ()))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def watch_until_told(
+    answer: servers.Answer,
+    folder: Path,
+    connection: Callable[[Rest], Awaitable[Connection]] = Rest.connection,
+) -> None:
     """Run an informer until a watch has reported version 9 of the job."""
     cache, heard = Cache(), asyncio.Event()
 
-    def wake(_: Key) -> None:
+    def wake() -> None:
         job = cache.job(KEY)
         if job and job["metadata"]["resourceVersion"] == "9":
             heard.set()
 
     async with servers.serving(answer) as server:
         config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
-        async with await Rest.connect(config) as rest:
-            watches = Watches((), asyncio.get_running_loop().time)
-            informer = Informer(cache, wake, lambda: None, lambda _: None, watches)
-            watching = asyncio.create_task(informer.watch(rest.connection, ()))
-            try:
-                await asyncio.wait_for(heard.wait(), WITHIN_SECONDS)
-            finally:
-                watching.cancel()
-                await asyncio.gather(watching, return_exceptions=True)
+        async with (
+            await Rest.connect(config) as rest,
+            watching(rest, connection, wake, cache),
+        ):
+            await asyncio.wait_for(heard.wait(), WITHIN_SECONDS)

@@ -38,7 +38,7 @@ def around(scenario: Callable[[Around], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
         async with servers.serving(lambda _: web.json_response({"items": []})) as server:
             relists: list[None] = []
-            client = Client(lambda: relists.append(None))
+            client = Client(lambda: relists.append(None), {})
             session = aiohttp.ClientSession(
                 f"http://127.0.0.1:{server.port}", middlewares=(client.request,)
             )
@@ -100,6 +100,16 @@ def test_a_fault_of_a_watch_is_logged_when_it_changes(caplog: pytest.LogCaptureF
         f"the watch of {PODS} is tried again: 403 Forbidden",
         f"the watch of {PODS} works again",
     ]
+
+
+@pytest.mark.parametrize("path", ["/apis", "/clusters/7/apis"])
+def test_discovery_without_trainingjobs_is_a_fault_that_kopf_retries(path: str) -> None:
+    async def scenario(here: Around) -> None:
+        here.server.answer = lambda _: web.json_response({"groups": [{"name": "apps"}]})
+        with pytest.raises(aiohttp.ClientConnectionError, match=r"without capstan\.dev"):
+            await here.get(path)
+
+    around(scenario)
 
 
 @pytest.mark.parametrize("after", ["86400", "Sat, 21 Nov 2099 18:00:00 GMT"])

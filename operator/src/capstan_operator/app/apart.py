@@ -15,37 +15,45 @@ from typing import Any
 END_SECONDS = 5.0
 """How long cancelled tasks may take to end before they are dropped together with their loop."""
 
-_Running = tuple[asyncio.AbstractEventLoop, "asyncio.Task[None]"]
-
 
 async def apart(coroutine: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine to its end, or until cancelled. Raises what the coroutine raises.
 
-    Tasks that the coroutine leaves behind are cancelled.
+    Tasks that the coroutine leaves behind are cancelled. Raises OSError or RuntimeError if the
+    event loop or the thread cannot be made.
     """
-    begun: Future[_Running] = Future()
     ended: Future[None] = Future()
-
-    def work() -> None:
-        with contextlib.closing(asyncio.new_event_loop()) as loop:
-            task = loop.create_task(coroutine)
-            begun.set_result((loop, task))
-            loop.run_until_complete(asyncio.wait([task]))
-            if left := asyncio.all_tasks(loop):
-                loop.run_until_complete(stop(left))
-        if task.cancelled() or task.exception() is None:
-            ended.set_result(None)
-        else:
-            ended.set_exception(task.exception())
-
-    threading.Thread(target=work, daemon=True).start()
+    with contextlib.ExitStack() as unless_begun:
+        unless_begun.callback(coroutine.close)
+        loop = asyncio.new_event_loop()
+        unless_begun.callback(loop.close)
+        task = loop.create_task(coroutine)
+        threading.Thread(target=_work, args=(loop, task, ended), daemon=True).start()
+        unless_begun.pop_all()
     done = asyncio.wrap_future(ended)
     try:
         await asyncio.shield(done)
     except asyncio.CancelledError:
-        begun.add_done_callback(_cancel)
+        # The loop may have been closed meanwhile: then there is nothing to cancel.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(task.cancel)
         await asyncio.wait([done])
         raise
+
+
+def _work(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[None]", ended: Future[None]) -> None:
+    """Run a task to its end and close its loop. Whatever fails, `ended` is completed."""
+    try:
+        with contextlib.closing(loop):
+            loop.run_until_complete(asyncio.wait([task]))
+            if left := asyncio.all_tasks(loop):
+                loop.run_until_complete(stop(left))
+        if not task.cancelled():
+            task.result()
+    except BaseException as error:  # noqa: BLE001 - raised again where `apart` is awaited
+        ended.set_exception(error)
+    else:
+        ended.set_result(None)
 
 
 async def stop(tasks: Collection["asyncio.Task[Any]"]) -> None:
@@ -53,10 +61,3 @@ async def stop(tasks: Collection["asyncio.Task[Any]"]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks, timeout=END_SECONDS)
-
-
-def _cancel(begun: Future[_Running]) -> None:
-    loop, task = begun.result()
-    # The loop may have been closed meanwhile: then there is nothing to cancel.
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(task.cancel)

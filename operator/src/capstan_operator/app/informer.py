@@ -19,12 +19,11 @@ import kopf
 
 from capstan_operator.api import names
 from capstan_operator.app.apart import apart, stop
-from capstan_operator.app.kopf_client import Client
+from capstan_operator.app.kopf_client import Client, described
 from capstan_operator.app.unremembered import NoDiffs, NoProgress
 from capstan_operator.app.watches import Watches
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.credentials import Connection
-from capstan_operator.reconcile import words
 
 RETRY_SECONDS = (1, 1, 2, 3, 5, 8, 13, 21)
 """kopf's own pauses between the attempts of one request."""
@@ -34,9 +33,6 @@ LONGEST_SECONDS = 60.0
 """The pauses before kopf is started again: they double. Guesses."""
 WELL_SECONDS = 60.0
 """kopf that has run for this long counts as recovered, and the pauses begin anew."""
-
-MAX_FAULT = 300
-"""Characters of a fault that are logged: an ERROR event holds a whole object."""
 
 WATCHER = "watcher for "
 """The beginning of the names of kopf's tasks that hold a watch."""
@@ -70,17 +66,20 @@ class Informer:
         self, connection: Callable[[], Awaitable[Connection]], namespaces: tuple[str, ...]
     ) -> None:
         """Watch until cancelled, whatever the API server answers."""
-        # `Client` logs each fault once. kopf would log every attempt, with a stack trace.
+        # `Client` logs each fault of a request or a login once. kopf would log every attempt,
+        # with a stack trace.
         logging.getLogger("kopf").setLevel(logging.CRITICAL)
         logging.getLogger("kopf.objects").setLevel(logging.WARNING)
         clock = asyncio.get_running_loop().time
         faults, last = 0, ""
+        logged: dict[str, str] = {}
         while True:
             began, fault = clock(), "kopf has stopped"
             try:
-                await apart(self._run(connection, namespaces, asyncio.get_running_loop()))
+                home = asyncio.get_running_loop()
+                await apart(self._run(connection, namespaces, home, logged))
             except Exception as error:  # noqa: BLE001 - the watches go on, whatever ends kopf
-                fault = words.shortened(f"{type(error).__name__}: {error}", MAX_FAULT)
+                fault = described(error)
             if clock() - began >= WELL_SECONDS:
                 faults, last = 0, ""
             if fault != last:
@@ -95,19 +94,25 @@ class Informer:
         connection: Callable[[], Awaitable[Connection]],
         namespaces: tuple[str, ...],
         home: asyncio.AbstractEventLoop,
+        logged: dict[str, str],
     ) -> None:
-        """Run kopf until it fails. All events are handled in the event loop `home`."""
+        """Run kopf until it fails. All events are handled in the event loop `home`.
+
+        `logged` holds the faults that `Client` has logged. No other thread uses it meanwhile.
+        """
         # When kopf ends, it leaves tasks behind. Their errors do not matter.
         asyncio.get_running_loop().set_exception_handler(lambda _, left: log.debug("%s", left))
         registry = kopf.OperatorRegistry()
-        client = Client(lambda: _call(home, self.relisted))
+        client = Client(lambda: _call(home, self.relisted), logged)
 
         async def connect() -> Connection:
             return await connection()
 
+        async def connect_at_home() -> Connection:
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(connect(), home))
+
         async def login(**_: Any) -> kopf.AiohttpSession:
-            asked = asyncio.run_coroutine_threadsafe(connect(), home)
-            return client.session(await asyncio.wrap_future(asked))
+            return await client.login(connect_at_home)
 
         def tell(handle: Callable[[str | None, dict[str, Any]], None]) -> Any:
             async def handler(event: Any, **_: Any) -> None:

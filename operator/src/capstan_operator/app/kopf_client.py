@@ -1,25 +1,40 @@
 """A middleware of aiohttp for kopf's requests to the API server.
 
 kopf has no hook for a LIST that found nothing, starts a watch again as soon as it ends, waits for
-as long as a server asks, and logs every attempt that fails.
+as long as a server asks, and logs every attempt that fails. It logs in again at once when a token
+is refused. It reads discovery only once, and never watches a resource that was missing then.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import aiohttp
 import kopf
 
 from capstan_operator.api import names
+from capstan_operator.kube import paths
 from capstan_operator.kube.credentials import Connection
 from capstan_operator.kube.errors import LONGEST_RETRY_AFTER_SECONDS
+from capstan_operator.reconcile import words
 
 WATCH_SECONDS = 1.0
 """The least time between the starts of one watch: a load balancer may end every watch at once."""
 
+LOGIN_SECONDS = 1.0
+LONGEST_LOGIN_SECONDS = 15.0
+"""The pauses before a login that follows another one: they double. Guesses."""
+LOGGED_IN_SECONDS = 60.0
+"""A session that was used for this long was a good one, and the pauses begin anew."""
+
+MAX_FAULT = 300
+"""Characters of a fault that are logged: an ERROR event holds a whole object."""
+
 _WATCHED = (names.PLURAL, "pods", "services")
+_DISCOVERED = {"/apis": ("groups", names.GROUP), paths.GROUP_VERSION: ("resources", names.PLURAL)}
+"""The answers of discovery that lead kopf to TrainingJobs: the list in each, and a name in it."""
+_LOGIN = "the login"
 
 log = logging.getLogger(__name__)
 
@@ -29,12 +44,38 @@ class Client:
     """Sends kopf's requests, for one event loop; `relisted` is called after each LIST."""
 
     relisted: Callable[[], None]
+    faults: dict[str, str]
+    """The last fault that was logged, by what failed. It may outlive this object, so that a fault
+    is logged once even if kopf is started again."""
     _begun: dict[str, float] = field(default_factory=dict)
     """When the last watch of each path began, by the loop's clock."""
-    _faults: dict[str, str] = field(default_factory=dict)
-    """The last fault that was logged, by path. A path without a fault is not in it."""
+    _logins: int = 0
+    """Logins that followed each other closely."""
+    _login_at: float = float("-inf")
+    """When the last of them began, by the loop's clock."""
 
-    def session(self, connection: Connection) -> kopf.AiohttpSession:
+    async def login(self, connection: Callable[[], Awaitable[Connection]]) -> kopf.AiohttpSession:
+        """Return a new session, after a pause if the last login was not long ago.
+
+        Raises kopf.TemporaryError if there is no session, and kopf calls this again.
+        """
+        clock = asyncio.get_running_loop().time
+        if clock() - self._login_at >= LOGGED_IN_SECONDS:
+            self._logins = 0
+        if self._logins:
+            pause = LOGIN_SECONDS * 2.0 ** min(self._logins - 1, 16)
+            await asyncio.sleep(min(pause, LONGEST_LOGIN_SECONDS))
+        self._logins, self._login_at = self._logins + 1, clock()
+        try:
+            session = self._session(await connection())
+        except Exception as error:
+            self._tell(_LOGIN, described(error))
+            # The pause is above: a token that the API server refuses needs it too.
+            raise kopf.TemporaryError(str(error), delay=0) from error
+        self._tell(_LOGIN, "")
+        return session
+
+    def _session(self, connection: Connection) -> kopf.AiohttpSession:
         """Return the session that kopf uses until it expires, and then closes."""
         info = kopf.ConnectionInfo(
             server=connection.server,
@@ -61,22 +102,29 @@ class Client:
     ) -> aiohttp.ClientResponse:
         """Send a request of kopf's: delay frequent watches, report LISTs, and log faults."""
         path = request.url.path
+        is_list_or_watch = path.rpartition("/")[2] in _WATCHED
+        subject = f"the watch of {path}" if is_list_or_watch else f"discovery at {path}"
         is_watch = request.url.query.get("watch") == "true"
         if is_watch:
             await self._pause(path)
         try:
             answer = await send(request)
+            missing = await _missing(path, answer)
         except (aiohttp.ClientError, OSError) as error:
-            self._tell(path, f"{type(error).__name__}: {error}")
+            self._tell(subject, described(error))
             raise
-        self._tell(path, "" if answer.ok else f"{answer.status} {answer.reason}")
+        self._tell(subject, missing or ("" if answer.ok else f"{answer.status} {answer.reason}"))
+        if missing:
+            # kopf takes this for a fault of the network, and asks again after a pause that grows.
+            answer.close()
+            raise aiohttp.ClientConnectionError(missing)
         if answer.status == 429 and not _is_soon(answer.headers.get("Retry-After")):
             # kopf would wait for the time in Retry-After. A gateway that asks for a day must not
             # stop a watch.
             answer.close()
             raise aiohttp.ClientConnectionError("too many requests, and a distant Retry-After")
         # kopf reports no event for an empty LIST.
-        if answer.ok and not is_watch and path.rpartition("/")[2] in _WATCHED:
+        if answer.ok and is_list_or_watch and not is_watch:
             self.relisted()
         return answer
 
@@ -85,15 +133,36 @@ class Client:
         await asyncio.sleep(self._begun.get(path, -WATCH_SECONDS) + WATCH_SECONDS - clock())
         self._begun[path] = clock()
 
-    def _tell(self, path: str, fault: str) -> None:
-        """Log the fault of a path when it changes; `fault` is empty if there is none."""
-        before = self._faults.pop(path, "")
+    def _tell(self, subject: str, fault: str) -> None:
+        """Log the fault of a subject when it changes; `fault` is empty if there is none."""
+        before = self.faults.pop(subject, "")
         if fault:
-            self._faults[path] = fault
+            self.faults[subject] = fault
             if fault != before:
-                log.warning("the watch of %s is tried again: %s", path, fault)
+                log.warning("%s is tried again: %s", subject, fault)
         elif before:
-            log.info("the watch of %s works again", path)
+            log.info("%s works again", subject)
+
+
+async def _missing(path: str, answer: aiohttp.ClientResponse) -> str:
+    """Return the fault of an answer that hides TrainingJobs from kopf; empty if there is none.
+
+    An API server that has just started may not list the group yet, or answer 404 for it.
+    """
+    # The address of the server may have a path of its own, before the path of the API.
+    found = next((said for end, said in _DISCOVERED.items() if path.endswith(end)), None)
+    if found is None or not (answer.ok or answer.status == 404):
+        return ""
+    part, name = found
+    # kopf can read the body again: aiohttp keeps it.
+    if answer.ok and any(one["name"] == name for one in (await answer.json())[part]):
+        return ""
+    return f"{answer.status} {answer.reason}, without {name}"
+
+
+def described(error: Exception) -> str:
+    """Return an error as it is logged."""
+    return words.shortened(f"{type(error).__name__}: {error}", MAX_FAULT)
 
 
 def _is_soon(after: str | None) -> bool:
