@@ -246,7 +246,7 @@ def test_the_api_server_drops_a_status_in_a_users_manifest(
     "field, words",
     [
         ("spec", "only spec.runPolicy.activeDeadlineSeconds can be changed"),
-        ("spec.replicaSpecs", "Parameter servers: they hold the variables."),
+        ("spec.replicaSpecs", "Parameter servers, which hold the variables."),
         ("spec.replicaSpecs.worker.restartPolicy", "ENUM: Always OnFailure Never ExitCode"),
         (
             "spec.replicaSpecs.worker.template.spec.containers",
