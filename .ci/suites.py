@@ -1,15 +1,16 @@
-"""Run the suites of the repository one after another, and show at the end how long each took.
+"""Run the suites of the repository, and show at the end how long each took.
 
     suites.py gate [SUITE ...]    what `make test` runs: everything but the long variants
     suites.py soak [SUITE ...]    what `make soak` runs: 300 examples a property, the long variants
 
 Without names, all suites of the mode run. The next suite runs even if one fails; the exit status is
 then 1. One seed orders the tests and draws the examples. The run prints the seed, and `SEED=` in
-the environment sets it. Each suite writes to this terminal while it runs. The last lines of the run
-are a table of the suites, the ten slowest tests, and the reason of each skipped test.
+the environment sets it. A suite that runs alone writes to this terminal. Suites that run side by
+side write through this process, which puts the name of the suite before each line. The last lines
+of the run are a table of the suites, the ten slowest tests, and the reason of each skipped test.
 
-SIGINT and SIGTERM end the current suite, which removes everything that it made. No further suite
-runs, and the table ends with that suite.
+SIGINT and SIGTERM end the current suites, which remove everything that they made. No further suite
+runs, and the table ends with those suites.
 """
 
 import os
@@ -19,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -58,33 +60,54 @@ class Result:
     status: int
     seconds: float
     tests: Sequence[Test]
-    was_interrupted: bool
 
 
-def suites(mode: str, seed: int) -> list[Suite]:
-    """Return all suites of a mode in the order in which they run, the cheapest first."""
-    soak = mode == "soak"
-    style = () if soak else (make("style", "--jobs=2", "lint", "types", "layers"),)
-    halves = []
-    for half in ("runtime", "operator"):
-        seeded = (
-            *(f"--hypothesis-profile={'soak' if soak else 'full'}", f"--hypothesis-seed={seed}"),
-            *("-p", "randomly", f"--randomly-seed={seed}"),
-        )
-        short = "" if soak else " and not soak"
-        halves += [
-            pytest(half, half, *seeded, "-n", WORKERS, "-m", f"not alone{short}"),
-            # These tests count memory and threads, or kill processes. Nothing runs beside them.
-            pytest(f"{half}-alone", half, *seeded, "-m", f"alone{short}"),
-        ]
-    selection = ("-m", "soak" if soak else "not soak")
-    return [
-        *style,
-        *halves,
-        make("programs", "programs"),
-        pytest("control-plane", "e2e", f"--seed={seed}", *selection, "--ignore=nodes"),
-        *([] if soak else [pytest("nodes", "e2e", f"--seed={seed}", *selection, "nodes")]),
-    ]
+Lane = Sequence[Suite]
+"""Suites that run one after another."""
+Stage = Sequence[Lane]
+"""Lanes that run side by side."""
+
+
+def stages(mode: str, seed: int) -> list[Stage]:
+    """Return all suites of a mode. Stages run one after another, the cheapest first."""
+    runtime, runtime_alone = half("runtime", mode, seed)
+    operator, operator_alone = half("operator", mode, seed)
+    commands, control_plane, nodes = e2e(mode, seed)
+    style = make("style", "--jobs=2", "lint", "types", "layers")
+    programs = make("programs", "programs")
+    if mode == "soak":
+        stories = [[runtime_alone, operator_alone], [control_plane]]
+        return [[[runtime]], [[operator]], [[programs]], stories]
+    # The stories of the control plane spend most of their time in pauses.
+    stories = [[runtime_alone, operator_alone, commands], [control_plane]]
+    return [[[style]], [[runtime]], [[operator]], [[programs]], stories, [[nodes]]]
+
+
+def half(name: str, mode: str, seed: int) -> tuple[Suite, Suite]:
+    """Return the suite of a half that uses all processors, and the suite that uses one process:
+    tests that count memory and threads, or kill processes.
+    """
+    profile = "soak" if mode == "soak" else "full"
+    words = (
+        *(f"--hypothesis-profile={profile}", f"--hypothesis-seed={seed}"),
+        *("-p", "randomly", f"--randomly-seed={seed}"),
+    )
+    selection = "" if mode == "soak" else " and not soak"
+    return (
+        pytest(name, name, *words, "-n", WORKERS, "-m", f"not alone{selection}"),
+        pytest(f"{name}-alone", name, *words, "-m", f"alone{selection}"),
+    )
+
+
+def e2e(mode: str, seed: int) -> tuple[Suite, Suite, Suite]:
+    """Return the suites without Kubernetes, with a control plane, and with nodes."""
+    words = ("e2e", f"--seed={seed}", "-m")
+    selection = "soak" if mode == "soak" else "not soak"
+    return (
+        pytest("commands", *words, f"{selection} and not cluster", "--ignore=nodes"),
+        pytest("control-plane", *words, f"{selection} and cluster", "--ignore=nodes"),
+        pytest("nodes", *words, selection, "nodes"),
+    )
 
 
 def make(name: str, *words: str) -> Suite:
@@ -95,27 +118,61 @@ def pytest(name: str, folder: str, *words: str) -> Suite:
     return Suite(name, folder, (sys.executable, "-m", "pytest", "-q", *words), is_pytest=True)
 
 
-def run(suite: Suite, reports: pathlib.Path) -> Result:
-    """Run a suite to its end. It writes to this terminal."""
-    report = reports / "report.xml"
-    report.unlink(missing_ok=True)
-    options = (f"--junit-xml={report}",) if suite.is_pytest else ()
-    print(f"\n== {suite.name} ==", flush=True)
-    signals: list[int] = []
-    began = time.monotonic()
-    with subprocess.Popen([*suite.command, *options], cwd=ROOT / suite.folder) as process:
+class Runner:
+    """Runs suites until all have run or a signal arrives."""
 
-        def end(number: int, _: object) -> None:
-            signals.append(number)
-            # A terminal sends SIGINT to the suite too, so only SIGTERM is passed on.
-            if number == signal.SIGTERM:
-                process.terminate()
+    def __init__(self, reports: pathlib.Path) -> None:
+        """Write the reports of the suites to the folder `reports`. Handle SIGINT and SIGTERM."""
+        self.results: list[Result] = []
+        self._reports = reports
+        self._processes: set[subprocess.Popen[str]] = set()
+        self._was_interrupted = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._end)
 
-        signal.signal(signal.SIGTERM, end)
-        signal.signal(signal.SIGINT, end)
-        status = process.wait()
-    seconds = time.monotonic() - began
-    return Result(suite, status, seconds, list(tests(report)), was_interrupted=bool(signals))
+    def run(self, stage: Stage) -> None:
+        """Run a stage to its end. Run nothing after a signal."""
+        threads = [
+            threading.Thread(target=self._run_lane, args=(lane, len(stage) > 1)) for lane in stage
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _run_lane(self, lane: Lane, has_neighbours: bool) -> None:
+        for suite in lane:
+            if not self._was_interrupted:
+                self.results.append(self._run_suite(suite, has_neighbours))
+
+    def _run_suite(self, suite: Suite, has_neighbours: bool) -> Result:
+        report = self._reports / f"{suite.name}.xml"
+        options = (f"--junit-xml={report}",) if suite.is_pytest else ()
+        print(f"\n== {suite.name} ==", flush=True)
+        began = time.monotonic()
+        with subprocess.Popen(
+            [*suite.command, *options],
+            cwd=ROOT / suite.folder,
+            text=True,
+            stdout=subprocess.PIPE if has_neighbours else None,
+            stderr=subprocess.STDOUT if has_neighbours else None,
+        ) as process:
+            self._processes.add(process)
+            if self._was_interrupted:
+                process.send_signal(signal.SIGINT)
+            for line in process.stdout or ():
+                print(f"{suite.name} | {line}", end="", flush=True)
+            status = process.wait()
+            self._processes.remove(process)
+        return Result(suite, status, time.monotonic() - began, list(tests(report)))
+
+    def _end(self, number: int, _: object) -> None:
+        self._was_interrupted = True
+        # A terminal sends SIGINT to the suites too, so only SIGTERM is passed on. It is passed on as
+        # SIGINT, after which pytest ends all fixtures.
+        if number == signal.SIGTERM:
+            for process in tuple(self._processes):
+                process.send_signal(signal.SIGINT)
 
 
 def tests(report: pathlib.Path) -> Iterator[Test]:
@@ -125,6 +182,8 @@ def tests(report: pathlib.Path) -> Iterator[Test]:
     if not report.exists():
         return
     for case in ET.parse(report).iter("testcase"):
+        if case.get("name") is None:
+            continue  # pytest wrote it for a test that an interrupt ended
         name = f"{case.get('classname')}::{case.get('name')}"
         seconds = float(case.get("time", 0))
         skipped = case.find("skipped")
@@ -136,8 +195,10 @@ def tests(report: pathlib.Path) -> Iterator[Test]:
             yield Test(name, seconds, "passed")
 
 
-def table(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the lines of a table of the suites with their counts, their times and the sum."""
+def table(results: Sequence[Result], seconds: float) -> Iterator[str]:
+    """Yield the lines of a table of the suites with their counts and times. The last line has the
+    time of the whole run, which is less than the sum if suites ran side by side.
+    """
     width = max(len(result.suite.name) for result in results)
     yield f"{'suite':{width}}  passed  failed  skipped   time"
     for result in results:
@@ -145,7 +206,7 @@ def table(results: Sequence[Result]) -> Iterator[str]:
             f"{result.suite.name:{width}}  {counts(result)}  {clock(result.seconds)}"
             f"{f'  exit status {result.status}' if result.status else ''}"
         )
-    yield f"{'total':{width}}  {'':23}  {clock(sum(result.seconds for result in results))}"
+    yield f"{'all':{width}}  {'':23}  {clock(seconds)}"
 
 
 def counts(result: Result) -> str:
@@ -179,20 +240,22 @@ def main() -> int:
     """Run the named suites, or all. Return the exit status."""
     mode, *names = sys.argv[1:]
     seed = int(os.environ.get("SEED") or secrets.randbelow(2**31))
-    chosen = [suite for suite in suites(mode, seed) if not names or suite.name in names]
-    if unknown := set(names) - {suite.name for suite in chosen}:
-        known = ", ".join(suite.name for suite in suites(mode, seed))
+    all_stages = stages(mode, seed)
+    order = [suite.name for stage in all_stages for lane in stage for suite in lane]
+    if unknown := set(names) - set(order):
         listed = ", ".join(f"`{name}`" for name in sorted(unknown))
-        print(f"no suite is called {listed}: there are {known}")
+        print(f"no suite is called {listed}: there are {', '.join(order)}")
         return 2
     print(f"seed {seed}: SEED={seed} repeats this order and these examples", flush=True)
-    results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="capstan-suites-") as reports:
-        for suite in chosen:
-            results.append(run(suite, pathlib.Path(reports)))
-            if results[-1].was_interrupted:
-                break
-    for lines in (table(results), slowest(results), skipped(results)):
+        runner = Runner(pathlib.Path(reports))
+        began = time.monotonic()
+        for stage in all_stages:
+            lanes = [[suite for suite in lane if suite.name in (names or order)] for lane in stage]
+            runner.run([lane for lane in lanes if lane])
+        seconds = time.monotonic() - began
+    results = sorted(runner.results, key=lambda result: order.index(result.suite.name))
+    for lines in (table(results, seconds), slowest(results), skipped(results)):
         print("", *lines, sep="\n")
     return int(any(result.status for result in results))
 
