@@ -168,8 +168,8 @@ class Runner:
 
     def _end(self, number: int, _: object) -> None:
         self._was_interrupted = True
-        # A terminal sends SIGINT to the suites too, so only SIGTERM is passed on. It is passed on as
-        # SIGINT, after which pytest ends all fixtures.
+        # A terminal sends SIGINT to the suites too, so only SIGTERM is passed on. It is passed on
+        # as SIGINT, after which pytest ends all fixtures.
         if number == signal.SIGTERM:
             for process in tuple(self._processes):
                 process.send_signal(signal.SIGINT)
