@@ -194,7 +194,11 @@ def finish_jobs(story: Story) -> None:
     for name, expected in ENDS.items():
         if expected[0] == "Succeeded":
             before = ("Running", *expected[1:])
-            story.until(lambda status, seen=before: outcome(status) == seen, name, PATIENCE_SECONDS)
+            story.until(
+                lambda status, expected_outcome=before: outcome(status) == expected_outcome,
+                name,
+                PATIENCE_SECONDS,
+            )
             story.kubelet.exit(story.pod_key("worker-0", name), 0)
     for name, expected in ENDS.items():
         status = story.until(
@@ -239,7 +243,7 @@ def run_storm(scenes: Scenes, storm: Storm) -> None:
                     storm.lease_seconds,
                     [request for request in list(proxy.requests) if request.at >= began],
                     count_changes(proxy, watch),
-                    story.operator.log.read_bytes()[logged:].decode(),
+                    story.operator.log.read_bytes()[logged:].decode(errors="replace"),
                 )
             finish_jobs(story)
         assert not effort.excess(), "\n".join(effort.excess())

@@ -1,17 +1,21 @@
 """The promises of the test bed, on which the tests of the operator rely."""
 
 import contextlib
+import json
 import pathlib
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+import urllib3
 
 from conftest import ROOT, Shell, users_environment
-from testbed import programs, wait
-from testbed.api import ApiError
+from testbed import programs, proxy, wait
+from testbed.api import Api, ApiError
 from testbed.control import Cluster
+from testbed.faults import Fault
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
 from testbed.process import state_folder
@@ -50,6 +54,24 @@ def test_the_api_server_reports_the_pinned_version(cluster: Cluster) -> None:
     pinned = (programs.MODULE / "go.mod").read_text()
     version = cluster.api.get("/version")["gitVersion"]
     assert f"k8s.io/kubernetes {version}" in pinned
+
+
+def test_a_watch_that_has_no_answer_yet_is_cut_too(
+    cluster: Cluster, namespace: str, tmp_path: pathlib.Path
+) -> None:
+    """Otherwise a watch that begins just before a storm would stay open during the storm."""
+    version = cluster.api.get(pods(namespace))["metadata"]["resourceVersion"]
+    with ThreadPoolExecutor() as pool, proxy.running(cluster.server, cluster.ca) as between:
+        kubeconfig = between.kubeconfig(cluster.kubeconfig, tmp_path / "kubeconfig")
+        content = json.loads(kubeconfig.read_text())
+        server = content["clusters"][0]["cluster"]["server"]
+        api = Api(server, cluster.ca, content["users"][0]["user"]["token"])
+        with between.fault(Fault(hole=True)):
+            watch = pool.submit(lambda: list(api.watch(pods(namespace), version, seconds=5)))
+            wait.until(lambda: between.faults_done() == 1)
+            between.cut_watches()
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            watch.result(wait.PATIENCE_SECONDS)
 
 
 def test_a_service_account_has_only_the_rights_of_its_roles(

@@ -25,6 +25,10 @@ class Request:
     forwarded: bool = False
     faulty: bool = False
     """Whether a fault was done to it."""
+    broken: bool = False
+    """Whether the proxy broke the connection instead of an answer."""
+    cut: bool = False
+    """Whether the test has cut this watch."""
     status: int = 0
     """The status code of the answer, or 0 if there is no answer yet."""
 

@@ -49,7 +49,9 @@ class PodWatch:
                 return
 
     def _look(self) -> None:
-        for kind, pod in self._cluster.api.watch(self._pods, self._version, seconds=2):
+        # The API server sends a bookmark two seconds before the end of a watch. Without bookmarks,
+        # the version of a quiet namespace would become too old.
+        for kind, pod in self._cluster.api.watch(self._pods, self._version, seconds=4):
             self._version = pod["metadata"]["resourceVersion"]
             if kind != "BOOKMARK":
                 self._see(kind, pod)

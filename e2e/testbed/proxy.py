@@ -76,8 +76,8 @@ class Proxy:
             self._do(self._change(self._faults.remove, fault))
 
     def cut_watches(self) -> None:
-        """Break all open watches."""
-        self._do(self._change(lambda: [stream.cancel() for stream in self._streams]))
+        """Break all watches that have begun, also those that have no answer yet."""
+        self._do(self._change(self._cut_watches))
 
     def faults_done(self) -> int:
         """Return the number of requests to which a fault was done so far."""
@@ -89,6 +89,12 @@ class Proxy:
         async with self._changed:
             function(*arguments)
             self._changed.notify_all()
+
+    def _cut_watches(self) -> None:
+        for record in self.requests:
+            record.cut = record.verb == "watch"
+        for stream in self._streams:
+            stream.cancel()
 
     def _do(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
@@ -134,7 +140,7 @@ class Proxy:
         await asyncio.sleep(fault.delay)
         await self._wait_for_holes(record)
         if fault.drop == "before":
-            return _drop(request, fault)
+            return _drop(request, record, fault)
         if fault.gone:
             return _gone(record)
         if fault.status:
@@ -144,7 +150,7 @@ class Proxy:
         try:
             return await self._forward(request, record, body, fault)
         except (aiohttp.ClientError, ConnectionError):
-            return _break(request)
+            return _break(request, record)
 
     def _draw_fault(self, record: Request) -> Fault:
         """Return the fault for this request; a Fault without effect if there is none."""
@@ -180,7 +186,7 @@ class Proxy:
         ) as answer:
             if fault.drop == "after":
                 await answer.read()
-                return _drop(request, fault)
+                return _drop(request, record, fault)
             if record.verb == "watch" and answer.status == 200:
                 return await self._stream(request, record, answer, fault)
             content = await answer.read()
@@ -197,6 +203,8 @@ class Proxy:
         await response.prepare(request)
         stream = asyncio.create_task(self._copy(record, answer, response))
         self._streams.add(stream)
+        if record.cut:
+            stream.cancel()
         try:
             async with asyncio.timeout(fault.cut):
                 await asyncio.wait({stream})
@@ -231,14 +239,15 @@ def _is_forwarded(header: str) -> bool:
     return header.lower() not in _HOP_BY_HOP | {"content-length"}
 
 
-def _drop(request: web.Request, fault: Fault) -> web.Response:
+def _drop(request: web.Request, record: Request, fault: Fault) -> web.Response:
     kill, fault.kill = fault.kill, None
     if kill is not None:
         kill()
-    return _break(request)
+    return _break(request, record)
 
 
-def _break(request: web.Request) -> web.Response:
+def _break(request: web.Request, record: Request) -> web.Response:
+    record.broken = True
     if request.transport is not None:
         request.transport.abort()
     return web.Response()
