@@ -22,7 +22,7 @@ from testbed.api import Api
 from testbed.control import Cluster
 from testbed.endings import Ending
 from testbed.kubelet import Kubelet
-from testbed.lives import Act, Cut, CuttableClient, Dead, Seen, ServedJob, Side, watch
+from testbed.lives import Act, Cut, CuttableClient, Dead, Found, ServedJob, Side, watch
 from testbed.story import job, replica
 
 Json = dict[str, Any]
@@ -56,37 +56,37 @@ class Script:
 
     manifest: Callable[[str], Json]
     acts: Callable[[Place], list[Act]]
-    goal: Callable[[Seen], object]
+    goal: Callable[[Found], object]
     from_nothing: bool = False
     """Whether the operator can die from the first pass on."""
 
 
-def phase(name: str) -> Callable[[Seen], bool]:
-    return lambda seen: seen.status.get("phase") == name
+def phase(name: str) -> Callable[[Found], bool]:
+    return lambda found: found.status.get("phase") == name
 
 
-def running(task: str, attempt: int) -> Callable[[Seen], bool]:
-    def holds(seen: Seen) -> bool:
-        row = seen.row(task)
-        return phase("Running")(seen) and (row["attempt"], row["state"]) == (attempt, "Running")
+def running(task: str, attempt: int) -> Callable[[Found], bool]:
+    def holds(found: Found) -> bool:
+        row = found.row(task)
+        return phase("Running")(found) and (row["attempt"], row["state"]) == (attempt, "Running")
 
     return holds
 
 
-def over(name: str, *rows: str) -> Callable[[Seen], bool]:
+def over(name: str, *rows: str) -> Callable[[Found], bool]:
     """Return a condition: the job has ended with these states of its tasks, and none of its pods
     runs or is still being deleted.
     """
 
-    def holds(seen: Seen) -> bool:
+    def holds(found: Found) -> bool:
         alive = [
             pod
-            for pod in seen.pods
+            for pod in found.pods
             if pod["status"]["phase"] in ("Pending", "Running")
             or "deletionTimestamp" in pod["metadata"]
         ]
-        states = tuple(row["state"] for row in seen.status.get("tasks", ()))
-        return phase(name)(seen) and states == rows and not alive
+        states = tuple(row["state"] for row in found.status.get("tasks", ()))
+        return phase(name)(found) and states == rows and not alive
 
     return holds
 
@@ -95,18 +95,18 @@ def exits(task: str, code: int) -> Callable[[Place], list[Act]]:
     return lambda place: [
         Act(
             phase("Running"),
-            lambda _, seen: place.kubelet.exit(seen.pod(task), code, message="so long"),
+            lambda _, found: place.kubelet.exit(found.pod(task), code, message="so long"),
         )
     ]
 
 
 def oom(place: Place) -> list[Act]:
-    return [Act(phase("Running"), lambda _, seen: place.kubelet.oom(seen.pod("worker-0")))]
+    return [Act(phase("Running"), lambda _, found: place.kubelet.oom(found.pod("worker-0")))]
 
 
 def vanishes(place: Place) -> list[Act]:
-    def delete(_: ServedJob, seen: Seen) -> None:
-        space, _, name = seen.pod("worker-0").partition("/")
+    def delete(_: ServedJob, found: Found) -> None:
+        space, _, name = found.pod("worker-0").partition("/")
         place.api.delete(paths.pod(space, name), {"gracePeriodSeconds": 0})
 
     return [Act(phase("Running"), delete)]
@@ -115,22 +115,22 @@ def vanishes(place: Place) -> list[Act]:
 def refused_at_first(place: Place) -> list[Act]:
     """Create the service account of the pods only after the API server has refused a pod."""
 
-    def create_account(served: ServedJob, seen: Seen) -> None:
+    def create_account(served: ServedJob, found: Found) -> None:
         accounts = f"/api/v1/namespaces/{place.namespace}/serviceaccounts"
-        place.api.post(accounts, {"metadata": {"name": seen.job["metadata"]["name"]}})
+        place.api.post(accounts, {"metadata": {"name": found.job["metadata"]["name"]}})
         served.leap(2000)
 
-    return [Act(lambda seen: seen.row("worker-0").get("state") == "CreateFailed", create_account)]
+    return [Act(lambda found: found.row("worker-0").get("state") == "CreateFailed", create_account)]
 
 
 def node_lost(place: Place) -> list[Act]:
     """Silence the node of worker-0 for longer than the operator waits for lost nodes."""
 
-    def lose(served: ServedJob, seen: Seen) -> None:
-        node = seen.row("worker-0")["node"]
+    def lose(served: ServedJob, found: Found) -> None:
+        node = found.row("worker-0")["node"]
         place.api.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
         place.kubelet.not_ready(node)
-        place.kubelet.unready(seen.pod("worker-0"))
+        place.kubelet.unready(found.pod("worker-0"))
         served.leap(2000)
 
     return [Act(phase("Running"), lose)]
@@ -176,7 +176,7 @@ SCRIPTS = {
     "a restart of the job": Script(
         a_job(onFailure="RestartJob"),
         exits("worker-0", 1),
-        lambda seen: running("ps-0", 2)(seen) and running("worker-0", 2)(seen),
+        lambda found: running("ps-0", 2)(found) and running("worker-0", 2)(found),
     ),
     "success": Script(a_job(), exits("worker-0", 0), over("Succeeded", "Stopped", "Succeeded")),
     "failure": Script(
@@ -299,6 +299,6 @@ class Stage:
         except NotFound:
             service = None
         events = await self._rest.list(paths.events(space))
-        seen = served.seen
-        await self._rest.delete(paths.job(space, name), uid=seen.job["metadata"]["uid"])
-        return Ending.of(seen.job, seen.pods, service, events.items)
+        found = served.found
+        await self._rest.delete(paths.job(space, name), uid=found.job["metadata"]["uid"])
+        return Ending.of(found.job, found.pods, service, events.items)

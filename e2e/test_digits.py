@@ -57,10 +57,10 @@ def test_the_split_depends_only_on_the_seed(digits: ModuleType) -> None:
 def test_a_pass_over_the_batches_shows_no_image_twice(digits: ModuleType) -> None:
     training, _ = digits.load()
     batches = digits.batches(training, 64, seed=3)
-    seen = [image.tobytes() for _ in range(1348 // 64) for image in next(batches).images]
+    images_read = [image.tobytes() for _ in range(1348 // 64) for image in next(batches).images]
     known = {image.tobytes() for image in training.images}
-    assert len(set(seen)) == len(seen) - (1348 - len(known))
-    assert set(seen) <= known
+    assert len(set(images_read)) == len(images_read) - (1348 - len(known))
+    assert set(images_read) <= known
 
 
 def config(cluster: object, **task: object) -> str:

@@ -144,12 +144,13 @@ def wait_counted(story: Story, injected: Injected, name: str) -> None:
         return
     expected = "Running", (failures, others)
 
-    def seen() -> tuple[str | None, tuple[int, int]]:
+    def status_and_restarts() -> tuple[str | None, tuple[int, int]]:
         status = story.status(name)
         return status.get("phase"), counted_failures(status)
 
     wait.until(
-        lambda: seen() == expected, else_show=lambda: f"{name}: {seen()}, and not {expected}"
+        lambda: status_and_restarts() == expected,
+        else_show=lambda: f"{name}: {status_and_restarts()}, and not {expected}",
     )
 
 

@@ -34,15 +34,15 @@ def scheduler(kubeconfig: pathlib.Path) -> Json:
     }
 
 
-def kubeconfig(server: str, ca: pathlib.Path, who: str, token: str, namespace: str) -> Json:
+def kubeconfig(server: str, ca: pathlib.Path, user: str, token: str, namespace: str) -> Json:
     """Return the kubeconfig of a client of an API server."""
     cluster = {"server": server, "certificate-authority": str(ca)}
-    context = {"cluster": "testbed", "user": who, "namespace": namespace}
+    context = {"cluster": "testbed", "user": user, "namespace": namespace}
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "testbed", "cluster": cluster}],
-        "users": [{"name": who, "user": {"token": token}}],
+        "users": [{"name": user, "user": {"token": token}}],
         "contexts": [{"name": "testbed", "context": context}],
         "current-context": "testbed",
     }

@@ -78,7 +78,7 @@ class Kubelet:
         """End a container, by default the first, with this code and termination message."""
         reason = reason or ("Error" if code else "Completed")
         end = podstatus.End(code, reason, message)
-        self._write(pod, lambda seen: podstatus.exited(seen, now(), end, container))
+        self._write(pod, lambda old: podstatus.exited(old, now(), end, container))
 
     def oom(self, pod: Json | str) -> None:
         """Let the first container exceed its memory limit."""
@@ -87,23 +87,23 @@ class Kubelet:
     def evict(self, pod: Json | str) -> None:
         """Evict the pod because its node is short of memory."""
         message = "The node was low on resource: memory."
-        self._write(pod, lambda seen: podstatus.evicted(seen, now(), message))
+        self._write(pod, lambda old: podstatus.evicted(old, now(), message))
 
     def init_fails(self, pod: Json | str, code: int = 1, message: str = "") -> None:
         """Let the first init container fail."""
-        self._write(pod, lambda seen: podstatus.init_failed(seen, now(), code, message))
+        self._write(pod, lambda old: podstatus.init_failed(old, now(), code, message))
 
     def image_pull_fails(self, pod: Json | str) -> None:
         """Let the pod wait for an image that cannot be pulled."""
-        self._write(pod, lambda seen: podstatus.image_missing(seen, now()))
+        self._write(pod, lambda old: podstatus.image_missing(old, now()))
 
     def unready(self, pod: Json | str) -> None:
         """Let the pod run without being ready."""
-        self._write(pod, lambda seen: podstatus.running(seen, now(), ready=False))
+        self._write(pod, lambda old: podstatus.running(old, now(), ready=False))
 
     def run(self, pod: Json | str) -> None:
         """Let the pod run and be ready."""
-        self._write(pod, lambda seen: podstatus.running(seen, now()))
+        self._write(pod, lambda old: podstatus.running(old, now()))
 
     def at_start(self, pod: str, act: Act | None) -> None:
         """Call `act(manifest)` instead of `run` whenever a pod of this name starts.
@@ -275,17 +275,17 @@ class Kubelet:
             return
         if pod["status"]["phase"] not in ("Succeeded", "Failed"):
             code = podstatus.SIGKILLED if stubborn else podstatus.SIGTERMED
-            self._write(pod, lambda seen: podstatus.killed(seen, now(), code))
+            self._write(pod, lambda old: podstatus.killed(old, now(), code))
         only_this_pod = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
         self._api.delete(pods.path(pods.key(pod)), only_this_pod)
 
     def _write(self, pod: Json | str, change: Callable[[Json], Json]) -> None:
         """Change a pod's status. Changes of one pod never overlap."""
-        seen = self._api.get(pods.path(pod)) if isinstance(pod, str) else pod
-        with self._alone(seen["metadata"]["uid"]) as uid:
-            status = change(self._newest(seen))
+        manifest = self._api.get(pods.path(pod)) if isinstance(pod, str) else pod
+        with self._alone(manifest["metadata"]["uid"]) as uid:
+            status = change(self._newest(manifest))
             body = {"metadata": {"uid": uid}, "status": status}
-            written = self._api.patch(f"{pods.path(pods.key(seen))}/status", body, STRATEGIC)
+            written = self._api.patch(f"{pods.path(pods.key(manifest))}/status", body, STRATEGIC)
             with self._changed:
                 self._begun.add(uid)
                 if pods.is_newer(written, self._pods.get(pods.key(written))):

@@ -87,7 +87,7 @@ class CuttableClient:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Found:
     """A job and its pods as last read from the API server."""
 
     job: Json
@@ -108,7 +108,7 @@ class Seen:
         return f"{metadata['namespace']}/{metadata['name']}-{task}"
 
 
-Condition = Callable[[Seen], object]
+Condition = Callable[[Found], object]
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Act:
     """An event of a job. `happen` is called once, as soon as `when` holds."""
 
     when: Condition
-    happen: "Callable[[ServedJob, Seen], object]"
+    happen: "Callable[[ServedJob, Found], object]"
 
 
 @dataclass(eq=False)
@@ -127,7 +127,7 @@ class ServedJob:
     key: Key
     acts: list[Act]
     goal: Condition
-    seen: Seen = Seen({}, [])
+    found: Found = Found({}, [])
     cache: Cache = field(default_factory=Cache)
     on_act: Callable[[], None] = lambda: None
     """Called before each act."""
@@ -165,7 +165,7 @@ class ServedJob:
                 await recorder.post()
                 # A short pause means more work: a status that is held back, or a call to retry.
                 self._done = again is None or again > APART.total_seconds()
-                if self._rests() and not self.acts and self.goal(self.seen):
+                if self._rests() and not self.acts and self.goal(self.found):
                     return
                 await self._wait(again)
 
@@ -173,10 +173,10 @@ class ServedJob:
         """Let the next act happen if its condition holds and the operator is idle. An operator that
         works might die during the act, and the next operator would see half of the act.
         """
-        if self.acts and self._rests() and self.acts[0].when(self.seen):
+        if self.acts and self._rests() and self.acts[0].when(self.found):
             act = self.acts[0]
             self.on_act()
-            await asyncio.to_thread(act.happen, self, self.seen)
+            await asyncio.to_thread(act.happen, self, self.found)
             self.acts.remove(act)
             self._woken.set()
 
@@ -185,7 +185,7 @@ class ServedJob:
         space, name = self.key
         own_jobs = [job for job in jobs.items if job["metadata"]["name"] == name]
         own_pods = [pod for pod in pods.items if pod["metadata"]["labels"].get(LABEL) == name]
-        self.seen = Seen(own_jobs[0], own_pods) if own_jobs else self.seen
+        self.found = Found(own_jobs[0], own_pods) if own_jobs else self.found
         changed = self.cache.replace_jobs(own_jobs, jobs.resource_version, space)
         changed |= self.cache.replace_pods(own_pods, pods.resource_version, space)
         if changed:

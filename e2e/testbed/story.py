@@ -182,11 +182,13 @@ class Story:
     ) -> Json:
         """Wait until `holds` is true of a job's status, and return that status."""
 
-        def seen() -> Json | None:
+        def status_that_holds() -> Json | None:
             status = self.status(name)
             return status if status and holds(status) else None
 
-        return wait.until(seen, within, lambda: json.dumps(self.status(name), indent=1))
+        return wait.until(
+            status_that_holds, within, lambda: json.dumps(self.status(name), indent=1)
+        )
 
     def until_row(
         self, task: str, within: float = PATIENCE_SECONDS, name: str = NAME, **fields: object

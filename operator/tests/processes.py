@@ -18,11 +18,11 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(capstan_operator.__file__).pa
 """The environment of a process that imports this package."""
 
 
-def wait_until(condition: Callable[[], object], what: str = "the condition") -> None:
+def wait_until(condition: Callable[[], object], condition_name: str = "the condition") -> None:
     """Wait until a condition is true; fail after `DEADLINE_SECONDS`."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"{what} did not come true"
+        assert time.monotonic() < deadline, f"{condition_name} did not come true"
         select.select([], [], [], 0.01)
 
 
@@ -62,7 +62,7 @@ class Bench:
         self._started.append(started)
         return started
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Return the output of the processes so far."""
         return self.log.read_text()
 

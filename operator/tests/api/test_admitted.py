@@ -141,12 +141,12 @@ def test_a_job_is_refused_by_the_first_task_whose_address_does_not_fit() -> None
 
 
 def longest(workers: int, called: dict[str, str]) -> int:
-    """Without evaluator: what workers are told, the last of whom has the longest index."""
+    """Return the size of the longest TF_CONFIG of a job without an evaluator, in bytes."""
     kinds = {"ps": 1000, "worker": workers}
     where = f"{called['name']}.{called['namespace']}.svc.cluster.local:2222"
-    told = {kind: [f"{kind}-{n}.{where}" for n in range(kinds[kind])] for kind in kinds}
+    addresses = {kind: [f"{kind}-{n}.{where}" for n in range(kinds[kind])] for kind in kinds}
     task = {"type": "worker", "index": workers - 1}
-    return len(json.dumps({"cluster": told, "task": task, "environment": "cloud"}))
+    return len(json.dumps({"cluster": addresses, "task": task, "environment": "cloud"}))
 
 
 @pytest.mark.parametrize("wrong", [None, 7, "x", [], [{}]])

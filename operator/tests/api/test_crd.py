@@ -140,11 +140,11 @@ def test_columns_are_those_of_the_table_of_jobs() -> None:
 
 
 def test_rules_are_at_the_root_and_name_a_field_of_the_schema() -> None:
-    told = [(one["rule"], one["message"]) for one in JOB["x-kubernetes-validations"]]
-    assert told[: len(rules.RULES)] == [(rule.cel, rule.message) for rule in rules.RULES]
+    found = [(rule["rule"], rule["message"]) for rule in JOB["x-kubernetes-validations"]]
+    assert found[: len(rules.RULES)] == [(rule.cel, rule.message) for rule in rules.RULES]
     fields = dict(nodes(JOB))
-    for one in JOB["x-kubernetes-validations"]:
-        assert one["fieldPath"] in fields
+    for validation in JOB["x-kubernetes-validations"]:
+        assert validation["fieldPath"] in fields
 
 
 def test_the_spec_is_immutable_except_its_deadline() -> None:

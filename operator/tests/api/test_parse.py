@@ -130,7 +130,10 @@ def test_variables_may_come_from_elsewhere() -> None:
     container = (
         parse(changed(*CONTAINER, "env", to=env)).replica(ReplicaType.WORKER).template.trainer
     )
-    assert [(one.name, one.value) for one in container.env] == [("A", "1"), ("B", None)]
+    assert [(variable.name, variable.value) for variable in container.env] == [
+        ("A", "1"),
+        ("B", None),
+    ]
 
 
 def test_with_uid_changes_only_the_uid_of_a_job() -> None:

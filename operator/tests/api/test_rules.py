@@ -131,8 +131,8 @@ def test_a_rule_holds_for_values_that_the_schema_refuses(rule: rules.Rule, wrong
 
 
 def test_all_rules_have_a_cel_form_and_a_python_form_and_differ() -> None:
-    told = [(rule.path, rule.message) for rule in rules.RULES]
-    assert len(set(told)) == len(told)
+    places = [(rule.path, rule.message) for rule in rules.RULES]
+    assert len(set(places)) == len(places)
     for rule in rules.RULES:
         assert rule.cel.startswith(("self.", "!has(self.", "(has(self.", "(!has(self."))
         assert rule.cel.count("(") == rule.cel.count(")")

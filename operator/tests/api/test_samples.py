@@ -140,18 +140,20 @@ def limits(node: dict[str, Any], path: str) -> Iterator[tuple[str, str]]:
 
 def test_every_limit_of_the_schema_is_broken_by_a_sample() -> None:
     job = crd.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    said = {(same_for_all(path), message) for path, message in refused(SCHEMA)}
+    refusals = {(same_for_all(path), message) for path, message in refused(SCHEMA)}
 
     def broken(path: str, words: str) -> bool:
         where = re.escape(same_for_all(path)).replace(re.escape("*"), "[^.]+")
-        return any(re.fullmatch(where, at) and text.startswith(words) for at, text in said)
+        return any(re.fullmatch(where, at) and text.startswith(words) for at, text in refusals)
 
-    unbroken = {one for one in limits(job, "") if not broken(one[0].removeprefix("."), one[1])}
+    unbroken = {
+        limit for limit in limits(job, "") if not broken(limit[0].removeprefix("."), limit[1])
+    }
     # No sample can break these: kubectl looks for a job's kind and name before an API server does.
     above = {("", "must be a mapping"), (".spec", "must be a mapping")}
     above |= {(".metadata", "must be a mapping"), (".metadata.name", "must be text")}
     above |= {(".apiVersion", "must be text"), (".kind", "must be text")}
-    assert {one for one in unbroken if not one[0].startswith(".status")} == above
+    assert {limit for limit in unbroken if not limit[0].startswith(".status")} == above
 
 
 def test_an_unknown_field_of_each_part_is_refused() -> None:

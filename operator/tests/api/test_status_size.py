@@ -56,9 +56,9 @@ def test_messages_are_shortened_first_and_keep_their_end() -> None:
     status = table(*(row(index, message="x" * 999 + "end") for index in range(1100)))
     trimmed = again(status)
     assert size(status) <= status_json.MAX_BYTES
-    assert {one.message for one in trimmed.tasks} == {"x" * 125 + "end"}
-    assert [one.model_copy(update={"message": ""}) for one in trimmed.tasks] == [
-        one.model_copy(update={"message": ""}) for one in status.tasks
+    assert {row.message for row in trimmed.tasks} == {"x" * 125 + "end"}
+    assert [row.model_copy(update={"message": ""}) for row in trimmed.tasks] == [
+        row.model_copy(update={"message": ""}) for row in status.tasks
     ]
 
 
@@ -67,8 +67,8 @@ def test_healthy_rows_lose_their_messages_before_failed_rows_do() -> None:
     bad = [row(index, TaskState.BACK_OFF, message="m" * 300) for index in range(2700, 2800)]
     trimmed = again(table(*healthy, *bad))
     assert size(trimmed) <= status_json.MAX_BYTES
-    assert {one.message for one in trimmed.tasks[:2700]} == {""}
-    assert {(one.message, one.node) for one in trimmed.tasks[2700:]} == {
+    assert {row.message for row in trimmed.tasks[:2700]} == {""}
+    assert {(row.message, row.node) for row in trimmed.tasks[2700:]} == {
         ("m" * 128, "a-node-with-quite-a-long-name.example.com")
     }
 
@@ -92,8 +92,8 @@ def test_the_fields_that_decisions_need_stay_whatever_the_size(count: int, lengt
 def test_a_trimmed_status_is_written_the_same_in_the_next_pass(count: int, length: int) -> None:
     status = table(*(row(index, message="m" * length) for index in range(count)))
     written = status_json.render(status)
-    seen = [
-        one.model_copy(update={"node": full.node, "step": full.step, "pod": full.pod})
-        for one, full in zip(again(status).tasks, status.tasks, strict=True)
+    rows = [
+        row.model_copy(update={"node": full.node, "step": full.step, "pod": full.pod})
+        for row, full in zip(again(status).tasks, status.tasks, strict=True)
     ]
-    assert status_json.render(table(*seen)) == written
+    assert status_json.render(table(*rows)) == written

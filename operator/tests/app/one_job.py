@@ -118,7 +118,7 @@ class Setting:
 
     def asked(self) -> list[str]:
         """Return the requests since the last call, as `METHOD path`."""
-        calls = [f"{one.method} {one.path}" for one in self.server.asked]
+        calls = [f"{request.method} {request.path}" for request in self.server.asked]
         self.server.asked.clear()
         return calls
 
@@ -137,7 +137,7 @@ class Setting:
 
     def condition(self, kind: str) -> Json:
         conditions: list[Json] = self.job["status"]["conditions"]
-        return next(one for one in conditions if one["type"] == kind)
+        return next(condition for condition in conditions if condition["type"] == kind)
 
     @property
     def row(self) -> Json:

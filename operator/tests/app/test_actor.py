@@ -59,7 +59,10 @@ class Setting:
     refused_starts: RefusedStarts
 
     def asked(self) -> list[str]:
-        return [f"{one.method} {(one.body or {})['metadata']['name']}" for one in self.server.asked]
+        return [
+            f"{request.method} {(request.body or {})['metadata']['name']}"
+            for request in self.server.asked
+        ]
 
     def refused(self) -> dict[str, TaskView]:
         return {str(view.name): view for view in self.refused_starts.of(KEY, Uid("job-1"))}
@@ -148,7 +151,7 @@ def test_after_a_refused_pod_no_other_pod_of_its_type_is_tried_and_all_rows_say_
             assert here.asked() == ["POST digits-worker-0"]
             refused = here.refused()
             assert len(refused) == 1000
-            assert {(one.reason, one.message) for one in refused.values()} == {
+            assert {(refusal.reason, refusal.message) for refusal in refused.values()} == {
                 ("CreateFailed", "exceeded quota: pods=3")
             }
 
@@ -164,7 +167,7 @@ def test_an_unreachable_webhook_refuses_pods_and_does_not_fail_the_pass(
         job = make_job(workers=2)
         async with setting(lambda _: refusal(500, "InternalError", words), tmp_path) as here:
             assert await here.actor.act(KEY, job, starts(job))
-            assert {one.message for one in here.refused().values()} == {words}
+            assert {refusal.message for refusal in here.refused().values()} == {words}
 
     asyncio.run(scenario())
 
@@ -189,14 +192,14 @@ def test_a_pod_with_the_labels_of_another_task_is_an_obstacle(tmp_path: Path) ->
     """Taken for this task it would be found again in every pass, and never seen."""
     job = make_job(workers=2)
     first, second = job.tasks()
-    there = pods.pod(job, second, pods.environment(job), attempt=1, epoch=1)
-    there["metadata"] |= {"uid": "u", "name": "digits-worker-0", "resourceVersion": "7"}
-    there["status"] = {"phase": "Running"}
+    existing = pods.pod(job, second, pods.environment(job), attempt=1, epoch=1)
+    existing["metadata"] |= {"uid": "u", "name": "digits-worker-0", "resourceVersion": "7"}
+    existing["status"] = {"phase": "Running"}
 
     def answer(asked: Asked) -> web.StreamResponse:
         if asked.method == "POST":
             return refusal(409, "AlreadyExists", "there is one")
-        return web.json_response(there)
+        return web.json_response(existing)
 
     async def scenario() -> None:
         async with setting(answer, tmp_path) as here:
@@ -347,6 +350,6 @@ def test_stops_come_before_starts(tmp_path: Path) -> None:
             tmp_path,
         ) as here:
             await here.actor.act(KEY, job, actions)
-            assert [one.method for one in here.server.asked] == ["DELETE", "POST"]
+            assert [request.method for request in here.server.asked] == ["DELETE", "POST"]
 
     asyncio.run(scenario())

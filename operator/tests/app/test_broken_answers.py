@@ -36,8 +36,8 @@ def resource(name: str, kind: str) -> dict[str, Any]:
 
 
 def group(name: str, version: str) -> dict[str, Any]:
-    one = {"version": version}
-    return {"name": name, "preferredVersion": one, "versions": [one]}
+    preferred = {"version": version}
+    return {"name": name, "preferredVersion": preferred, "versions": [preferred]}
 
 
 DISCOVERY: dict[str, dict[str, Any]] = {
@@ -63,7 +63,7 @@ DISCOVERY: dict[str, dict[str, Any]] = {
 }
 
 
-def told(version: int) -> str:
+def changed_event(version: int) -> str:
     metadata = {"name": KEY.name, "namespace": KEY.namespace, "uid": "job-1"}
     job = {"apiVersion": "capstan.dev/v1alpha1", "kind": "TrainingJob", "spec": {}}
     job["metadata"] = {**metadata, "resourceVersion": str(version)}
@@ -157,7 +157,9 @@ FAULTS: dict[str, Special] = {
     "a LIST that is cut off": truncated_list,
     "a page instead of a watch": instead_of_a_watch(PAGE, "text/html"),
     "a watch with lines that are no events": instead_of_a_watch("{}\n[1]\n"),
-    "a watch that is cut off within a line": instead_of_a_watch(told(6) + "\n" + told(7)[:20]),
+    "a watch that is cut off within a line": instead_of_a_watch(
+        changed_event(6) + "\n" + changed_event(7)[:20]
+    ),
 }
 
 
@@ -176,13 +178,13 @@ def test_a_watch_reports_objects_again_after_a_fault(
         if asked.path == JOBS and (odd := FAULTS[fault](asked, next(numbers))):
             return odd
         if "watch" in asked.query:
-            return watch(told(9) if asked.path == JOBS else "")
+            return watch(changed_event(9) if asked.path == JOBS else "")
         return listed()
 
-    asyncio.run(watch_until_told(answer, tmp_path))
-    warnings = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    asyncio.run(watch_until_reported(answer, tmp_path))
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == len(set(warnings)), "a fault is logged once"
-    assert not [one for one in caplog.records if one.levelname == "ERROR"]
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 def test_the_watches_begin_when_the_api_server_can_be_discovered(
@@ -199,10 +201,10 @@ def test_the_watches_begin_when_the_api_server_can_be_discovered(
         if asked.path in DISCOVERY:
             return web.json_response(DISCOVERY[asked.path])
         if "watch" in asked.query:
-            return watch(told(9) if asked.path == JOBS else "")
+            return watch(changed_event(9) if asked.path == JOBS else "")
         return listed()
 
-    asyncio.run(watch_until_told(answer, tmp_path))
+    asyncio.run(watch_until_reported(answer, tmp_path))
 
 
 GROUP = "/apis/capstan.dev/v1alpha1"
@@ -236,11 +238,11 @@ def test_kopf_that_is_started_again_waits_until_the_api_server_lists_trainingjob
         if asked.path == JOBS and "watch" in asked.query:
             asked_for["watch"] += 1
             # The answer to the first watch ends kopf.
-            return watch(ERROR + "\n" if asked_for["watch"] == 1 else told(9))
+            return watch(ERROR + "\n" if asked_for["watch"] == 1 else changed_event(9))
         return watch("") if "watch" in asked.query else listed()
 
-    asyncio.run(watch_until_told(answer, tmp_path))
-    ours = [one.getMessage() for one in caplog.records if one.name.endswith("kopf_client")]
+    asyncio.run(watch_until_reported(answer, tmp_path))
+    ours = [record.getMessage() for record in caplog.records if record.name.endswith("kopf_client")]
     status = "404 Not Found" if hidden is None else "200 OK"
     name = "capstan.dev" if path == "/apis" else "trainingjobs"
     assert ours == [
@@ -254,7 +256,7 @@ def usual(asked: Asked) -> web.StreamResponse:
     if asked.path in DISCOVERY:
         return web.json_response(DISCOVERY[asked.path])
     if "watch" in asked.query:
-        return watch(told(9) if asked.path == JOBS else "")
+        return watch(changed_event(9) if asked.path == JOBS else "")
     return listed()
 
 
@@ -270,8 +272,8 @@ def test_a_fault_of_a_request_is_logged_once_even_if_kopf_is_started_again(
             return refusal(400, "BadRequest")
         return usual(asked)
 
-    asyncio.run(watch_until_told(answer, tmp_path))
-    ours = [one.getMessage() for one in caplog.records if one.name.endswith("kopf_client")]
+    asyncio.run(watch_until_reported(answer, tmp_path))
+    ours = [record.getMessage() for record in caplog.records if record.name.endswith("kopf_client")]
     assert ours == [f"the watch of {JOBS} is tried again: 400 Bad Request"]
 
 
@@ -287,8 +289,8 @@ def test_a_login_that_fails_is_logged_once_and_soon_tried_again(
             raise FileNotFoundError("no such certificate")
         return await rest.connection()
 
-    asyncio.run(watch_until_told(usual, tmp_path, connection))
-    ours = [one.getMessage() for one in caplog.records if one.name.endswith("kopf_client")]
+    asyncio.run(watch_until_reported(usual, tmp_path, connection))
+    ours = [record.getMessage() for record in caplog.records if record.name.endswith("kopf_client")]
     assert ours == [
         "the login is tried again: FileNotFoundError: no such certificate",
         "the login works again",
@@ -341,7 +343,7 @@ async def watching(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def watch_until_told(
+async def watch_until_reported(
     answer: servers.Answer,
     folder: Path,
     connection: Callable[[Rest], Awaitable[Connection]] = Rest.connection,

@@ -48,7 +48,7 @@ def test_a_failure_is_written_before_its_pod_is_deleted_and_created_again(
             here.has(**failed())
             here.asked()
             await here.controller.reconcile(KEY)
-            calls = [one for one in here.asked() if not one.endswith("/events")]
+            calls = [request for request in here.asked() if not request.endswith("/events")]
             assert calls == [f"PATCH {STATUS}", f"DELETE {POD}", f"POST {PODS}"]
             assert (here.row["attempt"], here.row["exitCode"]) == (2, 1)
 
@@ -105,7 +105,7 @@ def test_a_status_is_only_written_over_the_version_that_was_read(tmp_path: Path)
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             await here.controller.reconcile(KEY)
-            [patch] = [one for one in here.server.asked if one.method == "PATCH"]
+            [patch] = [request for request in here.server.asked if request.method == "PATCH"]
             assert (patch.body or {})["metadata"] == {"name": KEY.name, "resourceVersion": "5"}
 
     asyncio.run(scenario())
@@ -134,7 +134,7 @@ def test_a_conflict_ends_the_pass_and_the_next_pass_sees_the_changed_job(tmp_pat
             here.refuse.clear()
             here.asked()
             await here.settle()
-            [patch] = [one for one in here.asked() if one.startswith("PATCH")]
+            [patch] = [request for request in here.asked() if request.startswith("PATCH")]
             assert POD in here.pods, patch
 
     asyncio.run(scenario())
@@ -391,7 +391,7 @@ def test_a_new_job_waits_for_pods_of_a_deleted_job_of_its_name(tmp_path: Path) -
             here.cache.pod_event("ADDED", manifest | {"status": failed()})
             await here.settle()
             assert not here.pods
-            assert not [one for one in here.asked() if one.startswith("DELETE")]
+            assert not [request for request in here.asked() if request.startswith("DELETE")]
             assert here.row["attempt"] == 1
             assert here.job["status"]["restarts"] == {"application": 0, "infrastructure": 0}
             here.cache.pod_event("DELETED", manifest | {"status": failed()})

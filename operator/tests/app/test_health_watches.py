@@ -40,12 +40,12 @@ def test_a_watch_is_stuck_if_it_does_not_report_an_object_that_a_list_found(
     assert watches.stuck() == ""
     clock.now += 1
     assert "the watch of pods" in watches.stuck()
-    watches.told("pods", "team-a", 7)
+    watches.reported("pods", "team-a", 7)
     assert watches.stuck() == ""
 
 
 def test_a_watch_is_not_stuck_if_nothing_changes(watches: Watches, clock: Clock) -> None:
-    watches.told("pods", "team-a", 7)
+    watches.reported("pods", "team-a", 7)
     watches.listed("pods", None, 7)
     watches.listed("trainingjobs", None, 0)
     clock.now += 10 * LATE_SECONDS
@@ -63,7 +63,7 @@ def test_a_watch_that_lags_repeatedly_is_not_stuck(watches: Watches, clock: Cloc
     for version in range(7, 207):
         watches.listed("pods", None, version)
         clock.now += 1
-        watches.told("pods", "team-a", version)
+        watches.reported("pods", "team-a", version)
     assert watches.stuck() == ""
 
 
@@ -80,7 +80,7 @@ def test_a_busy_namespace_does_not_hide_the_stuck_watch_of_another(clock: Clock)
     watches = Watches(("team-a", "team-b"), clock)
     watches.listed("pods", "team-a", 7)
     watches.listed("pods", "team-b", 8)
-    watches.told("pods", "team-b", 900)
+    watches.reported("pods", "team-b", 900)
     clock.now += LATE_SECONDS
     assert "the watch of pods in team-a" in watches.stuck()
 
@@ -100,9 +100,9 @@ async def answer(port: int, path: str, health: Health, queue: WorkQueue) -> tupl
     try:
         async with (
             aiohttp.ClientSession() as session,
-            session.get(f"http://127.0.0.1:{port}{path}") as said,
+            session.get(f"http://127.0.0.1:{port}{path}") as response,
         ):
-            return said.status, await said.text()
+            return response.status, await response.text()
     finally:
         await close()
 
@@ -120,14 +120,14 @@ def test_the_probes_say_why_they_are_red(watches: Watches, clock: Clock, port: i
         assert await answer(port, "/healthz", health, queue) == (200, "ok")
         watches.listed("pods", None, 7)
         clock.now += LATE_SECONDS
-        status, said = await answer(port, "/healthz", health, queue)
+        status, text = await answer(port, "/healthz", health, queue)
         assert status == 503
-        assert "the watch of pods" in said
-        watches.told("pods", "team-a", 7)
+        assert "the watch of pods" in text
+        watches.reported("pods", "team-a", 7)
         queue.add(Key("team-a", "digits"))
         clock.now += STUCK_SECONDS + 1
-        status, said = await answer(port, "/healthz", health, queue)
-        assert (status, said) == (503, "a job has been waiting for a pass for 601 s")
+        status, text = await answer(port, "/healthz", health, queue)
+        assert (status, text) == (503, "a job has been waiting for a pass for 601 s")
 
     asyncio.run(scenario())
 

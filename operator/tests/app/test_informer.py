@@ -73,7 +73,10 @@ def test_a_watch_that_ends_at_once_starts_again_after_a_pause(
         again = asyncio.create_task(here.get(PODS, watch="true"))
         # Another watch does not wait for it, and gives it every chance to begin.
         await here.get("/api/v1/namespaces/team-a/pods", watch="true")
-        assert [one.path for one in here.server.asked] == [PODS, "/api/v1/namespaces/team-a/pods"]
+        assert [request.path for request in here.server.asked] == [
+            PODS,
+            "/api/v1/namespaces/team-a/pods",
+        ]
         again.cancel()
         await asyncio.gather(again, return_exceptions=True)
 
@@ -94,7 +97,7 @@ def test_a_fault_of_a_watch_is_logged_when_it_changes(caplog: pytest.LogCaptureF
             await here.get(PODS)
 
     around(scenario)
-    ours = [one.getMessage() for one in caplog.records if one.name.endswith("kopf_client")]
+    ours = [record.getMessage() for record in caplog.records if record.name.endswith("kopf_client")]
     assert ours == [
         f"the watch of {PODS} is tried again: 500 Internal Server Error",
         f"the watch of {PODS} is tried again: 403 Forbidden",

@@ -75,16 +75,16 @@ def taken() -> Iterator[int]:
 
 
 def test_an_unknown_flag_is_refused_with_a_list_of_the_known_flags(folder: pathlib.Path) -> None:
-    status, said = run(folder, "--namspace=a")
+    status, output = run(folder, "--namspace=a")
     assert status == 2
-    assert "unrecognized arguments: --namspace=a" in said
-    assert "--namespace NAME" in said
+    assert "unrecognized arguments: --namspace=a" in output
+    assert "--namespace NAME" in output
 
 
 def test_a_wrong_value_is_reported_in_one_line(folder: pathlib.Path) -> None:
-    status, said = run(folder, "--lease-duration=0")
+    status, output = run(folder, "--lease-duration=0")
     assert status == 2
-    assert said == (
+    assert output == (
         "capstan_operator: --lease-duration: must be more than 0 and at most 31622400 seconds,"
         " not 0\n"
     )
@@ -101,29 +101,29 @@ def test_a_wrong_value_is_reported_in_one_line(folder: pathlib.Path) -> None:
 def test_a_missing_kubeconfig_is_reported_in_one_line(
     words: tuple[str, ...], says: str, folder: pathlib.Path
 ) -> None:
-    status, said = run(folder, *words)
-    assert status == 2, said
-    assert said.startswith("capstan_operator: --kubeconfig: ")
-    assert says in said
-    assert len(said.splitlines()) == 1
+    status, output = run(folder, *words)
+    assert status == 2, output
+    assert output.startswith("capstan_operator: --kubeconfig: ")
+    assert says in output
+    assert len(output.splitlines()) == 1
 
 
 def test_an_unknown_context_is_reported_in_one_line(
     folder: pathlib.Path, nobody: pathlib.Path
 ) -> None:
-    status, said = run(folder, "--kubeconfig", nobody, "--context=there")
-    assert status == 2, said
-    assert "there" in said
-    assert len(said.splitlines()) == 1
+    status, output = run(folder, "--kubeconfig", nobody, "--context=there")
+    assert status == 2, output
+    assert "there" in output
+    assert len(output.splitlines()) == 1
 
 
 def test_a_port_in_use_is_reported_in_one_line(
     folder: pathlib.Path, nobody: pathlib.Path, taken: int
 ) -> None:
-    status, said = run(folder, "--kubeconfig", nobody, "--listen", f"127.0.0.1:{taken}")
-    assert status == 2, said
-    assert said.startswith(f"capstan_operator: --listen: cannot listen on 127.0.0.1:{taken}")
-    assert len(said.splitlines()) == 1
+    status, output = run(folder, "--kubeconfig", nobody, "--listen", f"127.0.0.1:{taken}")
+    assert status == 2, output
+    assert output.startswith(f"capstan_operator: --listen: cannot listen on 127.0.0.1:{taken}")
+    assert len(output.splitlines()) == 1
 
 
 def test_without_an_api_server_the_operator_lives_and_is_not_ready_until_sigterm(
@@ -138,9 +138,9 @@ def test_without_an_api_server_the_operator_lives_and_is_not_ready_until_sigterm
             wait_for(port, "/readyz", 503, "the API server")
         finally:
             process.send_signal(signal.SIGTERM)
-            _, said = process.communicate(timeout=30)
-    assert process.returncode == 0, said
-    assert "Traceback" not in said
+            _, output = process.communicate(timeout=30)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
 
 
 def wait_for(port: int, path: str, status: int, text: str, within: float = 30) -> None:

@@ -11,7 +11,7 @@ from kube.server import refusal
 
 from capstan_operator.api import parse
 from capstan_operator.api.status import Status
-from capstan_operator.app.observer import Observer, Seen
+from capstan_operator.app.observer import Look, Observer
 from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.nodes import Nodes
@@ -36,18 +36,18 @@ def unready() -> Json:
     return running() | {"conditions": [{"type": "Ready", "status": "False"}]}
 
 
-def look(folder: Path, pod: Json, node: web.Response | None = None) -> tuple[Seen, list[str]]:
+def look(folder: Path, pod: Json, node: web.Response | None = None) -> tuple[Look, list[str]]:
     """Look at a job with this one pod; return what was seen, and the paths that were requested."""
 
-    async def scenario() -> tuple[Seen, list[str]]:
+    async def scenario() -> tuple[Look, list[str]]:
         async with servers.serving(lambda _: node or refusal(404, "NotFound")) as server:
             config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
             async with await Rest.connect(config) as rest:
                 cache = Cache()
                 cache.pod_event("ADDED", pod)
                 observer = Observer(cache, Nodes(rest, lambda: 0.0, 300), RefusedStarts())
-                seen = await observer.look(KEY, parse.admitted(make_job()), Status(), None)
-                return seen, [one.path for one in server.asked]
+                found = await observer.look(KEY, parse.admitted(make_job()), Status(), None)
+                return found, [request.path for request in server.asked]
 
     return asyncio.run(scenario())
 
@@ -58,14 +58,14 @@ def silent_node() -> web.Response:
 
 
 def test_the_node_of_a_ready_pod_is_not_read(tmp_path: Path) -> None:
-    seen, asked = look(tmp_path, make_pod(running(), "n1"))
-    assert [view.ready for view in seen.observed.tasks] == [True]
-    assert (asked, seen.again_seconds) == ([], None)
+    found, asked = look(tmp_path, make_pod(running(), "n1"))
+    assert [view.ready for view in found.observed.tasks] == [True]
+    assert (asked, found.again_seconds) == ([], None)
 
 
 def test_a_pod_is_lost_with_its_node(tmp_path: Path) -> None:
-    seen, asked = look(tmp_path, make_pod(unready(), "n1"))
-    [view] = seen.observed.tasks
+    found, asked = look(tmp_path, make_pod(unready(), "n1"))
+    [view] = found.observed.tasks
     assert (view.reason, asked) == ("NodeLost", ["/api/v1/nodes/n1"])
     assert "n1" in view.message
 
@@ -73,21 +73,21 @@ def test_a_pod_is_lost_with_its_node(tmp_path: Path) -> None:
 def test_an_unready_node_is_looked_at_again_when_its_time_is_up(
     tmp_path: Path,
 ) -> None:
-    seen, _ = look(tmp_path, make_pod(unready(), "n1"), silent_node())
-    assert [view.reason for view in seen.observed.tasks] == [""]
-    assert seen.again_seconds == 300
+    found, _ = look(tmp_path, make_pod(unready(), "n1"), silent_node())
+    assert [view.reason for view in found.observed.tasks] == [""]
+    assert found.again_seconds == 300
 
 
 def test_without_the_right_to_read_nodes_no_pod_is_lost(tmp_path: Path) -> None:
-    seen, _ = look(tmp_path, make_pod(unready(), "n1"), refusal(403, "Forbidden"))
-    assert [view.reason for view in seen.observed.tasks] == [""]
+    found, _ = look(tmp_path, make_pod(unready(), "n1"), refusal(403, "Forbidden"))
+    assert [view.reason for view in found.observed.tasks] == [""]
 
 
 def test_a_pod_of_a_deleted_job_of_the_same_name_is_no_attempt(
     tmp_path: Path,
 ) -> None:
-    seen, _ = look(tmp_path, make_pod(failed(), job_uid="job-0"))
-    [view] = seen.observed.tasks
+    found, _ = look(tmp_path, make_pod(failed(), job_uid="job-0"))
+    [view] = found.observed.tasks
     assert view.state is InstanceState.OF_DELETED_JOB
 
 
@@ -95,12 +95,12 @@ def test_a_pod_with_the_labels_of_another_task_runs_no_task(tmp_path: Path) -> N
     """The pod has the name of worker-0 and the labels of worker-1, so it runs neither task."""
     pod = make_pod(running(), "n1")
     pod["metadata"]["labels"]["capstan.dev/replica-index"] = "1"
-    seen, _ = look(tmp_path, pod)
-    assert not seen.observed.tasks
+    found, _ = look(tmp_path, pod)
+    assert not found.observed.tasks
 
 
 def test_a_pod_that_only_carries_the_label_of_the_job_is_not_seen(tmp_path: Path) -> None:
     pod = make_pod(failed())
     pod["metadata"]["ownerReferences"] = []
-    seen, _ = look(tmp_path, pod)
-    assert seen.observed.tasks == ()
+    found, _ = look(tmp_path, pod)
+    assert found.observed.tasks == ()

@@ -48,7 +48,7 @@ class Setting:
     """A server with at most one Service, which refuses some pods."""
 
     def __init__(self) -> None:
-        self.there: Json | None = None
+        self.service: Json | None = None
         self.wrong: dict[str, web.Response] = {}
         self.on_the_way: Callable[[], None] = lambda: None
         """Called after each GET of the Service, before its answer is sent."""
@@ -61,23 +61,23 @@ class Setting:
         if asked.path == PODS:
             kind = body["metadata"]["labels"]["capstan.dev/replica-type"]
             return clone(self.wrong[kind]) if kind in self.wrong else web.json_response(body)
-        if asked.method == "POST" and self.there is None:
-            self.there = body
+        if asked.method == "POST" and self.service is None:
+            self.service = body
             return web.json_response(body)
         if asked.method == "POST":
             return refusal(409, "AlreadyExists")
-        answer = web.json_response(self.there) if self.there else refusal(404, "NotFound")
+        answer = web.json_response(self.service) if self.service else refusal(404, "NotFound")
         self.on_the_way()
         return answer
 
     def lose(self) -> None:
         """Delete the Service, and report that as a watch would."""
-        self.there = None
+        self.service = None
         self.preparations.forget(KEY)
 
     def asked(self) -> list[str]:
         """Return the requests since the last call, as `METHOD path`."""
-        calls = [f"{one.method} {one.path}" for one in self.server.asked]
+        calls = [f"{request.method} {request.path}" for request in self.server.asked]
         self.server.asked.clear()
         return calls
 
@@ -100,12 +100,13 @@ def test_a_pod_of_each_type_with_tasks_is_tried_and_none_is_created(tmp_path: Pa
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             assert await here.preparations.obstacle(make_job(), started=False) is None
-            tried = [one for one in here.server.asked if one.path == PODS]
+            tried = [request for request in here.server.asked if request.path == PODS]
             kinds = [
-                (one.body or {})["metadata"]["labels"]["capstan.dev/replica-type"] for one in tried
+                (request.body or {})["metadata"]["labels"]["capstan.dev/replica-type"]
+                for request in tried
             ]
             assert kinds == ["ps", "worker"]
-            assert [one.query for one in tried] == 2 * [
+            assert [request.query for request in tried] == 2 * [
                 {"dryRun": "All", "fieldValidation": "Strict"}
             ]
 
@@ -147,7 +148,7 @@ def test_a_sound_template_is_not_tried_again_for_a_job_of_another_name(tmp_path:
         async with setting(tmp_path) as here:
             await here.preparations.obstacle(make_job("one", "job-1"), started=False)
             here.asked()
-            here.there = None
+            here.service = None
             await here.preparations.obstacle(make_job("two", "job-2"), started=False)
             assert here.asked() == [f"POST {SERVICES}"]
             await here.preparations.obstacle(make_job("two", "job-2", "next"), started=False)
@@ -168,7 +169,7 @@ def test_the_templates_of_a_job_that_has_started_are_not_tried(tmp_path: Path) -
 def test_the_service_of_the_job_is_used_as_it_is_and_not_read_again(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
-            here.there = service.service(make_job())
+            here.service = service.service(make_job())
             for _ in range(2):
                 assert await here.preparations.obstacle(make_job(), started=True) is None
             assert here.asked() == [f"POST {SERVICES}", f"GET {SERVICES}/digits"]
@@ -182,10 +183,10 @@ def test_a_service_that_a_comparison_misses_is_created_again(tmp_path: Path) -> 
             job = make_job()
             await here.preparations.obstacle(job, started=True)
             here.preparations.recheck({KEY: job.metadata.uid}, ())
-            here.there = None
+            here.service = None
             here.preparations.recheck({}, ())
             assert await here.preparations.obstacle(job, started=True) is None
-            assert here.there is not None
+            assert here.service is not None
 
     asyncio.run(scenario())
 
@@ -213,27 +214,27 @@ def test_a_foreign_service_is_an_obstacle_and_is_not_changed(
 ) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
-            here.there = {"metadata": {"name": "digits", "ownerReferences": owners}}
+            here.service = {"metadata": {"name": "digits", "ownerReferences": owners}}
             found = await here.preparations.obstacle(make_job(), started=True)
             assert found is not None
             assert found.reason == reason
             assert "Service digits" in found.message
-            assert {one.partition(" ")[0] for one in here.asked()} == {"POST", "GET"}
-            here.there = None
+            assert {request.partition(" ")[0] for request in here.asked()} == {"POST", "GET"}
+            here.service = None
             here.now += timedelta(seconds=5)
             assert await here.preparations.obstacle(make_job(), started=True) is None
 
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("what", ["a template", "a Service"])
-def test_an_obstacle_is_checked_again_after_growing_pauses(what: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("subject", ["a template", "a Service"])
+def test_an_obstacle_is_checked_again_after_growing_pauses(subject: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
-            if what == "a template":
+            if subject == "a template":
                 here.wrong["ps"] = refusal(422, "Invalid", "no such field")
             else:
-                here.there = {"metadata": {"name": "digits"}}
+                here.service = {"metadata": {"name": "digits"}}
             pauses = []
             for _ in range(8):
                 assert await here.preparations.obstacle(make_job(), started=False) is not None
@@ -263,7 +264,7 @@ def test_an_obstacle_is_checked_again_after_growing_pauses(what: str, tmp_path: 
 def test_a_changed_job_is_checked_again_at_once(change: dict[str, Any], tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
-            here.there = {"metadata": {"name": "digits"}}
+            here.service = {"metadata": {"name": "digits"}}
             await here.preparations.obstacle(make_job(), started=False)
             first = here.preparations.again_seconds(KEY)
             here.now += timedelta(seconds=first)
@@ -279,9 +280,9 @@ def test_a_changed_job_is_checked_again_at_once(change: dict[str, Any], tmp_path
 def test_a_changed_service_is_checked_again_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
-            here.there = {"metadata": {"name": "digits"}}
+            here.service = {"metadata": {"name": "digits"}}
             await here.preparations.obstacle(make_job(), started=True)
-            here.there = None
+            here.service = None
             here.preparations.forget(KEY)
             assert await here.preparations.obstacle(make_job(), started=True) is None
 
@@ -296,7 +297,7 @@ def test_a_different_obstacle_begins_with_a_short_pause(tmp_path: Path) -> None:
                 await here.preparations.obstacle(make_job(), started=False)
                 here.now += timedelta(seconds=300)
             here.wrong.clear()
-            here.there = {"metadata": {"name": "digits"}}
+            here.service = {"metadata": {"name": "digits"}}
             await here.preparations.obstacle(make_job(), started=False)
             assert here.preparations.again_seconds(KEY) == 5
 
@@ -308,7 +309,7 @@ def test_after_a_clock_is_set_back_an_obstacle_is_checked_at_once_and_then_after
 ) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
-            here.there = {"metadata": {"name": "digits"}}
+            here.service = {"metadata": {"name": "digits"}}
             await here.preparations.obstacle(make_job(), started=True)
             here.now -= timedelta(hours=1)
             assert here.preparations.again_seconds(KEY) == 0
@@ -326,7 +327,7 @@ def test_after_a_clock_is_set_back_an_obstacle_is_checked_at_once_and_then_after
 def test_an_obstacle_that_was_forgotten_is_to_be_checked_again_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
-            here.there = {"metadata": {"name": "digits"}}
+            here.service = {"metadata": {"name": "digits"}}
             await here.preparations.obstacle(make_job(), started=True)
             here.lose()
             assert here.preparations.again_seconds(KEY) == 0
@@ -337,12 +338,12 @@ def test_an_obstacle_that_was_forgotten_is_to_be_checked_again_at_once(tmp_path:
 def test_an_obstacle_that_goes_away_while_it_is_read_is_not_remembered(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
-            here.there = {"metadata": {"name": "digits"}}
+            here.service = {"metadata": {"name": "digits"}}
             here.on_the_way = here.lose
             assert await here.preparations.obstacle(make_job(), started=True) is not None
             assert here.preparations.again_seconds(KEY) == 0
             assert await here.preparations.obstacle(make_job(), started=True) is None
-            assert here.there is not None
+            assert here.service is not None
 
     asyncio.run(scenario())
 
@@ -350,12 +351,12 @@ def test_an_obstacle_that_goes_away_while_it_is_read_is_not_remembered(tmp_path:
 def test_a_service_that_is_deleted_while_it_is_read_is_created_again(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
-            here.there = service.service(make_job())
+            here.service = service.service(make_job())
             here.on_the_way = here.lose
             await here.preparations.obstacle(make_job(), started=True)
-            assert here.there is None
+            assert here.service is None
             assert await here.preparations.obstacle(make_job(), started=True) is None
-            assert here.there is not None
+            assert here.service is not None
 
     asyncio.run(scenario())
 
@@ -364,17 +365,17 @@ def test_a_service_that_a_comparison_misses_while_it_is_read_is_created_again(
     tmp_path: Path,
 ) -> None:
     def lose() -> None:
-        here.there = None
+        here.service = None
         here.preparations.recheck({}, ())
 
     async def scenario() -> None:
         nonlocal here
         async with setting(tmp_path) as here:
-            here.there = service.service(make_job())
+            here.service = service.service(make_job())
             here.on_the_way = lose
             await here.preparations.obstacle(make_job(), started=True)
             assert await here.preparations.obstacle(make_job(), started=True) is None
-            assert here.there is not None
+            assert here.service is not None
 
     here: Setting
     asyncio.run(scenario())
@@ -390,7 +391,7 @@ def test_a_service_that_is_deleted_during_a_comparison_is_created_again(tmp_path
             here.lose()
             here.preparations.recheck({KEY: job.metadata.uid}, ())
             assert await here.preparations.obstacle(job, started=True) is None
-            assert here.there is not None
+            assert here.service is not None
             here.preparations.recheck({KEY: job.metadata.uid}, ())
             here.asked()
             await here.preparations.obstacle(job, started=True)
@@ -404,7 +405,7 @@ def test_a_comparison_that_has_the_service_of_a_job_ends_the_obstacle_to_it(
 ) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
-            here.there = {"metadata": {"name": "digits"}}
+            here.service = {"metadata": {"name": "digits"}}
             job = make_job()
             await here.preparations.obstacle(job, started=True)
             here.preparations.recheck({KEY: make_job(uid="job-0").metadata.uid}, ())

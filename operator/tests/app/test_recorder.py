@@ -25,50 +25,52 @@ def news(*reasons: str) -> list[Announce]:
     return [Announce(NewsType.NORMAL, reason, "so it is") for reason in reasons]
 
 
-def telling(answer: Callable[[Asked], web.StreamResponse], folder: Path, told: Scenario) -> None:
+def telling(
+    answer: Callable[[Asked], web.StreamResponse], folder: Path, scenario: Scenario
+) -> None:
     async def run() -> None:
         async with servers.serving(answer) as server:
             config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
             async with await Rest.connect(config) as rest:
-                await told(Recorder(rest, lambda: NOW, "me"), server)
+                await scenario(Recorder(rest, lambda: NOW, "me"), server)
 
     asyncio.run(run())
 
 
 def names(server: Server) -> list[str]:
-    return [(one.body or {})["metadata"]["name"] for one in server.asked]
+    return [(request.body or {})["metadata"]["name"] for request in server.asked]
 
 
 def test_news_is_posted_in_order_under_names_with_the_version_of_the_status(
     tmp_path: Path,
 ) -> None:
-    async def told(recorder: Recorder, server: Server) -> None:
+    async def scenario(recorder: Recorder, server: Server) -> None:
         recorder.record(make_job(resourceVersion="26"), news("One", "Two"))
         recorder.record(make_job(resourceVersion="27"), news("Three"))
         assert not server.asked
         await recorder.post()
-        assert {one.path for one in server.asked} == {EVENTS}
+        assert {request.path for request in server.asked} == {EVENTS}
         assert names(server) == ["digits.1a.0", "digits.1a.1", "digits.1b.0"]
         await recorder.post()
         assert len(server.asked) == 3
 
-    telling(lambda _: web.json_response({}), tmp_path, told)
+    telling(lambda _: web.json_response({}), tmp_path, scenario)
 
 
 @pytest.mark.parametrize("status, reason", [(409, "AlreadyExists"), (403, "No"), (500, "No")])
 def test_an_event_that_cannot_be_posted_is_lost_and_the_next_one_is_posted(
     status: int, reason: str, tmp_path: Path
 ) -> None:
-    async def told(recorder: Recorder, server: Server) -> None:
+    async def scenario(recorder: Recorder, server: Server) -> None:
         recorder.record(make_job(), news("One", "Two"))
         await recorder.post()
         assert names(server) == ["digits.5.0", "digits.5.1"]
 
-    telling(lambda _: refusal(status, reason), tmp_path, told)
+    telling(lambda _: refusal(status, reason), tmp_path, scenario)
 
 
 def test_events_are_posted_as_soon_as_there_is_news(tmp_path: Path) -> None:
-    async def told(recorder: Recorder, server: Server) -> None:
+    async def scenario(recorder: Recorder, server: Server) -> None:
         running = asyncio.create_task(recorder.run())
         recorder.record(make_job(resourceVersion="1"), news("One"))
         await servers.until(lambda: len(server.asked) == 1)
@@ -77,7 +79,7 @@ def test_events_are_posted_as_soon_as_there_is_news(tmp_path: Path) -> None:
         assert names(server) == ["digits.1.0", "digits.2.0"]
         running.cancel()
 
-    telling(lambda _: web.json_response({}), tmp_path, told)
+    telling(lambda _: web.json_response({}), tmp_path, scenario)
 
 
 def test_the_oldest_news_is_lost_if_too_much_is_waiting(
@@ -85,10 +87,10 @@ def test_the_oldest_news_is_lost_if_too_much_is_waiting(
 ) -> None:
     monkeypatch.setattr(recorders, "MOST_WAITING", 2)
 
-    async def told(recorder: Recorder, server: Server) -> None:
+    async def scenario(recorder: Recorder, server: Server) -> None:
         recorder.record(make_job(), news("One", "Two", "Three"))
         await recorder.post()
         assert names(server) == ["digits.5.1", "digits.5.2"]
         assert "event One is lost: too many are waiting" in caplog.text
 
-    telling(lambda _: web.json_response({}), tmp_path, told)
+    telling(lambda _: web.json_response({}), tmp_path, scenario)

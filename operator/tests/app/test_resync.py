@@ -61,7 +61,7 @@ class World:
 
     def repaired(self) -> bytes:
         lines = self.metrics.text().splitlines()
-        return next(one for one in lines if one.startswith(b"capstan_resync_repaired_total"))
+        return next(line for line in lines if line.startswith(b"capstan_resync_repaired_total"))
 
 
 def in_a_world(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, None]]) -> None:
@@ -168,7 +168,9 @@ def test_services_are_looked_for_again_only_in_the_namespaces_that_could_be_read
                 server.asked.clear()
                 for made in jobs:
                     await world.preparations.obstacle(made, started=True)
-                assert [one.path for one in server.asked] == ["/api/v1/namespaces/open/services"]
+                assert [request.path for request in server.asked] == [
+                    "/api/v1/namespaces/open/services"
+                ]
 
     asyncio.run(run())
 
@@ -179,7 +181,7 @@ def test_the_watches_are_checked_against_each_comparison(tmp_path: Path) -> None
         await world.resync.compare()
         world.now += LATE_SECONDS
         assert "pods" in world.watches.stuck()
-        world.watches.told("pods", "team-a", 7)
+        world.watches.reported("pods", "team-a", 7)
         assert world.watches.stuck() == ""
 
     in_a_world(tmp_path, scenario)

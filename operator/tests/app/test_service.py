@@ -61,8 +61,8 @@ async def serving(folder: Path, answer: Answer) -> AsyncIterator[Setting]:
         rest = await stack.enter_async_context(await Rest.connect(config))
         queue, health = WorkQueue(asyncio.get_running_loop().time), Health()
         health.waiting_for = "the first comparison"
-        said = arguments.read(["--namespace=closed", "--namespace=open"])
-        operator = Operator(said, rest, queue, Metrics(queue), health)
+        options = arguments.read(["--namespace=closed", "--namespace=open"])
+        operator = Operator(options, rest, queue, Metrics(queue), health)
         comparing = asyncio.create_task(operator._compare_for_ever())
         working = asyncio.create_task(operator._work())
         try:

@@ -17,18 +17,18 @@ def outside_of_a_pod(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) ->
 
 
 def test_without_flags_the_operator_serves_the_whole_cluster() -> None:
-    said = settings.read([])
-    assert (said.kubeconfig, said.context, said.namespaces) == (None, None, ())
-    assert (said.lease_namespace, said.lease_name, said.lease_seconds) == (
+    found = settings.read([])
+    assert (found.kubeconfig, found.context, found.namespaces) == (None, None, ())
+    assert (found.lease_namespace, found.lease_name, found.lease_seconds) == (
         ("default", "capstan-operator", 15)
     )
-    assert (said.listen_host, said.listen_port) == ("0.0.0.0", 8080)
-    assert (said.node_lost_seconds, said.resync_seconds, said.verbose) == (300, 300, False)
+    assert (found.listen_host, found.listen_port) == ("0.0.0.0", 8080)
+    assert (found.node_lost_seconds, found.resync_seconds, found.verbose) == (300, 300, False)
 
 
 def test_namespaces_are_served_once_and_in_the_given_order() -> None:
-    said = settings.read(["--namespace=b", "--namespace", "a", "--namespace=b"])
-    assert said.namespaces == ("b", "a")
+    found = settings.read(["--namespace=b", "--namespace", "a", "--namespace=b"])
+    assert found.namespaces == ("b", "a")
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_the_lease_is_in_its_flag_s_namespace_else_the_pod_s_else_the_first_serv
     ],
 )
 def test_the_listen_address_is_a_host_and_a_port(listen: str, host: str, port: int) -> None:
-    said = settings.read(["--listen", listen])
-    assert (said.listen_host, said.listen_port) == (host, port)
+    found = settings.read(["--listen", listen])
+    assert (found.listen_host, found.listen_port) == (host, port)
 
 
 @pytest.mark.parametrize(

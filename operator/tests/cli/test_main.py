@@ -59,9 +59,9 @@ def test_every_fault_of_a_job_is_named_by_its_field(
     capsys: pytest.CaptureFixture[str], change: tuple[str, str], faults: list[str]
 ) -> None:
     Path("job.yaml").write_text(JOB.replace(*change))
-    said = refused(capsys, "run job.yaml")
-    assert [fault for fault in faults if fault not in said] == []
-    assert len(said.splitlines()) >= len(faults)
+    refusal = refused(capsys, "run job.yaml")
+    assert [fault for fault in faults if fault not in refusal] == []
+    assert len(refusal.splitlines()) >= len(faults)
 
 
 def test_a_refused_job_is_also_warned_of_misspelt_pod_fields(
@@ -80,8 +80,8 @@ def test_faults_of_commands_and_flags_are_reported_together(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("job.yaml").write_text(JOB.replace("[sleep", "[slep"))
-    said = refused(capsys, "run job.yaml --port 65535")
-    assert [line.split(": ")[0].strip() for line in said.splitlines()] == [
+    refusal = refused(capsys, "run job.yaml --port 65535")
+    assert [line.split(": ")[0].strip() for line in refusal.splitlines()] == [
         "spec.replicaSpecs.ps.template.spec.containers[0].command",
         "spec.replicaSpecs.worker.template.spec.containers[0].command",
         "--port 65535",
@@ -95,8 +95,8 @@ def test_faults_of_file_commands_and_flags_are_reported_together(
     wrong = JOB.replace("TrainingJob", "TrainJob").replace("v1alpha1", "v1")
     wrong = wrong.replace("name: digits", "nmae: digits").replace("[sleep", "[nosuch", 1)
     Path("job.yaml").write_text(wrong.replace("worker: {replicas: 2", "chief: {replicas: 2"))
-    said = refused(capsys, "run job.yaml --port 99999")
-    assert [line.split(": ")[0].strip() for line in said.splitlines()] == [
+    refusal = refused(capsys, "run job.yaml --port 99999")
+    assert [line.split(": ")[0].strip() for line in refusal.splitlines()] == [
         "apiVersion",
         "kind",
         "metadata.name",
@@ -165,9 +165,9 @@ def test_a_port_in_use_is_refused_with_the_flag_or_field_that_named_it(
         in_job = "" if by == "--port" else f"  cluster: {{port: {port}}}\n"
         Path("job.yaml").write_text(JOB + in_job)
         flag = f" --port {port}" if by == "--port" else ""
-        said = refused(capsys, f"run job.yaml{flag}")
-    assert said.strip().startswith(by)
-    assert f"in use on 127.0.0.1: {port} (ps-0)" in said
+        refusal = refused(capsys, f"run job.yaml{flag}")
+    assert refusal.strip().startswith(by)
+    assert f"in use on 127.0.0.1: {port} (ps-0)" in refusal
 
 
 def test_a_flag_wins_over_the_job(capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +190,7 @@ def test_a_file_that_cannot_be_read_is_reported(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
+    "arguments, words",
     [
         ("", "the following arguments are required: COMMAND"),
         ("run", "the following arguments are required: JOB.yaml"),
@@ -200,19 +200,19 @@ def test_a_file_that_cannot_be_read_is_reported(capsys: pytest.CaptureFixture[st
     ],
 )
 def test_a_wrong_command_line_is_a_usage_error(
-    capsys: pytest.CaptureFixture[str], arguments: str, said: str
+    capsys: pytest.CaptureFixture[str], arguments: str, words: str
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main.main(shlex.split(arguments))
     assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+    assert words in capsys.readouterr().err
 
 
 def test_help_names_the_folder_and_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main.main(["run", "--help"])
     assert ended.value.code == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "--port N" in said
-    assert ".capstan/JOB" in said
-    assert "130 Ctrl-C" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "--port N" in output
+    assert ".capstan/JOB" in output
+    assert "130 Ctrl-C" in output

@@ -46,21 +46,21 @@ class Run:
         self.folder = folder
         self.state = folder / ".capstan" / "digits"
         self.process: subprocess.Popen[str] | None = None
-        self.seen: set[int] = set()
+        self.descendants: set[int] = set()
 
     def job(self, policy: str = "{}", grace: int | None = None, **scripts: str) -> None:
         """Write a job; a script named `ps_1` is that of a ps with one replica.
 
         `grace` is the grace period of the templates, in seconds.
         """
-        said = {} if grace is None else {"terminationGracePeriodSeconds": grace}
+        pod_fields = {} if grace is None else {"terminationGracePeriodSeconds": grace}
         (self.folder / "job").mkdir(exist_ok=True)
         specs = {}
         for name, script in scripts.items():
             kind, _, count = name.partition("_")
             (self.folder / "job" / f"{kind}.py").write_text(script)
             trainer = {"name": "trainer", "command": ["python", f"{kind}.py"]}
-            template = {"spec": {"containers": [trainer], **said}}
+            template = {"spec": {"containers": [trainer], **pod_fields}}
             specs[kind] = {"replicas": int(count), "template": template}
         spec = f"{{replicaSpecs: {json.dumps(specs)}, runPolicy: {policy}}}"
         (self.folder / "job" / "job.yaml").write_text(
@@ -118,13 +118,13 @@ class Run:
         assert self.process is not None
         with contextlib.suppress(psutil.NoSuchProcess):
             family = psutil.Process(self.process.pid).children(recursive=True)
-            self.seen |= {child.pid for child in family}
+            self.descendants |= {child.pid for child in family}
 
     def close(self) -> None:
         if self.process is not None:
             self.process.kill()
             self.process.communicate()
-        wait_until(lambda: not any(map(is_running, self.seen)), "the end of all processes")
+        wait_until(lambda: not any(map(is_running, self.descendants)), "the end of all processes")
 
 
 @pytest.fixture
@@ -215,10 +215,10 @@ def test_a_run_continues_an_interrupted_one(run: Run, number: signal.Signals) ->
 def test_ctrl_c_while_the_servers_end_does_not_undo_a_success(run: Run) -> None:
     deaf = "import signal; signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))\n"
     loop = deaf + "print('serving', flush=True)\nwhile True: signal.pause()"
-    until_told = (
+    until_go = (
         "import os, select\nwhile not os.path.exists('go'): select.select([], [], [], 0.01)\n"
     )
-    run.job("{psGracePeriodSeconds: 3600}", ps_1=loop, worker_1=until_told + TRAIN)
+    run.job("{psGracePeriodSeconds: 3600}", ps_1=loop, worker_1=until_go + TRAIN)
     run.start().wait(lambda: run.log("ps-0"))
     (run.folder / "job" / "go").touch()
     run.wait(lambda: run.status()["phase"] == "Succeeded" and "no" in run.log("ps-0"))
@@ -311,9 +311,9 @@ def test_a_killed_capstanctl_leaves_no_process(run: Run) -> None:
 
 @pytest.mark.e2e
 def test_a_killed_task_comes_back_under_the_same_address(run: Run) -> None:
-    told = "import os; print(os.environ['TF_CONFIG'], os.environ['CAPSTAN_EPOCH'], flush=True)\n"
+    report = "import os; print(os.environ['TF_CONFIG'], os.environ['CAPSTAN_EPOCH'], flush=True)\n"
     policy = "{restartBackoff: {initialSeconds: 0.1}}"
-    run.job(policy, ps_1=told + SERVE, worker_2=told + SERVE)
+    run.job(policy, ps_1=report + SERVE, worker_2=report + SERVE)
     run.start().wait(lambda: run.status()["phase"] == "Running")
     for name, epoch in (("worker-1", "1"), ("ps-0", "2")):
         run.wait(lambda name=name: "serving" in run.log(name))
@@ -350,7 +350,7 @@ def test_a_task_that_keeps_failing_ends_the_job_when_the_budget_is_used(run: Run
 def test_a_task_has_the_promised_environment(run: Run) -> None:
     show = "import json, os; print(json.dumps([os.getcwd(), dict(os.environ)]))"
     run.job(ps_1=SERVE, worker_1=show)
-    port = next(one for one in range(20_000, 30_000, 2) if all(map(ports.is_free, (one, one + 1))))
+    port = next(low for low in range(20_000, 30_000, 2) if all(map(ports.is_free, (low, low + 1))))
     assert run.start("--port", str(port)).end()[0] == 0
     folder, environment = json.loads(run.log("worker-0"))
     assert folder == str(run.folder / "job")
@@ -426,13 +426,13 @@ def test_on_a_terminal_there_is_a_table(run: Run) -> None:
     run.job(ps_1=SERVE, worker_1=REPORT + "report(700, loss=0.5)\n" + SERVE)
     run.start(output=terminal)
     os.close(terminal)
-    said = ""
+    output = ""
 
     def read() -> str:
-        nonlocal said
+        nonlocal output
         with contextlib.suppress(OSError):  # Linux's way to say that the other end is closed
-            said += os.read(ours, 65536).decode()
-        return re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", said)
+            output += os.read(ours, 65536).decode()
+        return re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", output)
 
     run.wait(lambda: re.search(r"worker-0 +Running +1 +\d+ +700 +10\.5", read()))
     assert re.search(r"TASK +STATE +ATTEMPT +PID +STEP +STEPS/S +REASON", read())
@@ -440,7 +440,7 @@ def test_on_a_terminal_there_is_a_table(run: Run) -> None:
     assert run.process is not None
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(45) == 130
-    assert "\x1b[?25h" in (read() and said), "the cursor is not shown again"
+    assert "\x1b[?25h" in (read() and output), "the cursor is not shown again"
     os.close(ours)
 
 

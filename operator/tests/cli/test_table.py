@@ -78,6 +78,6 @@ def test_news_is_printed_unchanged_above_the_table() -> None:
         shown.note("ignored: image")
         shown.show(pictures.snapshot())
         shown.tell(Announce(NewsType.WARNING, "Restarting", "exit code 1: [red] :smile:"))
-    said = stream.getvalue()
-    assert "digits: ignored: image\n" in said
-    assert "digits: exit code 1: [red] :smile:\n" in said
+    output = stream.getvalue()
+    assert "digits: ignored: image\n" in output
+    assert "digits: exit code 1: [red] :smile:\n" in output

@@ -32,198 +32,198 @@ def job(version: int, uid: str = "j", name: str = "digits", namespace: str = "te
     }
 
 
-def versions(seen: Cache, key: Key = DIGITS) -> dict[str, str]:
+def versions(cache: Cache, key: Key = DIGITS) -> dict[str, str]:
     """Return the resource versions of a job's pods by UID."""
-    return {pod["metadata"]["uid"]: pod["metadata"]["resourceVersion"] for pod in seen.pods(key)}
+    return {pod["metadata"]["uid"]: pod["metadata"]["resourceVersion"] for pod in cache.pods(key)}
 
 
 def test_versions_are_compared_as_integers() -> None:
-    seen = Cache()
-    seen.pod_event("ADDED", pod(9))
-    assert seen.pod_event("MODIFIED", pod(10)) == {DIGITS}
-    assert seen.pod_event("MODIFIED", pod(9)) == set()
-    assert versions(seen) == {"a": "10"}
+    cache = Cache()
+    cache.pod_event("ADDED", pod(9))
+    assert cache.pod_event("MODIFIED", pod(10)) == {DIGITS}
+    assert cache.pod_event("MODIFIED", pod(9)) == set()
+    assert versions(cache) == {"a": "10"}
 
 
 def test_the_answer_to_a_post_may_come_before_or_after_the_watch() -> None:
-    seen = Cache()
-    assert seen.pod_event("ADDED", pod(5)) == {DIGITS}
-    assert seen.pod_event("ADDED", pod(5)) == set()
-    seen.pod_event("MODIFIED", pod(6))
-    assert seen.pod_event("ADDED", pod(5)) == set()
-    assert versions(seen) == {"a": "6"}
+    cache = Cache()
+    assert cache.pod_event("ADDED", pod(5)) == {DIGITS}
+    assert cache.pod_event("ADDED", pod(5)) == set()
+    cache.pod_event("MODIFIED", pod(6))
+    assert cache.pod_event("ADDED", pod(5)) == set()
+    assert versions(cache) == {"a": "6"}
 
 
 def test_the_first_request_for_a_deletion_is_kept() -> None:
-    seen = Cache()
+    cache = Cache()
     asked = {"deletionTimestamp": "2026-11-02T10:07:30Z", "deletionGracePeriodSeconds": 30}
     again = {"deletionTimestamp": "2026-11-02T10:07:09Z", "deletionGracePeriodSeconds": 0}
-    seen.pod_event("ADDED", pod(5))
-    seen.pod_event("MODIFIED", pod(6, metadata=asked))
-    seen.pod_event("MODIFIED", pod(7, metadata=again))
-    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in seen.pods(DIGITS)] == [9]
-    seen.replace_pods([pod(8, metadata=again)], "9", None)
-    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in seen.pods(DIGITS)] == [9]
-    seen.job_event("ADDED", job(4))
-    seen.pod_event("DELETED", pod(10, metadata=again))
-    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in seen.remains(DIGITS)] == [9]
+    cache.pod_event("ADDED", pod(5))
+    cache.pod_event("MODIFIED", pod(6, metadata=asked))
+    cache.pod_event("MODIFIED", pod(7, metadata=again))
+    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in cache.pods(DIGITS)] == [9]
+    cache.replace_pods([pod(8, metadata=again)], "9", None)
+    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in cache.pods(DIGITS)] == [9]
+    cache.job_event("ADDED", job(4))
+    cache.pod_event("DELETED", pod(10, metadata=again))
+    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in cache.remains(DIGITS)] == [9]
 
 
 def test_the_deletion_of_a_pod_does_not_affect_the_next_pod_of_its_name() -> None:
-    seen = Cache()
+    cache = Cache()
     asked = {"deletionTimestamp": "2026-11-02T10:07:30Z", "deletionGracePeriodSeconds": 30}
     again = {"deletionTimestamp": "2026-11-02T10:07:09Z", "deletionGracePeriodSeconds": 0}
-    seen.pod_event("MODIFIED", pod(6, metadata=asked))
-    seen.pod_event("MODIFIED", pod(9, uid="b", metadata=again))
-    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in seen.pods(DIGITS)] == [0]
+    cache.pod_event("MODIFIED", pod(6, metadata=asked))
+    cache.pod_event("MODIFIED", pod(9, uid="b", metadata=again))
+    assert [pod["metadata"]["deletionGracePeriodSeconds"] for pod in cache.pods(DIGITS)] == [0]
 
 
 def test_a_late_event_does_not_revive_a_deleted_pod() -> None:
-    seen = Cache()
-    seen.pod_event("ADDED", pod(5))
-    assert seen.pod_event("DELETED", pod(8)) == {DIGITS}
-    assert seen.pod_event("MODIFIED", pod(7)) == set()
-    assert seen.pods(DIGITS) == []
+    cache = Cache()
+    cache.pod_event("ADDED", pod(5))
+    assert cache.pod_event("DELETED", pod(8)) == {DIGITS}
+    assert cache.pod_event("MODIFIED", pod(7)) == set()
+    assert cache.pods(DIGITS) == []
 
 
 def test_a_deletion_that_arrives_before_its_pod_is_remembered() -> None:
-    seen = Cache()
-    assert seen.pod_event("DELETED", pod(8)) == set()
-    assert seen.pod_event("ADDED", pod(5)) == set()
-    assert seen.pods(DIGITS) == []
+    cache = Cache()
+    assert cache.pod_event("DELETED", pod(8)) == set()
+    assert cache.pod_event("ADDED", pod(5)) == set()
+    assert cache.pods(DIGITS) == []
 
 
 def test_a_late_deletion_does_not_remove_the_next_pod_of_the_name() -> None:
-    seen = Cache()
-    seen.pod_event("ADDED", pod(5, "a"))
-    seen.pod_event("ADDED", pod(9, "b"))
-    assert seen.pod_event("DELETED", pod(8, "a")) == set()
-    assert versions(seen) == {"b": "9"}
+    cache = Cache()
+    cache.pod_event("ADDED", pod(5, "a"))
+    cache.pod_event("ADDED", pod(9, "b"))
+    assert cache.pod_event("DELETED", pod(8, "a")) == set()
+    assert versions(cache) == {"b": "9"}
 
 
 def test_an_earlier_pod_of_a_name_does_not_come_back_after_the_next_one() -> None:
-    seen = Cache()
-    seen.pod_event("ADDED", pod(5, "a"))
-    seen.pod_event("ADDED", pod(9, "b"))
-    seen.pod_event("DELETED", pod(12, "b"))
-    assert seen.pod_event("MODIFIED", pod(7, "a")) == set()
+    cache = Cache()
+    cache.pod_event("ADDED", pod(5, "a"))
+    cache.pod_event("ADDED", pod(9, "b"))
+    cache.pod_event("DELETED", pod(12, "b"))
+    assert cache.pod_event("MODIFIED", pod(7, "a")) == set()
 
 
 def test_a_list_drops_pods_whose_deletion_was_missed_and_wakes_their_job() -> None:
-    seen = Cache()
-    seen.pod_event("ADDED", pod(5, "a", "digits-worker-0"))
-    seen.pod_event("ADDED", pod(6, "b", "digits-worker-1"))
-    assert seen.replace_pods([pod(6, "b", "digits-worker-1")], "20", None) == {DIGITS}
-    assert versions(seen) == {"b": "6"}
-    assert seen.replace_pods([pod(6, "b", "digits-worker-1")], "21", None) == set()
+    cache = Cache()
+    cache.pod_event("ADDED", pod(5, "a", "digits-worker-0"))
+    cache.pod_event("ADDED", pod(6, "b", "digits-worker-1"))
+    assert cache.replace_pods([pod(6, "b", "digits-worker-1")], "20", None) == {DIGITS}
+    assert versions(cache) == {"b": "6"}
+    assert cache.replace_pods([pod(6, "b", "digits-worker-1")], "21", None) == set()
 
 
 def test_a_list_leaves_objects_that_are_newer_than_the_list() -> None:
-    seen = Cache()
-    seen.pod_event("ADDED", pod(25))
-    assert seen.replace_pods([], "20", None) == set()
-    assert versions(seen) == {"a": "25"}
+    cache = Cache()
+    cache.pod_event("ADDED", pod(25))
+    assert cache.replace_pods([], "20", None) == set()
+    assert versions(cache) == {"a": "25"}
 
 
 def test_a_late_event_does_not_revive_an_object_that_a_list_lacked() -> None:
-    seen = Cache()
-    seen.replace_pods([], "20", None)
-    assert seen.pod_event("MODIFIED", pod(19)) == set()
-    assert seen.pod_event("ADDED", pod(21, "b")) == {DIGITS}
+    cache = Cache()
+    cache.replace_pods([], "20", None)
+    assert cache.pod_event("MODIFIED", pod(19)) == set()
+    assert cache.pod_event("ADDED", pod(21, "b")) == {DIGITS}
 
 
 def test_an_object_in_a_list_exists_even_if_it_was_reported_as_deleted() -> None:
     """An API server that does not know the kind yet answers that no job exists."""
-    seen = Cache()
-    seen.replace_jobs([job(5)], "20", None)
-    seen.job_event("DELETED", job(5))
-    assert seen.job(DIGITS) is None
-    assert seen.replace_jobs([job(5)], "30", None) == {DIGITS}
-    assert seen.job(DIGITS) is not None
+    cache = Cache()
+    cache.replace_jobs([job(5)], "20", None)
+    cache.job_event("DELETED", job(5))
+    assert cache.job(DIGITS) is None
+    assert cache.replace_jobs([job(5)], "30", None) == {DIGITS}
+    assert cache.job(DIGITS) is not None
 
 
 def test_a_list_from_before_a_deletion_does_not_revive_the_pod() -> None:
-    seen = Cache()
-    seen.replace_jobs([job(5)], "20", None)
-    seen.job_event("DELETED", job(40))
-    assert seen.replace_jobs([job(5)], "30", None) == set()
-    assert seen.job(DIGITS) is None
+    cache = Cache()
+    cache.replace_jobs([job(5)], "20", None)
+    cache.job_event("DELETED", job(40))
+    assert cache.replace_jobs([job(5)], "30", None) == set()
+    assert cache.job(DIGITS) is None
 
 
 def test_a_list_of_one_namespace_leaves_the_others() -> None:
-    seen = Cache()
-    seen.pod_event("ADDED", pod(5, "a"))
-    seen.pod_event("ADDED", pod(6, "b", namespace="team-b"))
-    assert seen.replace_pods([], "20", "team-b") == {Key("team-b", "digits")}
-    assert versions(seen) == {"a": "5"}
-    assert seen.pod_event("ADDED", pod(8, "c", "digits-ps-0")) == {DIGITS}
+    cache = Cache()
+    cache.pod_event("ADDED", pod(5, "a"))
+    cache.pod_event("ADDED", pod(6, "b", namespace="team-b"))
+    assert cache.replace_pods([], "20", "team-b") == {Key("team-b", "digits")}
+    assert versions(cache) == {"a": "5"}
+    assert cache.pod_event("ADDED", pod(8, "c", "digits-ps-0")) == {DIGITS}
 
 
 def test_a_forgotten_pod_never_comes_back() -> None:
-    seen = Cache()
-    seen.pod_event("ADDED", pod(5))
-    seen.forget(DIGITS, "a")
-    seen.forget(DIGITS, "a")
-    assert seen.pods(DIGITS) == []
-    assert seen.pod_event("MODIFIED", pod(6)) == set()
-    assert seen.replace_pods([pod(6)], "7", None) == set()
-    assert seen.pod_event("ADDED", pod(8, "b")) == {DIGITS}
+    cache = Cache()
+    cache.pod_event("ADDED", pod(5))
+    cache.forget(DIGITS, "a")
+    cache.forget(DIGITS, "a")
+    assert cache.pods(DIGITS) == []
+    assert cache.pod_event("MODIFIED", pod(6)) == set()
+    assert cache.replace_pods([pod(6)], "7", None) == set()
+    assert cache.pod_event("ADDED", pod(8, "b")) == {DIGITS}
 
 
 def test_a_pod_whose_label_is_removed_and_restored_is_cached_again() -> None:
-    seen = Cache()
-    seen.pod_event("ADDED", pod(5))
+    cache = Cache()
+    cache.pod_event("ADDED", pod(5))
     # A watch with a label selector says DELETED when an object no longer matches.
-    seen.pod_event("DELETED", pod(8))
-    assert seen.pod_event("ADDED", pod(9)) == {DIGITS}
-    assert seen.pod_event("DELETED", pod(8)) == set()
-    assert versions(seen) == {"a": "9"}
+    cache.pod_event("DELETED", pod(8))
+    assert cache.pod_event("ADDED", pod(9)) == {DIGITS}
+    assert cache.pod_event("DELETED", pod(8)) == set()
+    assert versions(cache) == {"a": "9"}
 
 
 def test_the_newest_deletion_is_kept() -> None:
-    seen = Cache()
-    seen.pod_event("DELETED", pod(8))
-    seen.pod_event("DELETED", pod(6))
-    assert seen.pod_event("MODIFIED", pod(7)) == set()
+    cache = Cache()
+    cache.pod_event("DELETED", pod(8))
+    cache.pod_event("DELETED", pod(6))
+    assert cache.pod_event("MODIFIED", pod(7)) == set()
 
 
 def test_a_late_list_does_not_undo_newer_events() -> None:
-    seen = Cache()
-    seen.replace_pods([], "20", None)
-    seen.replace_pods([pod(5)], "10", None)
-    assert seen.pods(DIGITS) == []
-    assert seen.pod_event("MODIFIED", pod(15)) == set()
+    cache = Cache()
+    cache.replace_pods([], "20", None)
+    cache.replace_pods([pod(5)], "10", None)
+    assert cache.pods(DIGITS) == []
+    assert cache.pod_event("MODIFIED", pod(15)) == set()
 
 
 def test_a_pod_whose_label_changes_moves_to_the_other_job() -> None:
-    seen = Cache()
-    seen.pod_event("ADDED", pod(5))
+    cache = Cache()
+    cache.pod_event("ADDED", pod(5))
     moved = pod(6, metadata={"labels": {"capstan.dev/job-name": "other"}})
-    assert seen.pod_event("MODIFIED", moved) == {DIGITS, Key("team-a", "other")}
-    assert seen.pods(DIGITS) == []
-    assert versions(seen, Key("team-a", "other")) == {"a": "6"}
+    assert cache.pod_event("MODIFIED", moved) == {DIGITS, Key("team-a", "other")}
+    assert cache.pods(DIGITS) == []
+    assert versions(cache, Key("team-a", "other")) == {"a": "6"}
 
 
 def test_a_pod_of_no_job_wakes_no_job() -> None:
-    seen = Cache()
-    assert seen.pod_event("ADDED", pod(5, metadata={"labels": None})) == set()
-    assert seen.pod_event("DELETED", pod(6, metadata={"labels": None})) == set()
+    cache = Cache()
+    assert cache.pod_event("ADDED", pod(5, metadata={"labels": None})) == set()
+    assert cache.pod_event("DELETED", pod(6, metadata={"labels": None})) == set()
 
 
 def test_tombstones_are_bounded() -> None:
-    seen = Cache()
+    full_cache = Cache()
     for number in range(cache.MAX_TOMBSTONES + 1):
-        seen.pod_event("DELETED", pod(10 + number, uid=f"uid-{number}"))
-    assert seen.pod_event("ADDED", pod(1, "uid-1")) == set()
-    assert seen.pod_event("ADDED", pod(1, "uid-0")) == {DIGITS}
+        full_cache.pod_event("DELETED", pod(10 + number, uid=f"uid-{number}"))
+    assert full_cache.pod_event("ADDED", pod(1, "uid-1")) == set()
+    assert full_cache.pod_event("ADDED", pod(1, "uid-0")) == {DIGITS}
 
 
 def test_only_the_needed_fields_of_pods_are_kept() -> None:
-    seen, given = Cache(), pod(5, phase="Running")
-    before = copy.deepcopy(given)
-    seen.pod_event("ADDED", given)
-    (kept,) = seen.pods(DIGITS)
-    assert given == before
+    pods, full_pod = Cache(), pod(5, phase="Running")
+    before = copy.deepcopy(full_pod)
+    pods.pod_event("ADDED", full_pod)
+    (kept,) = pods.pods(DIGITS)
+    assert full_pod == before
     assert cache.thin(kept) == kept
     assert kept["metadata"].keys().isdisjoint({"managedFields", "annotations"})
     assert kept["spec"] == {
@@ -234,19 +234,19 @@ def test_only_the_needed_fields_of_pods_are_kept() -> None:
 
 
 def test_jobs_follow_the_same_rules() -> None:
-    seen = Cache()
-    assert seen.job_event(None, job(5)) == DIGITS
-    seen.job_event("MODIFIED", job(4))
-    found = seen.job(DIGITS)
+    cache = Cache()
+    assert cache.job_event(None, job(5)) == DIGITS
+    cache.job_event("MODIFIED", job(4))
+    found = cache.job(DIGITS)
     assert found is not None
     assert found["metadata"]["resourceVersion"] == "5"
     assert "managedFields" not in found["metadata"]
-    assert seen.job_event("DELETED", job(7)) == DIGITS
-    seen.job_event("MODIFIED", job(6))
-    assert seen.job(DIGITS) is None
-    assert seen.replace_jobs([job(9, "k")], "10", None) == {DIGITS}
-    assert seen.replace_jobs([job(9, "k")], "11", None) == set()
-    assert seen.jobs() == [DIGITS]
+    assert cache.job_event("DELETED", job(7)) == DIGITS
+    cache.job_event("MODIFIED", job(6))
+    assert cache.job(DIGITS) is None
+    assert cache.replace_jobs([job(9, "k")], "10", None) == {DIGITS}
+    assert cache.replace_jobs([job(9, "k")], "11", None) == set()
+    assert cache.jobs() == [DIGITS]
 
 
 class Deliveries(stateful.RuleBasedStateMachine):
@@ -339,36 +339,36 @@ TestDeliveries = Deliveries.TestCase
 
 
 def test_the_last_version_of_a_deleted_pod_is_kept_until_its_name_is_taken() -> None:
-    seen = Cache()
-    seen.job_event("ADDED", job(1))
-    seen.pod_event("ADDED", pod(5, "a"))
-    seen.pod_event("DELETED", pod(8, "a", phase="Failed"))
-    assert [pod["status"]["phase"] for pod in seen.remains(DIGITS)] == ["Failed"]
-    seen.pod_event("ADDED", pod(9, "b"))
-    assert seen.remains(DIGITS) == []
+    cache = Cache()
+    cache.job_event("ADDED", job(1))
+    cache.pod_event("ADDED", pod(5, "a"))
+    cache.pod_event("DELETED", pod(8, "a", phase="Failed"))
+    assert [pod["status"]["phase"] for pod in cache.remains(DIGITS)] == ["Failed"]
+    cache.pod_event("ADDED", pod(9, "b"))
+    assert cache.remains(DIGITS) == []
 
 
 def test_the_last_version_of_a_pod_is_kept_however_its_deletion_was_found() -> None:
-    seen = Cache()
-    seen.job_event("ADDED", job(1))
-    seen.pod_event("ADDED", pod(5, "a"))
-    seen.pod_event("ADDED", pod(6, "b", "digits-worker-0"))
-    seen.forget(DIGITS, "a")
-    seen.replace_pods([], "9", None)
-    assert {pod["metadata"]["uid"] for pod in seen.remains(DIGITS)} == {"a", "b"}
+    cache = Cache()
+    cache.job_event("ADDED", job(1))
+    cache.pod_event("ADDED", pod(5, "a"))
+    cache.pod_event("ADDED", pod(6, "b", "digits-worker-0"))
+    cache.forget(DIGITS, "a")
+    cache.replace_pods([], "9", None)
+    assert {pod["metadata"]["uid"] for pod in cache.remains(DIGITS)} == {"a", "b"}
 
 
 @pytest.mark.parametrize("told_by", ["watch", "list"])
 def test_the_cache_keeps_no_data_of_a_deleted_job(told_by: str) -> None:
-    seen = Cache()
-    seen.job_event("ADDED", job(10))
-    seen.pod_event("ADDED", pod(11, "a"))
-    seen.pod_event("DELETED", pod(12, "a"))
-    assert seen.remains(DIGITS)
+    cache = Cache()
+    cache.job_event("ADDED", job(10))
+    cache.pod_event("ADDED", pod(11, "a"))
+    cache.pod_event("DELETED", pod(12, "a"))
+    assert cache.remains(DIGITS)
     if told_by == "watch":
-        seen.job_event("DELETED", job(13))
+        cache.job_event("DELETED", job(13))
     else:
-        seen.replace_jobs([], "13", None)
-    seen.pod_event("ADDED", pod(14, "b"))
-    seen.pod_event("DELETED", pod(15, "b"))
-    assert seen.remains(DIGITS) == []
+        cache.replace_jobs([], "13", None)
+    cache.pod_event("ADDED", pod(14, "b"))
+    cache.pod_event("DELETED", pod(15, "b"))
+    assert cache.remains(DIGITS) == []

@@ -64,8 +64,8 @@ async def electing(folder: Path, api: OneLease) -> AsyncIterator[tuple[Lease, Le
 def test_the_first_process_acquires_the_lease_and_writes_its_identity(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
-        async with electing(tmp_path, api) as (one, _, server):
-            await one.acquire(unheard)
+        async with electing(tmp_path, api) as (first, _, server):
+            await first.acquire(unheard)
             assert server.asked[-1].path == "/apis/coordination.k8s.io/v1/namespaces/ops/leases"
             assert api.spec["holderIdentity"] == "one"
             assert api.spec["leaseDurationSeconds"] == 2
@@ -79,10 +79,10 @@ def test_the_first_process_acquires_the_lease_and_writes_its_identity(tmp_path: 
 def test_a_standby_waits_while_the_holder_renews(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
-        async with electing(tmp_path, api) as (one, two, _):
-            await one.acquire(unheard)
-            holding = asyncio.create_task(one.hold())
-            waiting = asyncio.create_task(two.acquire(unheard))
+        async with electing(tmp_path, api) as (first, second, _):
+            await first.acquire(unheard)
+            holding = asyncio.create_task(first.hold())
+            waiting = asyncio.create_task(second.acquire(unheard))
             # Twice the time after which the Lease would expire without a renewal.
             done, _pending = await asyncio.wait((holding, waiting), timeout=4)
             assert not done
@@ -96,14 +96,14 @@ def test_a_standby_waits_while_the_holder_renews(tmp_path: Path) -> None:
 def test_a_standby_takes_over_when_the_holder_stops_renewing(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
-        async with electing(tmp_path, api) as (one, two, _):
-            await one.acquire(unheard)
+        async with electing(tmp_path, api) as (first, second, _):
+            await first.acquire(unheard)
             api.spec["renewTime"] = "2999-01-01T00:00:00.000000Z"  # a standby must not read it
-            await two.acquire(unheard)
+            await second.acquire(unheard)
             assert api.spec["holderIdentity"] == "two"
             assert api.spec["leaseTransitions"] == 1
             # `hold` returns because another process has the Lease.
-            await asyncio.wait_for(one.hold(), 20)
+            await asyncio.wait_for(first.hold(), 20)
 
     asyncio.run(scenario())
 
@@ -111,13 +111,13 @@ def test_a_standby_takes_over_when_the_holder_stops_renewing(tmp_path: Path) -> 
 def test_a_released_lease_is_free_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
-        async with electing(tmp_path, api) as (one, two, server):
-            await one.acquire(unheard)
-            await one.release()
+        async with electing(tmp_path, api) as (first, second, server):
+            await first.acquire(unheard)
+            await first.release()
             before = len(server.asked)
-            await two.acquire(unheard)
+            await second.acquire(unheard)
             assert len(server.asked) == before + 2
-            await one.release()
+            await first.release()
             assert api.spec["holderIdentity"] == "two"
 
     asyncio.run(scenario())
@@ -131,11 +131,11 @@ async def hang(_: Asked) -> web.StreamResponse:
 @pytest.mark.parametrize("fault", [hang, lambda _: refusal(500, "InternalError")])
 def test_a_holder_that_cannot_renew_steps_down(tmp_path: Path, fault: Any) -> None:
     async def scenario() -> None:
-        async with electing(tmp_path, OneLease()) as (one, _, server):
-            await one.acquire(unheard)
+        async with electing(tmp_path, OneLease()) as (first, _, server):
+            await first.acquire(unheard)
             server.answer = fault
-            await asyncio.wait_for(one.hold(), 20)
-            await one.release()  # gives up, and does not raise
+            await asyncio.wait_for(first.hold(), 20)
+            await first.release()  # gives up, and does not raise
 
     asyncio.run(scenario())
 
@@ -144,9 +144,9 @@ def test_acquiring_continues_after_faults(tmp_path: Path, caplog: pytest.LogCapt
     async def scenario() -> None:
         api = OneLease()
         answers = iter([refusal(503, "ServiceUnavailable"), refusal(403, "Forbidden")])
-        async with electing(tmp_path, api) as (one, _, server):
+        async with electing(tmp_path, api) as (first, _, server):
             server.answer = lambda asked: next(answers, None) or api(asked)
-            await one.acquire(unheard)
+            await first.acquire(unheard)
         assert api.spec["holderIdentity"] == "one"
         assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
 
@@ -156,8 +156,8 @@ def test_acquiring_continues_after_faults(tmp_path: Path, caplog: pytest.LogCapt
 def test_only_one_of_two_processes_acquires_the_lease(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
-        async with electing(tmp_path, api) as (one, two, _):
-            tries = {asyncio.create_task(lease.acquire(unheard)) for lease in (one, two)}
+        async with electing(tmp_path, api) as (first, second, _):
+            tries = {asyncio.create_task(lease.acquire(unheard)) for lease in (first, second)}
             done, waiting = await asyncio.wait(tries, return_when=asyncio.FIRST_COMPLETED)
             assert len(done) == 1
             for task in waiting:
@@ -187,8 +187,8 @@ def test_a_standby_wakes_when_the_lease_expires(
         await sleep(seconds)
 
     async def scenario() -> None:
-        async with electing(tmp_path, OneLease()) as (one, _, server):
-            await one.acquire(unheard)
+        async with electing(tmp_path, OneLease()) as (first, _, server):
+            await first.acquire(unheard)
             config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
             async with await Rest.connect(config) as rest:
                 slow = Lease(rest, "ops", "capstan", "slow", duration=2.0, renew=1.8, retry=1.5)
@@ -205,11 +205,11 @@ def test_one_failed_renewal_after_a_takeover_does_not_lose_the_lease(tmp_path: P
     async def scenario() -> None:
         api = OneLease()
         faults = iter([refusal(500, "InternalError")])
-        async with electing(tmp_path, api) as (one, two, server):
-            await one.acquire(unheard)
-            await two.acquire(unheard)
+        async with electing(tmp_path, api) as (first, second, server):
+            await first.acquire(unheard)
+            await second.acquire(unheard)
             server.answer = lambda asked: next(faults, None) or api(asked)
-            holding = asyncio.create_task(two.hold())
+            holding = asyncio.create_task(second.hold())
             done, _pending = await asyncio.wait((holding,), timeout=2)
             assert not done
             holding.cancel()

@@ -27,20 +27,20 @@ def view(
     return pods.view(cache.thin(document), trainer=trainer, node_lost=node_lost)
 
 
-def kind(seen: TaskView) -> failure.FailureClass | None:
-    failed = failure.judge(seen, may_end=True)
+def kind(task: TaskView) -> failure.FailureClass | None:
+    failed = failure.judge(task, may_end=True)
     return None if failed is None else failed.kind
 
 
 def test_a_running_pod_is_a_task_with_its_pod_node_and_uid() -> None:
-    seen = view(
+    found = view(
         pod(
             phase="Running",
             conditions=documents.ready("True"),
             containerStatuses=[running()],
         )
     )
-    assert seen == TaskView(
+    assert found == TaskView(
         name=TaskName.parse("worker-1"),
         attempt=2,
         uid=Uid("uid-1"),
@@ -81,14 +81,14 @@ def test_a_task_is_not_ready_before_its_sidecars_are(reason: str, beside: Any) -
 
 
 def test_a_task_runs_before_it_is_ready() -> None:
-    seen = view(
+    found = view(
         pod(
             phase="Running",
             conditions=documents.ready("False", "ContainersNotReady"),
             containerStatuses=[running(ready=False)],
         )
     )
-    assert (seen.phase, seen.ready) == (TaskPhase.RUNNING, False)
+    assert (found.phase, found.ready) == (TaskPhase.RUNNING, False)
 
 
 PULL = 'Back-off pulling image "registry/digits:1": ErrImagePull: not found'
@@ -194,9 +194,9 @@ NO_ROOM = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
 def test_a_pending_task_has_the_reason_for_its_wait(
     document: dict[str, Any], reason: str, message: str, scheduled: bool
 ) -> None:
-    seen = view(document)
-    assert (seen.phase, seen.reason, seen.message) == (TaskPhase.PENDING, reason, message)
-    assert seen.is_unscheduled is not scheduled
+    found = view(document)
+    assert (found.phase, found.reason, found.message) == (TaskPhase.PENDING, reason, message)
+    assert found.is_unscheduled is not scheduled
 
 
 def ended(*statuses: dict[str, Any], phase: str, **more: Any) -> dict[str, Any]:
@@ -472,21 +472,21 @@ def test_an_end_has_its_reason_and_its_class(
     message: str,
     judged: failure.FailureClass | None,
 ) -> None:
-    seen = view(document)
-    assert seen.has_ended
-    assert (seen.exit_code, seen.reason, seen.message) == (code, reason, message)
-    assert kind(seen) is judged
+    found = view(document)
+    assert found.has_ended
+    assert (found.exit_code, found.reason, found.message) == (code, reason, message)
+    assert kind(found) is judged
 
 
 def test_an_ended_task_has_its_start_and_end_times() -> None:
-    seen = view(ended(terminated(1), phase="Failed"))
-    assert seen.started_at == datetime(2026, 11, 2, 10, 0, 5, tzinfo=UTC)
-    assert seen.finished_at == datetime(2026, 11, 2, 10, 7, 30, tzinfo=UTC)
+    found = view(ended(terminated(1), phase="Failed"))
+    assert found.started_at == datetime(2026, 11, 2, 10, 0, 5, tzinfo=UTC)
+    assert found.finished_at == datetime(2026, 11, 2, 10, 7, 30, tzinfo=UTC)
 
 
 def test_the_zero_time_of_go_is_none() -> None:
-    seen = view(ended(terminated(1, at="0001-01-01T00:00:00Z"), phase="Failed"))
-    assert seen.finished_at is None
+    found = view(ended(terminated(1, at="0001-01-01T00:00:00Z"), phase="Failed"))
+    assert found.finished_at is None
 
 
 @pytest.mark.parametrize("code, phase", [(0, TaskPhase.SUCCEEDED), (1, TaskPhase.FAILED)])
@@ -565,9 +565,9 @@ def test_an_exit_code_counts_only_if_the_task_ended_before_its_deletion_was_requ
     requested_plus_grace: str, deleting: bool
 ) -> None:
     metadata = GRACE | {"deletionTimestamp": requested_plus_grace}
-    seen = view(ended(terminated(0), phase="Succeeded", metadata=metadata))
-    assert (seen.deletion is Deletion.BEFORE_END) is deleting
-    assert kind(seen) is (failure.FailureClass.INFRASTRUCTURE if deleting else None)
+    found = view(ended(terminated(0), phase="Succeeded", metadata=metadata))
+    assert (found.deletion is Deletion.BEFORE_END) is deleting
+    assert kind(found) is (failure.FailureClass.INFRASTRUCTURE if deleting else None)
 
 
 @pytest.mark.parametrize(
@@ -577,13 +577,13 @@ def test_an_exit_code_counts_only_if_the_task_ended_before_its_deletion_was_requ
 )  # fmt: skip
 def test_an_end_by_a_signal_of_the_kubelet_counts_as_a_deletion(state: Any, deleting: bool) -> None:
     metadata = {"deletionTimestamp": "2026-11-02T10:07:40Z", "deletionGracePeriodSeconds": 0}
-    seen = view(ended(state, phase="Failed", metadata=metadata))
-    assert (seen.deletion is Deletion.BEFORE_END) is deleting
+    found = view(ended(state, phase="Failed", metadata=metadata))
+    assert (found.deletion is Deletion.BEFORE_END) is deleting
 
 
 def test_a_preempted_trainer_that_had_ended_before_is_judged_by_its_own_code() -> None:
     target = condition("DisruptionTarget", "True", "PreemptionByScheduler", "room", LATER)
-    seen = view(
+    found = view(
         ended(
             running("logger"),
             terminated(0),
@@ -592,7 +592,7 @@ def test_a_preempted_trainer_that_had_ended_before_is_judged_by_its_own_code() -
             conditions=[target],
         )
     )
-    assert kind(seen) is None
+    assert kind(found) is None
 
 
 def test_a_pod_that_is_to_be_preempted_runs_until_it_ends() -> None:
@@ -604,23 +604,23 @@ def test_a_pod_that_is_to_be_preempted_runs_until_it_ends() -> None:
         conditions=[*documents.ready("True"), target],
         containerStatuses=[running()],
     )
-    seen = view(document)
-    assert (seen.phase, seen.state) == (TaskPhase.RUNNING, InstanceState.STOPPING)
+    found = view(document)
+    assert (found.phase, found.state) == (TaskPhase.RUNNING, InstanceState.STOPPING)
 
 
 def test_a_task_on_a_lost_node_has_failed() -> None:
     document = pod(
         phase="Running", conditions=documents.ready("False"), containerStatuses=[running()]
     )
-    seen = view(document, node_lost=True)
-    assert (seen.phase, seen.reason, seen.exit_code) == (TaskPhase.FAILED, "NodeLost", None)
-    assert "n7" in seen.message
-    assert kind(seen) is failure.FailureClass.INFRASTRUCTURE
+    found = view(document, node_lost=True)
+    assert (found.phase, found.reason, found.exit_code) == (TaskPhase.FAILED, "NodeLost", None)
+    assert "n7" in found.message
+    assert kind(found) is failure.FailureClass.INFRASTRUCTURE
 
 
 def test_a_task_that_ended_before_its_node_was_lost_keeps_its_end() -> None:
-    seen = view(ended(terminated(0), phase="Succeeded"), node_lost=True)
-    assert seen.phase is TaskPhase.SUCCEEDED
+    found = view(ended(terminated(0), phase="Succeeded"), node_lost=True)
+    assert found.phase is TaskPhase.SUCCEEDED
 
 
 @pytest.mark.parametrize(
@@ -716,9 +716,9 @@ def optional_fields(value: Any, path: Path = ()) -> Iterator[Path]:
         yield from optional_fields(value[key], (*path, key))
 
 
-def without(whole: dict[str, Any], fields: Mapping[Path, str]) -> dict[str, Any]:
+def without(full_pod: dict[str, Any], fields: Mapping[Path, str]) -> dict[str, Any]:
     """Return a copy of a pod in which these fields are "absent" or "null"."""
-    pod = copy.deepcopy(whole)
+    pod = copy.deepcopy(full_pod)
     # Remove the longest paths first, so that a field is removed before the object that holds it.
     for path in sorted(fields, key=len, reverse=True):
         *parents, last = path
@@ -735,10 +735,10 @@ def without(whole: dict[str, Any], fields: Mapping[Path, str]) -> dict[str, Any]
 @st.composite
 def partial_pods(draw: st.DrawFn) -> dict[str, Any]:
     """Return a pod that lacks some of its optional fields."""
-    whole = draw(st.sampled_from(WHOLE_PODS))
-    missing = st.sampled_from([*optional_fields(whole)])
+    full_pod = draw(st.sampled_from(WHOLE_PODS))
+    missing = st.sampled_from([*optional_fields(full_pod)])
     how = st.sampled_from(["absent", "null"])
-    return without(whole, draw(st.dictionaries(missing, how, max_size=8)))
+    return without(full_pod, draw(st.dictionaries(missing, how, max_size=8)))
 
 
 def look_at(document: dict[str, Any]) -> None:
@@ -750,9 +750,9 @@ def look_at(document: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("how", ["absent", "null"])
 def test_every_optional_field_may_be_missing(how: str) -> None:
-    for whole in WHOLE_PODS:
-        for path in optional_fields(whole):
-            look_at(without(whole, {path: how}))
+    for full_pod in WHOLE_PODS:
+        for path in optional_fields(full_pod):
+            look_at(without(full_pod, {path: how}))
 
 
 @given(partial_pods())

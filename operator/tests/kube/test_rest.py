@@ -105,7 +105,10 @@ def test_a_list_is_read_in_pages_and_has_a_resource_version(tmp_path: Path) -> N
     kind = {"apiVersion": "v1", "kind": "Pod"}
     assert got.items == [kind | {"metadata": {"name": name}} for name in "ab"]
     selected = {"limit": "500", "labelSelector": "x in (y)"}
-    assert [one.query for one in asked] == [selected, selected | {"continue": "next page/+="}]
+    assert [request.query for request in asked] == [
+        selected,
+        selected | {"continue": "next page/+="},
+    ]
 
 
 def test_only_the_wanted_part_of_a_page_is_kept_when_the_next_is_requested(tmp_path: Path) -> None:
@@ -136,7 +139,7 @@ def test_an_empty_list_may_have_no_items_at_all(tmp_path: Path) -> None:
 def test_a_list_that_expires_between_pages_is_begun_again(tmp_path: Path) -> None:
     answers = iter([page("old", "t"), refusal(410, "Expired"), page("a", "t"), page("b", "")])
     got, _ = run(tmp_path, lambda _: next(answers), lambda api: api.list(paths.pods()))
-    assert [one["metadata"]["name"] for one in got.items] == ["a", "b"]
+    assert [manifest["metadata"]["name"] for manifest in got.items] == ["a", "b"]
 
 
 def test_a_list_is_begun_again_only_once(tmp_path: Path) -> None:
@@ -242,20 +245,20 @@ def test_a_server_that_does_not_listen_is_unavailable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "address, said",
+    "address, words",
     [
         ("http://api.invalid:6443", "has a name that cannot be resolved"),
         ("api.example.com", "is not the address of an API server"),
     ],
 )
 def test_a_server_that_cannot_be_found_is_unavailable(
-    tmp_path: Path, address: str, said: str
+    tmp_path: Path, address: str, words: str
 ) -> None:
     async def scenario() -> None:
         async with await Rest.connect(servers.kubeconfig(tmp_path, address)) as api:
             await api.get(POD)
 
-    with pytest.raises(errors.Unavailable, match=said):
+    with pytest.raises(errors.Unavailable, match=words):
         asyncio.run(scenario())
 
 
@@ -360,7 +363,7 @@ def test_a_cancelled_request_frees_its_place(tmp_path: Path) -> None:
 
 
 def test_every_request_is_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[str, str, int]] = []
+    observed: list[tuple[str, str, int]] = []
 
     async def use(api: Rest) -> None:
         await api.apply(paths.job_status("n", "j"), {}, manager="m")
@@ -376,8 +379,8 @@ def test_every_request_is_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             return never(asked)
         return refusal(409, "Conflict") if asked.method == "PUT" else echo(asked)
 
-    run(tmp_path, answer, use, lambda *told: seen.append(told))
-    assert seen == [
+    run(tmp_path, answer, use, lambda *answer_seen: observed.append(answer_seen))
+    assert observed == [
         ("patch", "trainingjobs/status", 200),
         ("list", "pods", 0),
         ("update", "leases", 409),

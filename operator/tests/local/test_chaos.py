@@ -52,13 +52,13 @@ def test_two_tasks_are_killed_one_after_the_other_and_come_back(tmp_path: Path) 
     with subprocess.Popen(
         run, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
     ) as running:
-        code, *said = chaos(tmp_path, "--kill", "worker-1@20", "--kill", "ps-0@60")
+        code, *lines = chaos(tmp_path, "--kill", "worker-1@20", "--kill", "ps-0@60")
         (tmp_path / "enough").touch()
         output, _ = running.communicate(timeout=45)
-    assert code == "exit 0", said
-    assert ["SIGKILL to worker-1" in said[0], "SIGKILL to ps-0" in said[2]] == [True, True]
-    assert said[1].endswith("worker-1 is back as attempt 2")
-    assert said[3].endswith("ps-0 is back as attempt 2")
+    assert code == "exit 0", lines
+    assert ["SIGKILL to worker-1" in lines[0], "SIGKILL to ps-0" in lines[2]] == [True, True]
+    assert lines[1].endswith("worker-1 is back as attempt 2")
+    assert lines[3].endswith("ps-0 is back as attempt 2")
     assert output.splitlines()[-1].endswith("restarts 2")
 
 

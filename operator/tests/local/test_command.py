@@ -155,12 +155,12 @@ def test_pod_labels_are_named_as_without_effect() -> None:
 
 def test_fields_for_clusters_are_named_as_without_effect() -> None:
     spec = "{containers: [{name: trainer, command: [a]}]}"
-    one = job(spec).model_dump(mode="json", by_alias=True, exclude_unset=True)
-    one["spec"] |= {
+    document = job(spec).model_dump(mode="json", by_alias=True, exclude_unset=True)
+    document["spec"] |= {
         "checkpoint": {"path": "/checkpoints", "existingClaim": "shared"},
         "cluster": {"port": 4000, "domain": "cluster.local"},
     }
-    assert command.ignored(parse(json.dumps(one))) == ("checkpoint", "cluster.domain")
+    assert command.ignored(parse(json.dumps(document))) == ("checkpoint", "cluster.domain")
 
 
 def test_the_trainer_is_the_container_of_that_name() -> None:
@@ -173,7 +173,7 @@ def test_python_finds_itself_whatever_the_path_is(tmp_path: Path) -> None:
     script.write_text("import sys; print(sys.executable)")
     trainer = container("python", "say.py", PATH="/nowhere")
     rendered = command.render(trainer, {}, tmp_path)
-    said = subprocess.run(
+    ran = subprocess.run(
         rendered.argv,
         executable=rendered.executable,
         env=dict(rendered.environment),
@@ -182,4 +182,4 @@ def test_python_finds_itself_whatever_the_path_is(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert os.path.normpath(said.stdout.strip()) == os.path.normpath(sys.executable)
+    assert os.path.normpath(ran.stdout.strip()) == os.path.normpath(sys.executable)

@@ -43,12 +43,12 @@ def test_a_signal_s_exit_code_is_that_of_a_shell(bench: Bench, number: signal.Si
 def test_a_task_has_its_environment_its_folder_its_log_and_no_input(bench: Bench) -> None:
     script = "import os, sys; print(os.environ['COLOUR'], os.getcwd(), sys.stdin.read() == '')"
     assert wait_for(bench.start(script, COLOUR="blue")).code == 0
-    assert bench.said() == f"blue {bench.folder} True\n"
+    assert bench.output() == f"blue {bench.folder} True\n"
 
 
 def test_errors_go_to_the_same_log(bench: Bench) -> None:
     assert wait_for(bench.start("raise ValueError('too warm')")).code == 1
-    assert bench.said().splitlines()[-1] == "ValueError: too warm"
+    assert bench.output().splitlines()[-1] == "ValueError: too warm"
 
 
 def test_a_task_starts_with_the_usual_signals_and_no_foreign_files(bench: Bench) -> None:
@@ -63,12 +63,12 @@ for file in range(3, 100):
         continue
     raise SystemExit(f"{file} is open")
 """
-    assert wait_for(bench.start(script)).code == 0, bench.said()
+    assert wait_for(bench.start(script)).code == 0, bench.output()
 
 
 def test_a_broken_pipe_kills_as_it_does_in_a_shell(bench: Bench) -> None:
     wait_for(bench.execute("/bin/sh", "sh", "-c", "yes | head -n 1"))
-    assert bench.said() == "y\n"
+    assert bench.output() == "y\n"
 
 
 def test_a_task_is_the_leader_of_its_group_and_not_of_our_session(bench: Bench) -> None:
@@ -88,22 +88,22 @@ def test_a_task_may_use_its_grace_to_end_well(bench: Bench) -> None:
         "import signal; signal.signal(signal.SIGTERM, lambda *_: exit(print('saved') or 0));"
         "print('ready', flush=True); signal.pause()"
     )
-    wait_until(lambda: "ready" in bench.said())
+    wait_until(lambda: "ready" in bench.output())
     started.stop(60)
     assert wait_for(started).code == 0
-    assert bench.said() == "ready\nsaved\n"
+    assert bench.output() == "ready\nsaved\n"
 
 
 def test_a_task_that_does_not_stop_is_killed(bench: Bench) -> None:
     started = bench.start(IGNORE_SIGTERM)
-    wait_until(lambda: "ready" in bench.said())
+    wait_until(lambda: "ready" in bench.output())
     started.stop(0.1)
     assert wait_for(started).code == 128 + signal.SIGKILL
 
 
 def test_a_second_stop_shortens_the_grace(bench: Bench) -> None:
     started = bench.start(IGNORE_SIGTERM)
-    wait_until(lambda: "ready" in bench.said())
+    wait_until(lambda: "ready" in bench.output())
     started.stop(1000)
     started.stop(0)
     assert wait_for(started).code == 128 + signal.SIGKILL
@@ -112,9 +112,9 @@ def test_a_second_stop_shortens_the_grace(bench: Bench) -> None:
 def test_a_second_stop_never_lengthens_the_grace(bench: Bench) -> None:
     deaf = IGNORE_SIGTERM.replace("signal.SIG_IGN", "lambda *_: print('no', flush=True)")
     started = bench.start(deaf)
-    wait_until(lambda: "ready" in bench.said())
+    wait_until(lambda: "ready" in bench.output())
     started.stop(3)
-    wait_until(lambda: "no" in bench.said())
+    wait_until(lambda: "no" in bench.output())
     started.stop(1000)
     assert wait_for(started).code == 128 + signal.SIGKILL
 
@@ -129,7 +129,7 @@ def test_stopping_an_ended_task_does_nothing(bench: Bench) -> None:
 def test_children_of_an_ended_task_are_killed(bench: Bench) -> None:
     started = bench.start(WITH_A_CHILD)
     assert wait_for(started).code == 0
-    child = int(bench.said())
+    child = int(bench.output())
     wait_until(lambda: not is_running(child), "the child's end")
 
 
@@ -141,10 +141,10 @@ def test_a_stop_is_sigterm_to_children_too(bench: Bench) -> None:
         "print('ready', flush=True); print(child.wait(), flush=True)"
     )
     started = bench.start(heir)
-    wait_until(lambda: "ready" in bench.said())
+    wait_until(lambda: "ready" in bench.output())
     started.stop(60)
     assert wait_for(started).code == 0
-    assert bench.said() == f"ready\n{-signal.SIGTERM}\n"
+    assert bench.output() == f"ready\n{-signal.SIGTERM}\n"
 
 
 def test_a_command_that_cannot_start_is_an_exit_with_the_reason(bench: Bench) -> None:
@@ -209,10 +209,10 @@ def test_nothing_outlives_an_owner_that_is_killed(tmp_path: Path, script: str) -
     ) as owner:
         assert owner.stdout is not None
         pids = json.loads(owner.stdout.readline())
-        said = tmp_path / "task.log"
-        wait_until(lambda: said.read_text().strip())
-        if said.read_text().strip().isdigit():
-            pids.append(int(said.read_text()))
+        log = tmp_path / "task.log"
+        wait_until(lambda: log.read_text().strip())
+        if log.read_text().strip().isdigit():
+            pids.append(int(log.read_text()))
         assert all(map(is_running, pids))
         owner.kill()
     wait_until(lambda: not any(map(is_running, pids)), "the end of all")

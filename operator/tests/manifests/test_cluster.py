@@ -43,15 +43,15 @@ def test_the_computed_length_of_tf_config_is_the_real_one(
     hypothesis.assume(chief or workers)
     where = {"cluster": {"domain": domain, **({"port": port} if port else {})}}
     job = make_job(chief=chief, ps=ps, workers=workers, evaluator=evaluator, **where)
-    told = pod.environment(job)
-    sizes = [len(told.tf_config(one).encode()) for one in job.tasks()]
+    environment = pod.environment(job)
+    sizes = [len(environment.tf_config(task).encode()) for task in job.tasks()]
     assert addresses.longest(job) == max(sizes)
 
 
 def test_types_without_tasks_are_left_out() -> None:
     assert list(cluster.cluster_spec(make_job(ps=0, workers=1), address)) == ["worker"]
     specs = make_job(workers=1).spec.replica_specs
-    assert [str(one) for one in cluster.members(make_job(ps=0, workers=1, evaluator=1))] == [
+    assert [str(member) for member in cluster.members(make_job(ps=0, workers=1, evaluator=1))] == [
         "worker-0"
     ]
     assert specs.chief is None

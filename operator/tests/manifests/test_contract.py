@@ -35,24 +35,24 @@ def test_the_document_has_every_task_of_its_job(job: TrainingJob) -> None:
 def test_every_container_gets_exactly_the_variables_of_the_document(
     job: TrainingJob, name: str
 ) -> None:
-    said = TASKS[name]
+    contract = TASKS[name]
     made = pod.pod(
         job,
         TaskName.parse(name),
         pod.environment(job),
-        attempt=said["attempt"],
+        attempt=contract["attempt"],
         epoch=DOCUMENT["epoch"],
     )["spec"]
-    told = [{"name": key, "value": value} for key, value in said["environment"].items()]
+    variables = [{"name": key, "value": value} for key, value in contract["environment"].items()]
     for container in (*made["initContainers"], *made["containers"]):
-        assert container["env"] == told
-    assert made["hostname"] == f"{said['type']}-{said['index']}"
-    if said["address"] is not None:
-        assert said["address"].startswith(f"{made['hostname']}.{made['subdomain']}.")
+        assert container["env"] == variables
+    assert made["hostname"] == f"{contract['type']}-{contract['index']}"
+    if contract["address"] is not None:
+        assert contract["address"].startswith(f"{made['hostname']}.{made['subdomain']}.")
 
 
 def test_the_cluster_of_the_document_is_that_of_the_job(job: TrainingJob) -> None:
     assert DOCUMENT["cluster"] == cluster.cluster_spec(job, pod.address(job))
-    addresses = {name: said["address"] for name, said in TASKS.items()}
+    addresses = {name: contract["address"] for name, contract in TASKS.items()}
     members = {str(task): pod.address(job)(task) for task in cluster.members(job)}
     assert addresses == dict.fromkeys(TASKS) | members

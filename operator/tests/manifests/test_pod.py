@@ -126,9 +126,9 @@ def test_a_template_may_set_all_labels_except_capstan_s() -> None:
         "capstan.dev/anything": "x",
     }
     made = worker(job_of(template() | {"metadata": {"labels": given, "annotations": {"a": "b"}}}))
-    told = made["metadata"]["labels"]
-    assert (told["team"], told["app.kubernetes.io/name"]) == ("vision", "mnist")
-    assert (told["capstan.dev/attempt"], "capstan.dev/anything" in told) == ("3", False)
+    pod_labels = made["metadata"]["labels"]
+    assert (pod_labels["team"], pod_labels["app.kubernetes.io/name"]) == ("vision", "mnist")
+    assert (pod_labels["capstan.dev/attempt"], "capstan.dev/anything" in pod_labels) == ("3", False)
     assert made["metadata"]["annotations"] == {"a": "b"}
 
 
@@ -197,9 +197,9 @@ def test_contract_variables_override_the_template_and_come_first() -> None:
     with_checkpoint = job_of(
         template(containers=[{"name": "trainer", "env": given}]), checkpoint=CHECKPOINT
     )
-    told = worker(with_checkpoint)["spec"]["containers"][0]
-    assert env(told)["CAPSTAN_CHECKPOINT_DIR"] == "/checkpoints"
-    assert len(told["env"]) == 6
+    trainer = worker(with_checkpoint)["spec"]["containers"][0]
+    assert env(trainer)["CAPSTAN_CHECKPOINT_DIR"] == "/checkpoints"
+    assert len(trainer["env"]) == 6
 
 
 def test_kubernetes_expands_nothing_in_contract_variables() -> None:
@@ -291,7 +291,7 @@ def test_no_field_of_a_template_is_lost_and_every_container_has_the_environment(
 ) -> None:
     job = job_of(copy.deepcopy(given), **({"checkpoint": checkpoint} if checkpoint else {}))
     made = worker(job)
-    told = CONTRACT if checkpoint else CONTRACT - {"CAPSTAN_CHECKPOINT_DIR"}
+    expected = CONTRACT if checkpoint else CONTRACT - {"CAPSTAN_CHECKPOINT_DIR"}
     assert made["metadata"]["annotations"] == given["metadata"]["annotations"]
     for key, value in given["metadata"]["labels"].items():
         if not key.startswith("capstan.dev/"):
@@ -302,9 +302,9 @@ def test_no_field_of_a_template_is_lost_and_every_container_has_the_environment(
     assert made["spec"]["volumes"][: len(given["spec"]["volumes"])] == given["spec"]["volumes"]
     for kind in ("initContainers", "containers"):
         for before, after in zip(given["spec"][kind], made["spec"][kind], strict=True):
-            own = [variable for variable in before["env"] if variable["name"] not in told]
-            assert after["env"][len(told) :] == own
-            assert {variable["name"] for variable in after["env"][: len(told)]} == told
+            own = [variable for variable in before["env"] if variable["name"] not in expected]
+            assert after["env"][len(expected) :] == own
+            assert {variable["name"] for variable in after["env"][: len(expected)]} == expected
             mounts = before["volumeMounts"]
             assert after["volumeMounts"][: len(mounts)] == mounts
             assert len(after["volumeMounts"]) == len(mounts) + (checkpoint is not None)

@@ -186,19 +186,19 @@ class Histories(stateful.RuleBasedStateMachine):
             assert row.state is not TaskState.PENDING or row.uid is not None
 
     def checked_pass(self, effects: int | None) -> Plan:
-        world, seen = self.world, self.world.observed()
+        world, observed = self.world, self.world.observed()
         before, now = world.status, world.now
         decided = world.tick(effects=effects)
         after = before if decided.status is None else decided.status
-        assert plan(world.job, before, seen, now) == decided
-        again = plan(world.job, after, seen, now)
+        assert plan(world.job, before, observed, now) == decided
+        again = plan(world.job, after, observed, now)
         assert (again.status, again.actions, again.news) == (None, decided.actions, ())
         assert decided.again_at is None or decided.again_at > now
         if not after.phase.is_final:
-            assert_no_current_instance_is_stopped(decided, after, seen)
+            assert_no_current_instance_is_stopped(decided, after, observed)
         if decided.status is None or effects != 0:
             if not before.phase.is_final and not after.phase.is_final:
-                self.tally.see(seen)
+                self.tally.see(observed)
             self.check_transition(after)
         return decided
 
@@ -238,8 +238,8 @@ class Histories(stateful.RuleBasedStateMachine):
         assert counted == shown
 
 
-def assert_no_current_instance_is_stopped(decided: Plan, after: Status, seen: Observed) -> None:
-    instances = {instance.uid: instance for instance in seen.tasks}
+def assert_no_current_instance_is_stopped(decided: Plan, after: Status, observed: Observed) -> None:
+    instances = {instance.uid: instance for instance in observed.tasks}
     for action in decided.actions:
         if isinstance(action, StopTask):
             row, instance = after.task(action.task), instances[action.uid]
@@ -266,11 +266,11 @@ views = st.builds(
 
 
 @hypothesis.given(
-    job=any_job, seen=st.lists(views, max_size=8, unique_by=lambda instance: instance.uid)
+    job=any_job, found=st.lists(views, max_size=8, unique_by=lambda instance: instance.uid)
 )
-def test_the_loop_settles_from_any_observation(job: TrainingJob, seen: list[TaskView]) -> None:
+def test_the_loop_settles_from_any_observation(job: TrainingJob, found: list[TaskView]) -> None:
     world = World(job)
-    world.instances = {instance.uid: instance for instance in seen}
+    world.instances = {instance.uid: instance for instance in found}
     world.settle()
     while world.again_at is not None and not world.status.phase.is_final:
         world.wait_for_retry()
@@ -285,11 +285,11 @@ def test_the_loop_settles_from_any_observation(job: TrainingJob, seen: list[Task
     }
 
 
-@hypothesis.given(job=any_job, seen=st.lists(views, max_size=8), data=st.data())
+@hypothesis.given(job=any_job, found=st.lists(views, max_size=8), data=st.data())
 def test_the_order_and_number_of_views_do_not_matter(
-    job: TrainingJob, seen: list[TaskView], data: st.DataObject
+    job: TrainingJob, found: list[TaskView], data: st.DataObject
 ) -> None:
-    once = list({instance.uid: instance for instance in seen}.values())
+    once = list({instance.uid: instance for instance in found}.values())
     shuffled = data.draw(st.permutations(once)) + data.draw(
         st.lists(st.sampled_from(once), max_size=3) if once else st.just([])
     )

@@ -47,15 +47,15 @@ PERMANENT = {"exit code 1", "exit code 128", "exit code 255", "init container"}
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_failure_is_charged_to_the_limit_of_its_class_and_the_task_restarts(end: str) -> None:
-    seen, charged, reason = ENDS[end]
+    end_fields, charged, reason = ENDS[end]
     world = running()
-    world.fail("worker-1", **seen).settle()
+    world.fail("worker-1", **end_fields).settle()
     restarts = world.status.restarts
     used = {"application": restarts.application, "infrastructure": restarts.infrastructure}
     assert used == {"application": 0, "infrastructure": 0} | {charged: 1}
     row = world.row("worker-1")
-    assert (row.state.value, row.attempt, row.exit_code) == ("BackOff", 2, seen["code"])
-    assert row.reason == (seen["reason"] if reason is None else reason)
+    assert (row.state.value, row.attempt, row.exit_code) == ("BackOff", 2, end_fields["code"])
+    assert row.reason == (end_fields["reason"] if reason is None else reason)
     world.wait_for_retry()
     assert world.states()["worker-1"] == "Running"
     assert world.instance("worker-1").attempt == 2
@@ -89,8 +89,8 @@ def test_fail_job_fails_the_job_at_any_failure(end: str) -> None:
 @pytest.mark.parametrize("end", ENDS)
 def test_a_restart_of_the_whole_job_is_charged_once(end: str) -> None:
     world = running(each={"worker": {"onFailure": "RestartJob"}})
-    seen, charged, _ = ENDS[end]
-    world.fail("worker-1", **seen).settle().wait_for_retry()
+    end_fields, charged, _ = ENDS[end]
+    world.fail("worker-1", **end_fields).settle().wait_for_retry()
     assert world.status.restarts.model_dump() == {"application": 0, "infrastructure": 0} | {
         charged: 1
     }
@@ -109,12 +109,12 @@ def test_an_ignored_failure_is_not_charged(end: str) -> None:
 
 @pytest.mark.parametrize("end", ENDS)
 def test_each_limit_fails_the_job_when_it_is_used_up(end: str) -> None:
-    seen, charged, _ = ENDS[end]
+    end_fields, charged, _ = ENDS[end]
     field = {"application": "backoffLimit", "infrastructure": "infrastructureBackoffLimit"}[charged]
     world = World(make_job(run=QUICK | {field: 1}), pods=True).settle()
-    world.fail("worker-1", **seen).settle().wait_for_retry()
+    world.fail("worker-1", **end_fields).settle().wait_for_retry()
     assert world.status.phase is Phase.RUNNING
-    world.fail("worker-0", **seen).settle()
+    world.fail("worker-0", **end_fields).settle()
     assert world.status.phase is Phase.FAILED
     (failed,) = (condition for condition in world.status.conditions if condition.type == "Failed")
     assert failed.reason == "BackoffLimitExceeded"
@@ -294,11 +294,11 @@ def test_a_refused_start_is_not_a_restart() -> None:
 
 def test_two_refused_tasks_may_have_views_with_the_same_uid() -> None:
     uid = Uid("refused-1")
-    seen = [
+    refused = [
         view(name, TaskPhase.FAILED, uid=uid, reason="CreateFailed")
         for name in ("ps-0", "worker-0")
     ]
-    decided = plan(make_job(), Status(), Observed(tuple(seen)), START)
+    decided = plan(make_job(), Status(), Observed(tuple(refused)), START)
     assert decided.status is not None
     assert {str(row.name): row.state.value for row in decided.status.tasks} == {
         "ps-0": "CreateFailed",
@@ -418,7 +418,7 @@ class TestALostNode:
         assert world.instance("worker-1").deletion is Deletion.BEFORE_END
         uid = world.instance("worker-1").uid
         world.lose_node("worker-1")
-        stops = [one for one in world.tick().actions if isinstance(one, StopTask)]
+        stops = [action for action in world.tick().actions if isinstance(action, StopTask)]
         assert StopTask(task("worker-1"), uid, 0, StopReason.NODE_LOST) in stops
         world.settle().wait_for_retry()
         assert {row.attempt for row in world.status.tasks} == {2}

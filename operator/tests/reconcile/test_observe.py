@@ -36,8 +36,8 @@ WITH_ITS_JOB = Deletion.WITH_ITS_JOB
 def test_the_state_of_an_instance_follows_from_its_phase_and_its_deletion(
     phase: TaskPhase, reason: str, deletion: Deletion, sidecars_run: bool, state: InstanceState
 ) -> None:
-    seen = view("ps-0", phase, reason=reason, deletion=deletion, sidecars_run=sidecars_run)
-    assert seen.state is state
+    found = view("ps-0", phase, reason=reason, deletion=deletion, sidecars_run=sidecars_run)
+    assert found.state is state
 
 
 @pytest.mark.parametrize(

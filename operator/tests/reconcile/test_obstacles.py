@@ -207,8 +207,8 @@ class TestPodsOfADeletedJob:
         assert world.status.restarts.infrastructure == 0
 
     def test_are_waited_for_if_only_their_service_is_seen(self) -> None:
-        seen = Observed((), obstacle=Obstacle("WaitingForOldPods", "Service digits"))
-        decided = plan(make_job(), Status(), seen, START)
+        observed = Observed((), obstacle=Obstacle("WaitingForOldPods", "Service digits"))
+        decided = plan(make_job(), Status(), observed, START)
         assert decided.actions == ()
         assert decided.status is not None
         (ready,) = decided.status.conditions

@@ -622,7 +622,7 @@ def test_a_replacement_waits_until_the_name_is_free() -> None:
     assert world.again_at is not None
     world.now = world.again_at
     for _ in range(3):
-        started = [one.task for one in world.tick().actions if isinstance(one, StartTask)]
+        started = [action.task for action in world.tick().actions if isinstance(action, StartTask)]
         assert task("worker-0") not in started
         assert world.again_at is None or world.again_at > world.now
     assert world.row("worker-0").retry_at == world.now

@@ -43,15 +43,15 @@ class _Walk:
 
     def __init__(self) -> None:
         self._inside: list[yaml.Node] = []
-        self._seen: set[int] = set()
+        self._walked: set[int] = set()
 
     def faults(self, node: yaml.Node, path: str) -> Iterator[Fault]:
         """Yield a fault for each key that is given twice. Raises Invalid for an endless anchor."""
         if any(node is outer for outer in self._inside):
             raise Invalid((Fault(path, f"contains itself (line {_line(node)})"),))
-        if id(node) in self._seen:
+        if id(node) in self._walked:
             return
-        self._seen.add(id(node))
+        self._walked.add(id(node))
         self._inside.append(node)
         if isinstance(node, yaml.SequenceNode):
             for index, member in enumerate(node.value):

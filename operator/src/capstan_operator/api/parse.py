@@ -68,8 +68,8 @@ def _known(kind: type[pydantic.BaseModel], value: object) -> object:
     fields = {field.alias: field.annotation for field in kind.model_fields.values()}
     inside = {name: _model_in(annotation) for name, annotation in fields.items()}
     return {
-        name: one if (model := inside[name]) is None else _known(model, one)
-        for name, one in value.items()
+        name: member if (model := inside[name]) is None else _known(model, member)
+        for name, member in value.items()
         if name in inside
     }
 

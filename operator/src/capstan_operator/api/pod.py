@@ -95,16 +95,16 @@ def _templates(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[Any, 
 
 
 def _same_names(containers: object, path: str) -> Iterator[Fault]:
-    seen: set[str] = set()
+    earlier_names: set[str] = set()
     for index, container in enumerate(containers if isinstance(containers, list) else []):
         name = container.get("name") if isinstance(container, Mapping) else None
-        if isinstance(name, str) and name in seen:
+        if isinstance(name, str) and name in earlier_names:
             message = (
                 f"is the second container called {name!r}; containers must have different names"
             )
             yield Fault(f"{path}[{index}]", message)
         elif isinstance(name, str):
-            seen.add(name)
+            earlier_names.add(name)
 
 
 def _unknown(kind: Type, value: object, path: str) -> Iterator[Fault]:

@@ -137,7 +137,10 @@ def _no_restart_in_place(kind: ReplicaType) -> Rule:
         message="a container may not set restartPolicy, because restarts inside a pod are not"
         f" counted; set spec.replicaSpecs.{kind}.restartPolicy",
         holds=lambda document: (
-            not any(isinstance(one, str) for one in _of_containers(document, kind, "restartPolicy"))
+            not any(
+                isinstance(policy, str)
+                for policy in _of_containers(document, kind, "restartPolicy")
+            )
         ),
     )
 
@@ -153,8 +156,10 @@ def _no_restart_of_all(kind: ReplicaType) -> Rule:
         " are not counted",
         holds=lambda document: (
             not any(
-                isinstance(one, list)
-                for one in _of_containers(document, kind, "restartPolicyRules", "initContainers")
+                isinstance(container_rules, list)
+                for container_rules in _of_containers(
+                    document, kind, "restartPolicyRules", "initContainers"
+                )
             )
         ),
     )

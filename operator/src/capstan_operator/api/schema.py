@@ -63,7 +63,7 @@ def _without(node: Schema, *words: str) -> Schema:
     rest = {key: value for key, value in node.items() if key not in words}
     if "properties" in rest:
         inside = rest["properties"].items()
-        rest["properties"] = {name: _without(one, *words) for name, one in inside}
+        rest["properties"] = {name: _without(member, *words) for name, member in inside}
     for inner in INNER & rest.keys():
         rest[inner] = _without(rest[inner], *words)
     return rest
@@ -93,7 +93,9 @@ def _node(given: Mapping[str, Any], models: Mapping[str, Schema], where: str) ->
         raise ValueError(f"{where}: no structural schema has {', '.join(sorted(unknown))}")
     if "properties" in node:
         inside = node["properties"].items()
-        node["properties"] = {name: _node(one, models, f"{where}.{name}") for name, one in inside}
+        node["properties"] = {
+            name: _node(member, models, f"{where}.{name}") for name, member in inside
+        }
         if node.get("x-kubernetes-preserve-unknown-fields"):
             # The user wrote this part. The API server must not add defaults to it.
             for inner in node["properties"].values():

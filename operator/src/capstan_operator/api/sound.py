@@ -30,7 +30,7 @@ def part(raw: Mapping[str, Any]) -> TrainingJob | None:
         try:
             return TrainingJob.model_validate(rest, by_alias=True, by_name=False)
         except pydantic.ValidationError as error:
-            places = {one["loc"]: one["type"] for one in causes(error)}
+            places = {cause["loc"]: cause["type"] for cause in causes(error)}
         missing = [place for place, kind in places.items() if kind == "missing"]
         if not _without(rest, places.keys() - set(missing)) or not _completed(rest, missing):
             return None
@@ -43,7 +43,7 @@ def causes(error: pydantic.ValidationError) -> list[ErrorDetails]:
     pydantic also reports a list as empty if all its members are faulty.
     """
     every = error.errors(include_url=False)
-    return [one for one in every if one["type"] != "too_short" or not one["input"]]
+    return [detail for detail in every if detail["type"] != "too_short" or not detail["input"]]
 
 
 def _without(rest: dict[str, Any], places: Iterable[Place]) -> bool:

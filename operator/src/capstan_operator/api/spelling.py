@@ -11,6 +11,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     '; did you mean args?'
     """
     # Sorted, so that the choice between two equally close names is always the same.
-    folded = {one.casefold(): one for one in sorted(known)}
+    folded = {known_name.casefold(): known_name for known_name in sorted(known)}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[close[0]]}?" if close else ""

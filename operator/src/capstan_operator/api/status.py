@@ -195,8 +195,12 @@ def _ours(conditions: object) -> object:
     if not isinstance(conditions, list):  # made here, not read
         return conditions
     kinds, words = get_args(ConditionType), ("True", "False")
-    read = [(one, one if isinstance(one, Mapping) else {}) for one in conditions]
-    return [one for one, of in read if of.get("type") in kinds and of.get("status") in words]
+    mappings = [condition for condition in conditions if isinstance(condition, Mapping)]
+    return [
+        condition
+        for condition in mappings
+        if condition.get("type") in kinds and condition.get("status") in words
+    ]
 
 
 class Summary(Model):

@@ -128,15 +128,15 @@ class Actor:
         """Put the pod that has a task's name into the cache; return it as obstacle if it is not
         this task.
 
-        It may have started or ended before any watch told of it. A pod that has lost its labels is
+        It may have started or ended before a watch reported it. A pod that has lost its labels is
         an obstacle: no pass would ever see it as the task.
         """
-        there = await self._rest.get(paths.pod(key.namespace, name))
-        if owners.controller(there, key.name) is None:
-            return in_the_way("Pod", there, job)
-        self._cache.pod_event("ADDED", there)
-        labels = there["metadata"].get("labels") or {}
-        if labels.get(names.LABEL_JOB_NAME) == key.name and task_of(there, job) == task:
+        existing = await self._rest.get(paths.pod(key.namespace, name))
+        if owners.controller(existing, key.name) is None:
+            return in_the_way("Pod", existing, job)
+        self._cache.pod_event("ADDED", existing)
+        labels = existing["metadata"].get("labels") or {}
+        if labels.get(names.LABEL_JOB_NAME) == key.name and task_of(existing, job) == task:
             return None
         return Obstacle(NAME_CONFLICT, f"Pod {name} has lost the labels of {task}; delete it")
 

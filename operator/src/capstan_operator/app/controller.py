@@ -21,7 +21,7 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.app.actor import Actor
 from capstan_operator.app.metrics import Metrics
-from capstan_operator.app.observer import Observer, Seen, task_of
+from capstan_operator.app.observer import Look, Observer, task_of
 from capstan_operator.app.pace import Pace
 from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.recorder import Recorder
@@ -82,7 +82,7 @@ class Controller:
             self._forget(key)
             return None
         status = _status_of(manifest)
-        self._metrics.seen(key, status.phase)
+        self._metrics.note_phase(key, status.phase)
         try:
             job = parse.admitted(manifest)
         except Invalid as refused:
@@ -94,7 +94,7 @@ class Controller:
         return await self._pass(Found(key, manifest, job, status))
 
     async def _pass(self, found: Found) -> float | None:
-        seen, decided = await self._decide(found)
+        look, decided = await self._decide(found)
         if wait := self._pace.seconds(found.key, found.status, decided, self._clock()):
             return wait
         if not await self._write(found.key, found.manifest, found.status, decided):
@@ -105,24 +105,24 @@ class Controller:
             self._tell(found.key, decided)
         if again:
             return 0.0
-        if seen.gone and decided.status is not None:
+        if look.gone and decided.status is not None:
             # The end of a deleted pod was counted. No event will tell that its name is free.
             return 0.0
-        return self._again_seconds(found, seen, decided)
+        return self._again_seconds(found, look, decided)
 
-    async def _decide(self, found: Found) -> tuple[Seen, Plan]:
+    async def _decide(self, found: Found) -> tuple[Look, Plan]:
         """Plan from the cache. If the plan rests on facts that may be outdated, read these and plan
         again."""
         obstacle = await self._obstacle(found)
         await self._read_late_pods(found)
-        seen, decided = await self._plan(found, obstacle)
+        look, decided = await self._plan(found, obstacle)
         if await self._read_unsure(found, decided):
-            seen, decided = await self._plan(found, obstacle)
-        return seen, decided
+            look, decided = await self._plan(found, obstacle)
+        return look, decided
 
-    async def _plan(self, found: Found, obstacle: Obstacle | None) -> tuple[Seen, Plan]:
-        seen = await self._observer.look(found.key, found.job, found.status, obstacle)
-        return seen, plan(found.job, found.status, seen.observed, self._clock())
+    async def _plan(self, found: Found, obstacle: Obstacle | None) -> tuple[Look, Plan]:
+        look = await self._observer.look(found.key, found.job, found.status, obstacle)
+        return look, plan(found.job, found.status, look.observed, self._clock())
 
     async def _obstacle(self, found: Found) -> Obstacle | None:
         if found.status.phase.is_final:
@@ -207,15 +207,15 @@ class Controller:
         else:
             self._cache.pod_event("MODIFIED", fresh)
 
-    def _again_seconds(self, found: Found, seen: Seen, decided: Plan) -> float | None:
+    def _again_seconds(self, found: Found, look: Look, decided: Plan) -> float | None:
         now = self._clock()
         dues = map(pod_fields.due, self._cache.pods(found.key))
         times = [trust.again_seconds(due, now) for due in dues if due is not None]
-        if seen.again_seconds is not None:
-            times.append(seen.again_seconds)
+        if look.again_seconds is not None:
+            times.append(look.again_seconds)
         if decided.again_at is not None:
             times.append((decided.again_at - now).total_seconds())
-        if seen.observed.obstacle is not None:
+        if look.observed.obstacle is not None:
             times.append(self.preparations.again_seconds(found.key))
         return max(min(times), 0.0) if times else None
 

@@ -171,7 +171,7 @@ class Informer:
 
     def _hear(self, resource: str, kind: str | None, found: dict[str, Any]) -> None:
         metadata = found["metadata"]
-        self.watches.told(resource, metadata["namespace"], int(metadata["resourceVersion"]))
+        self.watches.reported(resource, metadata["namespace"], int(metadata["resourceVersion"]))
         if kind is None:
             self.relisted()
 

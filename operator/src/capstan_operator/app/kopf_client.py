@@ -150,12 +150,14 @@ async def _missing(path: str, answer: aiohttp.ClientResponse) -> str:
     An API server that has just started may not list the group yet, or answer 404 for it.
     """
     # The address of the server may have a path of its own, before the path of the API.
-    found = next((said for end, said in _DISCOVERED.items() if path.endswith(end)), None)
+    found = next(
+        (list_and_name for end, list_and_name in _DISCOVERED.items() if path.endswith(end)), None
+    )
     if found is None or not (answer.ok or answer.status == 404):
         return ""
     part, name = found
     # kopf can read the body again: aiohttp keeps it.
-    if answer.ok and any(one["name"] == name for one in (await answer.json())[part]):
+    if answer.ok and any(listed["name"] == name for listed in (await answer.json())[part]):
         return ""
     return f"{answer.status} {answer.reason}, without {name}"
 

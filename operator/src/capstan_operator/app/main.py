@@ -119,7 +119,7 @@ async def _hold(lease: Lease) -> None:
 
 async def _crd(rest: Rest, health: Health) -> None:
     """Wait for the API server and the CRD."""
-    said = ""
+    logged = ""
     while True:
         try:
             await rest.get(paths.GROUP_VERSION)
@@ -128,9 +128,9 @@ async def _crd(rest: Rest, health: Health) -> None:
             health.waiting_for = "the CRD; kubectl apply -f crds/trainingjobs.capstan.dev.yaml"
         except ApiError as error:
             health.waiting_for = f"the API server: {error}"
-        if health.waiting_for != said:
-            said = health.waiting_for
-            log.info("waiting for %s", said)
+        if health.waiting_for != logged:
+            logged = health.waiting_for
+            log.info("waiting for %s", logged)
         await asyncio.sleep(POLL_SECONDS)
 
 

@@ -1,7 +1,7 @@
 """Metrics for Prometheus.
 
-Counters of jobs and tasks move only when a status has been written, so a pass that is repeated
-after a crash counts nothing twice.
+The counters of jobs and tasks grow only when a status is written. A pass that is repeated after a
+crash therefore counts nothing twice.
 """
 
 from collections import Counter as Tally
@@ -28,15 +28,18 @@ class Metrics(Collector):
         self._queue = queue
         self._phases: dict[Key, Phase] = {}
         self._restarts = prometheus.Counter(
-            "capstan_task_restarts", "Attempts of tasks after their first, when decided",
+            "capstan_task_restarts", "Attempts of tasks after the first attempt",
             ["replica_type", "reason"], registry=registry,
         )  # fmt: skip
         self._charged = prometheus.Counter(
-            "capstan_job_restarts", "Restarts charged to a limit of their job",
+            "capstan_job_restarts", "Restarts that count towards a limit of a job",
             ["limit"], registry=registry,
         )  # fmt: skip
         self._finished = prometheus.Counter(
-            "capstan_jobs_finished", "Jobs that came to their end", ["phase"], registry=registry
+            "capstan_jobs_finished",
+            "Jobs that have succeeded or failed",
+            ["phase"],
+            registry=registry,
         )
         self._to_running = prometheus.Histogram(
             "capstan_job_time_to_running_seconds", "From the first pass until all tasks ran",
@@ -47,15 +50,15 @@ class Metrics(Collector):
             ["replica_type"], buckets=SECONDS, registry=registry,
         )  # fmt: skip
         self.pass_seconds = prometheus.Histogram(
-            "capstan_reconcile_seconds", "Time of one pass over one job",
+            "capstan_reconcile_seconds", "Seconds that a pass over one job took",
             ["result"], buckets=PASS_SECONDS, registry=registry,
         )  # fmt: skip
         self._api_errors = prometheus.Counter(
-            "capstan_api_errors", "Answers of the API server that were errors; 0 is no answer",
+            "capstan_api_errors", "Requests that failed; code 0 means no answer",
             ["verb", "resource", "code"], registry=registry,
         )  # fmt: skip
         self.repaired = prometheus.Counter(
-            "capstan_resync_repaired", "Jobs with a change that only a comparison found",
+            "capstan_resync_repaired", "Jobs with a change that no watch reported",
             registry=registry,
         )  # fmt: skip
         self.leader = prometheus.Gauge(
@@ -74,7 +77,7 @@ class Metrics(Collector):
             "capstan_queue_depth", "Jobs that wait for a pass", value=self._queue.depth
         )
         yield GaugeMetricFamily(
-            "capstan_queue_oldest_seconds", "For how long the oldest has waited or been worked on",
+            "capstan_queue_oldest_seconds", "Seconds since the oldest job became due",
             value=self._queue.oldest_seconds,
         )  # fmt: skip
 
@@ -87,7 +90,7 @@ class Metrics(Collector):
         if status == 0 or status >= 400:
             self._api_errors.labels(verb, resource, str(status)).inc()
 
-    def seen(self, key: Key, phase: Phase) -> None:
+    def note_phase(self, key: Key, phase: Phase) -> None:
         """Note the phase of a job."""
         self._phases[key] = phase
 
@@ -97,7 +100,7 @@ class Metrics(Collector):
 
     def written(self, key: Key, before: Status, after: Status) -> None:
         """Count the changes between two written statuses of a job."""
-        self.seen(key, after.phase)
+        self.note_phase(key, after.phase)
         if after.phase.is_final and not before.phase.is_final:
             self._finished.labels(after.phase.value).inc()
         elif after.phase is Phase.RUNNING and not _has_run(before) and after.start_time:

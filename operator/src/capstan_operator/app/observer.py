@@ -22,7 +22,7 @@ Pod = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Look:
     """One look at a job.
 
     `again_seconds` says when a node in doubt may have changed without an event; None: not at all.
@@ -44,7 +44,7 @@ class Observer:
 
     async def look(
         self, key: Key, job: TrainingJob, status: Status, obstacle: Obstacle | None
-    ) -> Seen:
+    ) -> Look:
         """Return the views of a job's tasks, and the ends of tasks whose pods are gone.
 
         Raises kube.errors.ApiError if a node cannot be read.
@@ -63,7 +63,7 @@ class Observer:
         refused = self._refused_starts.of(key, job.metadata.uid)
         views = (*self._views(job, tasks, lost), *gone, *refused)
         again = [sight.again_seconds for sight in sights if sight.again_seconds is not None]
-        return Seen(Observed(views, obstacle=obstacle), min(again, default=None), bool(gone))
+        return Look(Observed(views, obstacle=obstacle), min(again, default=None), bool(gone))
 
     def _views(self, job: TrainingJob, tasks: Sequence[Pod], lost: set[str]) -> Iterator[TaskView]:
         for pod in tasks:

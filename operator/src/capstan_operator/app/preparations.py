@@ -150,9 +150,9 @@ class Preparations:
         try:
             await self._rest.create(paths.services(key.namespace), service_manifests.service(job))
         except AlreadyExists:
-            there = await self._rest.get(paths.service(*key))
-            if owners.controller(there, key.name) != job.metadata.uid:
-                return in_the_way("Service", there, job)
+            existing = await self._rest.get(paths.service(*key))
+            if owners.controller(existing, key.name) != job.metadata.uid:
+                return in_the_way("Service", existing, job)
         if key in self._looking:
             self._served[key] = job.metadata.uid
         return None

@@ -131,7 +131,7 @@ class Resync:
 
 
 def _newest(items: Iterable[dict[str, Any]]) -> int:
-    return max((int(item["metadata"]["resourceVersion"]) for item in items), default=0)
+    return max((int(manifest["metadata"]["resourceVersion"]) for manifest in items), default=0)
 
 
 def _owned(service: dict[str, Any]) -> dict[str, Any]:

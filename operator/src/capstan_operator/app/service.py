@@ -99,16 +99,16 @@ class Operator:
         self._health.unread = unread
 
     async def _compare_until_done(self) -> dict[str | None, ApiError]:
-        said = ""
+        logged = ""
         while True:
             try:
                 return await self._resync.compare()
             except NotFound:
                 raise
             except ApiError as error:
-                if str(error) != said:
-                    said = str(error)
-                    log.warning("cannot compare with the cluster, and tries again: %s", said)
+                if str(error) != logged:
+                    logged = str(error)
+                    log.warning("cannot compare with the cluster, and tries again: %s", logged)
                 await asyncio.sleep(max(_later(error), AGAIN_SECONDS))
 
     async def _work(self) -> None:

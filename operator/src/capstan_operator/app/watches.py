@@ -21,20 +21,20 @@ class Watches:
     def __init__(self, namespaces: tuple[str, ...], clock: Callable[[], float]) -> None:
         self._namespaces = namespaces
         self._clock = clock
-        self._told: dict[_Watch, int] = {}
+        self._reported: dict[_Watch, int] = {}
         self._missed: dict[_Watch, tuple[int, float]] = {}
 
-    def told(self, resource: str, namespace: str, version: int) -> None:
+    def reported(self, resource: str, namespace: str, version: int) -> None:
         """Note that a watch has reported an object of this version."""
         watch = self._watch(resource, namespace)
-        self._told[watch] = max(version, self._told.get(watch, 0))
+        self._reported[watch] = max(version, self._reported.get(watch, 0))
 
     def listed(self, resource: str, namespace: str | None, newest: int) -> None:
         """Note the version of the newest object of a LIST, 0 for an empty LIST."""
         watch = self._watch(resource, namespace)
         before, since = self._missed.get(watch, (0, 0.0))
         # The watch need not report an object that is gone by now.
-        if before > newest or self._told.get(watch, 0) >= before:
+        if before > newest or self._reported.get(watch, 0) >= before:
             since = self._clock()
         self._missed[watch] = newest, since
 
@@ -42,7 +42,7 @@ class Watches:
         """Return the name of a watch that has missed an object; empty if there is none."""
         for watch, (newest, since) in self._missed.items():
             late = self._clock() - since
-            if self._told.get(watch, 0) < newest and late >= LATE_SECONDS:
+            if self._reported.get(watch, 0) < newest and late >= LATE_SECONDS:
                 resource, namespace = watch
                 where = f" in {namespace}" if namespace else ""
                 return f"the watch of {resource}{where} has reported no changes for {late:.0f} s"

@@ -238,14 +238,14 @@ class _Table:
         self, items: Iterable[Manifest], version: int, namespace: str | None
     ) -> list[_Change]:
         """Enter a LIST of this version; return the changes."""
-        listed = {item["metadata"]["uid"]: item for item in items}
+        listed = {manifest["metadata"]["uid"]: manifest for manifest in items}
         for uid in listed.keys() & self._deleted.keys():
             if self._deleted[uid] <= version:
                 del self._deleted[uid]
         changes = []
-        for item in listed.values():
-            is_late = version < self._floor(item["metadata"]["namespace"])
-            change = self.tell(None, item) if is_late else self._take(item)
+        for found in listed.values():
+            is_late = version < self._floor(found["metadata"]["namespace"])
+            change = self.tell(None, found) if is_late else self._take(found)
             changes += [change] if change else []
         for key, row in list(self.rows.items()):
             is_listed = row["metadata"]["uid"] in listed

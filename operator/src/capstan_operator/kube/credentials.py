@@ -192,12 +192,12 @@ async def _of_kubeconfig(
 
 def _proxy_of_environment(server: str) -> str | None:
     """Return the proxy that kubectl would use, from HTTPS_PROXY and NO_PROXY in either case."""
-    url, said = urllib.parse.urlsplit(server), urllib.request.getproxies()
+    url, proxies = urllib.parse.urlsplit(server), urllib.request.getproxies()
     if url.hostname is None or urllib.request.proxy_bypass(url.hostname):
         return None
-    if _is_in(url.hostname, said.get("no", "")):
+    if _is_in(url.hostname, proxies.get("no", "")):
         return None
-    return said.get(url.scheme)
+    return proxies.get(url.scheme)
 
 
 def _is_in(host: str, networks: str) -> bool:

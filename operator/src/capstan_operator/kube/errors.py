@@ -141,7 +141,7 @@ def _is_denial(message: str, details: Mapping[str, Any]) -> bool:
     causes = details.get("causes")
     if not isinstance(causes, list) or not causes:
         return False
-    return not any(isinstance(one, Mapping) and "field" in one for one in causes)
+    return not any(isinstance(cause, Mapping) and "field" in cause for cause in causes)
 
 
 def _status_document(body: bytes) -> Mapping[str, Any]:
@@ -158,8 +158,8 @@ def _words(body: bytes) -> str:
 
 def _retry_after(header: str | None, details: Mapping[str, Any], now: datetime) -> float:
     """Read the header, which holds seconds or a date (RFC 9110), or else the Status."""
-    said = details.get("retryAfterSeconds")
-    seconds = float(said) if isinstance(said, int) and said > 0 else 0.0
+    retry_after = details.get("retryAfterSeconds")
+    seconds = float(retry_after) if isinstance(retry_after, int) and retry_after > 0 else 0.0
     if header is None:
         return seconds
     if header.strip().isdecimal():

@@ -55,12 +55,12 @@ class Lease:
         self._renew = renew
         self._retry = retry
         self._path = paths.lease(namespace, name)
-        self._seen = ""
-        self._seen_at = 0.0
+        self._version = ""
+        self._version_at = 0.0
         self._holder = ""
         self._theirs_until = 0.0
         self._renewed_at = 0.0
-        self._said = ""
+        self._logged = ""
 
     async def acquire(self, report: Callable[[str], None]) -> None:
         """Wait until this process holds the Lease, whatever faults the API server has.
@@ -69,7 +69,7 @@ class Lease:
         """
         while True:
             taken = await self._try(self._renew)
-            report(self._said)
+            report(self._logged)
             if taken:
                 return
             await asyncio.sleep(self._pause())
@@ -118,12 +118,12 @@ class Lease:
             async with asyncio.timeout(limit):
                 is_ours = await self._take()
         except (errors.ApiError, TimeoutError) as error:
-            said = str(error) or f"no answer within {limit:.1f} s"
-            if said != self._said:
-                self._said = said
-                _log.warning("the lease %s: %s", self._path, said)
+            fault = str(error) or f"no answer within {limit:.1f} s"
+            if fault != self._logged:
+                self._logged = fault
+                _log.warning("the lease %s: %s", self._path, fault)
             return False
-        self._said = ""
+        self._logged = ""
         if is_ours:
             self._holder = self._identity
             self._renewed_at = sent_at
@@ -138,11 +138,11 @@ class Lease:
         spec = lease.get("spec") or {}
         self._holder = spec.get("holderIdentity") or ""
         version = lease["metadata"]["resourceVersion"]
-        if version != self._seen:
-            self._seen, self._seen_at = version, time.monotonic()
+        if version != self._version:
+            self._version, self._version_at = version, time.monotonic()
         if self._holder not in ("", self._identity):
             term = spec.get("leaseDurationSeconds") or self._duration
-            self._theirs_until = self._seen_at + term
+            self._theirs_until = self._version_at + term
             if time.monotonic() < self._theirs_until:
                 return False
         # With its resourceVersion, only one of several processes that read it can replace it.

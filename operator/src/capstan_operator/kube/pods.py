@@ -157,17 +157,17 @@ def _of_disruption(disrupted: Disruption, end: Manifest) -> _Outcome:
 def _of_init_container(pod: Manifest) -> _Outcome | None:
     """Return how the init container that failed ended; None if none did. Sidecars do not count."""
     inits = pod["spec"].get("initContainers") or ()
-    sidecars = {one["name"] for one in inits if one.get("restartPolicy") == "Always"}
+    sidecars = {init["name"] for init in inits if init.get("restartPolicy") == "Always"}
     for container in pod["status"].get("initContainerStatuses") or ():
         end = pod_fields.state(container, "terminated")
         if container["name"] in sidecars or end is None or end.get("exitCode") == 0:
             continue
-        said = end.get("message") or end.get("reason") or ""
+        last_words = end.get("message") or end.get("reason") or ""
         return _Outcome(
             TaskPhase.FAILED,
             exit_code=pod_fields.exit_code(end),
             reason=failure.INIT_CONTAINER_FAILED,
-            message=f"init container {container['name']}: {said}",
+            message=f"init container {container['name']}: {last_words}",
             started_at=pod_fields.time(end.get("startedAt")),
             finished_at=pod_fields.time(end.get("finishedAt")),
         )
@@ -203,7 +203,9 @@ def _is_ready(pod: Manifest, trainer: str) -> bool:
         return True
     if pod_fields.condition(pod, "Ready").get("reason") != CONTAINERS_NOT_READY:
         return False
-    others = (one.get("ready") or _is_done(one) for one in pod_fields.containers(pod))
+    others = (
+        container.get("ready") or _is_done(container) for container in pod_fields.containers(pod)
+    )
     return bool(pod_fields.container(pod, trainer).get("ready")) and all(others)
 
 

@@ -198,7 +198,7 @@ class Rest:
             if not shapes.is_list(page):
                 raise self._foreign(request, "a list")
             kind = {"apiVersion": page["apiVersion"], "kind": page["kind"].removesuffix("List")}
-            items += [keep(kind | item) for item in page.get("items") or []]
+            items += [keep(kind | manifest) for manifest in page.get("items") or []]
             more = page["metadata"].get("continue")
             if not more:
                 return Listed(items, page["metadata"]["resourceVersion"])
@@ -294,5 +294,5 @@ def _why(error: Exception) -> str:
             words = str(error.os_error) if number is None else os.strerror(number)
             return f"cannot be reached ({words}); check that it runs, and the network in between"
         case _:
-            said = str(error) or type(error).__name__
-            return f"broke off before it had answered ({said}); it may have restarted"
+            cause = str(error) or type(error).__name__
+            return f"broke off before it had answered ({cause}); it may have restarted"

@@ -18,5 +18,5 @@ def is_list(document: Mapping[str, Any]) -> bool:
     return (
         isinstance(document["metadata"].get("resourceVersion"), str)
         and isinstance(items, list)
-        and all(isinstance(item, dict) and is_object(item) for item in items)
+        and all(isinstance(member, dict) and is_object(member) for member in items)
     )

@@ -48,8 +48,8 @@ def grace_seconds(template: PodTemplate) -> float:
     Without a value in the template it is less than on a cluster, because the user waits for it.
     """
     pod = template.spec
-    said = "termination_grace_period_seconds" in pod.model_fields_set
-    return pod.termination_grace_period_seconds if said else GRACE_SECONDS
+    is_set = "termination_grace_period_seconds" in pod.model_fields_set
+    return pod.termination_grace_period_seconds if is_set else GRACE_SECONDS
 
 
 def complaint(command: Command) -> str | None:
@@ -92,14 +92,18 @@ def ignored(job: TrainingJob) -> tuple[str, ...]:
 
 def _ignored(template: PodTemplate) -> Iterator[str]:
     trainer = template.trainer
-    yield from _said(trainer, "name", "command", "args", "env")
-    yield from (f"env {one.name}" for one in trainer.env if one.value is None)
-    yield from (f"container {one.name}" for one in template.spec.containers if one is not trainer)
-    yield from _said(template.spec, "containers", "terminationGracePeriodSeconds")
-    yield from _said(template, "spec")
+    yield from _set_fields(trainer, "name", "command", "args", "env")
+    yield from (f"env {variable.name}" for variable in trainer.env if variable.value is None)
+    yield from (
+        f"container {container.name}"
+        for container in template.spec.containers
+        if container is not trainer
+    )
+    yield from _set_fields(template.spec, "containers", "terminationGracePeriodSeconds")
+    yield from _set_fields(template, "spec")
 
 
-def _said(part: PodModel, *read: str) -> Iterator[str]:
+def _set_fields(part: PodModel, *read: str) -> Iterator[str]:
     """Yield the fields that a part of a template sets, except those in `read`."""
     known = (
         field.alias or ""

@@ -69,7 +69,7 @@ def _command_faults(
         template = replica.template
         containers = f"spec.replicaSpecs.{kind}.template.spec.containers"
         path = f"{containers}[{template.trainer_index}].command"
-        if containers in at_fault or any(one.startswith(path) for one in at_fault):
+        if containers in at_fault or any(fault_path.startswith(path) for fault_path in at_fault):
             continue
         if message := command.complaint(command.render(template.trainer, {}, directory)):
             yield Fault(path, message)

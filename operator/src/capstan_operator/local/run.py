@@ -140,8 +140,8 @@ class LocalRun:
     def _settle(self, listener: Listener) -> datetime | None:
         """Plan and act until there is nothing to do; return when to look again at the latest."""
         while True:
-            seen = self._tasks.observe()
-            decided = plan.plan(self._job, self._status, seen, _now())
+            observed = self._tasks.observe()
+            decided = plan.plan(self._job, self._status, observed, _now())
             if decided.status is not None:
                 self._write(decided.status)
             effects = [self._act(action) for action in decided.actions]

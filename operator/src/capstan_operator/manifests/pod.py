@@ -63,11 +63,14 @@ def environment(job: TrainingJob) -> Environment:
 
 
 def pod(
-    job: TrainingJob, task: TaskName, told: Environment, *, attempt: int, epoch: int
+    job: TrainingJob, task: TaskName, environment: Environment, *, attempt: int, epoch: int
 ) -> dict[str, Any]:
-    """Return the manifest of the pod of one attempt of a task; `told` is `environment(job)`."""
+    """Return the manifest of the pod of one attempt of a task.
+
+    `environment` is the result of the function `environment` for this job.
+    """
     template = job.replica(task.type).template.manifest()
-    variables = _variables(told.of(task, attempt=attempt, epoch=epoch))
+    variables = _variables(environment.of(task, attempt=attempt, epoch=epoch))
     return {
         **template,
         "apiVersion": "v1",
@@ -113,7 +116,7 @@ def _spec(
     spec.pop("setHostnameAsFQDN", None)
     for kind in ("initContainers", "containers"):
         if given.get(kind):
-            spec[kind] = [_container(one, variables, checkpoint) for one in given[kind]]
+            spec[kind] = [_container(container, variables, checkpoint) for container in given[kind]]
     if checkpoint is not None:
         claim = {"claimName": checkpoint.existing_claim}
         volume = {"name": CHECKPOINT_VOLUME, "persistentVolumeClaim": claim}
@@ -138,6 +141,6 @@ def _container(
     return container
 
 
-def _variables(told: Mapping[str, str]) -> list[dict[str, str]]:
+def _variables(values: Mapping[str, str]) -> list[dict[str, str]]:
     # Kubernetes expands $(NAME) in values, and reads $$ as a literal dollar sign.
-    return [{"name": name, "value": value.replace("$", "$$")} for name, value in told.items()]
+    return [{"name": name, "value": value.replace("$", "$$")} for name, value in values.items()]

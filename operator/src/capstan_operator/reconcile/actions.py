@@ -1,7 +1,7 @@
 """The outcome of a pass as values: a status, actions and news.
 
-Order of effect: the status is written first, then the actions are carried out, those of one task in
-their order, then the news is told. If the status cannot be written, the pass ends there.
+A pass writes the status first. Then it carries out the actions; those of one task in their order.
+Then it reports the news. If the status cannot be written, the pass ends without actions and news.
 """
 
 import enum
@@ -15,7 +15,7 @@ from capstan_operator.api.status import Status
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Start this attempt. It is repeated in each pass until the attempt is seen; idempotent."""
+    """Start this attempt. Each pass repeats this until it observes the attempt. Idempotent."""
 
     task: TaskName
     attempt: int
@@ -35,9 +35,9 @@ class StopReason(enum.StrEnum):
 class StopTask:
     """Stop this instance: SIGTERM, then SIGKILL after the grace period.
 
-    It leaves the view when it has ended. An instance that had ended before is removed: its pod is
-    deleted, its process forgotten. A grace period of 0 force-deletes it, as in Kubernetes: it
-    leaves the view at once, whether or not it runs on.
+    The instance leaves the view when it has ended. If it had ended before, its pod is deleted, or
+    its process forgotten. A grace period of 0 forces the deletion, as in Kubernetes: the instance
+    leaves the view at once, even if it still runs.
     """
 
     task: TaskName
@@ -50,7 +50,7 @@ Action = StartTask | StopTask
 
 
 class NewsType(enum.StrEnum):
-    """As Kubernetes' event types."""
+    """The type of a news line. The values are those of Kubernetes' events."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
@@ -58,7 +58,7 @@ class NewsType(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """One line for the user, told once, after the status that it is about was written."""
+    """One line for the user. It is reported once, after the status that contains it was written."""
 
     type: NewsType
     reason: str
@@ -69,8 +69,9 @@ class Announce:
 class Plan:
     """The whole outcome of one pass.
 
-    `status` is None if nothing changed: then nothing is written. After actions, observe and plan
-    again. Without actions, there is nothing to do until something changes or `again_at` comes.
+    `status` is None if it has not changed; then no status is written. After actions, the caller
+    observes and plans again. Without actions, the caller waits until a fact changes or until
+    `again_at`.
     """
 
     status: Status | None = None
@@ -80,7 +81,7 @@ class Plan:
 
 
 def changed(before: Status, after: Status) -> Status | None:
-    """Return `after`, or None if it says the same as `before`.
+    """Return `after`, or None if it equals `before`.
 
     Their rendered forms are compared, because a metric that is NaN differs from itself.
     """

@@ -102,7 +102,7 @@ def _completed(
     status: Status, now_phase: Phase, conditions: tuple[Condition, ...], now: datetime
 ) -> Status:
     moved = now_phase is not status.phase or status.last_transition_time is None
-    before = {one.type: one for one in status.conditions}
+    before = {condition.type: condition for condition in status.conditions}
     counted = counts(status.tasks)
     return status.model_copy(
         update={
@@ -110,7 +110,7 @@ def _completed(
             "last_transition_time": now if moved else status.last_transition_time,
             "replica_statuses": counted,
             "summary": _summary(status, now_phase, counted, conditions),
-            "conditions": tuple(_since(before.get(one.type), one) for one in conditions),
+            "conditions": tuple(_since(before.get(after.type), after) for after in conditions),
         }
     )
 
@@ -176,8 +176,8 @@ def _why_waiting(row: TaskStatus) -> str:
     if row.state is not TaskState.BACK_OFF or row.finished_at is None:
         return ""
     how = row.reason if row.exit_code is None else f"exit code {row.exit_code}"
-    said = last_words(row.message)
-    return f"{how}: {said}" if said else how
+    last_line = last_words(row.message)
+    return f"{how}: {last_line}" if last_line else how
 
 
 def _summary(
@@ -186,7 +186,7 @@ def _summary(
     counted: Mapping[ReplicaType, ReplicaStatus],
     conditions: Collection[Condition],
 ) -> Summary:
-    bad = [one.message for one in conditions if _is_bad(one)]
+    bad = [problem.message for problem in conditions if _is_bad(problem)]
     reason = status.failure or next(iter(bad), "")
     return Summary(
         ps=_in_order(now_phase, counted, ReplicaType.PS),
@@ -196,10 +196,10 @@ def _summary(
     )
 
 
-def _is_bad(one: Condition) -> bool:
-    if one.type in ("Invalid", "NameConflict", "Suspended"):
-        return one.status == "True"
-    return one.type == "ClusterReady" and one.status == "False" and one.reason != JOB_FINISHED
+def _is_bad(shown: Condition) -> bool:
+    if shown.type in ("Invalid", "NameConflict", "Suspended"):
+        return shown.status == "True"
+    return shown.type == "ClusterReady" and shown.status == "False" and shown.reason != JOB_FINISHED
 
 
 def _in_order(
@@ -207,15 +207,15 @@ def _in_order(
 ) -> str:
     """Return `n/desired`, where n tasks are as the phase wants them."""
     some = [counted[kind] for kind in kinds if kind in counted]
-    desired = sum(one.desired for one in some)
+    desired = sum(count.desired for count in some)
     match now_phase:
         case Phase.SUCCEEDED:
             # The operator stops healthy tasks when the job has succeeded: they count, too.
-            well = desired - sum(one.failed for one in some)
+            well = desired - sum(count.failed for count in some)
         case Phase.FAILED:
-            well = sum(one.succeeded for one in some)
+            well = sum(count.succeeded for count in some)
         case _:
-            well = sum(one.ready for one in some)
+            well = sum(count.ready for count in some)
     return f"{well}/{desired}"
 
 

@@ -19,13 +19,18 @@ def plan(status: Status, faults: Iterable[Fault], generation: int | None, now: d
     """Plan for an object that is not a valid job (`parse.admitted` raised Invalid): no actions."""
     if status.phase.is_final:
         return Plan()
-    seen = status.model_copy(update={"observed_generation": generation})
-    return refused(status, seen, SPEC_INVALID, "; ".join(map(str, faults)), now)
+    generation_seen = status.model_copy(update={"observed_generation": generation})
+    return refused(status, generation_seen, SPEC_INVALID, "; ".join(map(str, faults)), now)
 
 
-def refused(before: Status, seen: Status, reason: str, message: str, now: datetime) -> Plan:
+def refused(
+    before: Status, generation_seen: Status, reason: str, message: str, now: datetime
+) -> Plan:
     """Plan for a job that must not be started, for this reason: no actions."""
-    after = aggregate.invalid(seen, reason, message, now)
-    known = any(one.type == "Invalid" and one.status == "True" for one in before.conditions)
+    after = aggregate.invalid(generation_seen, reason, message, now)
+    known = any(
+        condition.type == "Invalid" and condition.status == "True"
+        for condition in before.conditions
+    )
     news = () if known else (Announce(NewsType.WARNING, reason, message),)
     return Plan(changed(before, after), (), news)

@@ -38,7 +38,7 @@ def news(before: Status, obstacle: Obstacle | None) -> tuple[Announce, ...]:
     """Return the news of an obstacle: one line, in the pass in which it appears."""
     if obstacle is None:
         return ()
-    conditions = {one.type: one for one in before.conditions}
+    conditions = {condition.type: condition for condition in before.conditions}
     if obstacle.reason == NAME_CONFLICT:
         known, kind = "NameConflict" in conditions, NewsType.WARNING
     else:

@@ -31,12 +31,12 @@ class Pass:
     job: TrainingJob
     before: Status
     observed: Observed
-    there: dict[TaskName, tuple[TaskView, ...]]
+    views: dict[TaskName, tuple[TaskView, ...]]
     now: datetime
 
     def view_of(self, row: TaskStatus) -> TaskView | None:
         """Return the current instance of a task."""
-        return rows.sort(row, self.there.get(row.name, ())).current
+        return rows.sort(row, self.views.get(row.name, ())).current
 
     def unscheduled(self, status: Status) -> frozenset[TaskName]:
         """Return the tasks whose current pod has no node."""
@@ -78,15 +78,15 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
         return _continue_clean_up(this)
     if observed.obstacle is not None and observed.obstacle.reason == TEMPLATE_INVALID:
         return _refuse(this, observed.obstacle.message)
-    seen, failures = _update(this)
-    if success.is_done(job, seen.tasks):
-        return _succeed(this, seen, failures)
-    recovered = recovery.recover(job, seen, failures, now)
+    updated, failures = _update(this)
+    if success.is_done(job, updated.tasks):
+        return _succeed(this, updated, failures)
+    recovered = recovery.recover(job, updated, failures, now)
     if isinstance(recovered, recovery.GiveUp):
-        return _fail(this, seen, failures, recovered.why, str(recovered.failure))
-    late_at = deadline.ends_at(job.spec.run_policy, seen.start_time or now)
+        return _fail(this, updated, failures, recovered.why, str(recovered.failure))
+    late_at = deadline.ends_at(job.spec.run_policy, updated.start_time or now)
     if late_at is not None and now >= late_at:
-        return _fail(this, seen, failures, *deadline.too_late(job.spec.run_policy))
+        return _fail(this, updated, failures, *deadline.too_late(job.spec.run_policy))
     return _go_on(this, recovered, late_at)
 
 
@@ -105,7 +105,7 @@ def _update(this: Pass) -> tuple[Status, list[Failure]]:
 def _go_on(this: Pass, recovered: recovery.GoOn, late_at: datetime | None) -> Plan:
     found = obstacle.find(this.observed)
     blocked = found is not None
-    moved = moves.go_on(this.job, recovered.status, this.there, this.now, blocked=blocked)
+    moved = moves.go_on(this.job, recovered.status, this.views, this.now, blocked=blocked)
     after = recovered.status.model_copy(update={"tasks": moved.tasks})
     after = aggregate.ongoing(after, this.unscheduled(after), found, this.now)
     news = (*obstacle.news(this.before, found), *recovered.news)
@@ -115,41 +115,41 @@ def _go_on(this: Pass, recovered: recovery.GoOn, late_at: datetime | None) -> Pl
     return this.outcome(after, moved.actions, news, min(times, default=None))
 
 
-def _succeed(this: Pass, seen: Status, failures: list[Failure]) -> Plan:
+def _succeed(this: Pass, updated: Status, failures: list[Failure]) -> Plan:
     names = ", ".join(sorted(map(str, success.needed(this.job))))
     line = f"{names} succeeded"
     outcome = aggregate.condition("Succeeded", True, "TrainingDone", line, this.now)
-    after = aggregate.finished(_finalised(this, seen, failures), outcome, this.now)
+    after = aggregate.finished(_finalised(this, updated, failures), outcome, this.now)
     news = Announce(NewsType.NORMAL, "Succeeded", line)
     return _clean_up(this, after, (news,))
 
 
-def _fail(this: Pass, seen: Status, failures: list[Failure], why: Fatal, line: str) -> Plan:
+def _fail(this: Pass, updated: Status, failures: list[Failure], why: Fatal, line: str) -> Plan:
     message = f"{line} ({why.because})"
     outcome = aggregate.condition("Failed", True, why.reason, message, this.now)
-    ended = _finalised(this, seen, failures).model_copy(update={"failure": line})
+    ended = _finalised(this, updated, failures).model_copy(update={"failure": line})
     after = aggregate.finished(ended, outcome, this.now)
     news = Announce(NewsType.WARNING, "Failed", message)
     return _clean_up(this, after, (news,))
 
 
-def _finalised(this: Pass, seen: Status, failures: list[Failure]) -> Status:
+def _finalised(this: Pass, updated: Status, failures: list[Failure]) -> Status:
     """Return the status with all rows ended. The failures of this pass restart no task."""
     failed = {failure.task: failure for failure in failures}
     table = (
         rows.end(row, TaskState.FAILED, failed[row.name], this.now)
         if row.name in failed
         else rows.update_after_end(row, this.view_of(row), this.now)
-        for row in seen.tasks
+        for row in updated.tasks
     )
-    return seen.model_copy(update={"tasks": tuple(table)})
+    return updated.model_copy(update={"tasks": tuple(table)})
 
 
 def _refuse(this: Pass, message: str) -> Plan:
     """Change no row and stop no task, so that the job can go on when its template is valid."""
     generation = this.job.metadata.generation
-    seen = this.before.model_copy(update={"observed_generation": generation})
-    return invalid.refused(this.before, seen, TEMPLATE_INVALID, message, this.now)
+    refused = this.before.model_copy(update={"observed_generation": generation})
+    return invalid.refused(this.before, refused, TEMPLATE_INVALID, message, this.now)
 
 
 def _continue_clean_up(this: Pass) -> Plan:
@@ -163,7 +163,7 @@ def _continue_clean_up(this: Pass) -> Plan:
 
 def _clean_up(this: Pass, after: Status, news: tuple[Announce, ...] = ()) -> Plan:
     """Stop the remaining instances of a finished job, whose new status is `after`."""
-    moved = moves.clean_up(this.job, after, this.there, this.now)
+    moved = moves.clean_up(this.job, after, this.views, this.now)
     return this.outcome(after, moved.actions, news, moved.again_at)
 
 

@@ -195,8 +195,8 @@ def _with_instance(row: TaskStatus, view: TaskView) -> TaskStatus:
 
 def _waiting(view: TaskView) -> str:
     """Return in one line why a pending instance waits."""
-    said = " ".join(words.plain(view.message.replace("\n", " ")).split())
-    return words.shortened(": ".join(filter(None, (view.reason, said))), MAX_WAITING)
+    text = " ".join(words.plain(view.message.replace("\n", " ")).split())
+    return words.shortened(": ".join(filter(None, (view.reason, text))), MAX_WAITING)
 
 
 def _still_there(view: TaskView) -> str:

@@ -54,7 +54,7 @@ def test_the_class_follows_from_phase_exit_code_and_reason(
 
 
 @pytest.mark.parametrize(
-    "code, said, reason",
+    "code, word, reason",
     [
         *((code, "", "Deleted") for code in (0, 1, 137, 143)),
         (0, "Completed", "Deleted"),
@@ -64,10 +64,10 @@ def test_the_class_follows_from_phase_exit_code_and_reason(
     ],
 )
 def test_the_end_of_a_task_that_was_asked_to_stop_counts_as_a_deletion(
-    code: int, said: str, reason: str
+    code: int, word: str, reason: str
 ) -> None:
     phase = FAILED if code else SUCCEEDED
-    ended = view("worker-0", phase, exit_code=code, deletion=Deletion.BEFORE_END, reason=said)
+    ended = view("worker-0", phase, exit_code=code, deletion=Deletion.BEFORE_END, reason=word)
     judged = failure.judge(ended, may_end=True)
     assert judged is not None
     assert (judged.kind, judged.reason) == (INFRASTRUCTURE, reason)
@@ -174,10 +174,12 @@ def test_a_refused_start_always_has_the_class_create_failed(reason: str) -> None
 
 
 def test_the_whole_message_of_pod_security_is_shown() -> None:
-    said = 'violates PodSecurity "restricted:latest": ' + ", ".join(
+    message = 'violates PodSecurity "restricted:latest": ' + ", ".join(
         f'field{number} != false (container "trainer" must set it)' for number in range(9)
     )
-    refused = failure.judge(view("ps-0", FAILED, reason="CreateFailed", message=said), may_end=True)
-    assert str(refused).endswith(said)
-    failed = failure.judge(view("ps-0", FAILED, exit_code=1, message=said), may_end=True)
+    refused = failure.judge(
+        view("ps-0", FAILED, reason="CreateFailed", message=message), may_end=True
+    )
+    assert str(refused).endswith(message)
+    failed = failure.judge(view("ps-0", FAILED, exit_code=1, message=message), may_end=True)
     assert str(failed).endswith("…")

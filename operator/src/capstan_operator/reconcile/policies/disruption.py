@@ -50,12 +50,12 @@ def classify(reason: str, message: str, target: Target | None) -> Disruption | N
     by_kubelet = reason in failure.INFRASTRUCTURE_REASONS
     if target is None:
         return Disruption(reason, message, None, None) if by_kubelet else None
-    said = message or ": ".join(filter(None, (target.reason, target.message)))
+    words = message or ": ".join(filter(None, (target.reason, target.message)))
     if by_kubelet or target.reason == BY_KUBELET:
-        return Disruption(reason if by_kubelet else DISRUPTION_TARGET, said, None, target.since)
+        return Disruption(reason if by_kubelet else DISRUPTION_TARGET, words, None, target.since)
     lost = target.reason == BY_POD_GC
     why = NODE_LOST if lost else DISRUPTION_TARGET
-    return Disruption(why, said, target.since, target.since)
+    return Disruption(why, words, target.since, target.since)
 
 
 def caused(disruption: Disruption, ended: datetime | None) -> bool:

@@ -92,10 +92,10 @@ class Failure:
         """Return one line that says why: task, attempt, node, exit code or reason, last words."""
         refused = self.kind is FailureClass.CREATE_FAILED
         most = MAX_REFUSAL if refused else LAST_WORDS
-        said = words.shortened(words.last_said(self.message), most)
+        last_line = words.shortened(words.last_said(self.message), most)
         where = f" on {self.node}" if self.node else ""
         head = f"{self.task} attempt {self.attempt}{where}: {self._how()}"
-        return f"{head}: {said}" if said else head
+        return f"{head}: {last_line}" if last_line else head
 
     def _how(self) -> str:
         if self.exit_code is None:
