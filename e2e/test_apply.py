@@ -141,11 +141,11 @@ def test_kubectl_describe_shows_the_tasks_and_the_events(story: Story) -> None:
 def test_kubectl_wait_ends_when_the_condition_holds(story: Story) -> None:
     story.started()
     words = ("wait", f"tjob/{NAME}", f"--timeout={wait.PATIENCE_SECONDS:.0f}s")
-    story.kubectl(*words, "--for=condition=ClusterReady")
-    story.kubectl(*words, "--for=condition=PodsScheduled")
-    story.kubectl(*words, "--for=jsonpath={.status.phase}=Running")
+    for condition in ("ClusterReady", "PodsScheduled"):
+        assert "condition met" in story.kubectl(*words, f"--for=condition={condition}")
+    assert "condition met" in story.kubectl(*words, "--for=jsonpath={.status.phase}=Running")
     story.kubelet.exit(story.pod_key("worker-0"), 0)
-    story.kubectl(*words, "--for=condition=Succeeded")
+    assert "condition met" in story.kubectl(*words, "--for=condition=Succeeded")
 
 
 def test_a_pod_has_all_fields_of_the_users_template(story: Story) -> None:

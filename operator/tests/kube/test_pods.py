@@ -741,20 +741,23 @@ def partial_pods(draw: st.DrawFn) -> dict[str, Any]:
     return without(full_pod, draw(st.dictionaries(missing, how, max_size=8)))
 
 
-def look_at(document: dict[str, Any]) -> None:
+def assert_viewed(document: dict[str, Any]) -> None:
+    """Assert that a pod has a view of its own task, also if its node is lost."""
     thinned = cache.thin(document)
     for node_lost in (False, True):
-        pods.view(thinned, trainer="trainer", node_lost=node_lost)
-    pods.doubtful(thinned, trainer="trainer")
+        found = pods.view(thinned, trainer="trainer", node_lost=node_lost)
+        assert (found.pod, found.uid) == (document["metadata"]["name"], document["metadata"]["uid"])
+        assert found.phase in TaskPhase
+    assert pods.doubtful(thinned, trainer="trainer") in (True, False)
 
 
 @pytest.mark.parametrize("how", ["absent", "null"])
 def test_every_optional_field_may_be_missing(how: str) -> None:
     for full_pod in WHOLE_PODS:
         for path in optional_fields(full_pod):
-            look_at(without(full_pod, {path: how}))
+            assert_viewed(without(full_pod, {path: how}))
 
 
 @given(partial_pods())
 def test_any_combination_of_optional_fields_may_be_missing(document: dict[str, Any]) -> None:
-    look_at(document)
+    assert_viewed(document)

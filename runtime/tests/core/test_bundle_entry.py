@@ -50,7 +50,8 @@ def test_an_entry_with_a_negative_offset_is_damaged():
 @given(st.binary(max_size=60))
 def test_arbitrary_bytes_are_read_or_refused_as_damaged(data: bytes):
     with contextlib.suppress(errors.DataLossError):
-        bundle_entry.Entry.decode(data)
+        entry = bundle_entry.Entry.decode(data)
+        assert bundle_entry.Entry.decode(entry.encode()) == entry
 
 
 @given(st.integers(0, 1000))

@@ -54,6 +54,7 @@ def test_errors_of_the_given_types_count_as_a_clean_stop():
     coord = tf.train.Coordinator(clean_stop_exception_types=[KeyError])
     coord.request_stop(KeyError("done"))
     coord.join()
+    assert coord.joined
 
 
 def test_no_error_counts_as_a_clean_stop_if_no_type_is_given():
@@ -91,6 +92,8 @@ def test_live_threads_can_be_ignored():
     try:
         coord.request_stop()
         coord.join([thread], stop_grace_period_secs=0.05, ignore_live_threads=True)
+        assert coord.joined
+        assert thread.is_alive()
     finally:
         release.set()
         thread.join()
@@ -131,4 +134,6 @@ def test_an_error_in_a_looper_stops_everything():
 
 def test_join_does_not_wait_for_a_stop_when_no_thread_is_left():
     # The default grace period of two minutes would exceed the time limit of a test.
-    tf.train.Coordinator().join()
+    coord = tf.train.Coordinator()
+    coord.join()
+    assert coord.joined
