@@ -11,7 +11,7 @@ from capstan_operator.api.parse import parse
 from capstan_operator.errors import Fault, Invalid
 
 LONG = "is too long: the longest task name, <name>-<type>-<index>, may have at most 63 characters"
-NOBODY = "a job needs a chief or at least one worker to train"
+NO_TRAINER = "a job needs a chief or at least one worker to train"
 TRAINER = (
     "if there are several containers, one must be named trainer: the task ends when that container"
     " ends"
@@ -81,10 +81,10 @@ def test_a_valid_job_keeps_all_rules(text: str) -> None:
         (job(name="x" * 55, worker=10), "metadata.name", LONG),
         (job(name="x" * 54, worker=11), "metadata.name", LONG),
         (job(name="x" * 52, worker=1, evaluator=1), "metadata.name", LONG),
-        (job(), "spec.replicaSpecs", NOBODY),
-        (job(ps=2), "spec.replicaSpecs", NOBODY),
-        (job(ps=1, worker=0, chief=0), "spec.replicaSpecs", NOBODY),
-        (job(evaluator=1), "spec.replicaSpecs", NOBODY),
+        (job(), "spec.replicaSpecs", NO_TRAINER),
+        (job(ps=2), "spec.replicaSpecs", NO_TRAINER),
+        (job(ps=1, worker=0, chief=0), "spec.replicaSpecs", NO_TRAINER),
+        (job(evaluator=1), "spec.replicaSpecs", NO_TRAINER),
         (job(chief=2), "spec.replicaSpecs.chief.replicas", "a job has at most one chief"),
         (
             job(worker=1, evaluator=2),

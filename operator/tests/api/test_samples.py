@@ -61,7 +61,7 @@ def test_exactly_the_listed_faults_of_an_invalid_sample_are_reported(sample: Pat
 
 
 @of(LATER)
-def test_the_operator_refuses_what_an_api_server_cannot_check_with_the_same_message(
+def test_the_operator_refuses_jobs_that_the_api_server_cannot_check_with_the_same_message(
     sample: Path,
 ) -> None:
     text = sample.read_text()

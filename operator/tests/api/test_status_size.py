@@ -74,7 +74,7 @@ def test_healthy_rows_lose_their_messages_before_failed_rows_do() -> None:
 
 
 @pytest.mark.parametrize("count, length", [(1100, 1000), (2800, 100), (3800, 0)])
-def test_the_fields_that_decisions_need_stay_whatever_the_size(count: int, length: int) -> None:
+def test_a_status_of_any_size_keeps_the_fields_that_decisions_need(count: int, length: int) -> None:
     rows = [row(index, message="ü" * length) for index in range(count - 9)]
     rows += [row(index, TaskState.BACK_OFF) for index in range(count - 9, count)]
     status = table(*rows)

@@ -59,7 +59,7 @@ def kubeconfig(folder: pathlib.Path, server: str) -> pathlib.Path:
 
 
 @pytest.fixture
-def nobody(folder: pathlib.Path) -> pathlib.Path:
+def unreachable(folder: pathlib.Path) -> pathlib.Path:
     """A kubeconfig of a server that does not answer."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -68,7 +68,7 @@ def nobody(folder: pathlib.Path) -> pathlib.Path:
 
 
 @pytest.fixture
-def taken() -> Iterator[int]:
+def used_port() -> Iterator[int]:
     """A port in use."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
@@ -109,30 +109,30 @@ def test_a_missing_kubeconfig_is_reported_in_one_line(
 
 
 def test_an_unknown_context_is_reported_in_one_line(
-    folder: pathlib.Path, nobody: pathlib.Path
+    folder: pathlib.Path, unreachable: pathlib.Path
 ) -> None:
-    status, output = run(folder, "--kubeconfig", nobody, "--context=there")
+    status, output = run(folder, "--kubeconfig", unreachable, "--context=there")
     assert status == 2, output
     assert "there" in output
     assert len(output.splitlines()) == 1
 
 
 def test_a_port_in_use_is_reported_in_one_line(
-    folder: pathlib.Path, nobody: pathlib.Path, taken: int
+    folder: pathlib.Path, unreachable: pathlib.Path, used_port: int
 ) -> None:
-    status, output = run(folder, "--kubeconfig", nobody, "--listen", f"127.0.0.1:{taken}")
+    status, output = run(folder, "--kubeconfig", unreachable, "--listen", f"127.0.0.1:{used_port}")
     assert status == 2, output
-    assert output.startswith(f"capstan_operator: --listen: cannot listen on 127.0.0.1:{taken}")
+    assert output.startswith(f"capstan_operator: --listen: cannot listen on 127.0.0.1:{used_port}")
     assert len(output.splitlines()) == 1
 
 
 def test_without_an_api_server_the_operator_lives_and_is_not_ready_until_sigterm(
-    folder: pathlib.Path, nobody: pathlib.Path
+    folder: pathlib.Path, unreachable: pathlib.Path
 ) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-    with start(folder, "--kubeconfig", nobody, "--listen", f"127.0.0.1:{port}") as process:
+    with start(folder, "--kubeconfig", unreachable, "--listen", f"127.0.0.1:{port}") as process:
         try:
             wait_for(port, "/healthz", 200, "ok")
             wait_for(port, "/readyz", 503, "the API server")

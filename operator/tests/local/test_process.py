@@ -153,7 +153,7 @@ def test_a_command_that_cannot_start_is_an_exit_with_the_reason(bench: Bench) ->
     assert started.exit == process.Exit(127, "No such file or directory: /no/such/trainer")
 
 
-def test_a_script_without_its_interpreter_is_not_said_to_be_missing(bench: Bench) -> None:
+def test_a_script_without_its_interpreter_is_not_reported_as_missing(bench: Bench) -> None:
     script = bench.folder / "start.sh"
     script.write_text("#!/no/such/interp\n")
     refusal = bench.execute(str(script), "start.sh").exit

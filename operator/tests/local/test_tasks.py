@@ -192,7 +192,7 @@ def test_waiting_ends_at_its_time_or_when_another_file_is_readable(stage: Stage)
     assert stage.view(WORKER).phase is TaskPhase.RUNNING
 
 
-def test_stopping_all_leaves_nothing(stage: Stage) -> None:
+def test_stopping_all_tasks_leaves_no_process(stage: Stage) -> None:
     stage.start(WORKER)
     stage.start(PS)
     pids = list(stage.tasks.pids().values())

@@ -322,7 +322,7 @@ def test_no_field_of_a_template_is_lost_and_every_container_has_the_environment(
     attempt=st.integers(1, 2**31),
     epoch=st.integers(1, 2**31),
 )
-def test_names_and_label_values_are_valid_whatever_the_length(
+def test_names_and_label_values_of_any_length_are_valid(
     length: int, index: int, attempt: int, epoch: int
 ) -> None:
     name = "d" * length

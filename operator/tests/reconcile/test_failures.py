@@ -157,7 +157,7 @@ def test_a_deleted_pod_that_is_gone_ends_with_the_reason_deleted() -> None:
     world.vanish("worker-1").settle()
     assert world.row("worker-1").reason == "Deleted"
     assert world.news[-1].message.startswith(
-        "worker-1 attempt 1 on node-2: Deleted: somebody other than the operator deleted it"
+        "worker-1 attempt 1 on node-2: Deleted: it was deleted, and not by the operator"
     )
     assert world.status.restarts.infrastructure == 1
 
@@ -424,14 +424,14 @@ class TestALostNode:
         assert {row.attempt for row in world.status.tasks} == {2}
         assert world.status.restarts.infrastructure == 0
 
-    def test_a_deleted_pod_on_it_is_one_failure(self) -> None:
+    def test_a_deleted_pod_on_a_lost_node_is_one_failure(self) -> None:
         world = running().delete("worker-1")
         world.tick()
         world.lose_node("worker-1").settle().wait_for_retry()
         assert world.row("worker-1").attempt == 2
         assert world.status.restarts.infrastructure == 1
 
-    def test_no_task_on_it_outlives_its_job(self) -> None:
+    def test_no_task_on_a_lost_node_outlives_its_job(self) -> None:
         world = running()
         world.lose_node("ps-0").succeed("worker-0")
         uid = world.instance("ps-0").uid
@@ -440,12 +440,12 @@ class TestALostNode:
         world.settle()
         assert world.status.phase is Phase.SUCCEEDED
 
-    def test_several_tasks_on_it_advance_the_epoch_once(self) -> None:
+    def test_several_tasks_on_a_lost_node_advance_the_epoch_once(self) -> None:
         world = running().lose_node("ps-0").lose_node("worker-1").settle()
         assert world.status.epoch == 2
         assert world.status.restarts.infrastructure == 2
 
-    def test_the_pod_of_an_ignored_task_on_it_is_force_deleted_too(self) -> None:
+    def test_the_pod_of_an_ignored_task_on_a_lost_node_is_force_deleted_too(self) -> None:
         world = running(chief=1, each={"worker": {"onFailure": "Ignore"}})
         uid = world.instance("worker-1").uid
         world.lose_node("worker-1").settle()

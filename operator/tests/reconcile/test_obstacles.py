@@ -82,7 +82,7 @@ class TestAnInvalidTemplate:
 class TestAnInvalidJob:
     FAULTS = (Fault("spec.replicaSpecs", "is required"), Fault("spec.x", "is not a field"))
 
-    def test_has_all_its_faults_reported_once(self) -> None:
+    def test_all_faults_of_an_invalid_job_are_reported_once(self) -> None:
         first = invalid.plan(Status(), self.FAULTS, 3, START)
         assert first.status is not None
         assert (first.status.phase, first.status.observed_generation) == (Phase.INVALID, 3)
@@ -106,7 +106,7 @@ class TestAnInvalidJob:
         ended = Status(phase=Phase.SUCCEEDED)
         assert invalid.plan(ended, self.FAULTS, 3, START) == Plan()
 
-    def test_with_very_many_faults_has_the_first_ones_reported(self) -> None:
+    def test_the_first_faults_are_reported_if_there_are_very_many(self) -> None:
         faults = [Fault(f"spec.field{index}", "is not a field") for index in range(1000)]
         status = invalid.plan(Status(), faults, 1, START).status
         assert status is not None
@@ -270,7 +270,7 @@ class TestTheReasonWhyAPodWaits:
         world.settle()
         assert len(world.row("worker-1").waiting) == 256
 
-    def test_is_that_it_has_no_node(self) -> None:
+    def test_an_unscheduled_pod_waits_for_a_node(self) -> None:
         world = new()
         world.tick()
         self.pending(world, "worker-1", "Unschedulable", "0/3 nodes", node="")
@@ -290,7 +290,7 @@ class TestTheReasonWhyAPodWaits:
             START + timedelta(seconds=5),
         )
 
-    def test_may_be_that_the_pod_does_not_exist(self) -> None:
+    def test_a_task_without_a_pod_waits_for_its_pod(self) -> None:
         world = new().settle().fail("worker-1").settle()
         reported = condition(world, "PodsScheduled")
         assert reported is not None
@@ -298,7 +298,7 @@ class TestTheReasonWhyAPodWaits:
         assert reported.message == "waiting for worker-1; worker-1: exit code 1"
 
     @pytest.mark.parametrize("old", [{}, {"phase": TaskPhase.RUNNING}])
-    def test_may_be_that_the_previous_pod_still_exists(self, old: dict[str, Any]) -> None:
+    def test_a_task_waits_for_the_end_of_its_previous_pod(self, old: dict[str, Any]) -> None:
         """A finalizer or a silent node keeps the previous pod."""
         world = new().settle().fail("worker-1").settle()
         world.change("worker-1", deletion=Deletion.BEFORE_END, **old)
@@ -317,7 +317,7 @@ class TestTheReasonWhyAPodWaits:
         world.vanish("worker-1").tick()
         assert (world.instance("worker-1").attempt, world.row("worker-1").waiting) == (2, "")
 
-    def test_may_be_that_the_pod_stopped_in_the_same_pass_still_exists(self) -> None:
+    def test_a_task_waits_for_the_end_of_the_pod_that_the_pass_stopped(self) -> None:
         world = new().settle().fail("worker-1").settle()
         world.wait(5)
         old = world.instance("worker-1")
@@ -328,7 +328,7 @@ class TestTheReasonWhyAPodWaits:
         assert (row.state.value, row.attempt) == ("Pending", 2)
         assert row.waiting == "the pod of attempt 1 on node-2 is still being deleted"
 
-    def test_may_be_that_the_previous_process_is_slow_to_end(self) -> None:
+    def test_a_task_waits_for_the_end_of_its_previous_process(self) -> None:
         world = World(make_job(run=QUICK, each={"worker": {"onFailure": "RestartJob"}})).settle()
         world.fail("worker-0").tick()
         world.tick()

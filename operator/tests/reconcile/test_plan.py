@@ -603,7 +603,7 @@ def test_the_counts_of_a_type_are_those_of_its_rows() -> None:
     }
 
 
-def test_a_large_job_names_the_first_it_waits_for() -> None:
+def test_a_large_job_names_the_first_tasks_that_it_waits_for() -> None:
     world = World(make_job(workers=12))
     world.tick()
     for index in range(12):

@@ -73,7 +73,7 @@ def _at_most_one(kind: ReplicaType) -> Callable[[Document], bool]:
     return lambda document: (_replicas(document, kind) or 0) <= 1
 
 
-def _somebody_trains(document: Document) -> bool:
+def _has_a_training_task(document: Document) -> bool:
     return any(_replicas(document, kind) != 0 for kind in (ReplicaType.CHIEF, ReplicaType.WORKER))
 
 
@@ -177,7 +177,7 @@ RULES: tuple[Rule, ...] = (
         path="spec.replicaSpecs",
         cel=" || ".join(map(_cel_has_tasks, (ReplicaType.CHIEF, ReplicaType.WORKER))),
         message="a job needs a chief or at least one worker to train",
-        holds=_somebody_trains,
+        holds=_has_a_training_task,
     ),
     _single(ReplicaType.CHIEF),
     _single(ReplicaType.EVALUATOR),

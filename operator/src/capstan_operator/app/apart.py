@@ -42,7 +42,7 @@ async def apart(coroutine: Coroutine[Any, Any, None]) -> None:
 
 
 def _work(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[None]", ended: Future[None]) -> None:
-    """Run a task to its end and close its loop. Whatever fails, `ended` is completed."""
+    """Run a task to its end and close its loop. `ended` is completed also after an error."""
     try:
         with contextlib.closing(loop):
             loop.run_until_complete(asyncio.wait([task]))

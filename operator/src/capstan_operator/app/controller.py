@@ -233,8 +233,8 @@ def _status_of(manifest: Mapping[str, Any]) -> Status:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, ("status", *first["loc"])))
         raise OperatorError(
-            f"{where} cannot be read: {first['msg']}; a newer operator wrote it, or somebody"
-            " changed it by hand: install the newer operator again, or delete the job"
+            f"{where} cannot be read: {first['msg']}; a newer operator or a user wrote it:"
+            " install the newer operator again, or delete the job"
         ) from error
 
 

@@ -49,11 +49,11 @@ class Forever:
 
 @dataclass(slots=True)
 class Informer:
-    """Watches jobs, their pods, and their Services, which somebody may delete by mistake.
+    """Watches jobs, their pods, and their Services, which a user may delete by mistake.
 
-    `wake` is given each job that there is news of, `unserved` each job whose Service is gone.
-    `relisted` is called for each LIST of kopf's, and for each object in one. All of them
-    are called in the event loop that `watch` runs in.
+    `wake` is called with each job that has changed, and `unserved` with each job whose Service was
+    deleted. `relisted` is called for each LIST of kopf's, and for each object in a LIST. All of
+    them are called in the event loop that `watch` runs in.
     """
 
     cache: Cache

@@ -81,7 +81,7 @@ class Observer:
         views = [
             pods.view(pod, trainer=_trainer(pod, job), node_lost=False)
             for pod in self._cache.remains(key)
-            # Somebody may have changed the labels before the pod went: then it counts as lost.
+            # A pod whose labels were changed by hand before its deletion counts as lost.
             if pod["metadata"]["uid"] in waited_for and task_of(pod, job) is not None
         ]
         return [view for view in views if view.has_ended]

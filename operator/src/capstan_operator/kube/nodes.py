@@ -69,7 +69,7 @@ class Nodes:
             if self._may_look:
                 self._may_look = False
                 _log.warning(
-                    "may not read nodes: pods on lost nodes wait until somebody deletes them: %s",
+                    "may not read nodes: pods on lost nodes wait until a user deletes them: %s",
                     error,
                 )
             return Sight(lost=False)

@@ -2,12 +2,12 @@
 
 The task is the pod's trainer container. The job's template names that container and the pod does
 not: a webhook may have added containers of its own, also before the trainer. When the trainer ends
-the task has ended, whatever sidecars do. The first match wins:
+the task has ended, even if sidecars still run. The first match wins:
 
     the trainer ended before any disruption of pod or node              its exit code
     it ended later, or the pod is Failed: evicted, preempted ...        Failed, that reason
     the pod is Failed, and so is an init container                      Failed, InitContainerFailed
-    the pod is Failed, and nobody saw the trainer end                   Failed, the pod's reason
+    the pod is Failed, and the end of the trainer is unknown            Failed, the pod's reason
     its node is lost                                                    Failed, NodeLost
     the trainer runs                                                    Running
     anything else                                                       Pending, what it waits for

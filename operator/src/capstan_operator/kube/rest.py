@@ -6,8 +6,9 @@ their cluster. So this is HTTP and JSON, over the TLS and authentication of the 
 Every request ends within `TIMEOUT_SECONDS` of being sent. At most `MAX_IN_FLIGHT` requests are sent
 at once, and the others wait for their turn in order. Every failure is an `errors.ApiError`,
 translated here and nowhere else. An answer that does not come from a Kubernetes API server, such as
-the page of a proxy, is a failure too. A request is tried again only if it was refused with 401 and
-the token has rotated. A request that fails as Unavailable may have been carried out.
+the page of a proxy, is a failure too. A request is tried again if it was refused with 401 and the
+token has rotated. aiohttp also repeats a GET, PUT or DELETE once if the connection breaks. A
+request that fails as Unavailable may have been carried out.
 """
 
 import asyncio

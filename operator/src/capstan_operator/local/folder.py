@@ -116,8 +116,9 @@ def claim(path: Path) -> Folder:
         holder = os.read(lock, 20).decode(errors="replace").strip()
         os.close(lock)
         raise _refusal(
-            f"is run by another capstanctl (process {holder}), or tasks of it are still ending: "
-            f"{path} is locked; wait, stop it, or run this job in another directory"
+            f"is run by another capstanctl (process {holder}), or some of its tasks have not ended "
+            f"yet; wait for their end, stop that capstanctl, or run the job in another directory "
+            f"({path / 'lock'} is held)"
         ) from None
     with contextlib.suppress(OSError):
         os.ftruncate(lock, 0)

@@ -152,9 +152,7 @@ def test_a_stopping_task_that_is_gone_ends_with_the_reason_deleted() -> None:
     row = TaskStatus(name=view("ps-0").name, attempt=3, state=TaskState.STOPPING, node="n7")
     gone = failure.lost(row)
     assert (gone.kind, gone.reason) == (INFRASTRUCTURE, "Deleted")
-    assert str(gone) == (
-        "ps-0 attempt 3 on n7: Deleted: somebody other than the operator deleted it"
-    )
+    assert str(gone) == ("ps-0 attempt 3 on n7: Deleted: it was deleted, and not by the operator")
 
 
 def test_a_failure_names_its_node() -> None:

@@ -2,8 +2,8 @@
 
 The first row that matches counts (`judge`). A local process has no reason, only an exit code.
 
-    seen                                                                class
-    Failed, CreateFailed or NameConflict: it could not be started       CREATE_FAILED
+    observed                                                            class
+    Failed, CreateFailed or NameConflict: the start was refused         CREATE_FAILED
     ended after it was asked to stop, whatever its exit code            INFRASTRUCTURE
     Failed, a reason of INFRASTRUCTURE_REASONS                          INFRASTRUCTURE
     Failed, InitContainerFailed                                         PERMANENT
@@ -11,8 +11,8 @@ The first row that matches counts (`judge`). A local process has no reason, only
     Failed, OOMKilled, or an exit code of RETRYABLE_CODES               RETRYABLE
     Failed, any other exit code                                         PERMANENT
     Succeeded, and the task may end                                     no failure: done
-    Succeeded, and it may not (`restart.may_end`)                       COMPLETED
-    gone although it was recorded (`lost`)                              INFRASTRUCTURE
+    Succeeded, and the task may not end (`restart.may_end`)             COMPLETED
+    gone, although the status names the instance (`lost`)               INFRASTRUCTURE
 """
 
 import enum
@@ -42,7 +42,7 @@ REFUSED = frozenset({CREATE_FAILED, NAME_CONFLICT})
 INFRASTRUCTURE_REASONS = frozenset(
     {"DisruptionTarget", "Evicted", NODE_LOST, "NodeShutdown", "Preempting", "Terminated"}
 )
-DELETED_MESSAGE = "somebody other than the operator deleted it"
+DELETED_MESSAGE = "it was deleted, and not by the operator"
 LOST_MESSAGE = "it is gone, and its end was not seen"
 RETRYABLE_CODES = frozenset({130, 137, 138, 143})
 """Ended by SIGINT, SIGKILL or SIGTERM; with 138, a script asks for another attempt."""
@@ -61,10 +61,10 @@ SIGNALS = {
     143: "SIGTERM",
 }
 LAST_WORDS = 200
-"""Characters of a log's last line that fit into a line beside other facts. A guess."""
+"""The most characters of a log's last line in a line with other facts. A guess."""
 MAX_REFUSAL = 800
-"""Characters of the message of a refused pod. Pod Security names each wrong field and its allowed
-values in about 600. An event takes 1024 bytes."""
+"""The most characters of the message of a refused pod. Pod Security needs about 600 to name each
+wrong field and its allowed values. An event takes 1024 bytes."""
 
 
 class FailureClass(enum.Enum):
@@ -77,7 +77,7 @@ class FailureClass(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """The failed end of one attempt, which the job must react to once."""
+    """The failed end of one attempt. The job must react to it once."""
 
     task: TaskName
     attempt: int
@@ -89,7 +89,7 @@ class Failure:
     node: str = ""
 
     def __str__(self) -> str:
-        """Return one line that says why: task, attempt, node, exit code or reason, last words."""
+        """Return one line: task, attempt, node, exit code or reason, last line of the log."""
         refused = self.kind is FailureClass.CREATE_FAILED
         most = MAX_REFUSAL if refused else LAST_WORDS
         last_line = words.shortened(words.last_said(self.message), most)
@@ -113,7 +113,7 @@ class Fatal:
 
 
 def judge(view: TaskView, *, may_end: bool) -> Failure | None:
-    """Classify how a task ended; None if it has not ended, and if it is done."""
+    """Classify the end of a task; None if the task has not ended, or has ended without failure."""
     kind = _classify(view, may_end=may_end)
     if kind is None:
         return None
@@ -168,8 +168,8 @@ def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
 
 
 def _reason(view: TaskView) -> str:
-    """Return why the task ended; Deleted in place of a container runtime's own word, which says too
-    little about a task that was asked to stop."""
+    """Return the reason of the end. For a task that was asked to stop, Deleted replaces the word of
+    the container runtime, which says too little."""
     if view.deletion is Deletion.BEFORE_END and view.reason in ("", "Error", COMPLETED):
         return DELETED
     return view.reason or (COMPLETED if view.phase is TaskPhase.SUCCEEDED else "")
