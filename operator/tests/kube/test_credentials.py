@@ -60,14 +60,15 @@ def certify(certificate: Path, key: Path) -> None:
 
 def load(kubeconfig: str | None = None, context: str | None = None) -> credentials.Connection:
     async def scenario() -> credentials.Connection:
-        return await (await Credentials.load(kubeconfig, context)).connection()
+        tls = ssl.create_default_context()
+        return await (await Credentials.load(kubeconfig, context)).connection(tls)
 
     return asyncio.run(scenario())
 
 
 def test_a_kubeconfig_names_the_server_and_the_user(home: Path) -> None:
     found = load(servers.kubeconfig(home, SERVER))
-    assert (found.server, found.scheme, found.token) == (SERVER, "Bearer", "first")
+    assert (found.server, found.authorization) == (SERVER, "Bearer first")
 
 
 def test_a_kubeconfig_may_come_from_the_environment(
@@ -80,15 +81,14 @@ def test_a_kubeconfig_may_come_from_the_environment(
 
 def test_a_user_name_and_a_password_become_basic_authentication(home: Path) -> None:
     found = load(servers.kubeconfig(home, SERVER, {"username": "me", "password": "x"}))
-    assert (found.scheme, found.token) == ("Basic", "bWU6eA==")
+    assert found.authorization == "Basic bWU6eA=="
 
 
 def test_in_a_pod_the_service_account_is_used_and_not_a_file_in_its_home(
     service_account: Path,
 ) -> None:
     found = load()
-    assert found.server == "https://10.0.0.1:443"
-    assert (found.token, found.ca_path) == ("mounted", str(service_account / "ca.crt"))
+    assert (found.server, found.authorization) == ("https://10.0.0.1:443", "bearer mounted")
 
 
 def test_in_a_pod_a_given_kubeconfig_comes_first(service_account: Path, home: Path) -> None:
@@ -201,9 +201,9 @@ def test_a_token_is_read_again_with_time_and_an_unreadable_one_is_kept(
     async def scenario() -> None:
         found = await Credentials.load(None, None)
         (service_account / "token").write_text("rotated")
-        assert (await found.connection()).token == "rotated"
+        assert await found.authorization() == "bearer rotated"
         (service_account / "token").unlink()
-        assert (await found.connection()).token == "rotated"
+        assert await found.authorization() == "bearer rotated"
 
     asyncio.run(scenario())
     assert "the old one is kept" in caplog.text
@@ -306,6 +306,6 @@ def test_all_clients_use_the_proxy_of_the_environment(
     async def scenario() -> None:
         found = await Credentials.load(str(config), None)
         assert found.configuration.proxy == proxy
-        assert (await found.connection()).proxy_url == proxy
+        assert (await found.connection(ssl.create_default_context())).proxy_url == proxy
 
     asyncio.run(scenario())

@@ -77,21 +77,13 @@ class Client:
 
     def _session(self, connection: Connection) -> kopf.AiohttpSession:
         """Return the session that kopf uses until it expires, and then closes."""
-        info = kopf.ConnectionInfo(
-            server=connection.server,
-            ca_path=connection.ca_path,
-            insecure=connection.insecure,
-            scheme=connection.scheme,
-            token=connection.token,
-            certificate_path=connection.certificate_path,
-            private_key_path=connection.private_key_path,
-        )
+        header = connection.authorization
         return kopf.AiohttpSession(
             server=connection.server,
             expiration=connection.expiration,
             aiohttp_session=aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
-                headers=info.as_http_headers(),
+                connector=aiohttp.TCPConnector(limit=0, ssl=connection.tls),
+                headers={} if header is None else {"Authorization": header},
                 proxy=connection.proxy_url,
                 middlewares=(self.request,),
             ),

@@ -11,6 +11,7 @@ import contextlib
 import ipaddress
 import logging
 import os
+import ssl
 import time
 import urllib.parse
 import urllib.request
@@ -41,20 +42,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """The address and the credentials with which another client speaks as the same user.
-
-    `scheme` and `token` make the Authorization header. After `expiration`, ask for a new one.
-    """
+    """The address and the credentials with which another client speaks as the same user."""
 
     server: str
-    ca_path: str | None
-    insecure: bool
-    scheme: str | None
-    token: str | None
-    certificate_path: str | None
-    private_key_path: str | None
+    tls: ssl.SSLContext
+    authorization: str | None
+    """The Authorization header; None without a token or a password."""
     proxy_url: str | None
     expiration: datetime
+    """The time after which another connection is needed."""
 
 
 class Credentials:
@@ -101,19 +97,13 @@ class Credentials:
         await self._reread(insist=True)
         return self._token() != before
 
-    async def connection(self) -> Connection:
-        """Return a connection that is valid for `CONNECTION_SECONDS`."""
-        scheme, _, token = (await self.authorization() or "").partition(" ")
-        resolved = self.configuration
+    async def connection(self, tls: ssl.SSLContext) -> Connection:
+        """Return a connection with these certificates. It is valid for `CONNECTION_SECONDS`."""
         return Connection(
-            server=resolved.host,
-            ca_path=resolved.ssl_ca_cert,
-            insecure=not resolved.verify_ssl,
-            scheme=scheme or None,
-            token=token or None,
-            certificate_path=resolved.cert_file,
-            private_key_path=resolved.key_file,
-            proxy_url=resolved.proxy,
+            server=self.configuration.host,
+            tls=tls,
+            authorization=await self.authorization(),
+            proxy_url=self.configuration.proxy,
             expiration=datetime.now(UTC) + timedelta(seconds=CONNECTION_SECONDS),
         )
 

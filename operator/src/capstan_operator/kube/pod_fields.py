@@ -44,11 +44,8 @@ def is_final(pod: Manifest) -> bool:
 
 def condition(pod: Manifest, kind: str) -> Manifest:
     """Return the condition of this type; empty if the pod has none."""
-    for one in pod["status"].get("conditions") or ():
-        if one["type"] == kind:
-            found: Manifest = one
-            return found
-    return {}
+    conditions: list[Manifest] = pod["status"].get("conditions") or []
+    return next((shown for shown in conditions if shown["type"] == kind), {})
 
 
 def holds(pod: Manifest, kind: str) -> bool:

@@ -113,8 +113,8 @@ class Rest:
         await self._http.close()
 
     async def connection(self) -> Connection:
-        """Return what another client needs to speak to the same server as the same user."""
-        return await self._credentials.connection()
+        """Return the address and the credentials with which another client speaks as this user."""
+        return await self._credentials.connection(self._http.ssl_context)
 
     async def get(self, path: str, **query: Any) -> Manifest:
         """Read one object as it is now, or the resources of a group."""
