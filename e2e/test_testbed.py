@@ -56,22 +56,46 @@ def test_the_api_server_reports_the_pinned_version(cluster: Cluster) -> None:
     assert f"k8s.io/kubernetes {version}" in pinned
 
 
+def api_behind(between: proxy.Proxy, cluster: Cluster, folder: pathlib.Path) -> Api:
+    """Return a client of the administrator that reaches the cluster through a proxy."""
+    content = json.loads(between.kubeconfig(cluster.kubeconfig, folder / "kubeconfig").read_text())
+    server = content["clusters"][0]["cluster"]["server"]
+    return Api(server, cluster.ca, content["users"][0]["user"]["token"])
+
+
 def test_a_watch_that_has_no_answer_yet_is_cut_too(
     cluster: Cluster, namespace: str, tmp_path: pathlib.Path
 ) -> None:
     """Otherwise a watch that begins just before a storm would stay open during the storm."""
     version = cluster.api.get(pods(namespace))["metadata"]["resourceVersion"]
     with ThreadPoolExecutor() as pool, proxy.running(cluster.server, cluster.ca) as between:
-        kubeconfig = between.kubeconfig(cluster.kubeconfig, tmp_path / "kubeconfig")
-        content = json.loads(kubeconfig.read_text())
-        server = content["clusters"][0]["cluster"]["server"]
-        api = Api(server, cluster.ca, content["users"][0]["user"]["token"])
+        api = api_behind(between, cluster, tmp_path)
         with between.fault(Fault(hole=True)):
             watch = pool.submit(lambda: list(api.watch(pods(namespace), version, seconds=5)))
             wait.until(lambda: between.faults_done() == 1)
             between.cut_watches()
         with pytest.raises(urllib3.exceptions.HTTPError):
             watch.result(wait.PATIENCE_SECONDS)
+
+
+def test_a_watch_that_is_cut_ends_after_a_whole_line(
+    cluster: Cluster, namespace: str, tmp_path: pathlib.Path
+) -> None:
+    """An API server ends a watch so. kopf fails at a line that is cut off, and starts again later
+    and later.
+    """
+    maps = f"/api/v1/namespaces/{namespace}/configmaps"
+    version = cluster.api.get(maps)["metadata"]["resourceVersion"]
+    cluster.api.post(maps, {"metadata": {"name": "large"}, "data": {"text": "x" * 900_000}})
+    with proxy.running(cluster.server, cluster.ca) as between:
+        api = api_behind(between, cluster, tmp_path)
+        for milliseconds in range(40):
+            with between.fault(Fault(cut=milliseconds / 1000)):
+                events = list(api.watch(maps, version, seconds=5))
+            assert all(kind == "ADDED" for kind, _ in events)
+        with between.fault(Fault(cut=wait.PATIENCE_SECONDS)):
+            [(_, found)] = api.watch(maps, version, seconds=1)
+            assert len(found["data"]["text"]) == 900_000
 
 
 def test_a_service_account_has_only_the_rights_of_its_roles(

@@ -223,10 +223,13 @@ class Proxy:
     async def _copy(
         self, record: Request, answer: aiohttp.ClientResponse, response: web.StreamResponse
     ) -> None:
+        # An API server ends a watch after a whole line, and a chunk may end within a line.
+        line = b""
         async for chunk in answer.content.iter_any():
+            lines, newline, line = (line + chunk).rpartition(b"\n")
             await self._wait_for_holes(record)
-            await response.write(chunk)
-        await response.write_eof()
+            await response.write(lines + newline)
+        await response.write_eof(line)
 
 
 def _gone(record: Request) -> web.Response:
