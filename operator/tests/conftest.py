@@ -1,4 +1,4 @@
-"""Examples of a property: 25 in `make check`, 100 in `make test`, 300 in `make soak`.
+"""Examples of a property: 10 in `make check`, 100 in `make test`, 300 in `make soak`.
 
 The histories of `make check` are also shorter.
 """
@@ -7,7 +7,7 @@ import hypothesis
 
 # The Makefile chooses between them; by hand, `--hypothesis-profile=full` does. An example may take
 # any time: the machine may be busy.
-hypothesis.settings.register_profile("fast", max_examples=25, stateful_step_count=15, deadline=None)
+hypothesis.settings.register_profile("fast", max_examples=10, stateful_step_count=10, deadline=None)
 hypothesis.settings.register_profile(
     "full", max_examples=100, stateful_step_count=40, deadline=None
 )

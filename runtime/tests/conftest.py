@@ -1,10 +1,10 @@
-"""Examples per property: 25 in `make check`, 100 in `make test`, 300 in `make soak`."""
+"""Examples per property: 10 in `make check`, 100 in `make test`, 300 in `make soak`."""
 
 import hypothesis
 
 # The Makefile chooses between them; by hand, `--hypothesis-profile=full` does. An example may take
 # any time: the machine may be busy.
-hypothesis.settings.register_profile("fast", max_examples=25, deadline=None)
+hypothesis.settings.register_profile("fast", max_examples=10, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=100, deadline=None)
 hypothesis.settings.register_profile("soak", max_examples=300, deadline=None)
 hypothesis.settings.load_profile("fast")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import clusters
+import examples
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -161,7 +162,7 @@ def test_the_caller_may_change_its_arrays_between_portions(session: Any) -> None
     assert session.partial_run(handle, both, {b: np.zeros(3)}).tolist() == [3.0, 3.0, 3.0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples.share(60), deadline=None)
 @given(data=st.data())
 def test_portions_return_the_values_of_one_step_and_run_no_node_twice(data: st.DataObject) -> None:
     with tf.Graph().as_default(), tf.Session(target("cluster")) as session:

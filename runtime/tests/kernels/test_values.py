@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import examples
 import interpreter
 import numpy as np
 import op_cases
@@ -112,7 +113,7 @@ REFERENCES = {
 
 
 @pytest.mark.parametrize("op", sorted(REFERENCES))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples.share(10), deadline=None)
 @given(data=st.data())
 def test_a_kernel_computes_its_formula(op: str, data: Any) -> None:
     row = opdef.lookup(op)

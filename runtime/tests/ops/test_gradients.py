@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import examples
 import interpreter
 import numpy as np
 import op_cases
@@ -84,7 +85,7 @@ class Function:
 
 
 @pytest.mark.parametrize("op", differentiable)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples.share(6), deadline=None)
 @given(data=st.data(), is_shape_known=st.booleans())
 def test_gradients_agree_with_difference_quotients(
     op: str, data: Any, is_shape_known: bool
@@ -98,7 +99,7 @@ def test_gradients_agree_with_difference_quotients(
 
 
 @pytest.mark.parametrize("op", flat)
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=examples.share(2), deadline=None)
 @given(data=st.data())
 def test_the_gradient_of_a_not_differentiable_op_is_none(op: str, data: Any) -> None:
     case = data.draw(op_cases.CASES[op](opdef.lookup(op)))

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import examples
 import interpreter
 import numpy as np
 import op_cases
@@ -20,7 +21,7 @@ from capstan.framework.raw import raw
 from capstan.kernels import registry
 
 all_ops = pytest.mark.parametrize("op", sorted(op_cases.CASES))
-few = settings(max_examples=7, deadline=None)
+few = settings(max_examples=examples.share(7), deadline=None)
 
 
 def placeholder(value: Any, *, is_shape_known: bool) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import examples
 import interpreter
 import numpy as np
 import pytest
@@ -86,7 +87,6 @@ def subscripts(draw: Any) -> Any:
     return tuple(items) if len(items) != 1 else items[0]
 
 
-@settings(deadline=None, max_examples=80)
 @given(key=subscripts(), is_known=st.booleans())
 def test_subscripts_agree_with_numpy(key: Any, is_known: bool) -> None:
     value = np.arange(2 * 3 * 4).reshape(2, 3, 4)
@@ -302,7 +302,7 @@ def test_a_boolean_mask_of_another_shape_is_refused() -> None:
         gather_ops.boolean_mask(MATRIX, [True])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples.share(25))
 @given(
     parts=st.integers(1, 4),
     rows=st.integers(4, 11),

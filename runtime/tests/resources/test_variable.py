@@ -1,5 +1,6 @@
 """A pinned array does not change. An array that is not pinned is changed in place."""
 
+import examples
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -57,4 +58,4 @@ class Pinning(RuleBasedStateMachine):
 
 
 TestPinning = Pinning.TestCase
-TestPinning.settings = settings(max_examples=40, stateful_step_count=30)
+TestPinning.settings = settings(max_examples=examples.share(40), stateful_step_count=30)
