@@ -19,7 +19,7 @@ def the_control_plane_starts(folder: pathlib.Path) -> bool:
 
 
 def a_test_runs(folder: pathlib.Path) -> bool:
-    """Return whether the API server's audit log shows a write of the test's operator to a job."""
+    """Return whether the audit log shows that the operator has written to a job."""
     audit_log = folder / "audit.log"
     return audit_log.exists() and "/trainingjobs/" in audit_log.read_text()
 

@@ -209,12 +209,12 @@ def test_the_tasks_of_a_lost_node_are_restarted_on_other_nodes(on_nodes: Story) 
 
 
 @pytest.fixture
-def place(story: Story) -> Iterator[str]:
+def node(story: Story) -> Iterator[str]:
     """One more node, for this test only."""
-    node = f"node-of-{story.namespace}"
-    story.kubelet.join(node)
-    yield node
-    story.kubelet.leave(node)
+    name = f"node-of-{story.namespace}"
+    story.kubelet.join(name)
+    yield name
+    story.kubelet.leave(name)
 
 
 def pinned(node: str) -> Json:
@@ -228,35 +228,35 @@ def taint(story: Story, node: str, key: str) -> None:
 
 
 def test_a_pod_that_cannot_end_is_force_deleted_when_its_node_is_gone(
-    story: Story, place: str
+    story: Story, node: str
 ) -> None:
-    story.started(pinned(place))
-    old = story.pod("worker-0")["metadata"]["uid"]
-    story.kubelet.leave(place)
+    story.started(pinned(node))
+    old_uid = story.pod("worker-0")["metadata"]["uid"]
+    story.kubelet.leave(node)
     story.delete_pod("worker-0")
     status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
     assert status["restarts"] == {"application": 0, "infrastructure": 1}
-    assert f"worker-0 attempt 1 on {place}: NodeLost" in story.wait_note("Restarting")
-    wait.until(lambda: (pod := story.find_pod("worker-0")) and pod["metadata"]["uid"] != old)
+    assert f"worker-0 attempt 1 on {node}: NodeLost" in story.wait_note("Restarting")
+    wait.until(lambda: (pod := story.find_pod("worker-0")) and pod["metadata"]["uid"] != old_uid)
     story.until(lambda status: "Unschedulable" in row(status, "worker-0").get("waiting", ""))
-    story.kubelet.join(place)
+    story.kubelet.join(node)
     story.until_running("worker-0", attempt=2)
 
 
-def test_the_tasks_of_a_node_that_is_out_of_service_are_restarted(story: Story, place: str) -> None:
-    story.started(pinned(place))
-    story.kubelet.not_ready(place)
-    taint(story, place, "node.kubernetes.io/out-of-service")
+def test_the_tasks_of_a_node_that_is_out_of_service_are_restarted(story: Story, node: str) -> None:
+    story.started(pinned(node))
+    story.kubelet.not_ready(node)
+    taint(story, node, "node.kubernetes.io/out-of-service")
     status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
     assert status["restarts"] == {"application": 0, "infrastructure": 1}
     assert "NodeLost" in story.wait_note("Restarting")
 
 
 def test_an_eviction_by_a_taint_counts_as_an_infrastructure_failure(
-    story: Story, place: str
+    story: Story, node: str
 ) -> None:
-    story.started(pinned(place))
-    taint(story, place, "maintenance")
+    story.started(pinned(node))
+    taint(story, node, "maintenance")
     status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
     assert status["restarts"] == {"application": 0, "infrastructure": 1}
     assert row(status, "worker-0")["reason"] == "DisruptionTarget"

@@ -86,11 +86,11 @@ def test_an_image_contains_nothing_of_this_machine(image: str) -> None:
     assert wrong == []
 
 
-def test_a_build_removes_the_containers_of_a_killed_build(builder: None) -> None:
+def test_clear_removes_the_containers_and_mounts_of_a_killed_build(builder: None) -> None:
     images.archive("pause")
-    place = images.programs.cache() / "images"
-    store = images.Store(place)
-    with images.programs.locked(place, "builds images", images.programs.to_stderr):
+    folder = images.programs.cache() / "images"
+    store = images.Store(folder)
+    with images.programs.locked(folder, "builds images", images.programs.to_stderr):
         container = store._run("from", "--pull=never", images.RECIPES["pause"].name).strip()
         mounted = store._run("mount", container).strip()
         assert os.path.ismount(mounted)

@@ -111,15 +111,16 @@ class Tasks:
                 waiting.register(file, selectors.EVENT_READ, None)
             for key, _ in waiting.select(timeout):
                 if key.data is not None:
-                    self._hear(key.data)
+                    self._receive(key.data)
 
-    def _hear(self, instance: _Instance) -> None:
+    def _receive(self, instance: _Instance) -> None:
         instance.process.hear()
         if instance.process.exit is None:
             return
         instance.finished_at = self._clock()
         if instance.stopping:
-            # A stopped process leaves the view when it has ended, as a deleted pod does.
+            # When a stopped process has ended, it is forgotten, so that `observe` no longer
+            # reports it. A deleted pod also disappears.
             del self._instances[instance.name]
 
     def observe(self) -> Observed:
