@@ -80,14 +80,15 @@ class ReplicaSpecs(Model):
     """At most one entry per replica type."""
 
     chief: ReplicaSpec | None = None
-    """The worker that also initialises and saves the model; at most one. Without a chief, worker 0
-    does that."""
+    """The chief, a worker that also initialises and saves the model; at most one. Without a chief,
+    worker 0 initialises and saves the model."""
     ps: ReplicaSpec | None = None
     """Parameter servers, which hold the variables."""
     worker: ReplicaSpec | None = None
     """Workers, which train."""
     evaluator: ReplicaSpec | None = None
-    """Evaluates checkpoints beside the training, outside the cluster; at most one."""
+    """The evaluator, which evaluates checkpoints during the training, outside the cluster; at most
+    one."""
 
     def items(self) -> Iterator[tuple[ReplicaType, ReplicaSpec]]:
         """Yield the types that the job has, in the order of `ReplicaType`."""
@@ -108,11 +109,12 @@ class RestartBackoff(Model):
     initial_seconds: Seconds = 5
     """The wait before the first restart of a task."""
     factor: Factor = 2
-    """Each further wait is longer by this factor."""
+    """The factor by which each further wait is longer."""
     max_seconds: Seconds = 300
     """The longest wait."""
     reset_after_seconds: Seconds = 600
-    """After a task has run for this time, its next wait is `initialSeconds` again."""
+    """The time after which a running task has recovered: its next wait is `initialSeconds`
+    again."""
 
 
 class RunPolicy(Model):
@@ -127,7 +129,8 @@ class RunPolicy(Model):
     restart_backoff: RestartBackoff = RestartBackoff()
     """The wait of a task before its next attempt."""
     active_deadline_seconds: PositiveSeconds | None = None
-    """The job fails if it takes longer. May be changed at any time."""
+    """The maximum duration of the job. The job fails if it takes longer. This field may be changed
+    at any time."""
     ps_grace_period_seconds: WholeSeconds = 30
     """The time between SIGTERM and SIGKILL for parameter servers when the job is over."""
 
@@ -136,8 +139,8 @@ class Cluster(Model):
     """The network settings of the tasks."""
 
     port: Port | None = None
-    """The port of every task; 2222 if unset. On one machine, where tasks cannot share a port, it is
-    the first of consecutive ports, one for each task; if unset, free ports are chosen."""
+    """The port of every task; 2222 if unset. On one machine, tasks cannot share a port: they get
+    consecutive ports that begin with this port, or free ports if this field is unset."""
     domain: Subdomain = "cluster.local"
     """The DNS domain of this Kubernetes cluster."""
 
@@ -154,7 +157,8 @@ class Checkpoint(Model):
 
 class Spec(Model):
     replica_specs: ReplicaSpecs
-    """The tasks, by type. At least a chief or a worker; at most one chief and one evaluator."""
+    """The tasks, by type. A job has a chief or at least one worker, and at most one chief and one
+    evaluator."""
     cluster: Cluster = Cluster()
     """The network settings of the tasks."""
     checkpoint: Checkpoint | None = None

@@ -183,9 +183,9 @@ class Condition(Model):
     status: Literal["True", "False"]
     """Whether the condition holds."""
     reason: str
-    """Why, in one word."""
+    """The reason for the status, in one word."""
     message: str = ""
-    """Why, in a sentence."""
+    """The reason for the status, in a sentence."""
     last_transition_time: AwareDatetime
     """When the status of the condition last changed."""
 
@@ -223,15 +223,16 @@ class Status(Model):
     observed_generation: int | None = None
     """The generation of the spec that this status is based on."""
     phase: Phase = Phase.PENDING
-    """`Invalid` (nothing is started; a condition says why), `Pending`, `Starting`, `Running`,
-    `Degraded`, `Restarting`, `Suspended`; `Succeeded` and `Failed` are final."""
+    """`Invalid` (no task is started; a condition names the cause), `Pending`, `Starting`,
+    `Running`, `Degraded`, `Restarting`, `Suspended`, `Succeeded` or `Failed`. The last two are
+    final."""
     conditions: Annotated[
         tuple[Condition, ...], BeforeValidator(_ours), Field(json_schema_extra=BY_TYPE)
     ] = ()
     """The conditions of the job."""
     epoch: int = 1
-    """Grows by one when a parameter server is started again, when the whole job is started
-    again, when a node is lost, and when a suspended job continues."""
+    """A counter from 1. It grows by one when a parameter server is started again, when the whole
+    job is started again, when a node is lost, and when a suspended job continues."""
     start_time: AwareDatetime | None = None
     """When the operator first saw the job."""
     completion_time: AwareDatetime | None = None
@@ -241,7 +242,7 @@ class Status(Model):
     replica_statuses: Mapping[ReplicaType, ReplicaStatus] = {}
     """Counts of the tasks of each replica type."""
     restarts: Restarts = Restarts()
-    """How many restarts were charged to each limit. Never decreases within a run."""
+    """How many restarts were charged to each limit. These numbers never decrease within a run."""
     tasks: tuple[TaskStatus, ...] = ()
     """One row for each task."""
     progress: Progress | None = None

@@ -60,9 +60,9 @@ class Resources(PodModel):
     """The resources that a container requests, and their limits."""
 
     limits: dict[StrictStr, Quantity] = Field(default_factory=dict)
-    """The most that the container may use, by the name of the resource."""
+    """The maximum that the container may use, by the name of the resource."""
     requests: dict[StrictStr, Quantity] = Field(default_factory=dict)
-    """The least that the container gets, by the name of the resource."""
+    """The minimum that the container gets, by the name of the resource."""
 
 
 class Container(PodModel):
@@ -75,9 +75,10 @@ class Container(PodModel):
     command: tuple[StrictStr, ...] = ()
     """The command, word by word. If unset, the entry point of the image."""
     args: tuple[StrictStr, ...] = ()
-    """Further words, which follow those of the command."""
+    """Further words, which follow the words of the command."""
     restart_policy: StrictStr | None = None
-    """For init containers only: Always makes it a sidecar, which runs beside the task."""
+    """Only init containers may set this field. `Always` makes the container a sidecar, which runs
+    beside the task."""
     restart_policy_rules: tuple[PodModel, ...] = ()
     """Kubernetes' rules for restarts inside a pod. A job may not set them."""
     env: tuple[EnvVar, ...] = ()
@@ -89,7 +90,7 @@ class Container(PodModel):
 
 
 class PodMetadata(PodModel):
-    """Labels and annotations of the tasks' pods. The operator adds its own."""
+    """Labels and annotations of the tasks' pods. The operator adds labels of its own."""
 
     labels: dict[StrictStr, StrictStr] = Field(default_factory=dict)
     """Labels of the pods."""
@@ -104,7 +105,8 @@ class PodSpec(PodModel):
         tuple[Container, ...],
         Field(min_length=1, max_length=MAX_CONTAINERS, json_schema_extra=BY_NAME),
     ]
-    """The task is the container named trainer, or the only container. The others end with it."""
+    """The task is the container named trainer, or the only container. The other containers end
+    with the task."""
     init_containers: Annotated[
         tuple[Container, ...], Field(max_length=MAX_CONTAINERS, json_schema_extra=BY_NAME)
     ] = ()
