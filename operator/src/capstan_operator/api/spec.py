@@ -109,7 +109,7 @@ class RestartBackoff(Model):
     initial_seconds: Seconds = 5
     """The wait before the first restart of a task."""
     factor: Factor = 2
-    """The factor by which each further wait is longer."""
+    """Each further wait is longer by this factor."""
     max_seconds: Seconds = 300
     """The longest wait."""
     reset_after_seconds: Seconds = 600
