@@ -174,14 +174,14 @@ def test_ctrl_c_leaves_no_process(run: Run) -> None:
     run.job(ps_1=SERVE, worker_2=SERVE)
     run.start().wait(lambda: run.status()["phase"] == "Running")
     assert run.process is not None
-    assert len(run.seen) == 6
+    assert len(run.descendants) == 6
     run.process.send_signal(signal.SIGINT)
     code, _, errors = run.end()
     assert (code, errors) == (
         130,
         "digits: interrupted; all its processes have ended, and the next run continues\n",
     )
-    assert not any(map(is_running, run.seen))
+    assert not any(map(is_running, run.descendants))
     status = run.status()
     assert status["phase"] == "Suspended"
     assert {row["state"] for row in status["tasks"]} == {"Stopped"}
@@ -200,7 +200,7 @@ def test_a_run_continues_an_interrupted_one(run: Run, number: signal.Signals) ->
     assert run.process is not None
     run.process.send_signal(number)
     run.end()
-    wait_until(lambda: not any(map(is_running, run.seen)), "the end of all processes")
+    wait_until(lambda: not any(map(is_running, run.descendants)), "the end of all processes")
     (run.folder / "job" / "worker.py").write_text(TRAIN)
     code, output, _ = run.start().end()
     assert code == 0
@@ -248,7 +248,7 @@ def test_a_task_has_the_grace_of_its_template_when_capstanctl_ends(
     assert run.process is not None
     run.process.send_signal(number)
     run.process.wait(45)
-    wait_until(lambda: not any(map(is_running, run.seen)), "the end of all processes")
+    wait_until(lambda: not any(map(is_running, run.descendants)), "the end of all processes")
     # With the default grace period it would have printed more lines than that.
     assert run.log("worker-0").count("alive") < 10 * (process.GRACE_SECONDS - 1)
 
@@ -271,7 +271,7 @@ def test_sigterm_and_sighup_leave_no_process(run: Run, number: signal.Signals) -
     run.process.send_signal(number)
     assert run.end()[0] == 128 + number
     assert run.status()["phase"] == "Suspended"
-    assert not any(map(is_running, run.seen))
+    assert not any(map(is_running, run.descendants))
 
 
 @pytest.mark.e2e
@@ -283,7 +283,7 @@ def test_nohup_is_respected_and_a_shell_s_background_is_not(run: Run) -> None:
     run.process.send_signal(signal.SIGHUP)
     run.process.send_signal(signal.SIGINT)
     assert run.end()[0] == 130
-    assert not any(map(is_running, run.seen))
+    assert not any(map(is_running, run.descendants))
 
 
 @pytest.mark.e2e
@@ -297,7 +297,7 @@ def test_a_second_ctrl_c_kills_tasks_that_do_not_stop(run: Run) -> None:
     run.wait(lambda: "no" in run.log("worker-0"))
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(45) == 130
-    assert not any(map(is_running, run.seen))
+    assert not any(map(is_running, run.descendants))
 
 
 @pytest.mark.e2e
@@ -306,7 +306,7 @@ def test_a_killed_capstanctl_leaves_no_process(run: Run) -> None:
     run.start().wait(lambda: run.status()["phase"] == "Running")
     assert run.process is not None
     run.process.kill()
-    wait_until(lambda: not any(map(is_running, run.seen)), "the end of all processes")
+    wait_until(lambda: not any(map(is_running, run.descendants)), "the end of all processes")
 
 
 @pytest.mark.e2e
@@ -401,7 +401,7 @@ def test_a_closed_stdout_ends_the_job(run: Run) -> None:
     assert run.process.stderr is not None
     assert run.process.stderr.read() == ""
     assert run.status()["phase"] == "Suspended"
-    assert not any(map(is_running, run.seen))
+    assert not any(map(is_running, run.descendants))
     run.process.stderr.close()
     run.process = None
 
