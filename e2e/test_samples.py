@@ -138,7 +138,7 @@ def test_a_field_of_an_existing_job_cannot_be_changed(
         patch = {name: patch}
     refusal = patched(cluster, home, patch)
     assert f"{path}: Invalid value: " in refusal
-    assert "cannot be changed once the job exists; delete the job and create it anew" in refusal
+    assert "cannot be changed once the job exists; delete the job and create it again" in refusal
 
 
 def test_the_deadline_can_be_set_changed_and_removed(cluster: Cluster, namespace: str) -> None:

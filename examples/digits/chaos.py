@@ -3,9 +3,9 @@
     python chaos.py .capstan/digits/status.json --kill worker-1@5000 --kill ps-0@10000
 
 The program handles one kill after the other. It waits until the whole job runs and has reached the
-global step, sends SIGKILL to the task, and waits until the task is back and training goes on. It
-only reads the status file of `capstanctl run`: in it, the `uid` of a task begins with the process
-id of its trainer.
+global step, sends SIGKILL to the task, and waits until the task is back and training continues. The
+program only reads the status file of `capstanctl run`. In this file, the `uid` of a task begins
+with the process id of the task's trainer.
 
 Exit status: 0 if every task was killed and came back, 1 if the job ended before that.
 """
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 DEFAULT_KILLS = ("worker-1@5000", "ps-0@10000")
-"""After a quarter and after half of the 20 000 steps that train.py takes by default."""
+"""Kills after 25 % and after 50 % of the 20 000 steps that train.py takes by default."""
 
 LOOK_SECONDS = 0.1
 

@@ -12,7 +12,7 @@ from capstan_operator.api.spec import Spec
 
 MUTABLE = frozenset({"spec.runPolicy.activeDeadlineSeconds"})
 
-MESSAGE = "cannot be changed once the job exists; delete the job and create it anew"
+MESSAGE = "cannot be changed once the job exists; delete the job and create it again"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A status as JSON: `render` writes it, `load` reads it.
 
-`load` after `render` loses nothing, so that a controller which lost its memory goes on; except that
-`render` shortens texts for people in a status that is too big for one object.
+`load` after `render` loses nothing, so that a controller can continue after a restart. The only
+exception: `render` shortens texts for people in a status that is too big for one object.
 """
 
 import json
@@ -56,8 +56,8 @@ def _without_place(row: TaskStatus) -> TaskStatus:
     return row.model_copy(update={"node": "", "step": None, "pod": "", "waiting": ""})
 
 
-# In this order: what each pass observes anew must go last. Otherwise a trimmed status would differ
-# in the next pass, and would be written for ever.
+# The order matters: fields that each pass observes again must be trimmed last. Otherwise a trimmed
+# status would differ in the next pass, and would be written for ever.
 _TRIMS = (_with_short_message, _without_message, _without_place)
 
 

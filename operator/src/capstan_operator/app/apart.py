@@ -1,8 +1,8 @@
 """Run a coroutine in a thread and an event loop of its own.
 
-kopf needs this: it takes over the signals of the main thread, and when it ends it cancels every
-task of its event loop that began after it. In a loop of its own it can fail and begin again while
-the rest of the process goes on.
+kopf needs this: it takes over the signals of the main thread, and when it ends, it cancels every
+task in its event loop that started after kopf did. In a loop of its own, kopf can fail and start
+again while the rest of the process continues.
 """
 
 import asyncio

@@ -32,7 +32,7 @@ FIRST_SECONDS = 1.0
 LONGEST_SECONDS = 60.0
 """The pauses before kopf is started again: they double. Guesses."""
 WELL_SECONDS = 60.0
-"""kopf that has run for this long counts as recovered, and the pauses begin anew."""
+"""After kopf has run for this long, it counts as recovered, and the first pause comes again."""
 
 WATCHER = "watcher for "
 """The beginning of the names of kopf's tasks that hold a watch."""

@@ -26,7 +26,7 @@ LOGIN_SECONDS = 1.0
 LONGEST_LOGIN_SECONDS = 15.0
 """The pauses before a login that follows another one: they double. Guesses."""
 LOGGED_IN_SECONDS = 60.0
-"""A session that was used for this long was a good one, and the pauses begin anew."""
+"""If a session was used for this long, its login was good, and the first pause comes again."""
 
 MAX_FAULT = 300
 """Characters of a fault that are logged: an ERROR event holds a whole object."""

@@ -3,7 +3,7 @@
 Rule 1: no clock of another machine is trusted. A Lease is free when *this* process has seen it
     unchanged for the duration that its holder wrote. The times in it are for people to read.
 Rule 2: a renewal counts from when it was sent. A process that could not renew for `renew` seconds
-    has lost the Lease, also if the API server merely hangs. Other processes wait for `duration`,
+    has lost the Lease, even if the API server only hangs. Other processes wait for `duration`,
     which is longer. Two processes therefore never hold the Lease at once, as long as their clocks
     run at about the same speed.
 """

@@ -132,7 +132,7 @@ class LocalRun:
             self._status = suspend.resumed(before)
             listener.note(
                 "the last run did not finish: this run continues it"
-                f" (remove {os.path.relpath(self._folder.path)} to begin anew)"
+                f" (remove {os.path.relpath(self._folder.path)} to start from scratch)"
             )
         self._folder.begin()
         listener.note(f"logs, status and checkpoints: {os.path.relpath(self._folder.path)}")

@@ -3,7 +3,7 @@
 Kubernetes does not say when a quota is lifted or a foreign Service is deleted, so the operator asks
 again after pauses that double. The first pause depends on the obstacle.
 
-Rule 1: the pauses of one obstacle begin anew when the job's metadata has changed, or when the
+Rule 1: the first pause of an obstacle comes again when the job's metadata has changed, or when the
 obstacle has another reason. Another message alone does not count.
 Rule 2: after the clock was set back, the next look is due at once. Otherwise the pause would last
 until the clock is back at its old time.
