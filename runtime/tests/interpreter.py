@@ -98,7 +98,7 @@ class Interpreter:
             resources=self.resources.for_session(),
             constants=constants,
         )
-        self._functions[op] = kernel, kernel.make(context)
+        self._functions[op] = kernel, kernel.bind(context)
         return self._functions[op]
 
 

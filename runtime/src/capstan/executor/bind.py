@@ -52,7 +52,7 @@ def bind(
             index: constants[edge] for index, edge in enumerate(node.inputs) if edge in constants
         },
     )
-    return Bound(kernel, kernel.make(context), inputs, outputs)
+    return Bound(kernel, kernel.bind(context), inputs, outputs)
 
 
 def results(value: Any, outputs: infer.Tensors) -> Sequence[Any]:

@@ -16,6 +16,9 @@ from capstan.resources import containers
 
 Function = Callable[..., Any]
 
+Done = Callable[[Sequence[Any], errors.OpError | None], None]
+"""Receives the outputs of a node, in order, or the error with which the node failed."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
@@ -41,13 +44,21 @@ class NodeContext:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One row of the table.
+    """One row of the table. It has either `make` or `start`.
 
     `make(node)` returns `function(*inputs)`. The function returns None (no output), one value, or a
     tuple of values (several outputs). A value is a `numpy.ndarray` or a NumPy scalar. Strings are
     object arrays of `bytes`. A reference or a handle is passed and returned as a
     `resources.variable.Variable`. The function must be thread-safe and must not write to its
     inputs.
+
+    `start(node)` is for an op that may wait, such as a dequeue. It returns
+    `function(*inputs, done, cancellation)`, which never blocks and holds no thread while the op
+    waits. `done`, a `Done`, and `cancellation`, a `core.cancellation.Cancellation`, are passed by
+    name. The function or another thread calls `done` exactly once, possibly before the function
+    returns. `done` only hands the outputs over: it runs nothing of the step itself, never blocks
+    and never raises. When the step is cancelled, the function calls `done` with the error of the
+    cancellation.
 
     With `out=True` the function also takes one preallocated array per output, by position after the
     inputs. It writes its results there and returns them. The compiler passes the arrays only if the
@@ -58,12 +69,28 @@ class Kernel:
     """
 
     op: str
-    make: Callable[[NodeContext], Function]
+    make: Callable[[NodeContext], Function] | None = None
     device: str = "CPU"
     types: Mapping[str, frozenset[dtypes.DType]] = field(default_factory=dict)
     out: bool = False
     alias: bool = False
     emit: Callable[[Sequence[str]], str] | None = None
+    start: Callable[[NodeContext], Function] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.make is None) == (self.start is None):
+            raise ValueError(f"The kernel of {self.op} needs either make or start, and not both")
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether the function of the kernel may answer after it returns."""
+        return self.start is not None
+
+    def bind(self, node: NodeContext) -> Function:
+        """Return the function that runs `node`, as `make` or `start` describes it."""
+        build = self.make if self.start is None else self.start
+        assert build is not None
+        return build(node)
 
 
 _ROWS: dict[tuple[str, str], list[Kernel]] = {}
