@@ -36,8 +36,9 @@ class Function:
 
     `nodes` are in any order; no node has the name of an argument. A result is a tensor of a node or
     an argument. The nodes in `control_results` run in every call, also if no result needs them.
-    `result_names` are the names of the results in the signature. `attrs` are the attributes of the
-    function, such as `_noinline`. `gradient` names the function that computes the gradient of this
+    `result_names` and `result_dtypes` describe the results in the signature; both are empty for a
+    function that no node calls by its name. `attrs` are the attributes of the function, such as
+    `_noinline`. `gradient` names the function that computes the gradient of this
     one, and is empty if no function was defined for it.
     """
 
@@ -50,6 +51,7 @@ class Function:
     is_stateful: bool = False
     attrs: Mapping[str, Any] = field(default_factory=dict)
     gradient: str = ""
+    result_dtypes: tuple[dtypes.DType, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
