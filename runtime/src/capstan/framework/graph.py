@@ -64,7 +64,7 @@ class Graph(graph_state.GraphState):
                     f"{tensor!r} is not an element of the graph that {op_type} is added to"
                 )
         row = opdef.lookup(op_type) if dtypes is None or opdef.is_defined(op_type) else None
-        if self._scopes.container and row is not None and row.stateful and "container" in attrs:
+        if self._scopes.container and row is not None and row.effect.makes and "container" in attrs:
             attrs["container"] = attrs["container"] or self._scopes.container.encode()
         unique = self._take_name(name or op_type)
         control = self._scopes.control_inputs(tensor.op for tensor in inputs)

@@ -1,8 +1,9 @@
-"""The registry of ops. The row of an op holds its name, arguments, attributes, shape rule and
-gradient rule.
+"""The registry of ops. The row of an op holds everything that Capstan knows about the op, except
+how to run it: its arguments and attributes, its shapes and gradients, its effects and its role.
 
 A row describes an op without running it; `kernels` runs it. The rows are in `framework.ops`, one
-file per family. The graph builder, `tf.gradients`, shape inference and the placer read them.
+file per family. The graph builder, `tf.gradients` and all passes of the compiler read them. No
+other module decides by the name of an op.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
+from capstan.framework import facts
 
 _ARGUMENT = re.compile(
     r"(?P<name>\w+): (?:(?P<number>\w+) \* )?(?:Ref\((?P<ref>\w+)\)|(?P<type>\w+))$"
@@ -136,7 +138,13 @@ class OpDef:
     `tf.gradients` raises LookupError. If it is `not_differentiable`, gradients end there, as with
     TensorFlow's NotDifferentiable.
 
-    The compiler never folds a `stateful` op and never merges two equal ones.
+    `effect` says what the op does besides computing its outputs, such as
+    `facts.changes("handle") | facts.BLOCKS` for an op that takes an element from a queue. It names
+    arguments as `inputs` does. `role` says which part the op has in the structure of a graph, if
+    the compiler must know it. `value(ctx)` returns the value of the only output if it is known
+    before the step; the shape rules of other ops use such values. `host` names the inputs and
+    outputs that live in host memory whichever device runs the op, such as the shape that `Reshape`
+    takes. The kernels of the CPU may ignore it.
     """
 
     name: str
@@ -146,8 +154,20 @@ class OpDef:
     shape: ShapeRule | None = None
     gradient: GradientRule | None = None
     not_differentiable: bool = False
-    stateful: bool = False
     types: Mapping[str, tuple[dtypes.DType, ...]] = field(default_factory=dict)
+    effect: facts.Effect = facts.PURE
+    role: facts.Role | None = None
+    value: facts.ValueRule | None = None
+    host: tuple[str, ...] = ()
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the outputs follow from the inputs and the attributes alone.
+
+        The compiler may compute a pure node before the step, and use one node in place of two
+        equal ones.
+        """
+        return self.effect == facts.PURE and self.role not in _FED_OR_DECIDING
 
     @property
     def input_arguments(self) -> tuple[Argument, ...]:
@@ -158,13 +178,27 @@ class OpDef:
         return tuple(Argument.parse(text) for text in self.outputs)
 
 
+_FED_OR_DECIDING = facts.CONTROL_FLOW | {facts.Role.PLACEHOLDER, facts.Role.DEFAULT}
+
 _ROWS: dict[str, OpDef] = {}
 
 
 def define(row: OpDef) -> OpDef:
-    """Add a row to the registry; a ValueError if the name is defined already."""
+    """Add a row to the registry.
+
+    Raises:
+        ValueError: the name is defined already, or the row states a fact about an argument that the
+            op does not have.
+    """
     if row.name in _ROWS:
         raise ValueError(f"op {row.name} is defined twice")
+    inputs = {argument.name for argument in row.input_arguments}
+    outputs = {argument.name for argument in row.output_arguments}
+    unknown = ({*row.effect.reads, *row.effect.changes} - inputs) | (
+        set(row.host) - inputs - outputs
+    )
+    if unknown:
+        raise ValueError(f"op {row.name} has no argument {', '.join(sorted(unknown))}")
     _ROWS[row.name] = row
     return row
 

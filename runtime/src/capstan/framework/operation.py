@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from capstan.core import devices, dtypes, graph_def, node, shapes
 from capstan.core.arrays import Array
-from capstan.framework import defaults, graph_state, opdef, operand, scopes, static_values
+from capstan.framework import defaults, facts, graph_state, opdef, operand, scopes
 
 MAX_DEPTH = 64
 """The longest chain of operations that `constant_value` evaluates. Shape computations are far
@@ -261,12 +261,15 @@ class Operation:
         The evaluation follows at most `depth` operations. Do not write to the array.
         """
         if self._values is None and depth:
-            self._values = static_values.evaluate(
-                self._type,
-                self._attrs,
-                [tensor._shape for tensor in self._inputs],
-                lambda index: self._inputs[index].op.constant_value(depth - 1),
-            )
+            row = self.op_def
+            if row is not None and row.value is not None:
+                self._values = row.value(
+                    facts.ValueContext(
+                        self._attrs,
+                        [tensor._shape for tensor in self._inputs],
+                        lambda index: self._inputs[index].op.constant_value(depth - 1),
+                    )
+                )
         return self._values
 
     def _set_device(self, device: "str | devices.DeviceSpec | None") -> None:

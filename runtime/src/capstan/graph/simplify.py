@@ -176,7 +176,7 @@ def _fold(
     """Return a constant for each output of `node`, or an empty list if it cannot be folded."""
     if node.op == "Const" or not opdef.is_defined(node.op) or node.control or control is None:
         return []
-    if opdef.lookup(node.op).stateful or not node.inputs:
+    if not opdef.lookup(node.op).is_pure or not node.inputs:
         return []
     values: Sequence[Array] | None = None
     if node.op in _SHAPE_OPS:
@@ -216,7 +216,7 @@ def _names(name: str, count: int, used: Mapping[str, object]) -> list[str]:
 
 def _twin(node: ir.Node, twins: dict[object, str]) -> str | None:
     """Return an earlier node that computes the same on the same device, or record `node`."""
-    if not opdef.is_defined(node.op) or opdef.lookup(node.op).stateful:
+    if not opdef.is_defined(node.op) or not opdef.lookup(node.op).is_pure:
         return None
     if not node.inputs and node.op != "Const":
         return None

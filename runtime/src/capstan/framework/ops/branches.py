@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, shapes
-from capstan.framework import indexed_slices
+from capstan.framework import facts, indexed_slices
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules
 
@@ -119,7 +119,7 @@ define(
         ("output_false: T", "output_true: T"),
         shape=_switched,
         gradient=_switch_gradient,
-        stateful=True,
+        role=facts.Role.SWITCH,
     )
 )
 define(
@@ -129,7 +129,7 @@ define(
         ("output_false: Ref(T)", "output_true: Ref(T)"),
         shape=_switched,
         gradient=_switch_gradient,
-        stateful=True,
+        role=facts.Role.SWITCH,
     )
 )
 define(
@@ -139,6 +139,6 @@ define(
         ("output: T", "value_index: int32"),
         shape=_merged,
         gradient=_merge_gradient,
-        stateful=True,
+        role=facts.Role.MERGE,
     )
 )

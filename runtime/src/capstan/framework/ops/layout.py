@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
+from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -188,6 +190,16 @@ def _pad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return raw.Slice(grads[0], before, raw.Shape(x, out_type=margins.dtype.base_dtype)), None
 
 
+def _concat_value(ctx: facts.ValueContext) -> Array | None:
+    values = ctx.values()
+    return None if values is None else np.concatenate(values[:-1], axis=int(values[-1]))
+
+
+def _pack_value(ctx: facts.ValueContext) -> Array | None:
+    values = ctx.values()
+    return None if values is None else np.stack(values, axis=ctx.attrs.get("axis", 0))
+
+
 define(
     OpDef(
         "Transpose",
@@ -208,6 +220,8 @@ define(
         shape=_concat_shape,
         gradient=_concat,
         types={"Tidx": typesets.INDEX},
+        value=_concat_value,
+        host=("axis",),
     )
 )
 define(
@@ -227,6 +241,7 @@ define(
         attrs={"axis": 0},
         shape=_pack_shape,
         gradient=_pack,
+        value=_pack_value,
     )
 )
 define(

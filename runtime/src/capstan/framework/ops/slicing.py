@@ -1,6 +1,10 @@
 """Rows of Slice and StridedSlice."""
 
+import numpy as np
+
 from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
+from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, strides, typesets
 
@@ -83,6 +87,24 @@ define(
         types={"Index": typesets.INDEX},
     )
 )
+
+
+def _strided_value(ctx: facts.ValueContext) -> Array | None:
+    """Evaluate one index or slice of a vector, such as `tf.shape(x)[0]` or `tf.shape(x)[1:]`."""
+    values = ctx.values()
+    if values is None:
+        return None
+    vector, begin, end, strides = values
+    masks = ctx.attrs
+    if vector.ndim != 1 or begin.shape != (1,) or masks["ellipsis_mask"] or masks["new_axis_mask"]:
+        return None
+    if masks["shrink_axis_mask"]:
+        return np.asarray(vector[int(begin[0])])
+    start = None if masks["begin_mask"] else int(begin[0])
+    stop = None if masks["end_mask"] else int(end[0])
+    return vector[slice(start, stop, int(strides[0]))]
+
+
 define(
     OpDef(
         "StridedSlice",
@@ -92,6 +114,8 @@ define(
         shape=_strided_shape,
         gradient=_strided,
         types={"Index": typesets.INDEX},
+        value=_strided_value,
+        host=("begin", "end", "strides"),
     )
 )
 define(
