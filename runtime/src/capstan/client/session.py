@@ -46,6 +46,7 @@ class Session:
         self._lock = threading.Lock()
         self._handle: str | None = None
         self._sent = 0
+        self._sent_functions = 0
         self._version = 0
         self._closed = False
         self._closing = cancellation.Cancellation()
@@ -253,11 +254,17 @@ class Session:
                 raise _closed()
             # Other threads may add to the graph meanwhile, and the master may refuse the nodes.
             nodes = self._graph.nodes(self._sent)
+            functions = self._graph.functions(self._sent_functions)
             if self._handle is None:
-                self._handle = self._master.create_session(nodes, self._settings, self._closing)
+                self._handle = self._master.create_session(
+                    nodes, self._settings, self._closing, functions
+                )
             elif nodes:
-                self._version = self._master.extend_session(self._handle, nodes, self._version)
+                self._version = self._master.extend_session(
+                    self._handle, nodes, self._version, functions
+                )
             self._sent += len(nodes)
+            self._sent_functions += len(functions)
             return self._handle
 
     def _located(self, fault: errors.OpError) -> errors.OpError:

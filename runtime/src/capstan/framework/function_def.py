@@ -207,7 +207,9 @@ class _Names:
         if edge.node in self._arguments:
             return edge.node
         outputs = self._of(edge.node)
-        return f"{edge.node}:{outputs[edge.index][0] if edge.index < len(outputs) else 'output:0'}"
+        # The outputs of an op that Capstan does not know count as one list of tensors.
+        known = edge.index < len(outputs)
+        return f"{edge.node}:{outputs[edge.index][0] if known else f'output:{edge.index}'}"
 
     def results(self) -> Sequence[tuple[str, dtypes.DType]]:
         """Return the name and the dtype of each result.

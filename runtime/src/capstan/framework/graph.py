@@ -7,10 +7,19 @@ operation is atomic. The rest of the runtime sees a graph as `core.node.Node` va
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from capstan.core import dtypes, graph_def, node
-from capstan.framework import defaults, elements, graph_state, inference, names, opdef
+from capstan.framework import (
+    defaults,
+    elements,
+    function_def,
+    graph_state,
+    inference,
+    names,
+    opdef,
+)
 from capstan.framework.operation import Operation, Tensor
 
 __all__ = [
@@ -199,27 +208,27 @@ class Graph(graph_state.GraphState):
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {kinds}.")
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """Return the GraphDef of all operations, or of those added after `from_version`."""
+        """Return the GraphDef of all operations, or of those added after `from_version`.
+
+        It holds all functions of the graph.
+        """
         with self._lock:
             ops = self._in_order[from_version or 0 :]
-        if not add_shapes:
-            return graph_def.encode(op.node for op in ops)
-        return graph_def.encode(
-            node.Node(
-                op.name,
-                op.type,
-                op.node.inputs,
-                op.node.control,
-                op.device,
-                {**op.node.attrs, "_output_shapes": [tensor.shape for tensor in op.outputs]},
-            )
-            for op in ops
-        )
+            functions = dict(self._functions)
+        message = graph_def.encode((_with_shapes(op) if add_shapes else op.node) for op in ops)
+        if functions:
+            message.library.CopyFrom(function_def.encode(functions))
+        return message
 
     @property
     def version(self) -> int:
         """The number of operations. It grows with every operation that is added."""
         return len(self._in_order)
+
+
+def _with_shapes(op: Operation) -> node.Node:
+    shapes = [tensor.shape for tensor in op.outputs]
+    return replace(op.node, attrs={**op.node.attrs, "_output_shapes": shapes})
 
 
 def _output_types(row: opdef.OpDef | None, attrs: Mapping[str, Any]) -> list[dtypes.DType]:

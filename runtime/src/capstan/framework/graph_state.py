@@ -3,6 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
+from capstan.core import function
 from capstan.framework import collections, defaults, scopes
 
 
@@ -19,6 +20,7 @@ class GraphState(scopes.Scoped):
         self._unfetchable: set[Any] = set()
         self._finalized = False
         self._seed: int | None = None
+        self._functions: dict[str, function.Function] = {}
 
     @property
     def seed(self) -> int | None:
@@ -85,6 +87,31 @@ class GraphState(scopes.Scoped):
         with self._lock:
             self._check_not_finalized()
             self._collections.clear(name)
+
+    # --- functions
+
+    def add_function(self, added: function.Function) -> None:
+        """Add a function, which operations of the graph may call. The same function may be added
+        again.
+
+        Raises:
+            ValueError: the graph has another function of that name.
+        """
+        with self._lock:
+            self._check_not_finalized()
+            if self._functions.setdefault(added.name, added) is not added:
+                raise ValueError(
+                    f"Cannot add function '{added.name}' because a different function with the "
+                    "same name already exists."
+                )
+
+    def is_function(self, name: str) -> bool:
+        return name in self._functions
+
+    def functions(self, since: int = 0) -> list[function.Function]:
+        """Return the functions that were added after the first `since`, in order."""
+        with self._lock:
+            return list(self._functions.values())[since:]
 
     # --- feeding and fetching
 

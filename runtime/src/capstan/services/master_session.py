@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, devices, node
+from capstan.core import config, devices, function, node
 from capstan.executor import fold
 from capstan.graph import infer, portion, prune, simplify, verify
 from capstan.kernels import registry
@@ -37,8 +37,9 @@ class MasterSession:
         steps: step.Steps,
         leftovers: registrations.Leftovers,
         nodes: Sequence[node.Node],
+        functions: Sequence[function.Function] = (),
     ) -> None:
-        """Open a session of the graph `nodes` at version 0.
+        """Open a session of the graph `nodes`, which may call `functions`, at version 0.
 
         `home` names the task of the master. The sessions of a master share `leftovers`.
         """
@@ -54,7 +55,7 @@ class MasterSession:
             registry.supports,
             settings.allow_soft_placement,
         )
-        self._graph = session_graph.SessionGraph().extended(nodes, self._placer, 0)
+        self._graph = session_graph.SessionGraph().extended(nodes, self._placer, 0, functions)
         self._requests: dict[signature.Signature, signature.Request] = {}
         self._variants: dict[signature.Signature, signature.Variants] = {}
         self._portions: dict[object, tuple[portion.Portion, signature.Request]] = {}
@@ -62,14 +63,22 @@ class MasterSession:
         self._partial: dict[str, partial_run.PartialRun] = {}
         self._callables: dict[int, tuple[signature.Signature, interfaces.StepOptions]] = {}
 
-    def extend(self, nodes: Sequence[node.Node], version: int) -> int:
-        """Add all `nodes` to the graph at `version`, or none; returns the new version.
+    def extend(
+        self,
+        nodes: Sequence[node.Node],
+        version: int,
+        functions: Sequence[function.Function] = (),
+    ) -> int:
+        """Add all `nodes` and `functions` to the graph at `version`, or none.
+
+        Return the new version. A function may be sent again.
 
         A node that cannot be placed fails the steps that need it, not the extension.
 
         Raises:
             AbortedError: the graph is at another version.
-            InvalidArgumentError: the graph already has a node with the name of a new one.
+            InvalidArgumentError: the graph already has a node, or another function, with the name
+                of a new one.
         """
         with self._lock:
             if self._graph.version != version:
@@ -79,7 +88,7 @@ class MasterSession:
                     f"Session {self.handle} is at graph version {self._graph.version}, not "
                     f"{version}: another client extended it; create a new session",
                 )
-            extended = self._graph.extended(nodes, self._placer, version + 1)
+            extended = self._graph.extended(nodes, self._placer, version + 1, functions)
             resizes_more = extended.resized != self._graph.resized
             self._graph = extended
             if resizes_more:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from capstan.core import config, node
+from capstan.core import config, function, node
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 
@@ -108,19 +108,31 @@ class MasterApi(Protocol):
         nodes: Sequence[node.Node],
         settings: config.SessionConfig,
         cancellation: cancellations.Cancellation | None = None,
+        functions: Sequence[function.Function] = (),
     ) -> str:
         """Open a session; returns its handle. Waits until every task of the cluster answers.
+
+        The nodes may call `functions`.
 
         Raises:
             CancelledError: `cancellation` was set during the wait.
         """
 
-    def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
-        """Add all `nodes` to a session at graph `version`, or none; returns the new version.
+    def extend_session(
+        self,
+        handle: str,
+        nodes: Sequence[node.Node],
+        version: int,
+        functions: Sequence[function.Function] = (),
+    ) -> int:
+        """Add all `nodes` and `functions` to a session at graph `version`, or none.
+
+        Return the new version. A function may be sent again.
 
         Raises:
             AbortedError: the session does not exist, or is at another version.
-            InvalidArgumentError: the session already has a node with the name of a new one.
+            InvalidArgumentError: the session already has a node, or another function, with the
+                name of a new one.
         """
 
     def run_step(

@@ -1,0 +1,75 @@
+"""Calls of functions by name become PartitionedCall.
+
+A node whose op is the name of a function calls that function, as `Defun` of TensorFlow 1 writes it.
+Later passes know only nodes that hold a function in an attribute.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from capstan import errors
+from capstan.core import function
+from capstan.core import node as ir
+
+
+def merged(known: function.Library, added: Iterable[function.Function]) -> function.Library:
+    """Return the functions of `known` and `added`, whose bodies call no function by name.
+
+    Raises:
+        InvalidArgumentError: two different functions have one name.
+    """
+    fresh = {each.name: each for each in added}
+    everything = {**known, **fresh}
+    rewritten = {
+        name: replace(
+            each,
+            nodes={node.name: explicit(node, everything) for node in each.nodes.values()},
+        )
+        for name, each in fresh.items()
+    }
+    for name, each in rewritten.items():
+        if name in known and not _are_equal(known[name], each):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Cannot add function '{name}' because a different function with the same name "
+                "already exists.",
+            )
+    return {**rewritten, **known}
+
+
+def explicit(node: ir.Node, library: function.Library) -> ir.Node:
+    """Return `node`, or the PartitionedCall in its place if its op names a function."""
+    callee = library.get(node.op)
+    if callee is None:
+        return node
+    private = {name: value for name, value in node.attrs.items() if name.startswith("_")}
+    arguments = {name: value for name, value in node.attrs.items() if name not in private}
+    return replace(
+        node,
+        op="StatefulPartitionedCall" if callee.is_stateful else "PartitionedCall",
+        attrs={
+            **private,
+            "Tin": [argument.dtype for argument in callee.arguments],
+            "Tout": list(callee.result_dtypes),
+            "f": function.Reference(node.op, arguments),
+        },
+    )
+
+
+def _are_equal(one: function.Function, other: function.Function) -> bool:
+    """Return whether two functions are the same. Arrays in attributes are not compared."""
+    return _outline(one) == _outline(other)
+
+
+def _outline(source: function.Function) -> Mapping[str, object]:
+    return {
+        "arguments": source.arguments,
+        "results": source.results,
+        "control": source.control_results,
+        "gradient": source.gradient,
+        "nodes": {
+            name: (node.op, node.inputs, node.control, node.device, sorted(node.attrs))
+            for name, node in source.nodes.items()
+        },
+    }
