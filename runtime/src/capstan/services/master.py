@@ -67,8 +67,9 @@ class Master:
         handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step)
         session = master_session.MasterSession(
-            handle, self._home.task, tasks, settings, steps, self._leftovers, nodes, functions
+            handle, self._home.task, tasks, settings, steps, self._leftovers
         )
+        session.begin(nodes, functions)
         _log_placement(session, nodes)
         with self._lock:
             self._sessions[handle] = session

@@ -36,10 +36,8 @@ class MasterSession:
         settings: config.SessionConfig,
         steps: step.Steps,
         leftovers: registrations.Leftovers,
-        nodes: Sequence[node.Node],
-        functions: Sequence[function.Function] = (),
     ) -> None:
-        """Open a session of the graph `nodes`, which may call `functions`, at version 0.
+        """Open a session of an empty graph.
 
         `home` names the task of the master. The sessions of a master share `leftovers`.
         """
@@ -55,13 +53,24 @@ class MasterSession:
             registry.supports,
             settings.allow_soft_placement,
         )
-        self._graph = session_graph.SessionGraph().extended(nodes, self._placer, 0, functions)
+        self._graph = session_graph.SessionGraph()
         self._requests: dict[signature.Signature, signature.Request] = {}
         self._variants: dict[signature.Signature, signature.Variants] = {}
         self._portions: dict[object, tuple[portion.Portion, signature.Request]] = {}
         self._handles = itertools.count(1)
         self._partial: dict[str, partial_run.PartialRun] = {}
         self._callables: dict[int, tuple[signature.Signature, interfaces.StepOptions]] = {}
+
+    def begin(
+        self, nodes: Sequence[node.Node], functions: Sequence[function.Function] = ()
+    ) -> None:
+        """Set the graph at version 0: `nodes`, which may call `functions`.
+
+        Raises:
+            InvalidArgumentError: two nodes, or two different functions, have one name.
+        """
+        with self._lock:
+            self._graph = self._graph.extended(nodes, self._placer, 0, functions)
 
     def extend(
         self,
