@@ -91,7 +91,7 @@ class Aliases:
         if cell is None:
             return text
         shape, dtype = self._part.tensor_shapes.get(edge), self._part.tensor_dtypes.get(edge)
-        buffer = self._out.buffer(shape, dtype)
+        buffer = self._out.buffer(shape, dtype, self._devices[edge.node])
         if edge in self._refs:
             return f"{cell}.snapshot({buffer})"
         return f"{cell}.copy({text}, {buffer})"

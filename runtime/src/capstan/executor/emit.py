@@ -127,14 +127,14 @@ class _Emission:
             for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
         ]
         if node.name in self._copied:
-            return f"{arguments[0]}.snapshot({', '.join(self._planned(outputs))})"
+            return f"{arguments[0]}.snapshot({', '.join(self._planned(node, outputs))})"
         if bound.kernel.emit is not None:
             return bound.kernel.emit(arguments)
         if bound.kernel.out:
-            arguments += self._planned(outputs)
+            arguments += self._planned(node, outputs)
         return f"{self._out.bind(bound.function)}({', '.join(arguments)})"
 
-    def _planned(self, outputs: Sequence[ir.Edge]) -> list[str]:
+    def _planned(self, node: ir.Node, outputs: Sequence[ir.Edge]) -> list[str]:
         """Return a buffer name for each output, or no names if any buffer cannot be planned."""
         facts = [
             (self._part.tensor_shapes.get(edge), self._part.tensor_dtypes.get(edge))
@@ -142,7 +142,7 @@ class _Emission:
         ]
         if not all(source.plannable(shape, dtype) for shape, dtype in facts):
             return []
-        return [self._out.buffer(shape, dtype) for shape, dtype in facts]
+        return [self._out.buffer(shape, dtype, node.device) for shape, dtype in facts]
 
 
 def _is_variable(dtype: dtypes.DType, is_ref: bool) -> bool:

@@ -7,7 +7,6 @@ steps therefore never share buffers, and a training loop allocates no new ones.
 
 import itertools
 import linecache
-import math
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +21,6 @@ from capstan.partition import parts
 from capstan.resources import containers
 
 Values = Sequence[Array]
-
-_ALIGNMENT = 64
 
 
 class Context:
@@ -53,6 +50,7 @@ class Program:
         self.part = part
         self.layout = state.Layout.of(part)
         self.code = emit.write(part, resources)
+        self._devices = resources.devices
         self._filename = f"<capstan part {next(self._serial)} of {part.task}>"
         self._build = self._compile()
         self._free: deque[Context] = deque()
@@ -66,7 +64,10 @@ class Program:
         try:
             return self._free.pop()
         except IndexError:
-            buffers = tuple(_allocate(buffer) for buffer in self.code.buffers)
+            buffers = tuple(
+                self._devices.of(buffer.device).allocate(buffer.shape, buffer.dtype.as_numpy_dtype)
+                for buffer in self.code.buffers
+            )
             return Context(*self._build(self.code.bound, buffers))
 
     def give_back(self, context: Context) -> None:
@@ -115,25 +116,3 @@ class Program:
         weakref.finalize(self, linecache.cache.pop, filename, None)
         build: Callable[..., tuple[Any, ...]] = module["build"]
         return build
-
-
-def _allocate(buffer: source.Buffer) -> Array:
-    """Return an uninitialised array whose memory starts on a cache line.
-
-    Raises:
-        ResourceExhaustedError: there is not enough memory.
-    """
-    dtype = np.dtype(buffer.dtype.as_numpy_dtype)
-    size = math.prod(buffer.shape) * dtype.itemsize
-    try:
-        raw = np.empty(size + _ALIGNMENT, np.uint8)
-    except (MemoryError, ValueError):  # NumPy raises ValueError above its maximum size
-        shape = ",".join(map(str, buffer.shape))
-        raise errors.ResourceExhaustedError(
-            None,
-            None,
-            f"OOM when allocating tensor with shape[{shape}] and type {buffer.dtype.name}: "
-            f"it takes {size} bytes",
-        ) from None
-    start = -raw.ctypes.data % _ALIGNMENT
-    return raw[start : start + size].view(dtype).reshape(buffer.shape)

@@ -12,10 +12,11 @@ from capstan.resources import variable
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An array that every context allocates separately."""
+    """An array that every context allocates separately, on the device of that name."""
 
     shape: tuple[int, ...]
     dtype: dtypes.DType
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +80,11 @@ class Writer:
         self.bound.append(value)
         return f"k{len(self.bound) - 1}"
 
-    def buffer(self, shape: shapes.Shape, dtype: dtypes.DType | None) -> str:
+    def buffer(self, shape: shapes.Shape, dtype: dtypes.DType | None, device: str) -> str:
         """Return the name of a new buffer, or "None" if its size is unknown before the step."""
         if dtype is None or not plannable(shape, dtype):
             return "None"
-        self.buffers.append(Buffer(tuple(size or 0 for size in shape or ()), dtype))
+        self.buffers.append(Buffer(tuple(size or 0 for size in shape or ()), dtype, device))
         return f"b{len(self.buffers) - 1}"
 
     @contextmanager

@@ -27,7 +27,7 @@ def cell_of(node: NodeContext, dtype: dtypes.DType) -> variable.Variable:
     """Return the variable that a node names by `shared_name`, or by its own name without one."""
     container = attr_value.text(node.attrs["container"])
     shared = attr_value.text(node.attrs["shared_name"])
-    return node.resources.variable(container, shared or node.name, dtype)
+    return node.resources.variable(container, shared or node.name, dtype, node.device)
 
 
 def is_initialized(cell: variable.Variable) -> Any:

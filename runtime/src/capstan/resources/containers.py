@@ -11,31 +11,45 @@ from typing import Any
 
 from capstan import errors
 from capstan.core import dtypes
+from capstan.hardware import cpu, device
 from capstan.resources import variable
 
 
 class ResourceManager:
-    """The resources of one task. Thread-safe."""
+    """The devices of one task and its resources. Thread-safe.
 
-    def __init__(self, default_container: str = "localhost") -> None:
+    Each device has resources of its own, so equal names on two devices are two variables.
+    """
+
+    def __init__(
+        self, default_container: str = "localhost", devices: device.Devices | None = None
+    ) -> None:
+        """Without `devices`, the task has one CPU."""
         self.default_container = default_container
+        self.devices = devices or device.Devices(cpu.create("", None))
         self._lock = threading.Lock()
-        self._variables: dict[tuple[str, str], tuple[variable.Variable, dtypes.DType]] = {}
-        self._cleared: set[tuple[str, str]] = set()
+        self._variables: dict[tuple[str, str, str], tuple[variable.Variable, dtypes.DType]] = {}
+        self._cleared: set[tuple[str, str, str]] = set()
 
-    def variable(self, container: str, name: str, dtype: dtypes.DType) -> variable.Variable:
+    def variable(
+        self, container: str, name: str, dtype: dtypes.DType, device_name: str = ""
+    ) -> variable.Variable:
         """Return the variable of that name. Create it uninitialised if it does not exist.
 
-        After `clear`, the first caller may give the variable another dtype.
+        `device_name` is a full or partial name, as for `Devices.of`. After `clear`, the first
+        caller may give the variable another dtype.
 
         Raises:
-            InvalidArgumentError: the variable exists with another dtype.
+            InvalidArgumentError: the variable exists with another dtype, or the task has no such
+                device.
         """
-        key = (container or self.default_container, name)
+        home = self.devices.of(device_name)
+        key = (container or self.default_container, name, home.name)
         with self._lock:
-            cell, held = self._variables.setdefault(key, (variable.Variable(name, key[0]), dtype))
+            fresh = variable.Variable(name, key[0], home)
+            cell, held = self._variables.setdefault(key, (fresh, dtype))
             if held != dtype and key in self._cleared:
-                cell, held = self._variables[key] = variable.Variable(name, key[0]), dtype
+                cell, held = self._variables[key] = fresh, dtype
             self._cleared.discard(key)
         if held != dtype:
             raise errors.InvalidArgumentError(
@@ -72,9 +86,16 @@ class SessionResources:
         self._lock = threading.Lock()
         self._kept: dict[str, Any] = {}
 
-    def variable(self, container: str, name: str, dtype: dtypes.DType) -> variable.Variable:
+    @property
+    def devices(self) -> device.Devices:
+        """The devices of the task."""
+        return self._task.devices
+
+    def variable(
+        self, container: str, name: str, dtype: dtypes.DType, device_name: str = ""
+    ) -> variable.Variable:
         """Return a variable of the task, as `ResourceManager.variable` does."""
-        return self._task.variable(container, name, dtype)
+        return self._task.variable(container, name, dtype, device_name)
 
     def keep(self, node: str, make: Callable[[], Any]) -> Any:
         """Return the object that the node called `node` keeps. The first call makes it."""

@@ -2,11 +2,12 @@
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from capstan import errors
 from capstan.executor import program
+from capstan.hardware import device
 from capstan.partition import parts
 from capstan.resources import containers
 from capstan.transport import interfaces
@@ -30,13 +31,15 @@ class Worker:
     def __init__(
         self,
         task: str,
-        devices: Sequence[interfaces.Device],
         incarnation: int,
         resources: containers.ResourceManager,
     ) -> None:
+        """`resources` has the devices of the task."""
         self.task = task
         self.resources = resources
-        self._status = interfaces.WorkerStatus(incarnation, tuple(devices))
+        self._status = interfaces.WorkerStatus(
+            incarnation, _attributes(resources.devices, incarnation)
+        )
         self._lock = threading.Lock()
         self._handles = itertools.count(1)
         self._programs: dict[int, tuple[program.Program, _Registered]] = {}
@@ -143,6 +146,15 @@ class Worker:
                 f'("{self.task}") just restarted.',
             )
         return found[0]
+
+
+def _attributes(
+    devices: Iterable[device.Device], incarnation: int
+) -> tuple[interfaces.Device, ...]:
+    return tuple(
+        interfaces.Device(found.name, found.device_type, found.memory_limit, incarnation)
+        for found in devices
+    )
 
 
 def _compiled(part: parts.Part, held: containers.SessionResources) -> program.Program:
