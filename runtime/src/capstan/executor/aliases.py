@@ -8,11 +8,12 @@ import math
 from capstan.core import dtypes
 from capstan.core import node as ir
 from capstan.executor import source, values
+from capstan.framework import facts, opdef
 from capstan.partition import parts
 from capstan.resources import variable
 
-_READS = frozenset({"Identity", "ReadVariableOp"})
-"""Ops whose output is the unchanged value of a variable."""
+_READS = frozenset({facts.Role.IDENTITY, facts.Role.READ})
+"""The roles of ops whose output is the unchanged value of a variable."""
 
 _PINNED_BYTES = 1 << 18
 """Smaller values are copied before they are sent. Pinning them would save little, because a write
@@ -55,7 +56,7 @@ class Aliases:
         if not (shares_input and node.inputs and node.inputs[0] in self._cells):
             return
         self._cells[output] = self._cells[node.inputs[0]]
-        if node.op in _READS and node.inputs[0] in self._variables:
+        if opdef.role(node.op) in _READS and node.inputs[0] in self._variables:
             self._full_values[output] = self._variables[node.inputs[0]]
 
     def pass_on(self, edge: ir.Edge, output: ir.Edge) -> None:

@@ -60,7 +60,7 @@ class _Emission:
             schedule.reads_first([node for node in part.nodes if part.legs[node.name] == leg])
             for leg in state.segment_legs(part)
         ]
-        self._copied = _copied_reads(part, self._segments)
+        self._copied = _copied_reads(part, self._segments, resources.default_container)
 
     def write(self) -> source.Code:
         """Write the whole module."""
@@ -84,13 +84,13 @@ class _Emission:
 
     def _node(self, node: ir.Node) -> None:
         edge = ir.Edge(node.name)
-        if node.op == "Const":
+        if infer.is_constant(node):
             if edge not in self._fed:
                 self._constants[edge] = node.attrs["value"]
                 self._values.put(edge, self._out.bind(node.attrs["value"]))
-        elif node.op in guards.SWITCHES:
+        elif guards.is_switch(node):
             self._branches.switch(node)
-        elif node.op in guards.MERGES:
+        elif guards.is_merge(node):
             self._branches.merge(node)
         else:
             self._computed(node)
@@ -149,7 +149,9 @@ def _is_variable(dtype: dtypes.DType, is_ref: bool) -> bool:
     return is_ref or dtype is dtypes.resource
 
 
-def _copied_reads(part: parts.Part, segments: Sequence[Sequence[ir.Node]]) -> frozenset[str]:
+def _copied_reads(
+    part: parts.Part, segments: Sequence[Sequence[ir.Node]], default_container: str
+) -> frozenset[str]:
     """Return the names of the reads of resource variables that must be copies."""
     sent = [
         [edge for message in messages for edge in message.edges]
@@ -157,10 +159,10 @@ def _copied_reads(part: parts.Part, segments: Sequence[Sequence[ir.Node]]) -> fr
     ]
 
     def shares(node: ir.Node) -> bool:
-        if node.op in guards.SWITCHES or node.op in guards.MERGES:
+        if guards.is_switch(node) or guards.is_merge(node):
             return True
         kind = devices.parse(node.device).device_type or "CPU"
         kernel = registry.find(node.op, kind, infer.attributes(node))
         return kernel is not None and kernel.alias
 
-    return hazards.copied_reads(segments, sent, part.fetches, shares)
+    return hazards.copied_reads(segments, sent, part.fetches, shares, default_container)

@@ -50,6 +50,6 @@ def _last_legs(part: parts.Part) -> dict[ir.Edge, int]:
         reach(edge, _AFTER_ALL)
     for reader in reversed(part.nodes):
         # The outputs of a switch are its input, so their readers read the input.
-        for index in (0, 1) if reader.op in guards.SWITCHES else ():
+        for index in (0, 1) if guards.is_switch(reader) else ():
             reach(reader.inputs[0], last.get(ir.Edge(reader.name, index), 0))
     return last

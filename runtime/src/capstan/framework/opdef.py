@@ -98,8 +98,8 @@ class Op(Protocol):
     def graph(self) -> Any: ...
 
     @property
-    def branch(self) -> Any:
-        """The side of a conditional that the operation is on (`framework.branch`), or None."""
+    def control_flow_context(self) -> Any:
+        """The conditional or loop that the operation is in (`control_context`), or None."""
 
     @property
     def inputs(self) -> Sequence[Tensor]: ...
@@ -213,6 +213,12 @@ def lookup(name: str) -> OpDef:
     if row is None:
         raise errors.NotFoundError(None, None, f"Op type not registered '{name}'")
     return row
+
+
+def role(name: str) -> facts.Role | None:
+    """Return the role of op `name`, or None if it has no role or no row."""
+    row = _ROWS.get(name)
+    return None if row is None else row.role
 
 
 def is_defined(name: str) -> bool:

@@ -10,12 +10,16 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from capstan.core import attr_value
+from capstan.core import dtypes, resource_name
 from capstan.core import node as ir
-from capstan.graph import infer, schedule
+from capstan.framework import facts, opdef
+from capstan.graph import infer
 
-Key = tuple[str, str]
-"""Container and name of a variable."""
+Key = resource_name.ResourceName
+
+_NO_VARIABLE = Key("", "")
+"""Stands for a queue or another resource. No variable has this name, because its container has a
+name."""
 Shares = Callable[[ir.Node], bool]
 """Returns whether the outputs of a node may lie in the memory of its inputs."""
 
@@ -25,13 +29,15 @@ def copied_reads(
     sent: Sequence[Collection[ir.Edge]],
     fetched: Collection[ir.Edge],
     shares: Shares,
+    default_container: str,
 ) -> frozenset[str]:
-    """Return the names of the ReadVariableOp nodes whose values must be copies.
+    """Return the names of the reads of variables whose values must be copies.
 
     `segments` are the nodes of a part in the order in which they run. The tensors `sent[i]` leave
-    the task after segment i, the tensors `fetched` after all segments.
+    the task after segment i, the tensors `fetched` after all segments. `default_container` is the
+    container of the variables that name none.
     """
-    history = _History(shares)
+    history = _History(shares, default_container)
     for index, segment in enumerate(segments):
         for node in segment:
             history.run(node)
@@ -44,10 +50,11 @@ def copied_reads(
 class _History:
     """The reads and writes of variables in a step, up to time `now`. Each node takes one unit."""
 
-    def __init__(self, shares: Shares) -> None:
+    def __init__(self, shares: Shares, default_container: str) -> None:
         self.now = 0
         self.reads: dict[str, tuple[int, Key | None]] = {}
         self._shares = shares
+        self._default_container = default_container
         self._variables: dict[ir.Edge, Key | None] = {}
         self._views: dict[ir.Edge, set[str]] = defaultdict(set)
         self._last_use: dict[str, float] = {}
@@ -57,16 +64,17 @@ class _History:
         """Record the reads and writes of `node`."""
         self.now += 1
         self.use(node.inputs, self.now)
-        key = self._variable(node)
-        if node.op == "ReadVariableOp":
-            self.reads[node.name] = self.now, key
+        row = opdef.lookup(node.op)
+        changed = _changed(node, row)
+        if row.role is facts.Role.READ:
+            self.reads[node.name] = self.now, self._variables.get(node.inputs[0])
             self._views[ir.Edge(node.name)].add(node.name)
-        elif node.op == "VarHandleOp":
-            self._variables[ir.Edge(node.name)] = key
-        elif schedule.changes_state(node):
-            self._writes.append((self.now, key))
+        elif row.effect.makes:
+            self._variables[ir.Edge(node.name)] = self._made(node, row)
+        elif changed:
+            self._writes += [(self.now, self._variables.get(edge)) for edge in changed]
         elif self._shares(node):
-            self._pass_on(node, key)
+            self._pass_on(node)
 
     def use(self, edges: Iterable[ir.Edge], at: float) -> None:
         """Record that `edges` are read at the time `at`."""
@@ -82,16 +90,28 @@ class _History:
             for at, written in self._writes
         )
 
-    def _variable(self, node: ir.Node) -> Key | None:
-        """Return the variable that `node` makes or uses. None if it is unknown before the step."""
-        if node.op == "VarHandleOp":
-            container, shared_name = node.attrs.get("container"), node.attrs.get("shared_name")
-            return attr_value.text(container or b""), attr_value.text(shared_name or node.name)
-        return self._variables.get(node.inputs[0]) if node.inputs else None
+    def _made(self, node: ir.Node, row: opdef.OpDef) -> Key:
+        if row.role is not facts.Role.VARIABLE:
+            return _NO_VARIABLE
+        return resource_name.of_node(node.name, node.attrs, self._default_container)
 
-    def _pass_on(self, node: ir.Node, key: Key | None) -> None:
+    def _pass_on(self, node: ir.Node) -> None:
+        """Record that the outputs of `node` may lie in the memory of its inputs."""
+        # A key that is unknown before the step stays unknown.
+        key = self._variables.get(node.inputs[0]) if node.inputs else None
         views = {name for edge in node.inputs for name in self._views.get(edge, ())}
         for index in range(len(infer.arguments(node)[1])):
             output = ir.Edge(node.name, index)
             self._variables[output] = key
             self._views[output] |= views
+
+
+def _changed(node: ir.Node, row: opdef.OpDef) -> list[ir.Edge]:
+    """Return the references and handles of `node` behind which it may change a variable."""
+    if not row.effect.calls:
+        return infer.inputs_of(node, row.effect.changes)
+    return [
+        edge
+        for edge, (dtype, is_ref) in zip(node.inputs, infer.arguments(node)[0], strict=True)
+        if is_ref or dtype is dtypes.resource
+    ]

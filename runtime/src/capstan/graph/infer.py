@@ -5,7 +5,7 @@ shapes of the node's outputs are unknown. If a shape rule refuses its inputs, th
 too, and no error is raised here: the kernel reports the error in the step, with the real values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,15 +14,19 @@ from capstan.core import dtypes, shapes
 from capstan.core import node as ir
 from capstan.core.arrays import Array
 from capstan.framework import attributes as attribute_rules
-from capstan.framework import opdef
+from capstan.framework import facts, opdef
 
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """The dtype and shape of a feed. `shape` is None if the shape may differ between steps."""
+    """The dtype and shape of a feed, or of an argument of a function.
+
+    `shape` is None if the shape may differ between steps. Only an argument can be a reference.
+    """
 
     dtype: dtypes.DType
     shape: shapes.Shape
+    is_ref: bool = False
 
 
 @dataclass(slots=True)
@@ -36,9 +40,9 @@ class Knowledge:
     refs: set[ir.Edge] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        for edge, facts in self.fed.items():
-            self.tensor_dtypes[edge] = facts.dtype
-            self.tensor_shapes[edge] = facts.shape
+        for edge, fed in self.fed.items():
+            self.tensor_dtypes[edge] = fed.dtype
+            self.tensor_shapes[edge] = fed.shape
 
     def learn(self, node: ir.Node) -> None:
         """Add the facts about the outputs of `node`, whose producers must have been learnt."""
@@ -54,7 +58,7 @@ class Knowledge:
             self.tensor_shapes[edge] = shape
             if is_ref:
                 self.refs.add(edge)
-        if node.op == "Const" and ir.Edge(node.name) not in self.fed:
+        if is_constant(node) and ir.Edge(node.name) not in self.fed:
             self.constants[ir.Edge(node.name)] = node.attrs["value"]
 
     def _shapes(
@@ -76,6 +80,11 @@ class Knowledge:
         except (ValueError, IndexError, TypeError):
             return (None,) * count
         return known if len(known) == count else (None,) * count
+
+
+def is_constant(node: ir.Node) -> bool:
+    """Return whether the output of `node` is its attribute `value`."""
+    return opdef.role(node.op) is facts.Role.CONSTANT
 
 
 def attributes(node: ir.Node) -> dict[str, Any]:
@@ -116,6 +125,21 @@ def arguments(node: ir.Node) -> tuple[Tensors, Tensors]:
             f"expects '{expected}'",
         )
     return inputs, outputs
+
+
+def inputs_of(node: ir.Node, arguments: Collection[str]) -> list[ir.Edge]:
+    """Return the inputs of `node` that belong to the named arguments of its op."""
+    if not arguments:
+        return []
+    attrs = attributes(node)
+    found: list[ir.Edge] = []
+    start = 0
+    for argument in opdef.lookup(node.op).input_arguments:
+        end = start + len(opdef.expand([argument], attrs))
+        if argument.name in arguments:
+            found += node.inputs[start:end]
+        start = end
+    return found
 
 
 def is_static(shape: shapes.Shape) -> bool:

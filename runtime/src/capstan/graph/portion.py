@@ -127,7 +127,7 @@ class _Cut:
                 return edge
             if _is_variable(producer, edge.index) and producer.inputs:
                 return self.source(producer.inputs[0])
-            if producer.op == "Const" or _is_variable(producer, edge.index):
+            if infer.is_constant(producer) or _is_variable(producer, edge.index):
                 self.around[producer.name] = replace(producer, control=())
                 return edge
         self.feeds[edge] = None
@@ -149,7 +149,9 @@ def _outcomes(
             continue
         targets.update((name, None) for name in node.control if name in nodes)
         for edge in node.inputs:
-            if edge in full_plan.feeds or edge.node not in nodes or nodes[edge.node].op == "Const":
+            if edge in full_plan.feeds or edge.node not in nodes:
+                continue
+            if infer.is_constant(nodes[edge.node]):
                 continue
             if _is_variable(nodes[edge.node], edge.index):
                 targets[edge.node] = None

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from capstan import errors
 from capstan.core import node as ir
+from capstan.framework import facts, opdef
 from capstan.graph import order
-
-_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 
 
 def prune(
@@ -35,7 +34,9 @@ def prune(
             if name not in nodes:
                 raise errors.NotFoundError(None, None, f"{kind} {name}: not found")
     fed = frozenset(feeds)
-    fulfilled = {edge.node for edge in feeds if nodes[edge.node].op in _PLACEHOLDERS}
+    fulfilled = {
+        edge.node for edge in feeds if opdef.role(nodes[edge.node].op) is facts.Role.PLACEHOLDER
+    }
     freed = {
         name: replace(node, control=tuple(c for c in node.control if c not in fulfilled))
         if not fulfilled.isdisjoint(node.control)

@@ -49,7 +49,7 @@ class _Cut:
 
     def is_copied(self, name: str) -> bool:
         node = self.nodes[name]
-        return node.op == "Const" and not node.control
+        return infer.is_constant(node) and not node.control
 
     def leg_of(self, node: ir.Node) -> int:
         """Return the leg of `node`.

@@ -8,7 +8,7 @@ Rules, in order:
 3. Of the devices that suit, the best type wins (GPU before CPU), then the first name. A node that
    asks for no device therefore goes to the first task of the cluster, whichever session adds it.
 4. A node with no inputs and one output goes to the device of its consumers if they all have the
-   same device. Shape, Size and Rank go to the device of their input.
+   same device. A node that returns a shape, size or rank goes to the device of its input.
 
 TensorFlow refuses a graph if one of its nodes cannot be placed. Here such a node gets a fault,
 which fails only the steps that need the node. The reason is that a client sends its whole graph,
@@ -23,7 +23,7 @@ from typing import Any
 from capstan import errors
 from capstan.core import devices, dtypes
 from capstan.core import node as ir
-from capstan.framework import opdef
+from capstan.framework import facts, opdef
 from capstan.graph import infer
 from capstan.placement import groups
 
@@ -31,7 +31,6 @@ Supports = Callable[[str, str, Mapping[str, Any]], bool]
 """`supports(op, device type, attrs)` returns whether a kernel for the op exists."""
 
 _PRIORITY = {"GPU": 0, "CPU": 1}
-_METADATA = frozenset({"Shape", "Size", "Rank"})
 
 
 @dataclass(slots=True)
@@ -226,7 +225,7 @@ def _follows_neighbours(members: Sequence[ir.Node]) -> bool:
         return False
     node = members[0]
     row = opdef.lookup(node.op)
-    if node.op in _METADATA:
+    if row.role is facts.Role.METADATA:
         return True
     return not node.inputs and len(row.outputs) == 1 and "Ref(" not in row.outputs[0]
 
@@ -247,11 +246,11 @@ def _device_near(
 ) -> str:
     """Return the device of the neighbours of `node`, or the first candidate.
 
-    The neighbour of a Shape, Size or Rank is its input. The neighbours of any other node are its
-    consumers.
+    The neighbour of a node that returns a shape, size or rank is its input. The neighbours of any
+    other node are its consumers.
     The first candidate is returned if the neighbours differ or their device is no candidate.
     """
-    if node.op in _METADATA:
+    if opdef.role(node.op) is facts.Role.METADATA:
         near = {placement.devices.get(node.inputs[0].node)}
     else:
         near = {placement.devices.get(name) for name in consumers.get(node.name, ())}

@@ -87,6 +87,11 @@ class SessionResources:
         self._kept: dict[str, Any] = {}
 
     @property
+    def default_container(self) -> str:
+        """The container of the resources whose nodes name none."""
+        return self._task.default_container
+
+    @property
     def devices(self) -> device.Devices:
         """The devices of the task."""
         return self._task.devices

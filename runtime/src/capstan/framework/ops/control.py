@@ -1,6 +1,7 @@
 """Rows of placeholders, identities, barriers and assertions."""
 
 from capstan.core import dtypes, shapes
+from capstan.core import node as ir
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, define
 from capstan.framework.ops import rules
@@ -32,7 +33,7 @@ define(
         role=facts.Role.DEFAULT,
     )
 )
-define(
+_IDENTITY = define(
     OpDef(
         "Identity",
         ("input: T",),
@@ -43,6 +44,15 @@ define(
         value=rules.passed_on,
     )
 )
+
+
+def identity(
+    name: str, source: ir.Edge, dtype: dtypes.DType, device: str, control: tuple[str, ...] = ()
+) -> ir.Node:
+    """Return a node whose output is the value of `source`, of type `dtype`."""
+    return ir.Node(name, _IDENTITY.name, (source,), control, device, {"T": dtype})
+
+
 define(
     OpDef(
         "StopGradient",
