@@ -81,6 +81,10 @@ class Role(enum.Enum):
     EXIT = "input 0 leaves a frame"
     NEXT_ITERATION = "input 0 goes to the next iteration of a frame"
     LOOP_COND = "input 0 decides whether a frame runs another iteration"
+    WHILE = "the node calls `body` on its inputs and then on the results, while `cond` is true"
+    IF = "the node calls one of two functions"
+    CASE = "the node calls one of several functions"
+    CALL = "the node calls a function"
 
 
 CONTROL_FLOW = frozenset(

@@ -26,7 +26,8 @@ def verify(nodes: Mapping[str, ir.Node], feeds: Mapping[ir.Edge, infer.Fed]) -> 
     for node in nodes.values():
         _require_nodes(node, nodes, feeds)
         for place, (edge, expected) in enumerate(zip(node.inputs, inputs[node.name], strict=True)):
-            actual = (feeds[edge].dtype, False) if edge in feeds else _output(edge, outputs, node)
+            fed = feeds.get(edge)
+            actual = (fed.dtype, fed.is_ref) if fed else _output(edge, outputs, node)
             if not _fits(actual, expected):
                 raise _wrong(
                     node,

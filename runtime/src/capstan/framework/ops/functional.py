@@ -1,0 +1,97 @@
+"""Rows of the ops that call functions: loops, branches and plain calls.
+
+The compiler makes a `While` or `StatelessWhile` of every loop of TensorFlow 1. It writes the bodies
+of all other calls in the place of the node, so no kernel runs one.
+"""
+
+from typing import Any
+
+from capstan.core import function
+from capstan.framework import facts
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules
+
+
+def _declared(outputs: str) -> Any:
+    """Return the rule of an op that declares the shapes of its outputs in an attribute."""
+
+    def shapes(ctx: ShapeContext) -> rules.Shapes:
+        count = len(ctx.attrs[outputs])
+        declared = ctx.attrs["output_shapes"]
+        if len(declared) != count:
+            return (None,) * count
+        return tuple(shape.internal for shape in declared)
+
+    return shapes
+
+
+def _undeclared(ctx: ShapeContext) -> rules.Shapes:
+    return (None,) * len(ctx.attrs["Tout"])
+
+
+# A stateless loop may draw random numbers, so its row does not let the compiler merge two of them.
+for _prefix, _effect in (("", facts.CALLS), ("Stateless", facts.RANDOM)):
+    define(
+        OpDef(
+            f"{_prefix}While",
+            ("input: T",),
+            ("output: T",),
+            attrs={
+                "T": list,
+                "cond": function.Reference,
+                "body": function.Reference,
+                "output_shapes": [],
+                "parallel_iterations": 10,
+            },
+            shape=_declared("T"),
+            effect=_effect,
+            role=facts.Role.WHILE,
+        )
+    )
+    define(
+        OpDef(
+            f"{_prefix}If",
+            ("cond: Tcond", "input: Tin"),
+            ("output: Tout",),
+            attrs={
+                "Tin": list,
+                "Tout": list,
+                "then_branch": function.Reference,
+                "else_branch": function.Reference,
+                "output_shapes": [],
+            },
+            shape=_declared("Tout"),
+            effect=facts.CALLS,
+            role=facts.Role.IF,
+        )
+    )
+    define(
+        OpDef(
+            f"{_prefix}Case",
+            ("branch_index: int32", "input: Tin"),
+            ("output: Tout",),
+            attrs={"Tin": list, "Tout": list, "branches": list, "output_shapes": []},
+            shape=_declared("Tout"),
+            effect=facts.CALLS,
+            role=facts.Role.CASE,
+        )
+    )
+for _op in ("PartitionedCall", "StatefulPartitionedCall"):
+    define(
+        OpDef(
+            _op,
+            ("args: Tin",),
+            ("output: Tout",),
+            attrs={
+                "Tin": list,
+                "Tout": list,
+                "f": function.Reference,
+                "config": b"",
+                "config_proto": b"",
+                "executor_type": b"",
+            },
+            shape=_undeclared,
+            effect=facts.CALLS,
+            role=facts.Role.CALL,
+        )
+    )

@@ -1,0 +1,160 @@
+"""Compile the functions that loops call for the shapes of one step.
+
+A body is compiled by the passes that compile a graph: its arguments are fed, its results fetched.
+The shape of a loop variable is what all iterations have in common. A tensor that the loop does not
+change and that is known before the step becomes a constant of the functions.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from capstan import errors
+from capstan.core import dtypes, function, shapes
+from capstan.core import node as ir
+from capstan.core.arrays import Array
+from capstan.framework import facts, opdef
+from capstan.framework.ops import constant
+from capstan.graph import infer, order, simplify, verify
+
+
+@dataclass(slots=True)
+class Specialiser:
+    """Specialises the functions of `library` that the nodes of one graph call.
+
+    `made` are the specialised functions so far, by their new names.
+    """
+
+    library: function.Library
+    evaluate: simplify.Evaluate
+    made: dict[str, function.Function] = field(default_factory=dict)
+    scope: str = ""
+
+    def __call__(self, node: ir.Node, known: infer.Knowledge) -> ir.Node:
+        """Return `node`, whose inputs must be in `known`, with functions for their shapes.
+
+        A node that is no loop is returned as it is.
+
+        Raises:
+            NotFoundError: the library lacks the function, or an op in it is not registered.
+            InvalidArgumentError: a function does not fit the node, or is malformed.
+        """
+        if opdef.role(node.op) is not facts.Role.WHILE:
+            return node
+        cond, body = self._function(node, "cond"), self._function(node, "body")
+        kinds: Sequence[dtypes.DType] = node.attrs["T"]
+        for called, results in ((cond, (dtypes.bool_,)), (body, kinds)):
+            _check_fit(node, called, kinds, results)
+        constants = {
+            index: known.constants[edge]
+            for index, edge in enumerate(node.inputs)
+            if edge in known.constants
+            and body.results[index] == body.arguments[index].edge
+            and known.constants[edge].nbytes <= simplify.MAX_FOLDED_BYTES
+        }
+        sizes = [known.tensor_shapes.get(edge) for edge in node.inputs]
+        while True:
+            special, found = self._compiled(node, "body", body, sizes, constants)
+            common = list(map(shapes.most_general, sizes, found))
+            if common == sizes:
+                break
+            sizes = common
+        condition, _ = self._compiled(node, "cond", cond, sizes, constants)
+        for each in (special, condition):
+            self.made[each.name] = each
+        return replace(
+            node,
+            attrs={
+                **node.attrs,
+                "cond": function.Reference(condition.name),
+                "body": function.Reference(special.name),
+                "output_shapes": list(map(shapes.TensorShape, sizes)),
+            },
+        )
+
+    def _function(self, node: ir.Node, attribute: str) -> function.Function:
+        name = node.attrs[attribute].name
+        if name not in self.library:
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"Function {name} of node {{{{node {node.name}}}}} is not in the library",
+            )
+        return self.library[name]
+
+    def _compiled(
+        self,
+        node: ir.Node,
+        attribute: str,
+        called: function.Function,
+        sizes: Sequence[shapes.Shape],
+        constants: Mapping[int, Array],
+    ) -> tuple[function.Function, list[shapes.Shape]]:
+        """Return a function for arguments of these shapes, and the shapes of its results."""
+        called = _with_constants(called, constants, node.device)
+        fed = {
+            argument.edge: infer.Fed(argument.dtype, size, argument.is_ref)
+            for argument, size in zip(called.arguments, sizes, strict=True)
+        }
+        roots = [edge.node for edge in called.results] + list(called.control_results)
+        nodes = order.topological(dict(called.nodes), roots)
+        verify.verify(nodes, fed)
+        inner = Specialiser(
+            self.library, self.evaluate, self.made, f"{self.scope}{node.name}/{attribute}/"
+        )
+        simple, known = simplify.simplify(nodes, fed, frozenset(roots), self.evaluate, inner)
+        special = replace(
+            called,
+            name=f"{self.scope}{node.name}/{attribute}",
+            arguments=tuple(
+                replace(argument, shape=size)
+                for argument, size in zip(called.arguments, sizes, strict=True)
+            ),
+            nodes=order.topological(simple, roots),
+            result_dtypes=tuple(known.tensor_dtypes[edge] for edge in called.results),
+        )
+        return special, [known.tensor_shapes.get(edge) for edge in called.results]
+
+
+def _with_constants(
+    called: function.Function, constants: Mapping[int, Array], device: str
+) -> function.Function:
+    """Return a function in which constants replace some of the arguments.
+
+    The arguments stay, under other names, so that the calls stay as they are.
+    """
+    if not constants:
+        return called
+    arguments = list(called.arguments)
+    results = list(called.results)
+    nodes = dict(called.nodes)
+    for index, value in constants.items():
+        old = arguments[index]
+        name = f"{old.name}/unused"
+        while name in called.nodes:
+            name += "_"
+        arguments[index] = replace(old, name=name)
+        nodes[old.name] = constant.node(old.name, value, old.dtype, device)
+        if index < len(results) and results[index] == old.edge:
+            results[index] = ir.Edge(name)
+    return replace(called, arguments=tuple(arguments), results=tuple(results), nodes=nodes)
+
+
+def _check_fit(
+    node: ir.Node,
+    called: function.Function,
+    arguments: Sequence[dtypes.DType],
+    results: Sequence[dtypes.DType],
+) -> None:
+    taken = [argument.dtype for argument in called.arguments]
+    if taken != list(arguments) or len(called.results) != len(results):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Node '{node.name}' ({node.op}) passes {_names(arguments)} and expects "
+            f"{_names(results)}, but function '{called.name}' takes {_names(taken)} and returns "
+            f"{len(called.results)} results",
+        )
+
+
+def _names(kinds: Sequence[dtypes.DType]) -> str:
+    return f"({', '.join(kind.name for kind in kinds)})"
