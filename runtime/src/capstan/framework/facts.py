@@ -77,6 +77,7 @@ class Role(enum.Enum):
     READ = "the output is the value of the variable whose handle is input 0"
     SWITCH = "input 0 goes to one of two outputs"
     MERGE = "output 0 is the first input that arrives"
+    TRIGGER = "the node runs even if a node that it waits for does not"
     ENTER = "input 0 enters a frame"
     EXIT = "input 0 leaves a frame"
     NEXT_ITERATION = "input 0 goes to the next iteration of a frame"

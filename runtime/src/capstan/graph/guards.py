@@ -54,6 +54,8 @@ class Guards:
         """Add a node whose producers have been learnt, and return its guard."""
         if is_merge(node):
             guard = self._merged(node)
+        elif opdef.role(node.op) is facts.Role.TRIGGER:
+            guard = ()
         else:
             guard = _union(self.of(edge) for edge in (*node.inputs, *_controls(node)))
         self._nodes[node.name] = guard

@@ -5,7 +5,7 @@ The shape of a loop variable is what all iterations have in common. A tensor tha
 change and that is known before the step becomes a constant of the functions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from capstan import errors
@@ -70,6 +70,17 @@ class Specialiser:
                 "output_shapes": list(map(shapes.TensorShape, sizes)),
             },
         )
+
+    def called(self, nodes: Iterable[ir.Node]) -> dict[str, function.Function]:
+        """Return the functions in `made` that the nodes call, and those that these call."""
+        found: dict[str, function.Function] = {}
+        pending = list(nodes)
+        while pending:
+            for value in pending.pop().attrs.values():
+                if isinstance(value, function.Reference) and value.name not in found:
+                    found[value.name] = self.made[value.name]
+                    pending += found[value.name].nodes.values()
+        return found
 
     def _function(self, node: ir.Node, attribute: str) -> function.Function:
         name = node.attrs[attribute].name

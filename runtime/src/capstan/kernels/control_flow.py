@@ -1,0 +1,26 @@
+"""Kernels of the ops that decide which other nodes run.
+
+The compiler writes loops, branches and calls of functions itself. The rows only tell the placer
+where such a node can run.
+"""
+
+from typing import Any
+
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Kernel, register
+
+
+def _passed_on(*inputs: Any) -> Any:
+    return inputs[0]
+
+
+for _prefix in ("", "Ref"):
+    for _op in ("Enter", "Exit", "NextIteration"):
+        register(Kernel(f"{_prefix}{_op}", constantly(_passed_on), alias=True))
+register(Kernel("LoopCond", constantly(_passed_on), alias=True))
+register(Kernel("ControlTrigger", constantly(lambda: None), emit=lambda inputs: "None"))
+for _prefix in ("", "Stateless"):
+    for _op in ("While", "If", "Case"):
+        register(Kernel(f"{_prefix}{_op}", constantly(_passed_on), alias=True))
+for _op in ("PartitionedCall", "StatefulPartitionedCall"):
+    register(Kernel(_op, constantly(_passed_on), alias=True))
