@@ -46,6 +46,10 @@ def compiled(part: parts.Part) -> program.Program:
     return program.Program(part, containers.ResourceManager().for_session())
 
 
+def refuse(work: Any) -> None:
+    raise AssertionError("no node of the part waits")
+
+
 def evaluate(built: program.Program, *feeds: Any) -> list[Any]:
     context = built.take()
     context.feed([np.asarray(feed, np.float32) for feed in feeds])
@@ -140,7 +144,7 @@ def test_two_parts_exchange_messages_until_both_are_done() -> None:
         ended.append((error, [np.array(value).tolist() for value in fetches]))
 
     for task, program_of_task in programs.items():
-        runs[task] = run.PartRun(program_of_task, send, done)
+        runs[task] = run.PartRun(program_of_task, send, done, refuse)
     for task, part in cuts.items():
         runs[task].start([np.array([5], np.float32) for _ in part.feeds])
     assert ended == [(None, []), (None, [[0.0]])] or ended == [(None, [[0.0]]), (None, [])]
@@ -151,7 +155,7 @@ def test_a_failed_part_calls_done_once_and_ignores_later_messages() -> None:
     cuts = cut(*nodes, feeds={"x": (1,)}, fetches=("here",), there=("there",))
     ended: list[errors.OpError | None] = []
     waiting = run.PartRun(
-        compiled(cuts[HERE]), lambda *_: None, lambda _, error: ended.append(error)
+        compiled(cuts[HERE]), lambda *_: None, lambda _, error: ended.append(error), refuse
     )
     waiting.start([])
     waiting.fail(errors.CancelledError(None, None, "given up"))

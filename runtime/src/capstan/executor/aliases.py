@@ -72,6 +72,12 @@ class Aliases:
         text = self._values[edge]
         return f"{text}.read()" if edge in self._refs and not takes_ref else text
 
+    def kept(self, edge: ir.Edge, *, takes_ref: bool) -> str:
+        """Return the expression for an input of a node that may read it after its segment."""
+        if takes_ref or self._part.tensor_dtypes.get(edge) is dtypes.resource:
+            return self._values[edge]
+        return self.leaving(edge)
+
     def merged(self, edge: ir.Edge) -> str:
         """Return the expression for an input of a merge.
 

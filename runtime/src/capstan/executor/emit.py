@@ -20,11 +20,15 @@ The generated module looks like this:
             return ()
         def fetch(): return (t1_0, )
         return feed, {}, (segment0, ), fetch
+
+A node that waits, for example a dequeue, has two functions instead of a line. `begin` returns its
+inputs, or None if the node is in a branch that is not taken, and `answer` takes its outputs.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
+from capstan import errors
 from capstan.core import devices, dtypes
 from capstan.core import node as ir
 from capstan.executor import aliases, bind, branches, exchange, source, state, values
@@ -56,10 +60,8 @@ class _Emission:
         self._aliases = aliases.Aliases(part, self._out, self._values)
         self._branches = branches.Branches(part, self._out, self._values, self._aliases)
         self._constants: dict[ir.Edge, Any] = {}
-        self._segments = [
-            schedule.reads_first([node for node in part.nodes if part.legs[node.name] == leg])
-            for leg in state.segment_legs(part)
-        ]
+        self._layout = state.Layout.of(part)
+        self._segments = _segments(part, self._layout)
         self._copied = _copied_reads(part, self._segments, resources.default_container)
 
     def write(self) -> source.Code:
@@ -70,16 +72,20 @@ class _Emission:
             f"{message.number}: {exchanges.arrival(message)}" for message in self._part.incoming
         ]
         functions = []
-        sends = state.Layout.of(self._part).sends
         for index, segment in enumerate(self._segments):
             functions.append(f"segment{index}")
             with self._out.function(functions[-1]):
                 for node in segment:
-                    self._node(node)
-                exchanges.send(sends[index])
+                    if node.name not in self._part.answers:
+                        self._node(node)
+                exchanges.send(self._layout.sends[index])
+            for node in segment:
+                if node.name in self._part.answers:
+                    self._waiting(node, exchanges)
         fetch = exchanges.fetch(self._part.fetches)
         table = "{" + ", ".join(arrivals) + "}"
-        self._out.line(f"    return {feed}, {table}, ({source.items(functions)}), {fetch}")
+        waiting = exchanges.waiting(self._layout.waiting)
+        self._out.line(f"    return {feed}, {table}, ({source.items(functions)}), {fetch}{waiting}")
         return self._out.code()
 
     def _node(self, node: ir.Node) -> None:
@@ -95,8 +101,32 @@ class _Emission:
         else:
             self._computed(node)
 
-    def _computed(self, node: ir.Node) -> None:
+    def _waiting(self, node: ir.Node, exchanges: exchange.Exchange) -> None:
+        """Write the functions that give a waiting node its inputs and take its outputs."""
+        bound = self._bind(node)
+        arguments = [
+            self._aliases.kept(edge, takes_ref=takes_ref)
+            for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
+        ]
+        condition = self._branches.condition(ir.Edge(node.name))
+        exchanges.begin(node.name, arguments, condition)
+        edges = [ir.Edge(node.name, index) for index in range(len(bound.outputs))]
+        exchanges.answer(node.name, edges, self._fed)
+        self._out.starts[node.name] = bound.function
+
+    def _bind(self, node: ir.Node) -> bind.Bound:
         bound = bind.bind(node, self._part.tensor_shapes, self._constants, self._resources)
+        if bound.kernel.is_asynchronous != (node.name in self._part.answers):
+            raise errors.InternalError(
+                None,
+                None,
+                f"The master and {self._part.task} disagree whether {{{{node {node.name}}}}} may "
+                "wait. Run the same version of Capstan in every task",
+            )
+        return bound
+
+    def _computed(self, node: ir.Node) -> None:
+        bound = self._bind(node)
         outputs = bound.outputs
         edges = [ir.Edge(node.name, index) for index in range(len(outputs))]
         if not node.inputs and len(outputs) == 1 and _is_variable(*outputs[0]):
@@ -143,6 +173,14 @@ class _Emission:
         if not all(source.plannable(shape, dtype) for shape, dtype in facts):
             return []
         return [self._out.buffer(shape, dtype, node.device) for shape, dtype in facts]
+
+
+def _segments(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:
+    """Return the nodes of each segment, in the order in which they run."""
+    found: dict[state.Key, list[ir.Node]] = {key: [] for key in layout.keys}
+    for node in part.nodes:
+        found[state.segment_key(part, node.name)].append(node)
+    return [schedule.reads_first(nodes) for nodes in found.values()]
 
 
 def _is_variable(dtype: dtypes.DType, is_ref: bool) -> bool:

@@ -1,6 +1,6 @@
 """The feeds, messages and fetches of a part, in generated code."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class Exchange:
         self._values = held
         self._aliases = aliased
         self._branches = conditions
+        self._begins: dict[str, str] = {}
+        self._answers: dict[str, str] = {}
 
     def feed(self, edges: Sequence[ir.Edge]) -> str:
         """Write the function that receives the feeds, and return its name."""
@@ -65,11 +67,37 @@ class Exchange:
         self._out.line(f"        return ({source.items([*map(self._fetched, edges)])})")
         return "fetch"
 
+    def begin(self, node: str, arguments: Sequence[str], condition: str) -> None:
+        """Write the function that returns the inputs of a waiting node, or None if it is dead."""
+        self._begins[node] = f"begin{len(self._begins)}"
+        self._out.line(f"    def {self._begins[node]}():")
+        self._out.statement(f"return ({source.items(arguments)})", node, condition)
+
+    def answer(self, node: str, outputs: Sequence[ir.Edge], fed: Collection[ir.Edge]) -> None:
+        """Write the function that receives the outputs of a waiting node."""
+        self._answers[node] = function = f"answer{len(self._answers)}"
+        names = [f"{function}_{index}" for index in range(len(outputs))]
+        for edge, name in zip(outputs, names, strict=True):
+            if edge not in fed:
+                self._values.put(edge, name)
+        self._take(function, names)
+
+    def waiting(self, nodes: Sequence[str]) -> str:
+        """Return the rest of the result of `build`: the functions of the waiting nodes."""
+        if not nodes:
+            return ""
+        begins = source.items([self._begins[node] for node in nodes])
+        answers = source.items([self._answers[node] for node in nodes])
+        return f", ({begins}), ({answers})"
+
     def _receive(self, function: str, edges: Sequence[ir.Edge], prefix: str, *more: str) -> None:
         names = [f"{prefix}{index}" for index in range(len(edges))]
         for edge, name in zip(edges, names, strict=True):
             self._values.put(edge, name)
-        names += more
+        self._take(function, [*names, *more])
+
+    def _take(self, function: str, names: Sequence[str]) -> None:
+        """Write a function that assigns its values to `names`."""
         self._out.shared += names
         self._out.line(f"    def {function}(values):")
         if names:

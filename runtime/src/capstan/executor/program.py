@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
+from capstan.core import cancellation
 from capstan.core.arrays import Array
-from capstan.executor import emit, faults, source, state
+from capstan.executor import emit, faults, state
+from capstan.kernels import registry
 from capstan.partition import parts
 from capstan.resources import containers
 
@@ -26,7 +28,7 @@ Values = Sequence[Array]
 class Context:
     """The generated functions of a part, bound to buffers that no other step uses."""
 
-    __slots__ = ("arrive", "feed", "fetch", "segments")
+    __slots__ = ("answer", "arrive", "begin", "feed", "fetch", "segments")
 
     def __init__(
         self,
@@ -34,11 +36,15 @@ class Context:
         arrive: Mapping[int, Callable[[Values], None]],
         segments: Sequence[Callable[[], Sequence[Values]]],
         fetch: Callable[[], Values],
+        begin: Sequence[Callable[[], Values | None]] = (),
+        answer: Sequence[Callable[[Values], None]] = (),
     ) -> None:
         self.feed = feed
         self.arrive = arrive
         self.segments = segments
         self.fetch = fetch
+        self.begin = begin
+        self.answer = answer
 
 
 class Program:
@@ -49,11 +55,18 @@ class Program:
     def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
         self.part = part
         self.layout = state.Layout.of(part)
+        self.plan = state.Plan(self.layout)
         self.code = emit.write(part, resources)
         self._devices = resources.devices
         self._filename = f"<capstan part {next(self._serial)} of {part.task}>"
         self._build = self._compile()
         self._free: deque[Context] = deque()
+        self._starts = [(name, self.code.starts[name]) for name in self.layout.waiting]
+
+    @property
+    def waits(self) -> bool:
+        """Whether a node of the part may answer late."""
+        return bool(self._starts)
 
     def take(self) -> Context:
         """Return a context that no other step uses until `give_back`.
@@ -87,6 +100,39 @@ class Program:
                 return context.segments[index]()
         except Exception as fault:
             raise self.blame(fault) from fault
+
+    def start(
+        self,
+        context: Context,
+        waiting: int,
+        done: registry.Done,
+        cancelled: cancellation.Cancellation,
+    ) -> bool:
+        """Start a waiting node, which calls `done` as a kernel row with `start` describes.
+
+        Return False if the node is in a branch that is not taken. Then `done` is not called.
+
+        Raises:
+            OpError: the node failed at once. The message names it.
+        """
+        name, function = self._starts[waiting]
+        try:
+            with np.errstate(all="ignore"):
+                inputs = context.begin[waiting]()
+                if inputs is None:
+                    return False
+                function(*inputs, done=done, cancellation=cancelled)
+                return True
+        except Exception as fault:
+            raise faults.named(self.blame(fault), name) from fault
+
+    def answer(self, context: Context, waiting: int, outputs: Values) -> None:
+        """Take the outputs of a waiting node."""
+        context.answer[waiting](outputs)
+
+    def failure(self, waiting: int, error: errors.OpError) -> errors.OpError:
+        """Return the error of a waiting node with the name of the node."""
+        return faults.named(error, self._starts[waiting][0])
 
     def release(self, index: int, messages: Sequence[Values]) -> None:
         """Unpin the values that segment `index` returned, after its messages are sent."""

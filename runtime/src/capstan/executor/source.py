@@ -1,6 +1,6 @@
 """The source text of a part: its lines, their nodes, and the values that it is bound to."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,7 +35,8 @@ class Pin:
 class Code:
     """The source of a part, and the values and buffers that it must be bound to.
 
-    `lines` maps line numbers to node names. `pins[i]` are the pins of segment i.
+    `lines` maps line numbers to node names. `pins[i]` are the pins of segment i. `starts` are the
+    functions of the waiting nodes, by name.
     """
 
     source: str
@@ -43,6 +44,7 @@ class Code:
     buffers: tuple[Buffer, ...]
     lines: Mapping[int, str]
     pins: tuple[tuple[Pin, ...], ...] = ()
+    starts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -55,6 +57,7 @@ class Writer:
     buffers: list[Buffer] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
     pins: list[tuple[Pin, ...]] = field(default_factory=list)
+    starts: dict[str, Callable[..., Any]] = field(default_factory=dict)
     _block: str = ""
 
     def line(self, text: str) -> None:
@@ -114,7 +117,14 @@ class Writer:
         head += [f"    {name} = None" for name in self.shared]
         lines = {number + len(head): name for number, name in self.nodes.items()}
         source = "\n".join([*head, *self.lines, ""])
-        return Code(source, tuple(self.bound), tuple(self.buffers), lines, tuple(self.pins))
+        return Code(
+            source,
+            tuple(self.bound),
+            tuple(self.buffers),
+            lines,
+            tuple(self.pins),
+            self.starts,
+        )
 
     def _add(self, text: str, name: str) -> None:
         self.lines.append(text)

@@ -16,8 +16,11 @@ from capstan.resources import containers
 
 Function = Callable[..., Any]
 
-Done = Callable[[Sequence[Any], errors.OpError | None], None]
-"""Receives the outputs of a node, in order, or the error with which the node failed."""
+Done = Callable[[Sequence[Any], errors.OpError | None], bool]
+"""Receives the outputs of a node, in order, or the error with which the node failed.
+
+It returns False if the step has ended, so that the node can give back what it took for the step.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,9 @@ class Kernel:
     waits. `done`, a `Done`, and `cancellation`, a `core.cancellation.Cancellation`, are passed by
     name. The function or another thread calls `done` exactly once, possibly before the function
     returns. `done` only hands the outputs over: it runs nothing of the step itself, never blocks
-    and never raises. When the step is cancelled, the function calls `done` with the error of the
-    cancellation.
+    and never raises. The inputs may change after `done` was called, so the function copies what it
+    keeps, and the outputs belong to the step. When the step is cancelled, the function calls `done`
+    with the error of the cancellation.
 
     With `out=True` the function also takes one preallocated array per output, by position after the
     inputs. It writes its results there and returns them. The compiler passes the arrays only if the
@@ -108,6 +112,11 @@ def find(op: str, device: str, attrs: Mapping[str, Any]) -> Kernel | None:
         if all(_serves(allowed, attrs.get(name)) for name, allowed in kernel.types.items()):
             return kernel
     return None
+
+
+def has_asynchronous(op: str, device: str) -> bool:
+    """Return whether any row of `op` for a device type may wait."""
+    return any(kernel.is_asynchronous for kernel in _ROWS.get((op, device), ()))
 
 
 def supports(op: str, device: str, attrs: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import config, devices, function, node
-from capstan.executor import fold
+from capstan.executor import bind, fold
 from capstan.graph import infer, portion, prune, simplify, verify
 from capstan.kernels import registry
 from capstan.partition import partition
@@ -241,7 +241,8 @@ class MasterSession:
         fed = [edge for edge in facts if edge.node in simple]
         needed = prune.prune(simple, fed, fetches, requested.targets)
         tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
-        cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home)
+        waiting = [name for name, found in needed.items() if bind.waits(found)]
+        cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home, waiting)
         return self._registrations.register(cut, deadline)
 
     def close(self) -> None:

@@ -77,6 +77,8 @@ def encode_part(session: str, part: parts.Part) -> Any:
         feed=_names(part.feeds),
         fetch=_names(part.fetches),
         tensor=[_encode_facts(edge, part) for edge in known],
+        wait_set=_numbers(part.wait_sets, part.nodes),
+        answer=_numbers(part.answers, part.nodes),
     )
 
 
@@ -105,7 +107,22 @@ def decode_part(request: Any) -> parts.Part:
         tensor_dtypes={
             edge: dtypes.as_dtype(message.dtype) for edge, message in facts.items() if message.dtype
         },
+        wait_sets=_by_name(request.wait_set, nodes),
+        answers=_by_name(request.answer, nodes),
     )
+
+
+def _numbers(by_name: Mapping[str, int], nodes: Sequence[node.Node]) -> list[int]:
+    """Return the number of each node, 0 for a node without one. Return [] if no node has one."""
+    return [by_name.get(part_node.name, 0) for part_node in nodes] if by_name else []
+
+
+def _by_name(numbers: Sequence[int], nodes: Sequence[node.Node]) -> dict[str, int]:
+    """Return the numbers other than 0 by node. `numbers` has one for each node, or is empty."""
+    if not numbers:
+        return {}
+    pairs = zip(nodes, numbers, strict=True)
+    return {part_node.name: number for part_node, number in pairs if number}
 
 
 def _encode_message(message: parts.Message) -> Any:
@@ -116,6 +133,8 @@ def _encode_message(message: parts.Message) -> Any:
         leg=message.leg,
         edge=_names(message.edges),
         conditional=_names(message.conditional),
+        wait_set=message.wait_set,
+        control=message.controls,
     )
 
 
@@ -127,6 +146,8 @@ def _decode_message(message: Any) -> parts.Message:
         leg=message.leg,
         edges=_edges(message.edge),
         conditional=_edges(message.conditional),
+        wait_set=message.wait_set,
+        controls=tuple(message.control),
     )
 
 
