@@ -62,10 +62,33 @@ class Aliases:
     def pass_on(self, edge: ir.Edge, output: ir.Edge) -> None:
         """Record that `output` is the same tensor as `edge`."""
         self._values.put(output, self._values[edge])
+        self.share(edge, output)
+
+    def share(self, edge: ir.Edge, output: ir.Edge) -> None:
+        """Record that `output`, which has a name of its own, has the memory of `edge`."""
         if edge in self._cells:
             self._cells[output] = self._cells[edge]
         if edge in self._refs:
             self._refs.add(output)
+
+    def adopt(self, edge: ir.Edge, caller: "Aliases", passed: ir.Edge) -> None:
+        """Record that `edge`, an argument of a function, is the tensor `passed` of its caller."""
+        self._values.put(edge, caller._values[passed])
+        for mine, theirs in (
+            (self._cells, caller._cells),
+            (self._variables, caller._variables),
+        ):
+            if passed in theirs:
+                mine[edge] = theirs[passed]
+        if passed in caller._refs:
+            self._refs.add(edge)
+
+    def separate(self, edge: ir.Edge) -> str:
+        """Return the expression for a value that no change of a variable reaches."""
+        text, cell = self._values[edge], self._cells.get(edge)
+        if cell is None or self._part.tensor_dtypes.get(edge) is dtypes.resource:
+            return text
+        return f"{cell}.snapshot()" if edge in self._refs else f"{cell}.copy({text})"
 
     def argument(self, edge: ir.Edge, *, takes_ref: bool) -> str:
         """Return the expression for an input of a kernel."""

@@ -79,4 +79,4 @@ class Branches:
                 self._values.hold(ir.Edge(node.name, index), name)
 
     def _new_flag(self) -> str:
-        return f"p{len(self._flags)}"
+        return f"{self._out.prefix}p{len(self._flags)}"

@@ -31,7 +31,8 @@ from typing import Any
 from capstan import errors
 from capstan.core import devices, dtypes
 from capstan.core import node as ir
-from capstan.executor import aliases, bind, branches, exchange, source, state, values
+from capstan.executor import aliases, bind, branches, exchange, loops, source, state, values
+from capstan.framework import facts, opdef
 from capstan.graph import guards, hazards, infer, schedule
 from capstan.kernels import registry
 from capstan.partition import parts
@@ -51,11 +52,19 @@ def write(part: parts.Part, resources: containers.SessionResources) -> source.Co
 class _Emission:
     """Writes one part, node by node."""
 
-    def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
+    def __init__(
+        self,
+        part: parts.Part,
+        resources: containers.SessionResources,
+        out: source.Writer | None = None,
+        unplanned: frozenset[ir.Edge] = frozenset(),
+    ) -> None:
+        """Write to `out`. The tensors `unplanned` get memory of their own each time."""
         self._part = part
         self._resources = resources
+        self._unplanned = unplanned
         self._fed = frozenset(part.feeds)
-        self._out = source.Writer()
+        self._out = source.Writer() if out is None else out
         self._values = values.Values(part, self._out)
         self._aliases = aliases.Aliases(part, self._out, self._values)
         self._branches = branches.Branches(part, self._out, self._values, self._aliases)
@@ -88,6 +97,20 @@ class _Emission:
         self._out.line(f"    return {feed}, {table}, ({source.items(functions)}), {fetch}{waiting}")
         return self._out.code()
 
+    @property
+    def scope(self) -> loops.Scope:
+        return loops.Scope(self._part, self._out, self._values, self._aliases, self._branches)
+
+    def write_nodes(self) -> None:
+        """Write the nodes of a function, which all run in one segment."""
+        for segment in self._segments:
+            for node in segment:
+                self._node(node)
+
+    def _enter(self, called: parts.Part, out: source.Writer) -> "_Emission":
+        carried = loops.carried_edges(called, _shares, called.fetches)
+        return _Emission(called, self._resources, out, carried)
+
     def _node(self, node: ir.Node) -> None:
         edge = ir.Edge(node.name)
         if infer.is_constant(node):
@@ -98,6 +121,12 @@ class _Emission:
             self._branches.switch(node)
         elif guards.is_merge(node):
             self._branches.merge(node)
+        elif opdef.role(node.op) is facts.Role.WHILE:
+            loops.write(node, self.scope, self._enter)
+        elif opdef.role(node.op) is facts.Role.IDENTITIES:
+            self._computed(node)
+            for index, edge in enumerate(node.inputs):
+                self._aliases.share(edge, ir.Edge(node.name, index))
         else:
             self._computed(node)
 
@@ -166,13 +195,15 @@ class _Emission:
 
     def _planned(self, node: ir.Node, outputs: Sequence[ir.Edge]) -> list[str]:
         """Return a buffer name for each output, or no names if any buffer cannot be planned."""
-        facts = [
+        known = [
             (self._part.tensor_shapes.get(edge), self._part.tensor_dtypes.get(edge))
             for edge in outputs
         ]
-        if not all(source.plannable(shape, dtype) for shape, dtype in facts):
+        if not all(source.plannable(shape, dtype) for shape, dtype in known):
             return []
-        return [self._out.buffer(shape, dtype, node.device) for shape, dtype in facts]
+        if not self._unplanned.isdisjoint(outputs):
+            return []
+        return [self._out.buffer(shape, dtype, node.device) for shape, dtype in known]
 
 
 def _segments(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:
@@ -196,11 +227,13 @@ def _copied_reads(
         for messages in state.Layout.of(part).sends
     ]
 
-    def shares(node: ir.Node) -> bool:
-        if guards.is_switch(node) or guards.is_merge(node):
-            return True
-        kind = devices.parse(node.device).device_type or "CPU"
-        kernel = registry.find(node.op, kind, infer.attributes(node))
-        return kernel is not None and kernel.alias
+    return hazards.copied_reads(segments, sent, part.fetches, _shares, default_container)
 
-    return hazards.copied_reads(segments, sent, part.fetches, shares, default_container)
+
+def _shares(node: ir.Node) -> bool:
+    """Return whether the outputs of `node` may lie in the memory of its inputs."""
+    if guards.is_switch(node) or guards.is_merge(node):
+        return True
+    kind = devices.parse(node.device).device_type or "CPU"
+    kernel = registry.find(node.op, kind, infer.attributes(node))
+    return kernel is not None and kernel.alias

@@ -66,12 +66,15 @@ def write(node: ir.Node, caller: Scope, enter: Enter) -> None:
         _loop(node, caller, enter, (cond, body), names)
     for index, edge in enumerate(node.inputs):
         output = ir.Edge(node.name, index)
-        if output in caller.part.feeds:
+        if output in caller.part.feeds or not caller.values.is_read(output):
             continue
-        if index in names:
-            caller.values.hold(output, names[index])
-        else:
-            caller.aliases.pass_on(edge, output)
+        if index not in names:
+            name = caller.values.name(index)
+            text = f"{name} = {caller.aliases.argument(edge, takes_ref=True)}"
+            caller.out.statement(text, node.name, condition)
+            caller.aliases.share(edge, output)
+            names[index] = name
+        caller.values.hold(output, names[index])
 
 
 def _loop(

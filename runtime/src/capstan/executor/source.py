@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from capstan.core import dtypes, shapes
@@ -49,7 +49,10 @@ class Code:
 
 @dataclass(slots=True)
 class Writer:
-    """Collects lines. `shared` are the names that several functions use."""
+    """Collects lines. `shared` are the names that several functions use.
+
+    The lines of a segment are indented by `depth` steps. All names start with `prefix`.
+    """
 
     lines: list[str] = field(default_factory=list)
     nodes: dict[int, str] = field(default_factory=dict)
@@ -58,6 +61,8 @@ class Writer:
     shared: list[str] = field(default_factory=list)
     pins: list[tuple[Pin, ...]] = field(default_factory=list)
     starts: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    prefix: str = ""
+    depth: int = 2
     _block: str = ""
 
     def line(self, text: str) -> None:
@@ -73,10 +78,26 @@ class Writer:
         if condition != self._block:
             self._block = condition
             if condition:
-                self._add(f"        if {condition}:", name)
+                self._add(f"{self._indent()}if {condition}:", name)
         # The name comes from a client. Escaping keeps a line break from ending the comment.
-        indent = " " * (12 if condition else 8)
+        indent = self._indent(1 if condition else 0)
         self._add(f"{indent}{text}  # {name!a}", name)
+
+    @contextmanager
+    def block(self, head: str, name: str) -> Iterator[None]:
+        """Write a compound statement of the node `name` around the lines of the `with` block."""
+        self.statement(head, name, "")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self._block = ""
+
+    def inner(self) -> "Writer":
+        """Return a writer for the functions of a loop, whose names belong to the loop alone.
+
+        Its lines go to this writer. It must be used before this writer's `function` ends.
+        """
+        return replace(self, shared=[], prefix=f"{self.prefix}w{len(self.lines)}_", _block="")
 
     def bind(self, value: object) -> str:
         """Bind a value to the code and return its name."""
@@ -125,6 +146,9 @@ class Writer:
             tuple(self.pins),
             self.starts,
         )
+
+    def _indent(self, more: int = 0) -> str:
+        return " " * (4 * (self.depth + more))
 
     def _add(self, text: str, name: str) -> None:
         self.lines.append(text)

@@ -23,7 +23,11 @@ class Values:
 
     def name(self, output: int) -> str:
         """Return a new name for an output of the node that is written next."""
-        return f"t{len(self._texts)}_{output}"
+        return f"{self._out.prefix}t{len(self._texts)}_{output}"
+
+    def is_read(self, edge: ir.Edge) -> bool:
+        """Return whether anything in the part reads `edge`."""
+        return edge in self._readers
 
     def put(self, edge: ir.Edge, text: str) -> None:
         """Record that the expression `text` gives `edge` in every segment."""

@@ -71,6 +71,7 @@ class Role(enum.Enum):
     PLACEHOLDER = "the output must be fed"
     DEFAULT = "the output is input 0 unless it is fed"
     IDENTITY = "the output is input 0"
+    IDENTITIES = "each output is the input of the same number"
     METADATA = "the output depends only on the shape of input 0"
     VARIABLE = "output 0 is the reference or the handle of the variable that the node names"
     HANDLE = "output 0 is the handle of another resource that the node names"

@@ -15,13 +15,19 @@ from capstan import errors
 from capstan.core import attr_value, dtypes, function
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
-from capstan.graph import infer
+from capstan.framework.ops import nodes as build
+from capstan.framework.ops import nodes as build
+from capstan.graph import infer, order
 
 _CALLS = (facts.Role.CALL, facts.Role.IF, facts.Role.CASE)
 
 
-def inline(nodes: Mapping[str, ir.Node], library: function.Library) -> Mapping[str, ir.Node]:
-    """Return a graph in which only loops call functions. The order of the nodes is lost.
+def inline(
+    nodes: dict[str, ir.Node], library: function.Library, roots: Iterable[str]
+) -> dict[str, ir.Node]:
+    """Return the nodes that `roots` need, in an order as that of `order.topological`.
+
+    Only loops call functions in the new graph. A graph without other calls is returned as it is.
 
     Raises:
         NotFoundError: the library lacks a function.
@@ -32,7 +38,7 @@ def inline(nodes: Mapping[str, ir.Node], library: function.Library) -> Mapping[s
     inlining = _Inlining(library, set(nodes))
     for node in nodes.values():
         inlining.add(node, ())
-    return inlining.graph
+    return order.topological(inlining.graph, roots)
 
 
 class _Inlining:
@@ -160,10 +166,12 @@ class _Inlining:
         kinds = node.attrs["Tout"]
         if len(results) != len(kinds):
             raise _wrong(node, f"it expects {len(kinds)} results and gets {len(results)}")
-        op = "IdentityN" if results else "NoOp"
-        attrs = {"T": list(kinds)} if results else {}
         control = tuple(dict.fromkeys((*waits, *node.control)))
-        self.graph[node.name] = ir.Node(node.name, op, tuple(results), control, node.device, attrs)
+        self.graph[node.name] = (
+            build.identities(node.name, results, kinds, node.device, control)
+            if results
+            else build.no_op(node.name, node.device, control)
+        )
 
     def _function(
         self, node: ir.Node, reference: object, callers: tuple[str, ...]
@@ -178,45 +186,37 @@ class _Inlining:
         return self._library[reference.name]
 
     def _equals(self, node: ir.Node, number: ir.Edge, place: int) -> ir.Edge:
-        attrs = {"dtype": dtypes.int32, "value": np.array(place, np.int32)}
-        value = self._new(node, "branch", "Const", (), attrs)
-        inputs = number, ir.Edge(value)
-        return ir.Edge(self._new(node, "is_branch", "Equal", inputs, {"T": dtypes.int32}))
+        wanted = np.array(place, np.int32)
+        name = self._free(f"{node.name}/branch")
+        value = self._add(build.constant(name, wanted, dtypes.int32, node.device))
+        name = self._free(f"{node.name}/is_branch")
+        is_branch = build.equal(name, number, ir.Edge(value), dtypes.int32, node.device)
+        return ir.Edge(self._add(is_branch))
 
     def _switch(self, node: ir.Node, data: ir.Edge, decision: ir.Edge, dtype: dtypes.DType) -> str:
-        return self._new(node, "switch", "Switch", (data, decision), {"T": dtype})
+        name = self._free(f"{node.name}/switch")
+        return self._add(build.switch(name, data, decision, dtype, node.device))
 
     def _pivot(self, node: ir.Node, side: ir.Edge) -> str:
-        return self._new(node, "pivot", "Identity", (side,), {"T": dtypes.bool_})
+        name = self._free(f"{node.name}/pivot")
+        return self._add(build.identity(name, side, dtypes.bool_, node.device))
 
     def _signal(self, node: ir.Node, waits: Sequence[str]) -> ir.Edge:
         """Return a tensor that is alive when the nodes `waits` have run."""
-        return (
-            ir.Edge(waits[-1])
-            if len(waits) == 1
-            else ir.Edge(
-                self._new(
-                    node, "done", "Identity", (ir.Edge(waits[-1]),), {"T": dtypes.bool_}, waits
-                )
-            )
-        )
+        last = ir.Edge(waits[-1])
+        if len(waits) == 1:
+            return last
+        name = self._free(f"{node.name}/done")
+        return ir.Edge(self._add(build.identity(name, last, dtypes.bool_, node.device, waits)))
 
     def _merge(self, node: ir.Node, sides: tuple[ir.Edge, ir.Edge], dtype: dtypes.DType) -> ir.Edge:
-        return ir.Edge(self._new(node, "merge", "Merge", sides, {"T": dtype, "N": 2}))
+        name = self._free(f"{node.name}/merge")
+        return ir.Edge(self._add(build.merge(name, sides, dtype, node.device)))
 
-    def _new(
-        self,
-        node: ir.Node,
-        name: str,
-        op: str,
-        inputs: tuple[ir.Edge, ...],
-        attrs: Mapping[str, object],
-        control: Sequence[str] = (),
-    ) -> str:
-        """Add a node, and return its name."""
-        free = self._free(f"{node.name}/{name}")
-        self.graph[free] = ir.Node(free, op, inputs, tuple(control), node.device, attrs)
-        return free
+    def _add(self, node: ir.Node) -> str:
+        """Add a node of a free name, and return the name."""
+        self.graph[node.name] = node
+        return node.name
 
     def _free(self, wanted: str) -> str:
         name, number = wanted, 0

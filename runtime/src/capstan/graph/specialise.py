@@ -14,7 +14,7 @@ from capstan.core import node as ir
 from capstan.core.arrays import Array
 from capstan.framework import facts, opdef
 from capstan.framework.ops import constant
-from capstan.graph import infer, order, simplify, verify
+from capstan.graph import infer, inline, lift, order, simplify, verify
 
 
 @dataclass(slots=True)
@@ -107,10 +107,14 @@ class Specialiser:
             for argument, size in zip(called.arguments, sizes, strict=True)
         }
         roots = [edge.node for edge in called.results] + list(called.control_results)
-        nodes = order.topological(dict(called.nodes), roots)
+        library = self.library
+        nodes = inline.inline(order.topological(dict(called.nodes), roots), library, roots)
         verify.verify(nodes, fed)
+        nodes, functions = lift.lift(nodes, list(fed), roots)
+        if functions:
+            library = {**library, **functions}
         inner = Specialiser(
-            self.library, self.evaluate, self.made, f"{self.scope}{node.name}/{attribute}/"
+            library, self.evaluate, self.made, f"{self.scope}{node.name}/{attribute}/"
         )
         simple, known = simplify.simplify(nodes, fed, frozenset(roots), self.evaluate, inner)
         special = replace(

@@ -4,6 +4,7 @@ The compiler writes loops, branches and calls of functions itself. The rows only
 where such a node can run.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from capstan.kernels.arithmetic import constantly
@@ -24,3 +25,14 @@ for _prefix in ("", "Stateless"):
         register(Kernel(f"{_prefix}{_op}", constantly(_passed_on), alias=True))
 for _op in ("PartitionedCall", "StatefulPartitionedCall"):
     register(Kernel(_op, constantly(_passed_on), alias=True))
+
+
+def _all(inputs: Sequence[str]) -> str:
+    return inputs[0] if len(inputs) == 1 else f"({', '.join(inputs)})"
+
+
+def _every(*inputs: Any) -> Any:
+    return inputs[0] if len(inputs) == 1 else inputs
+
+
+register(Kernel("IdentityN", constantly(_every), alias=True, emit=_all))

@@ -12,7 +12,7 @@ other. Each wait set of a step has a number. Set 0 is empty.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, function, shapes
 from capstan.core import node as ir
 
 
@@ -48,7 +48,8 @@ class Part:
     each the number of the wait set of its outputs: the node's own wait set and the node.
 
     `feeds` arrive with the start of the step and `fetches` leave at its end. `tensor_shapes` and
-    `tensor_dtypes` are the static facts about every tensor that the part touches.
+    `tensor_dtypes` are the static facts about every tensor that the part touches. `functions` are
+    those that the nodes call.
     """
 
     task: str
@@ -62,3 +63,4 @@ class Part:
     tensor_dtypes: Mapping[ir.Edge, dtypes.DType] = field(default_factory=dict)
     wait_sets: Mapping[str, int] = field(default_factory=dict)
     answers: Mapping[str, int] = field(default_factory=dict)
+    functions: function.Library = field(default_factory=dict)

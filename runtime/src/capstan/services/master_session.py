@@ -8,6 +8,7 @@ import functools
 import itertools
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import config, devices, function, node
 from capstan.executor import bind, fold
-from capstan.graph import infer, portion, prune, simplify, verify
+from capstan.graph import infer, inline, lift, portion, prune, simplify, specialise, verify
 from capstan.kernels import registry
 from capstan.partition import partition
 from capstan.placement import place
@@ -234,15 +235,23 @@ class MasterSession:
         _, edges = requested.edges()
         fetches = [edge for edge in edges if edge not in facts]
         placed = self._graph.needed(nodes, list(facts), edges, requested.targets)
+        roots = [*(edge.node for edge in fetches), *requested.targets]
+        placed = inline.inline(placed, self._graph.functions, roots)
         verify.verify(placed, facts)
-        keep = frozenset([edge.node for edge in fetches]) | frozenset(requested.targets)
-        simple, known = simplify.simplify(placed, facts, keep, fold.evaluate)
+        lifted, functions = lift.lift(placed, facts, roots)
+        special = specialise.Specialiser({**self._graph.functions, **functions}, fold.evaluate)
+        simple, known = simplify.simplify(lifted, facts, frozenset(roots), fold.evaluate, special)
         _check_fetches(fetches, known)
         fed = [edge for edge in facts if edge.node in simple]
         needed = prune.prune(simple, fed, fetches, requested.targets)
         tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
         waiting = [name for name, found in needed.items() if bind.waits(found)]
         cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home, waiting)
+        if special.made:
+            cut = {
+                task: replace(part, functions=special.called(part.nodes))
+                for task, part in cut.items()
+            }
         return self._registrations.register(cut, deadline)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from capstan.core import function
 from capstan.framework import facts
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules
 
 
@@ -27,6 +27,14 @@ def _declared(outputs: str) -> Any:
 
 def _undeclared(ctx: ShapeContext) -> rules.Shapes:
     return (None,) * len(ctx.attrs["Tout"])
+
+
+def _all_unchanged(ctx: ShapeContext) -> rules.Shapes:
+    return tuple(ctx.inputs)
+
+
+def _all_passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return grads
 
 
 # A stateless loop may draw random numbers, so its row does not let the compiler merge two of them.
@@ -95,3 +103,14 @@ for _op in ("PartitionedCall", "StatefulPartitionedCall"):
             role=facts.Role.CALL,
         )
     )
+define(
+    OpDef(
+        "IdentityN",
+        ("input: T",),
+        ("output: T",),
+        attrs={"T": list},
+        shape=_all_unchanged,
+        gradient=_all_passed_on,
+        role=facts.Role.IDENTITIES,
+    )
+)

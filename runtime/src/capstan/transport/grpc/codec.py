@@ -7,6 +7,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import dtypes, graph_def, node, shapes, tensor_proto
+from capstan.framework import function_def
 from capstan.partition import parts
 from capstan.transport import interfaces
 from capstan.transport.grpc import wire
@@ -67,10 +68,13 @@ def decode_devices(messages: Iterable[Any]) -> tuple[interfaces.Device, ...]:
 def encode_part(session: str, part: parts.Part) -> Any:
     """Return the RegisterGraphRequest that gives `part` to its task."""
     known = dict.fromkeys([*part.tensor_dtypes, *part.tensor_shapes])
+    graph = graph_def.encode(part.nodes)
+    if part.functions:
+        graph.library.CopyFrom(function_def.encode(part.functions))
     return wire.RegisterGraphRequest(
         session=session,
         task=part.task,
-        graph_def=graph_def.encode(part.nodes),
+        graph_def=graph,
         leg=[part.legs[part_node.name] for part_node in part.nodes],
         incoming=map(_encode_message, part.incoming),
         outgoing=map(_encode_message, part.outgoing),
@@ -93,6 +97,7 @@ def decode_part(request: Any) -> parts.Part:
     facts = {node.parse_tensor(message.edge): message for message in request.tensor}
     return parts.Part(
         task=request.task,
+        functions=function_def.decode(request.graph_def.library),
         nodes=nodes,
         legs=dict(zip((part_node.name for part_node in nodes), request.leg, strict=True)),
         incoming=tuple(map(_decode_message, request.incoming)),
