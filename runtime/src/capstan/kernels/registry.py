@@ -5,12 +5,13 @@ function that the kernel made. Rows are looked up by op, device type and the dty
 attributes.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, kernel_list, shapes
 from capstan.core.arrays import Array
 from capstan.resources import containers
 
@@ -103,13 +104,24 @@ _ROWS: dict[tuple[str, str], list[Kernel]] = {}
 def register(kernel: Kernel) -> Kernel:
     """Add a row. If several rows serve a node, the one registered first is used."""
     _ROWS.setdefault((kernel.op, kernel.device), []).append(kernel)
+    listed.cache_clear()
     return kernel
+
+
+@functools.cache
+def listed() -> kernel_list.KernelList:
+    """Return the kernels of this process, for the placers of all masters."""
+    return kernel_list.KernelList(
+        kernel_list.KernelDef(kernel.op, kernel.device, kernel.types)
+        for kernels in _ROWS.values()
+        for kernel in kernels
+    )
 
 
 def find(op: str, device: str, attrs: Mapping[str, Any]) -> Kernel | None:
     """Return the kernel for `op` with `attrs` on a device type, or None."""
     for kernel in _ROWS.get((op, device), ()):
-        if all(_serves(allowed, attrs.get(name)) for name, allowed in kernel.types.items()):
+        if kernel_list.serves(kernel.types, attrs):
             return kernel
     return None
 
@@ -144,9 +156,3 @@ def require(op: str, device: str, attrs: Mapping[str, Any], node: str) -> Kernel
             f"{{{{node {node}}}}} ({types})",
         )
     return kernel
-
-
-def _serves(allowed: frozenset[dtypes.DType], value: object) -> bool:
-    if isinstance(value, dtypes.DType):
-        return value in allowed
-    return value is None or all(dtype in allowed for dtype in value)  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import config, devices, function, node
-from capstan.services import master_session, registrations, signature, step, worker
+from capstan.services import master_session, placement_log, registrations, signature, step, worker
 from capstan.transport import api, interfaces
 from capstan.transport import cancellation as cancellations
 
@@ -257,5 +257,4 @@ def _unknown(handle: str) -> errors.AbortedError:
 def _log_placement(session: master_session.MasterSession, nodes: Sequence[node.Node]) -> None:
     if not session.settings.log_device_placement:
         return
-    for name, op, device in session.placed(nodes):
-        print(f"{name}: ({op}): {device}")  # noqa: T201 - TensorFlow prints these lines
+    placement_log.report(session.placed(nodes), session.placement_notes)

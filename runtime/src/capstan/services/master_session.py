@@ -17,9 +17,8 @@ from capstan import errors
 from capstan.core import config, devices, function, node
 from capstan.executor import bind, fold
 from capstan.graph import infer, inline, lift, portion, prune, simplify, specialise, verify
-from capstan.kernels import registry
 from capstan.partition import partition
-from capstan.placement import place
+from capstan.placement import available, place
 from capstan.services import partial_run, registrations, session_graph, signature, step
 from capstan.transport import interfaces
 
@@ -50,8 +49,13 @@ class MasterSession:
         self._steps = steps
         self._lock = threading.Lock()
         self._placer = place.Placer(
-            [device.name for task in tasks for device in task.status.devices],
-            registry.supports,
+            available.Available(
+                {
+                    device.name: task.status.kernels
+                    for task in tasks
+                    for device in task.status.devices
+                }
+            ),
             settings.allow_soft_placement,
         )
         self._graph = session_graph.SessionGraph()
@@ -110,6 +114,11 @@ class MasterSession:
         """Return name, op and device of each node that has a device."""
         placed = self._graph.placement.devices
         return [(new.name, new.op, placed[new.name]) for new in nodes if new.name in placed]
+
+    @property
+    def placement_notes(self) -> Sequence[str]:
+        """The device specifications that the last extension ignored, in TensorFlow's words."""
+        return self._graph.placement.notes
 
     def run(
         self, requested: signature.Signature, feeds: Sequence[Array], deadline: float | None

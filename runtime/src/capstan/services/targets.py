@@ -11,7 +11,7 @@ from capstan import errors
 from capstan.core import config
 from capstan.hardware import factories
 from capstan.resources import containers
-from capstan.services import master, worker
+from capstan.services import master, placement_log, worker
 from capstan.transport import api, interfaces
 
 
@@ -88,6 +88,8 @@ class NoLinks:
 
 def _direct(settings: config.SessionConfig) -> master.Master:
     incarnation = secrets.randbits(63) | 1
+    if settings.log_device_placement:
+        placement_log.report_mapping()
     held = containers.ResourceManager("localhost", factories.create(LOCALHOST, settings))
     home = worker.Worker(LOCALHOST, incarnation, held)
     return master.Master(home, [LOCALHOST], _no_peer, NoLinks())

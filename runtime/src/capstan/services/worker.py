@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from capstan import errors
 from capstan.executor import program
 from capstan.hardware import device
+from capstan.kernels import registry
 from capstan.partition import parts
 from capstan.resources import containers
 from capstan.transport import interfaces
@@ -37,17 +38,16 @@ class Worker:
         """`resources` has the devices of the task."""
         self.task = task
         self.resources = resources
-        self._status = interfaces.WorkerStatus(
-            incarnation, _attributes(resources.devices, incarnation)
-        )
+        self._incarnation = incarnation
+        self._devices = _attributes(resources.devices, incarnation)
         self._lock = threading.Lock()
         self._handles = itertools.count(1)
         self._programs: dict[int, tuple[program.Program, _Registered]] = {}
         self._sessions: dict[str, _Registered] = {}
 
     def get_status(self) -> interfaces.WorkerStatus:
-        """Return the incarnation and the devices of this task."""
-        return self._status
+        """Return the incarnation, the devices and the kernels of this task."""
+        return interfaces.WorkerStatus(self._incarnation, self._devices, registry.listed())
 
     def register_graph(
         self,

@@ -6,12 +6,12 @@ They follow TensorFlow's master_interface.h and worker_interface.h. `services.ma
 
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from capstan.core import config, function, node
+from capstan.core import config, function, kernel_list, node
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 
@@ -32,10 +32,14 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """The identity of a worker. `incarnation` is not 0 and changes when the task restarts."""
+    """The identity of a worker, its devices and its kernels.
+
+    `incarnation` is not 0 and changes when the task restarts.
+    """
 
     incarnation: int
     devices: tuple[Device, ...]
+    kernels: kernel_list.KernelList = field(default_factory=kernel_list.KernelList)
     protocol_version: int = PROTOCOL_VERSION
 
 

@@ -180,9 +180,10 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         self._service = calls.Service(address, channels.WORKER)
 
     def get_status(self) -> interfaces.WorkerStatus:
-        """Return the incarnation and the devices of the task.
+        """Return the incarnation, the devices and the kernels of the task.
 
         Raises:
+            InvalidArgumentError: the list of kernels is malformed.
             FailedPreconditionError: the task speaks another version of the protocol.
         """
         response = self._service.call("GetStatus", wire.GetStatusRequest(), _PATIENCE_S)
@@ -197,6 +198,7 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         return interfaces.WorkerStatus(
             response.incarnation,
             codec.decode_devices(response.device),
+            codec.decode_kernels(response.kernels),
             response.protocol_version,
         )
 

@@ -1,12 +1,14 @@
 """Converts the values of the two services to protocol buffers and back."""
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from google.protobuf import message as protobuf_message
 
 from capstan import errors
-from capstan.core import dtypes, graph_def, node, shapes, tensor_proto
+from capstan.core import dtypes, graph_def, kernel_list, node, shapes, tensor_proto
 from capstan.framework import function_def
 from capstan.partition import parts
 from capstan.transport import interfaces
@@ -63,6 +65,44 @@ def decode_devices(messages: Iterable[Any]) -> tuple[interfaces.Device, ...]:
         )
         for message in messages
     )
+
+
+@functools.lru_cache(maxsize=8)
+def encode_kernels(kernels: kernel_list.KernelList) -> bytes:
+    """Return a serialised KernelList. A task sends the same list in each answer."""
+    message = wire.KernelList()
+    for kernel in kernels:
+        added = message.kernel.add(op=kernel.op, device_type=kernel.device_type)
+        for name, allowed in kernel.constraints.items():
+            constraint = added.constraint.add(name=name)
+            numbers = sorted(dtype.as_datatype_enum for dtype in allowed)
+            constraint.allowed_values.list.type.extend(numbers)
+    serialised: bytes = message.SerializeToString()
+    return serialised
+
+
+@functools.lru_cache(maxsize=64)
+def decode_kernels(serialised: bytes) -> kernel_list.KernelList:
+    """Return the kernels of a serialised KernelList. The tasks of a cluster often have the same.
+
+    Raises:
+        InvalidArgumentError: the message is malformed, or has a dtype that does not exist.
+    """
+    try:
+        message = wire.KernelList.FromString(serialised)
+        return kernel_list.KernelList(map(_decode_kernel, message.kernel))
+    except (protobuf_message.DecodeError, TypeError, ValueError) as error:
+        raise errors.InvalidArgumentError(
+            None, None, f"The list of kernels of a task cannot be read: {error}"
+        ) from None
+
+
+def _decode_kernel(message: Any) -> kernel_list.KernelDef:
+    constraints = {
+        constraint.name: frozenset(map(dtypes.as_dtype, constraint.allowed_values.list.type))
+        for constraint in message.constraint
+    }
+    return kernel_list.KernelDef(message.op, message.device_type, constraints)
 
 
 def encode_part(session: str, part: parts.Part) -> Any:
