@@ -10,6 +10,7 @@ import capstan.kernels  # noqa: F401 - fills the table
 from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.core import node as ir
+from capstan.core.resource_name import ResourceName
 from capstan.executor import program, run
 from capstan.framework import ops  # noqa: F401 - fills the registry
 from capstan.graph import infer
@@ -117,7 +118,7 @@ def test_a_variable_that_leaves_its_task_is_a_copy() -> None:
         make("Neg", "y", "v/read"),
     )
     held = containers.ResourceManager()
-    cell = held.variable("", "v", dtypes.float32)
+    cell = held.variable(ResourceName("localhost", "v"), dtypes.float32)
     cell.assign(np.array([1, 2], np.float32))
     part = cut(*nodes, feeds={}, fetches=("y",), there=("v", "v/read"))[THERE]
     built = program.Program(part, held.for_session())
@@ -172,7 +173,7 @@ def test_a_large_variable_is_sent_without_a_copy_and_does_not_change_meanwhile()
         make("Neg", "y", "v/read"),
     )
     held = containers.ResourceManager()
-    cell = held.variable("", "v", dtypes.float32)
+    cell = held.variable(ResourceName("localhost", "v"), dtypes.float32)
     cell.assign(np.zeros(size, np.float32))
     before = cell.read()
     part = cut(*nodes, feeds={}, fetches=("y",), there=("v", "v/read"))[THERE]

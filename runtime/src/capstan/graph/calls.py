@@ -10,6 +10,7 @@ from dataclasses import replace
 from capstan import errors
 from capstan.core import function
 from capstan.core import node as ir
+from capstan.framework.ops import nodes as build
 
 
 def merged(known: function.Library, added: Iterable[function.Function]) -> function.Library:
@@ -43,18 +44,7 @@ def explicit(node: ir.Node, library: function.Library) -> ir.Node:
     callee = library.get(node.op)
     if callee is None:
         return node
-    private = {name: value for name, value in node.attrs.items() if name.startswith("_")}
-    arguments = {name: value for name, value in node.attrs.items() if name not in private}
-    return replace(
-        node,
-        op="StatefulPartitionedCall" if callee.is_stateful else "PartitionedCall",
-        attrs={
-            **private,
-            "Tin": [argument.dtype for argument in callee.arguments],
-            "Tout": list(callee.result_dtypes),
-            "f": function.Reference(node.op, arguments),
-        },
-    )
+    return build.call(node, callee)
 
 
 def _are_equal(one: function.Function, other: function.Function) -> bool:

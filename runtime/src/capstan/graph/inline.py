@@ -6,7 +6,7 @@ Only loops still call functions afterwards. An `IdentityN` takes the name of the
 nodes and the client find its outputs.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,6 @@ from capstan import errors
 from capstan.core import attr_value, dtypes, function
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
-from capstan.framework.ops import nodes as build
 from capstan.framework.ops import nodes as build
 from capstan.graph import infer, order
 

@@ -18,6 +18,7 @@ from capstan import errors
 from capstan.core import attr_value, dtypes, function
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
+from capstan.framework.ops import nodes as build
 from capstan.graph import infer, order
 
 Role = facts.Role
@@ -322,24 +323,21 @@ class _Frame:
                 raise _refused(node, "an Exit must take the final value of a loop variable")
             self._graph[node.name] = _identity(node, finals[node.inputs[0]], ())
             self._paths[node.name] = self._path[:-1]
-        self._graph[decision.name] = ir.Node(
+        self._graph[decision.name] = build.while_loop(
             decision.name,
-            "While" if is_stateful else "StatelessWhile",
-            tuple(arguments.inputs),
-            tuple(waits),
+            arguments.inputs,
+            [argument.dtype for argument in arguments.taken],
+            cond.name,
+            body.name,
             decision.device,
-            {
-                "T": [argument.dtype for argument in arguments.taken],
-                "cond": function.Reference(cond.name),
-                "body": function.Reference(body.name),
-            },
+            tuple(waits),
+            is_stateful=is_stateful,
         )
         self._paths[decision.name] = self._path[:-1]
 
 
 def _identity(node: ir.Node, source: ir.Edge, control: Sequence[str]) -> ir.Node:
-    op = "Identity"
-    return ir.Node(node.name, op, (source,), tuple(control), node.device, {"T": node.attrs["T"]})
+    return build.identity(node.name, source, node.attrs["T"], node.device, control)
 
 
 def _role(node: ir.Node) -> facts.Role | None:

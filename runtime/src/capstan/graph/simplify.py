@@ -14,7 +14,7 @@ from capstan.core import node as ir
 from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.framework import facts, opdef
-from capstan.framework.ops import constant
+from capstan.framework.ops import nodes as build
 from capstan.graph import guards, infer, schedule
 
 Evaluate = Callable[[ir.Node, Sequence[Array]], Sequence[Array] | None]
@@ -198,7 +198,7 @@ def _fold(
         return []
     names = [node.name] if len(values) == 1 else _names(node.name, len(values), used)
     return [
-        constant.node(name, value, dtype, node.device, control)
+        build.constant(name, value, dtype, node.device, control)
         for name, value, (dtype, _) in zip(names, values, infer.arguments(node)[1], strict=True)
     ]
 

@@ -26,8 +26,8 @@ def _variable(node: NodeContext) -> Function:
 def cell_of(node: NodeContext, dtype: dtypes.DType) -> variable.Variable:
     """Return the variable that a node names by `shared_name`, or by its own name without one."""
     default = node.resources.default_container
-    container, name = resource_name.of_node(node.name, node.attrs, default)
-    return node.resources.variable(container, name, dtype, node.device)
+    name = resource_name.of_node(node.name, node.attrs, default)
+    return node.resources.variable(name, dtype, node.device)
 
 
 def is_initialized(cell: variable.Variable) -> Any:

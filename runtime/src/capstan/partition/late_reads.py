@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from capstan.core import node as ir
-from capstan.framework.ops import control
+from capstan.framework.ops import nodes as build
 from capstan.graph import guards, infer, schedule
 
 
@@ -77,12 +77,12 @@ class _LateReads:
         }
         if changes <= self._ancestors([edge.node]):
             return edge
-        read = control.identity(
+        read = build.identity(
             self._free_name(f"{edge.node}/late_read"),
             edge,
             self._known.tensor_dtypes[edge],
             self._nodes[edge.node].device,
-            tuple(awaited),
+            awaited,
         )
         self.graph[read.name] = read
         self.tasks[read.name] = task

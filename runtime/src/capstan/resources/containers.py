@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from capstan import errors
-from capstan.core import dtypes
+from capstan.core import dtypes, resource_name
 from capstan.hardware import cpu, device
 from capstan.resources import variable
+
+_Key = tuple[resource_name.ResourceName, str]
+"""The name of a resource and its device."""
 
 
 class ResourceManager:
@@ -28,11 +31,11 @@ class ResourceManager:
         self.default_container = default_container
         self.devices = devices or device.Devices(cpu.create("", None))
         self._lock = threading.Lock()
-        self._variables: dict[tuple[str, str, str], tuple[variable.Variable, dtypes.DType]] = {}
-        self._cleared: set[tuple[str, str, str]] = set()
+        self._variables: dict[_Key, tuple[variable.Variable, dtypes.DType]] = {}
+        self._cleared: set[_Key] = set()
 
     def variable(
-        self, container: str, name: str, dtype: dtypes.DType, device_name: str = ""
+        self, name: resource_name.ResourceName, dtype: dtypes.DType, device_name: str = ""
     ) -> variable.Variable:
         """Return the variable of that name. Create it uninitialised if it does not exist.
 
@@ -44,9 +47,9 @@ class ResourceManager:
                 device.
         """
         home = self.devices.of(device_name)
-        key = (container or self.default_container, name, home.name)
+        key = (name, home.name)
         with self._lock:
-            fresh = variable.Variable(name, key[0], home)
+            fresh = variable.Variable(name.name, name.container, home)
             cell, held = self._variables.setdefault(key, (fresh, dtype))
             if held != dtype and key in self._cleared:
                 cell, held = self._variables[key] = fresh, dtype
@@ -55,8 +58,9 @@ class ResourceManager:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"Variable {name!r} in container {key[0]!r} holds {held.name}, not {dtype.name}. "
-                "Another graph made it. Give one of the two another name, shared_name or container",
+                f"Variable {name.name!r} in container {name.container!r} holds {held.name}, not "
+                f"{dtype.name}. Another graph made it. Give one of the two another name, "
+                "shared_name or container",
             )
         return cell
 
@@ -64,7 +68,11 @@ class ResourceManager:
         """Forget the values in the named containers, or else in the default container."""
         chosen = set(containers) or {self.default_container}
         with self._lock:
-            cleared = {key: cell for key, (cell, _) in self._variables.items() if key[0] in chosen}
+            cleared = {
+                key: cell
+                for key, (cell, _) in self._variables.items()
+                if key[0].container in chosen
+            }
             self._cleared |= cleared.keys()
         for cell in cleared.values():
             cell.clear()
@@ -97,10 +105,10 @@ class SessionResources:
         return self._task.devices
 
     def variable(
-        self, container: str, name: str, dtype: dtypes.DType, device_name: str = ""
+        self, name: resource_name.ResourceName, dtype: dtypes.DType, device_name: str = ""
     ) -> variable.Variable:
         """Return a variable of the task, as `ResourceManager.variable` does."""
-        return self._task.variable(container, name, dtype, device_name)
+        return self._task.variable(name, dtype, device_name)
 
     def keep(self, node: str, make: Callable[[], Any]) -> Any:
         """Return the object that the node called `node` keeps. The first call makes it."""

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from capstan.core import dtypes, shapes
-from capstan.core import node as ir
 from capstan.core.arrays import Array
 from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
@@ -20,14 +19,7 @@ def _value(ctx: facts.ValueContext) -> Array | None:
     return value
 
 
-def node(
-    name: str, value: Array, dtype: dtypes.DType, device: str = "", control: tuple[str, ...] = ()
-) -> ir.Node:
-    """Return a node whose output is `value`."""
-    return ir.Node(name, _ROW.name, (), control, device, {"dtype": dtype, "value": value})
-
-
-_ROW = define(
+define(
     OpDef(
         "Const",
         outputs=("output: dtype",),

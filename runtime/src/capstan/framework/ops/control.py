@@ -1,7 +1,6 @@
 """Rows of placeholders, identities, barriers and assertions."""
 
 from capstan.core import dtypes, shapes
-from capstan.core import node as ir
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, define
 from capstan.framework.ops import rules
@@ -33,7 +32,7 @@ define(
         role=facts.Role.DEFAULT,
     )
 )
-_IDENTITY = define(
+define(
     OpDef(
         "Identity",
         ("input: T",),
@@ -44,13 +43,6 @@ _IDENTITY = define(
         value=rules.passed_on,
     )
 )
-
-
-def identity(
-    name: str, source: ir.Edge, dtype: dtypes.DType, device: str, control: tuple[str, ...] = ()
-) -> ir.Node:
-    """Return a node whose output is the value of `source`, of type `dtype`."""
-    return ir.Node(name, _IDENTITY.name, (source,), control, device, {"T": dtype})
 
 
 define(
@@ -87,5 +79,6 @@ define(
         shape=rules.nothing,
         effect=facts.EXTERNAL,
         not_differentiable=True,
+        host=("condition", "data"),
     )
 )

@@ -209,6 +209,7 @@ define(
         shape=_transpose_shape,
         gradient=_transpose,
         types={"Tperm": typesets.INDEX},
+        host=("perm",),
     )
 )
 define(
@@ -231,6 +232,7 @@ define(
         ("offset: N * int32",),
         shape=_concat_offset_shape,
         not_differentiable=True,
+        host=("concat_dim", "shape", "offset"),
     )
 )
 define(
@@ -262,6 +264,7 @@ define(
         attrs={"num_split": int},
         shape=_split_shape,
         gradient=_split,
+        host=("split_dim",),
     )
 )
 define(
@@ -273,6 +276,7 @@ define(
         shape=_split_v_shape,
         gradient=_split_v,
         types={"Tlen": typesets.INDEX},
+        host=("size_splits", "split_dim"),
     )
 )
 define(
@@ -284,6 +288,7 @@ define(
         shape=_tile_shape,
         gradient=_tile,
         types={"Tmultiples": typesets.INDEX},
+        host=("multiples",),
     )
 )
 define(
@@ -295,5 +300,6 @@ define(
         shape=_pad_shape,
         gradient=_pad,
         types={"T": typesets.NUMERIC, "Tpaddings": typesets.INDEX},
+        host=("paddings",),
     )
 )

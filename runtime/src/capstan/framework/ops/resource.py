@@ -87,6 +87,7 @@ define(
         shape=rules.scalar,
         not_differentiable=True,
         effect=facts.reads("resource"),
+        host=("is_initialized",),
     )
 )
 define(
@@ -99,6 +100,7 @@ define(
         not_differentiable=True,
         effect=facts.reads("input"),
         types={"out_type": typesets.INDEX},
+        host=("output",),
     )
 )
 define(

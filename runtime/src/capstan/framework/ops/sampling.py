@@ -16,6 +16,7 @@ for _name in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
             not_differentiable=True,
             effect=facts.RANDOM,
             types={"dtype": typesets.FLOATING, "T": typesets.INDEX},
+            host=("shape",),
         )
     )
 define(
@@ -28,5 +29,6 @@ define(
         not_differentiable=True,
         effect=facts.RANDOM,
         types={"Tout": typesets.INDEX, "T": typesets.INDEX},
+        host=("shape", "minval", "maxval"),
     )
 )

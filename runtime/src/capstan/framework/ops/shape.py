@@ -177,6 +177,7 @@ define(
         shape=_reshape_shape,
         gradient=_reshape,
         types={"Tshape": typesets.INDEX},
+        host=("shape",),
     )
 )
 define(
@@ -188,6 +189,7 @@ define(
         shape=_expand_dims_shape,
         gradient=_expand_dims,
         types={"Tdim": typesets.INDEX},
+        host=("dim",),
     )
 )
 define(
@@ -209,6 +211,7 @@ define(
         shape=_broadcast_to_shape,
         gradient=_broadcast_to,
         types={"Tidx": typesets.INDEX},
+        host=("shape",),
     )
 )
 define(
@@ -220,5 +223,6 @@ define(
         shape=_gradient_args_shape,
         not_differentiable=True,
         types={"T": typesets.INDEX},
+        host=("s0", "s1", "r0", "r1"),
     )
 )

@@ -85,6 +85,7 @@ define(
         shape=_slice_shape,
         gradient=_slice,
         types={"Index": typesets.INDEX},
+        host=("begin", "size"),
     )
 )
 
@@ -127,5 +128,6 @@ define(
         shape=_strided_grad_shape,
         gradient=_strided_grad,
         types={"T": (*typesets.NUMERIC, dtypes.bool_), "Index": typesets.INDEX},
+        host=("shape", "begin", "end", "strides"),
     )
 )

@@ -45,6 +45,7 @@ define(
         shape=rules.scalar,
         not_differentiable=True,
         effect=facts.reads("ref"),
+        host=("is_initialized",),
     )
 )
 define(
