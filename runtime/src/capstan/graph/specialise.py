@@ -13,7 +13,7 @@ from capstan.core import dtypes, function, shapes
 from capstan.core import node as ir
 from capstan.core.arrays import Array
 from capstan.framework import facts, opdef
-from capstan.framework.ops import constant
+from capstan.framework.ops import nodes as build
 from capstan.graph import infer, inline, lift, order, simplify, verify
 
 
@@ -148,7 +148,7 @@ def _with_constants(
         while name in called.nodes:
             name += "_"
         arguments[index] = replace(old, name=name)
-        nodes[old.name] = constant.node(old.name, value, old.dtype, device)
+        nodes[old.name] = build.constant(old.name, value, old.dtype, device)
         if index < len(results) and results[index] == old.edge:
             results[index] = ir.Edge(name)
     return replace(called, arguments=tuple(arguments), results=tuple(results), nodes=nodes)
