@@ -62,11 +62,8 @@ class Program:
         self._build = self._compile()
         self._free: deque[Context] = deque()
         self._starts = [(name, self.code.starts[name]) for name in self.layout.waiting]
-
-    @property
-    def waits(self) -> bool:
+        self.waits = bool(self._starts)
         """Whether a node of the part may answer late."""
-        return bool(self._starts)
 
     def take(self) -> Context:
         """Return a context that no other step uses until `give_back`.

@@ -38,6 +38,17 @@ class Flight(cancellation.Cancellation):
         self.submit = submit
 
 
+class _Waits:
+    """The state of the waiting nodes of a run."""
+
+    __slots__ = ("answered", "answers", "flight")
+
+    def __init__(self, submit: Submit) -> None:
+        self.flight = Flight(submit)
+        self.answers: deque[_Answer] = deque()
+        self.answered: set[int] = set()
+
+
 class PartRun:
     """One run of a part.
 
@@ -51,15 +62,13 @@ class PartRun:
         self._program = compiled
         self._send = send
         self._done = done
-        self._flight = Flight(submit)
         self._context = compiled.take()
         self._state = state.StepState(compiled.plan)
         self._lock = threading.Lock()
         self._ready: deque[int] = deque()
-        self._answers: deque[_Answer] = deque()
-        self._answered: set[int] = set()
         self._is_running = False
         self._ended = False
+        self._waits = _Waits(submit) if compiled.waits else None
 
     def start(self, feeds: program.Values) -> None:
         """Start the part with the values of `part.feeds`. Run its first segments if possible."""
@@ -101,67 +110,71 @@ class PartRun:
 
     def _run(self) -> None:
         """Run the segments that may run. The caller has set `_is_running`."""
+        index: int | None = None
         try:
-            self._run_segments()
+            while True:
+                with self._lock:
+                    if index is not None:
+                        self._ready.extend(self._state.finish(index))
+                    if self._waits is not None:
+                        self._take_answers(self._waits)
+                    if self._ended or self._state.is_over:
+                        break
+                    if not self._ready:
+                        self._is_running = False
+                        return
+                    index = self._ready.popleft()
+                self._run_segment(index)
+            if not self._ended:
+                self._end(self._program.fetch(self._context), None, reusable=True)
         except Exception as fault:  # noqa: BLE001 - the step's error
             self.fail(errors.from_exception(fault))
 
-    def _run_segments(self) -> None:
-        index: int | None = None
-        while True:
-            with self._lock:
-                if index is not None:
-                    self._ready.extend(self._state.finish(index))
-                while self._answers:
-                    self._take_answer(*self._answers.popleft())
-                if self._state.is_over or self._ended:
-                    break
-                if not self._ready:
-                    self._is_running = False
-                    return
-                index = self._ready.popleft()
-            self._run_segment(index)
-        if not self._ended:
-            self._end(self._program.fetch(self._context), None, reusable=True)
-
     def _run_segment(self, index: int) -> None:
-        layout = self._program.layout
-        messages = self._program.run_segment(self._context, index)
+        compiled, layout = self._program, self._program.layout
+        messages = compiled.run_segment(self._context, index)
         try:
             for message, values in zip(layout.sends[index], messages, strict=True):
                 self._send(message, values)
         finally:
-            self._program.release(index, messages)
-        for waiting in layout.starts[index]:
-            done = functools.partial(self._answer, waiting)
-            if not self._program.start(self._context, waiting, done, self._flight):
-                self._answer(waiting, None, None)
+            compiled.release(index, messages)
+        if self._waits is not None:
+            for waiting in layout.starts[index]:
+                self._start(waiting, self._waits)
 
-    def _take_answer(
-        self, waiting: int, outputs: Sequence[Any] | None, error: errors.OpError | None
-    ) -> None:
-        if error is not None:
-            raise self._program.failure(waiting, error)
-        if waiting in self._answered:
-            return
-        self._answered.add(waiting)
-        if outputs is not None:
-            self._program.answer(self._context, waiting, outputs)
-        self._ready.extend(self._state.answer(waiting))
+    def _start(self, waiting: int, waits: _Waits) -> None:
+        """Start a waiting node. A node in a branch that is not taken answers at once."""
+        done = functools.partial(self._answer, waits, waiting)
+        if not self._program.start(self._context, waiting, done, waits.flight):
+            done(None, None)
+
+    def _take_answers(self, waits: _Waits) -> None:
+        while waits.answers:
+            waiting, outputs, error = waits.answers.popleft()
+            if error is not None:
+                raise self._program.failure(waiting, error)
+            if outputs is not None:
+                self._program.answer(self._context, waiting, outputs)
+            self._ready.extend(self._state.answer(waiting))
 
     def _answer(
-        self, waiting: int, outputs: Sequence[Any] | None, error: errors.OpError | None
+        self,
+        waits: _Waits,
+        waiting: int,
+        outputs: Sequence[Any] | None,
+        error: errors.OpError | None,
     ) -> bool:
-        """Note the answer of a waiting node, as `registry.Done`."""
+        """Note the answer of a waiting node, as `registry.Done`. A second answer is ignored."""
         with self._lock:
-            if self._ended:
+            if self._ended or waiting in waits.answered:
                 return False
-            self._answers.append((waiting, outputs, error))
+            waits.answered.add(waiting)
+            waits.answers.append((waiting, outputs, error))
             if self._is_running:
                 return True
             self._is_running = True
         try:
-            self._flight.submit(self._run)
+            waits.flight.submit(self._run)
         except RuntimeError as fault:  # the pool was shut down, or there is no thread
             self.fail(errors.from_exception(fault))
             return False
@@ -174,8 +187,8 @@ class PartRun:
             if self._ended:
                 return
             self._ended = True
-        if error is not None:
-            self._flight.cancel(error)
+        if error is not None and self._waits is not None:
+            self._waits.flight.cancel(error)
         self._done(fetches, error)
         if reusable:
             self._program.give_back(self._context)

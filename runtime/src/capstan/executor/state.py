@@ -217,7 +217,7 @@ class StepState:
 
     def _count(self, segments: Sequence[int]) -> Sequence[int]:
         missing = self._missing
-        ready = []
+        ready: list[int] = []
         for index in segments:
             missing[index] -= 1
             if not missing[index]:
