@@ -6,7 +6,7 @@ from typing import Any
 from capstan.api import control_flow_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import branch, convert, nest
+from capstan.framework import cond_context, convert, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -52,10 +52,10 @@ def cond(
         for tensor in (off, *pivots.values(), chosen):
             tensor.graph.prevent_fetching(tensor.op)
         true_result, true_tensors = _built(
-            branch.Branch(chosen, pivots[True], True), true_fn, "true_fn", strict
+            cond_context.CondContext(chosen, pivots[True], True), true_fn, "true_fn", strict
         )
         false_result, false_tensors = _built(
-            branch.Branch(chosen, pivots[False], False), false_fn, "false_fn", strict
+            cond_context.CondContext(chosen, pivots[False], False), false_fn, "false_fn", strict
         )
         nest.check_same(true_result, false_result)
         if not true_tensors:
@@ -83,7 +83,7 @@ def _function(
 
 
 def _built(
-    side: branch.Branch, function: _Function, name: str, strict: bool
+    side: cond_context.CondContext, function: _Function, name: str, strict: bool
 ) -> tuple[Any, list[graphs.Tensor]]:
     """Build one branch. Return the function's result, and the tensors for the result's leaves."""
     with side.entered():
@@ -95,7 +95,7 @@ def _built(
         return result, [_out_of(side, leaf) for leaf in nest.flatten(result)]
 
 
-def _out_of(side: branch.Branch, leaf: Any) -> graphs.Tensor:
+def _out_of(side: cond_context.CondContext, leaf: Any) -> graphs.Tensor:
     if isinstance(leaf, graphs.Operation):
         pivot_after: graphs.Tensor = control_flow_ops.with_dependencies([leaf], side.pivot)
         return pivot_after

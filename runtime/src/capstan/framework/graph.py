@@ -12,6 +12,7 @@ from typing import Any
 
 from capstan.core import dtypes, graph_def, node
 from capstan.framework import (
+    control_context,
     defaults,
     elements,
     function_def,
@@ -77,10 +78,10 @@ class Graph(graph_state.GraphState):
             attrs["container"] = attrs["container"] or self._scopes.container.encode()
         unique = self._take_name(name or op_type)
         control = self._scopes.control_inputs(tensor.op for tensor in inputs)
-        branch = self._scopes.branch
-        if branch is not None:
-            control = control if inputs else branch.wait(control)
-            inputs = [branch.admit(tensor) for tensor in inputs]
+        context = self._scopes.control_flow_context
+        control_context.check_inputs(unique, row, context, inputs)
+        if context is not None:
+            context, inputs, control = context.admit_operation(row, inputs, control)
         known = None
         if row is not None and compute_shapes:
             known = inference.output_shapes(
@@ -102,9 +103,9 @@ class Graph(graph_state.GraphState):
         )
         self._place(op, compute_device)
         self._add(op)
-        if branch is not None:
-            op.branch = branch
-            branch.note(op)
+        if context is not None:
+            op.control_flow_context = context
+            context.note(op)
         return op
 
     def _place(self, op: Operation, compute_device: bool) -> None:
