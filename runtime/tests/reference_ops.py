@@ -92,6 +92,10 @@ def _Pack(state: StepState, node: ir.Node, inputs: Sequence[Any], where: str) ->
     return (np.stack(inputs, node.attrs.get("axis", 0)),)
 
 
+def _Unpack(state: StepState, node: ir.Node, inputs: Sequence[Any], where: str) -> Any:
+    return list(np.moveaxis(inputs[0], node.attrs.get("axis", 0), 0))
+
+
 def _Sum(state: StepState, node: ir.Node, inputs: Sequence[Any], where: str) -> Any:
     x, axis = inputs
     axes = tuple(np.atleast_1d(axis).tolist())

@@ -22,6 +22,7 @@ from capstan.api.control_flow_ops import *
 from capstan.api.creation_ops import *
 from capstan.api.framework import *
 from capstan.api.gather_ops import *
+from capstan.api.importer import *
 from capstan.api.logic_ops import *
 from capstan.api.math_ops import *
 from capstan.api.random_ops import *

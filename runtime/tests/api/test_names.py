@@ -16,6 +16,7 @@ API = [
     "control_flow_ops",
     "framework",
     "gather_ops",
+    "importer",
     "math_ops",
     "random_ops",
     "reduce_ops",

@@ -81,6 +81,12 @@ def encode_function(source: function.Function, library: function.Library) -> Any
     return message
 
 
+def are_equal(one: function.Function, other: function.Function) -> bool:
+    """Return whether two functions have the same FunctionDef."""
+    first, second = (encode_function(each, {}) for each in (one, other))
+    return bool(first == second and one.gradient == other.gradient)
+
+
 class _Decoder:
     """Decodes one FunctionDef."""
 

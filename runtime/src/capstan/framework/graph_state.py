@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from capstan.core import function
-from capstan.framework import collections, defaults, scopes
+from capstan.framework import collections, defaults, function_def, scopes
 
 
 class GraphState(scopes.Scoped):
@@ -99,14 +99,16 @@ class GraphState(scopes.Scoped):
         """
         with self._lock:
             self._check_not_finalized()
-            if self._functions.setdefault(added.name, added) is not added:
+            known = self._functions.setdefault(added.name, added)
+            if known is not added and not function_def.are_equal(known, added):
                 raise ValueError(
                     f"Cannot add function '{added.name}' because a different function with the "
                     "same name already exists."
                 )
 
-    def is_function(self, name: str) -> bool:
-        return name in self._functions
+    def named_function(self, name: str) -> function.Function | None:
+        """Return the function called `name`, or None if the graph has none."""
+        return self._functions.get(name)
 
     def functions(self, since: int = 0) -> list[function.Function]:
         """Return the functions that were added after the first `since`, in order."""

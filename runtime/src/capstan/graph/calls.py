@@ -4,12 +4,13 @@ A node whose op is the name of a function calls that function, as `Defun` of Ten
 Later passes know only nodes that hold a function in an attribute.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from capstan import errors
 from capstan.core import function
 from capstan.core import node as ir
+from capstan.framework import function_def
 from capstan.framework.ops import nodes as build
 
 
@@ -29,7 +30,7 @@ def merged(known: function.Library, added: Iterable[function.Function]) -> funct
         for name, each in fresh.items()
     }
     for name, each in rewritten.items():
-        if name in known and not _are_equal(known[name], each):
+        if name in known and not function_def.are_equal(known[name], each):
             raise errors.InvalidArgumentError(
                 None,
                 None,
@@ -45,21 +46,3 @@ def explicit(node: ir.Node, library: function.Library) -> ir.Node:
     if callee is None:
         return node
     return build.call(node, callee)
-
-
-def _are_equal(one: function.Function, other: function.Function) -> bool:
-    """Return whether two functions are the same. Arrays in attributes are not compared."""
-    return _outline(one) == _outline(other)
-
-
-def _outline(source: function.Function) -> Mapping[str, object]:
-    return {
-        "arguments": source.arguments,
-        "results": source.results,
-        "control": source.control_results,
-        "gradient": source.gradient,
-        "nodes": {
-            name: (node.op, node.inputs, node.control, node.device, sorted(node.attrs))
-            for name, node in source.nodes.items()
-        },
-    }
