@@ -227,7 +227,10 @@ def _copied_reads(
         for messages in state.Layout.of(part).sends
     ]
 
-    return hazards.copied_reads(segments, sent, part.fetches, _shares, default_container)
+    is_ordered = not part.answers and not part.wait_sets
+    return hazards.copied_reads(
+        segments, sent, part.fetches, _shares, default_container, is_ordered=is_ordered
+    )
 
 
 def _shares(node: ir.Node) -> bool:
