@@ -29,6 +29,9 @@ class Fed:
     is_ref: bool = False
 
 
+_NAMED = frozenset({facts.Role.VARIABLE, facts.Role.HANDLE})
+
+
 @dataclass(slots=True)
 class Knowledge:
     """Facts by tensor. `constants` holds the values of constants, never the value of a feed."""
@@ -38,6 +41,8 @@ class Knowledge:
     tensor_shapes: dict[ir.Edge, shapes.Shape] = field(default_factory=dict)
     constants: dict[ir.Edge, Array] = field(default_factory=dict)
     refs: set[ir.Edge] = field(default_factory=set)
+    named: dict[ir.Edge, ir.Node] = field(default_factory=dict)
+    """The nodes whose output is the reference or the handle of a resource that they name."""
 
     def __post_init__(self) -> None:
         for edge, fed in self.fed.items():
@@ -60,6 +65,8 @@ class Knowledge:
                 self.refs.add(edge)
         if is_constant(node) and ir.Edge(node.name) not in self.fed:
             self.constants[ir.Edge(node.name)] = node.attrs["value"]
+        if not node.inputs and opdef.role(node.op) in _NAMED:
+            self.named[ir.Edge(node.name)] = node
 
     def _shapes(
         self, row: opdef.OpDef, node: ir.Node, attrs: Mapping[str, Any], count: int

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from capstan import errors
 from capstan.core import dtypes, function, shapes
 from capstan.core import node as ir
-from capstan.core.arrays import Array
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
 from capstan.graph import infer, inline, lift, order, simplify, verify
+
+UNUSED = "unused"
+"""The last part of the name of an argument that no node reads."""
 
 
 @dataclass(slots=True)
@@ -44,21 +46,24 @@ class Specialiser:
         kinds: Sequence[dtypes.DType] = node.attrs["T"]
         for called, results in ((cond, (dtypes.bool_,)), (body, kinds)):
             _check_fit(node, called, kinds, results)
-        constants = {
-            index: known.constants[edge]
+        invariant = {
+            index: edge
             for index, edge in enumerate(node.inputs)
-            if edge in known.constants
-            and body.results[index] == body.arguments[index].edge
-            and known.constants[edge].nbytes <= simplify.MAX_FOLDED_BYTES
+            if body.results[index] == body.arguments[index].edge
         }
+        found_copies = (
+            (index, _copy(edge, body.arguments[index].name, (cond, body), known))
+            for index, edge in invariant.items()
+        )
+        copies = {index: copy for index, copy in found_copies if copy is not None}
         sizes = [known.tensor_shapes.get(edge) for edge in node.inputs]
         while True:
-            special, found = self._compiled(node, "body", body, sizes, constants)
+            special, found = self._compiled(node, "body", body, sizes, copies)
             common = list(map(shapes.most_general, sizes, found))
             if common == sizes:
                 break
             sizes = common
-        condition, _ = self._compiled(node, "cond", cond, sizes, constants)
+        condition, _ = self._compiled(node, "cond", cond, sizes, copies)
         for each in (special, condition):
             self.made[each.name] = each
         return replace(
@@ -98,10 +103,10 @@ class Specialiser:
         attribute: str,
         called: function.Function,
         sizes: Sequence[shapes.Shape],
-        constants: Mapping[int, Array],
+        copies: Mapping[int, ir.Node],
     ) -> tuple[function.Function, list[shapes.Shape]]:
         """Return a function for arguments of these shapes, and the shapes of its results."""
-        called = _with_constants(called, constants, node.device)
+        called = _with_copies(called, copies, node.device)
         fed = {
             argument.edge: infer.Fed(argument.dtype, size, argument.is_ref)
             for argument, size in zip(called.arguments, sizes, strict=True)
@@ -130,27 +135,50 @@ class Specialiser:
         return special, [known.tensor_shapes.get(edge) for edge in called.results]
 
 
-def _with_constants(
-    called: function.Function, constants: Mapping[int, Array], device: str
+def _copy(
+    edge: ir.Edge, name: str, called: Sequence[function.Function], known: infer.Knowledge
+) -> ir.Node | None:
+    """Return a node that gives the tensor `edge` without inputs, if there is one.
+
+    A constant takes the name of the argument. The node of a resource keeps its own name, by which
+    it finds the resource.
+    """
+    value = known.constants.get(edge)
+    if value is not None and value.nbytes <= simplify.MAX_FOLDED_BYTES:
+        return build.constant(name, value, known.tensor_dtypes[edge], "")
+    node = known.named.get(edge)
+    if node is None or any(node.name in each.nodes for each in called):
+        return None
+    return replace(node, control=())
+
+
+def _with_copies(
+    called: function.Function, copies: Mapping[int, ir.Node], device: str
 ) -> function.Function:
-    """Return a function in which constants replace some of the arguments.
+    """Return a function in which nodes replace some of the arguments.
 
     The arguments stay, under other names, so that the calls stay as they are.
     """
-    if not constants:
+    if not copies:
         return called
-    arguments = list(called.arguments)
-    results = list(called.results)
-    nodes = dict(called.nodes)
-    for index, value in constants.items():
+    arguments, moved = list(called.arguments), {}
+    nodes = {copy.name: replace(copy, device=copy.device or device) for copy in copies.values()}
+    for index, copy in copies.items():
         old = arguments[index]
-        name = f"{old.name}/unused"
+        name = f"{old.name}/{UNUSED}"
         while name in called.nodes:
             name += "_"
         arguments[index] = replace(old, name=name)
-        nodes[old.name] = build.constant(old.name, value, old.dtype, device)
-        if index < len(results) and results[index] == old.edge:
-            results[index] = ir.Edge(name)
+        moved[old.edge] = ir.Edge(copy.name)
+    for node in called.nodes.values():
+        inputs = tuple(moved.get(edge, edge) for edge in node.inputs)
+        nodes[node.name] = replace(node, inputs=inputs) if inputs != node.inputs else node
+    results = [
+        arguments[index].edge
+        if index in copies and edge == called.arguments[index].edge
+        else moved.get(edge, edge)
+        for index, edge in enumerate(called.results)
+    ]
     return replace(called, arguments=tuple(arguments), results=tuple(results), nodes=nodes)
 
 
