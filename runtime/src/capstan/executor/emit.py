@@ -35,7 +35,7 @@ from capstan.executor import aliases, bind, branches, exchange, loops, source, s
 from capstan.framework import facts, opdef
 from capstan.graph import guards, hazards, infer, schedule
 from capstan.kernels import registry
-from capstan.partition import parts
+from capstan.partition import memories, parts
 from capstan.resources import containers
 
 
@@ -115,8 +115,10 @@ class _Emission:
         edge = ir.Edge(node.name)
         if infer.is_constant(node):
             if edge not in self._fed:
-                self._constants[edge] = node.attrs["value"]
-                self._values.put(edge, self._out.bind(node.attrs["value"]))
+                value = self._constants[edge] = node.attrs["value"]
+                if not (home := self._resources.devices.of(node.device)).is_host:
+                    value = home.put(value)
+                self._values.put(edge, self._out.bind(value))
         elif guards.is_switch(node):
             self._branches.switch(node)
         elif guards.is_merge(node):
@@ -203,7 +205,12 @@ class _Emission:
             return []
         if not self._unplanned.isdisjoint(outputs):
             return []
-        return [self._out.buffer(shape, dtype, node.device) for shape, dtype in known]
+        is_host = memories.of_device(node.device) == memories.HOST
+        places = [memories.HOST] * len(known) if is_host else memories.outputs(node)
+        return [
+            self._out.buffer(shape, dtype, place)
+            for (shape, dtype), place in zip(known, places, strict=True)
+        ]
 
 
 def _segments(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:

@@ -89,6 +89,16 @@ class Device(abc.ABC):
         It has the elements when the stream has done the copy.
         """
 
+    def put(self, value: Array) -> Array:
+        """Return a copy of a NumPy array in this device's memory. Blocks until it is copied.
+
+        Raises:
+            OpError: the copy failed.
+        """
+        array = self.copy_in(value)
+        self.stream.synchronize()
+        return array
+
     def duplicate(self, value: Array) -> Array:
         """Return a copy of an array of this device, in C order."""
         copy = self.allocate(value.shape, value.dtype)

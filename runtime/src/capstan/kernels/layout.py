@@ -93,7 +93,8 @@ def _pack(node: NodeContext) -> Function:
         if len(arrays) > count:
             result = arrays[count]
         else:
-            result = np.empty((*first.shape[:at], count, *first.shape[at:]), first.dtype)
+            shape = (*first.shape[:at], count, *first.shape[at:])
+            result = np.empty_like(first, shape=shape, order="C")
         before: tuple[Any, ...] = (slice(None),) * at
         for index, part in enumerate(parts):
             if part.shape != first.shape:
@@ -198,7 +199,8 @@ def _tile(x: Array, repeats: Array, out: Array | None = None) -> Array:
             f"Expected multiples[{counts.index(min(counts))}] >= 0, but got {min(counts)}"
         )
     if out is None:
-        out = np.empty([size * count for size, count in zip(x.shape, counts, strict=True)], x.dtype)
+        sizes = tuple(size * count for size, count in zip(x.shape, counts, strict=True))
+        out = np.empty_like(x, shape=sizes, order="C")
     # With an extra axis for the repeats before each axis, tiling is broadcasting.
     pairs = list(zip(counts, x.shape, strict=True))
     np.copyto(

@@ -13,6 +13,7 @@ from typing import Any
 from capstan import errors
 from capstan.core import dtypes, kernel_list, shapes
 from capstan.core.arrays import Array
+from capstan.hardware import device as device_of
 from capstan.resources import containers
 
 Function = Callable[..., Any]
@@ -44,6 +45,11 @@ class NodeContext:
     output_shapes: Sequence[shapes.Shape]
     resources: "containers.SessionResources"
     constants: Mapping[int, Array] = field(default_factory=dict)
+
+    @property
+    def hardware(self) -> device_of.Device:
+        """The device that runs the node: it allocates memory and has the array module."""
+        return self.resources.devices.of(self.device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +112,11 @@ def register(kernel: Kernel) -> Kernel:
     _ROWS.setdefault((kernel.op, kernel.device), []).append(kernel)
     listed.cache_clear()
     return kernel
+
+
+def rows(op: str, device: str) -> Sequence[Kernel]:
+    """Return the rows of `op` on a device type, in the order in which they are tried."""
+    return tuple(_ROWS.get((op, device), ()))
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from capstan import errors
 from capstan.core import config, devices, function, node
 from capstan.executor import bind, fold
 from capstan.graph import infer, inline, lift, portion, prune, simplify, specialise, verify
-from capstan.partition import partition
+from capstan.partition import copies, partition
 from capstan.placement import available, place
 from capstan.services import partial_run, registrations, session_graph, signature, step
 from capstan.transport import interfaces
@@ -253,6 +253,8 @@ class MasterSession:
         _check_fetches(fetches, known)
         fed = [edge for edge in facts if edge.node in simple]
         needed = prune.prune(simple, fed, fetches, requested.targets)
+        needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
+        fetches = [copied.get(edge, edge) for edge in fetches]
         tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
         waiting = [name for name, found in needed.items() if bind.waits(found)]
         cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home, waiting)
@@ -261,7 +263,8 @@ class MasterSession:
                 task: replace(part, functions=special.called(part.nodes))
                 for task, part in cut.items()
             }
-        return self._registrations.register(cut, deadline)
+        compiled = self._registrations.register(cut, deadline)
+        return replace(compiled, copies=copied) if copied else compiled
 
     def close(self) -> None:
         """Cancel the steps in flight, and deregister the parts from every task.

@@ -10,7 +10,7 @@ import select
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,10 +44,14 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class CompiledStep:
-    """The result of compiling a signature: a local program, remote parts, or both."""
+    """The result of compiling a signature: a local program, remote parts, or both.
+
+    `copies` maps each fetch that is in the memory of a device to the copy that is fetched instead.
+    """
 
     local: program.Program | None
     remotes: tuple[Remote, ...]
+    copies: Mapping[node.Edge, node.Edge] = field(default_factory=dict)
 
 
 class Steps:
