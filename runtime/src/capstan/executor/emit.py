@@ -93,8 +93,8 @@ class _Emission:
                     self._waiting(node, exchanges)
         fetch = exchanges.fetch(self._part.fetches)
         table = "{" + ", ".join(arrivals) + "}"
-        waiting = exchanges.waiting(self._layout.waiting)
-        self._out.line(f"    return {feed}, {table}, ({source.items(functions)}), {fetch}{waiting}")
+        more = exchanges.waiting(self._layout.waiting) + exchanges.watch()
+        self._out.line(f"    return {feed}, {table}, ({source.items(functions)}), {fetch}{more}")
         return self._out.code()
 
     @property

@@ -83,12 +83,22 @@ class Exchange:
         self._take(function, names)
 
     def waiting(self, nodes: Sequence[str]) -> str:
-        """Return the rest of the result of `build`: the functions of the waiting nodes."""
-        if not nodes:
+        """Return the next part of the result of `build`: the functions of the waiting nodes."""
+        if not nodes and not self._out.loops:
             return ""
         begins = source.items([self._begins[node] for node in nodes])
         answers = source.items([self._answers[node] for node in nodes])
         return f", ({begins}), ({answers})"
+
+    def watch(self) -> str:
+        """Write the function that takes the list of errors that end the loops, if there are any.
+
+        Return the last part of the result of `build`.
+        """
+        if not self._out.loops:
+            return ""
+        self._take("watch", ["stop"])
+        return ", watch"
 
     def _receive(self, function: str, edges: Sequence[ir.Edge], prefix: str, *more: str) -> None:
         names = [f"{prefix}{index}" for index in range(len(edges))]

@@ -5,6 +5,7 @@ the same buffers. Only a value that the next iteration may read has memory of it
 
         t3_0, t3_1, = k0, f0              # 'while/LoopCond'
         while True:  # 'while/LoopCond'
+            if stop: raise stop[0]        # 'while/LoopCond'
             w4_t0_0 = k1(t3_0, k2, b0)    # 'while/Less'
             if not w4_t0_0: break         # 'while/LoopCond'
             w7_t0_0 = k3(t3_0, k4)        # 'while/add'
@@ -89,7 +90,7 @@ def _loop(
     if names:
         first = source.items(caller.aliases.separate(node.inputs[index]) for index in names)
         out.statement(f"{targets} = {first}", node.name, "")
-    with out.block("while True:", node.name):
+    with out.loop(node.name):
         (decision,) = _call(node, caller, enter, functions[0], names)
         out.statement(f"if not {decision}: break", node.name, "")
         results = _call(node, caller, enter, functions[1], names)

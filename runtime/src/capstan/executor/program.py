@@ -28,7 +28,7 @@ Values = Sequence[Array]
 class Context:
     """The generated functions of a part, bound to buffers that no other step uses."""
 
-    __slots__ = ("answer", "arrive", "begin", "feed", "fetch", "segments")
+    __slots__ = ("answer", "arrive", "begin", "feed", "fetch", "segments", "watch")
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class Context:
         fetch: Callable[[], Values],
         begin: Sequence[Callable[[], Values | None]] = (),
         answer: Sequence[Callable[[Values], None]] = (),
+        watch: Callable[[Sequence[list[errors.OpError]]], None] | None = None,
     ) -> None:
         self.feed = feed
         self.arrive = arrive
@@ -45,6 +46,8 @@ class Context:
         self.fetch = fetch
         self.begin = begin
         self.answer = answer
+        self.watch = watch
+        """Takes a list, if the part has a loop. An error in the list ends the loops."""
 
 
 class Program:
@@ -64,6 +67,8 @@ class Program:
         self._starts = [(name, self.code.starts[name]) for name in self.layout.waiting]
         self.waits = bool(self._starts)
         """Whether a node of the part may answer late."""
+        self.loops = self.code.loops
+        """Whether the part has a loop, so that a segment may run without end."""
 
     def take(self) -> Context:
         """Return a context that no other step uses until `give_back`.

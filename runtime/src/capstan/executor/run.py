@@ -39,14 +39,16 @@ class Flight(cancellation.Cancellation):
 
 
 class _Waits:
-    """The state of the waiting nodes of a run."""
+    """The state of the waiting nodes and of the loops of a run."""
 
-    __slots__ = ("answered", "answers", "flight")
+    __slots__ = ("answered", "answers", "errors", "flight")
 
     def __init__(self, submit: Submit) -> None:
         self.flight = Flight(submit)
         self.answers: deque[_Answer] = deque()
         self.answered: set[int] = set()
+        self.errors: list[errors.OpError] = []
+        self.flight.register(self.errors.append)
 
 
 class PartRun:
@@ -55,7 +57,7 @@ class PartRun:
     `send(message, values)` sends a message and returns when the values may be reused.
     `done(fetches, error)` is called exactly once, in the thread of the last event, also if the part
     fails. The fetches are valid until `done` returns. `submit` is only called if the part has nodes
-    that wait. Thread-safe.
+    that wait, or loops. Thread-safe.
     """
 
     def __init__(self, compiled: program.Program, send: Send, done: Done, submit: Submit) -> None:
@@ -68,7 +70,11 @@ class PartRun:
         self._ready: deque[int] = deque()
         self._is_running = False
         self._ended = False
-        self._waits = _Waits(submit) if compiled.waits else None
+        self._waits: _Waits | None = None
+        if compiled.waits or compiled.loops:
+            self._waits = _Waits(submit)
+            if self._context.watch is not None:
+                self._context.watch([self._waits.errors])
 
     def start(self, feeds: program.Values) -> None:
         """Start the part with the values of `part.feeds`. Run its first segments if possible."""
@@ -80,7 +86,7 @@ class PartRun:
         except Exception as fault:  # noqa: BLE001 - the step's error
             self.fail(errors.from_exception(fault))
             return
-        self._run()
+        self._advance()
 
     def arrive(self, number: int, values: program.Values) -> None:
         """Receive message `number`, and run the segments that waited for it.
@@ -99,14 +105,31 @@ class PartRun:
         except Exception as fault:  # noqa: BLE001 - the step's error
             self.fail(errors.from_exception(fault))
             return
-        self._run()
+        self._advance()
 
     def fail(self, error: errors.OpError) -> None:
-        """End the part with `error`, and cancel its waiting nodes.
+        """End the part with `error`, and cancel its waiting nodes and its loops.
 
         The results of a segment that is running are dropped.
         """
         self._end((), error, reusable=False)
+
+    def _advance(self) -> None:
+        """Run the segments that may run, here or elsewhere. The caller has set `_is_running`."""
+        if self._waits is not None and self._program.loops:
+            # A loop would keep this thread from noticing the end of the step.
+            self._submit(self._waits)
+        else:
+            self._run()
+
+    def _submit(self, waits: _Waits) -> bool:
+        """Let another thread run the segments that may run. Return False if there is none."""
+        try:
+            waits.flight.submit(self._run)
+        except RuntimeError as fault:  # the pool was shut down, or there is no thread
+            self.fail(errors.from_exception(fault))
+            return False
+        return True
 
     def _run(self) -> None:
         """Run the segments that may run. The caller has set `_is_running`."""
@@ -173,12 +196,7 @@ class PartRun:
             if self._is_running:
                 return True
             self._is_running = True
-        try:
-            waits.flight.submit(self._run)
-        except RuntimeError as fault:  # the pool was shut down, or there is no thread
-            self.fail(errors.from_exception(fault))
-            return False
-        return True
+        return self._submit(waits)
 
     def _end(
         self, fetches: program.Values, error: errors.OpError | None, *, reusable: bool

@@ -36,7 +36,7 @@ class Code:
     """The source of a part, and the values and buffers that it must be bound to.
 
     `lines` maps line numbers to node names. `pins[i]` are the pins of segment i. `starts` are the
-    functions of the waiting nodes, by name.
+    functions of the waiting nodes, by name. `loops` says whether there is a loop.
     """
 
     source: str
@@ -45,6 +45,7 @@ class Code:
     lines: Mapping[int, str]
     pins: tuple[tuple[Pin, ...], ...] = ()
     starts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    loops: bool = False
 
 
 @dataclass(slots=True)
@@ -61,6 +62,7 @@ class Writer:
     shared: list[str] = field(default_factory=list)
     pins: list[tuple[Pin, ...]] = field(default_factory=list)
     starts: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    loops: list[str] = field(default_factory=list)
     prefix: str = ""
     depth: int = 2
     _block: str = ""
@@ -91,6 +93,14 @@ class Writer:
         yield
         self.depth -= 1
         self._block = ""
+
+    @contextmanager
+    def loop(self, name: str) -> Iterator[None]:
+        """Write an endless loop of the node `name`, which the cancellation of the step ends."""
+        self.loops.append(name)
+        with self.block("while True:", name):
+            self.statement("if stop: raise stop[0]", name, "")
+            yield
 
     def inner(self) -> "Writer":
         """Return a writer for the functions of a loop, whose names belong to the loop alone.
@@ -145,6 +155,7 @@ class Writer:
             lines,
             tuple(self.pins),
             self.starts,
+            bool(self.loops),
         )
 
     def _indent(self, more: int = 0) -> str:

@@ -69,8 +69,8 @@ class Steps:
     ) -> dict[node.Edge, Array]:
         """Run one step; returns copies of its fetches.
 
-        A deadline or `close` ends a node that waits at once. It ends a node that computes after the
-        segment of the node.
+        A deadline or `close` ends a node that waits at once, and a loop after an iteration. It ends
+        other nodes after their segment.
 
         Raises:
             OpError: the first error of any part.
@@ -79,8 +79,9 @@ class Steps:
             DeadlineExceededError: `deadline` (seconds of `time.monotonic`) passed.
             CancelledError: the session was closed.
         """
-        if not step.remotes and step.local is not None and not step.local.waits:
-            return self._run_alone(step.local, feeds, deadline)
+        local = step.local
+        if not step.remotes and local is not None and not (local.waits or local.loops):
+            return self._run_alone(local, feeds, deadline)
         step_run = _Run(step, self._links, self._next_step(), deadline)
         with self._lock:
             if self._closed:
@@ -162,15 +163,16 @@ class _Run:
         self._links: dict[str, api.Link] = {}
         self._waiting: set[str] = set()
         self._local: run.PartRun | None = None
-        self._local_waits = step.local is not None and step.local.waits
         self._local_is_over = step.local is None
-        self._inbox = inbox.Inbox(polled=self._local_waits and bool(step.remotes))
+        submits = step.local is not None and (step.local.waits or step.local.loops)
+        self._inbox = inbox.Inbox(polled=submits and bool(step.remotes))
         self._fetched: dict[node.Edge, Array] = {}
         self._fault: errors.OpError | None = None
         self._cancelled = False
 
     def execute(self, feeds: Feeds) -> dict[node.Edge, Array]:
         """Run the step and return its fetches, or raise the first error of a part."""
+        timer = self._timer()
         try:
             self._begin(feeds)
             while self._fault is None and (self._waiting or not self._local_is_over):
@@ -180,6 +182,9 @@ class _Run:
                     self._inbox.run_next(self._deadline)
         except Exception as fault:  # noqa: BLE001 - the step's error
             self._fault = self._fault or errors.from_exception(fault)
+        finally:
+            if timer is not None:
+                timer.cancel()
         if self._fault is None:
             return self._fetched
         if self._local is not None:
@@ -214,6 +219,24 @@ class _Run:
             local.fail(cancelled_by_close())
             self._inbox.submit(_wake)
 
+    def _timer(self) -> threading.Timer | None:
+        """Start a timer that ends the loops of the local part when the deadline has passed.
+
+        The caller's thread runs these loops, so it cannot watch the time itself.
+        """
+        if self._deadline is None or self._step.local is None or not self._step.local.loops:
+            return None
+        timer = threading.Timer(max(0.0, self._deadline - time.monotonic()), self._expire)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _expire(self) -> None:
+        with self._lock:
+            local = self._local
+        if local is not None:
+            local.fail(inbox.timed_out())
+
     def _begin(self, feeds: Feeds) -> None:
         patience = time.monotonic() + RECONNECT_SECONDS
         limit = patience if self._deadline is None else min(patience, self._deadline)
@@ -236,6 +259,8 @@ class _Run:
             self._local = local
         if self._cancelled:
             raise cancelled_by_close()
+        if self._deadline is not None:
+            _require_before(self._deadline)
         local.start([feeds[edge] for edge in self._step.local.part.feeds])
 
     def _receive(self) -> None:
