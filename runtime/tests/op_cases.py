@@ -596,13 +596,36 @@ ELSEWHERE = {
         "ResourceApplyAdam",
     },
     "oracle/test_queues.py": {
-        name + version
-        for version in ("", "V2")
-        for name in (
-            "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue", "QueueClose",
-            "QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo", "QueueEnqueue",
-            "QueueEnqueueMany", "QueueIsClosed", "QueueSize",
-        )
+        *(
+            name + version
+            for version in ("", "V2")
+            for name in (
+                "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue",
+                "QueueClose", "QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo",
+                "QueueEnqueue", "QueueEnqueueMany", "QueueIsClosed", "QueueSize",
+            )
+        ),
+        *(
+            prefix + name
+            for prefix in ("", "Resource")
+            for name in (
+                "ConditionalAccumulator", "AccumulatorApplyGradient", "AccumulatorTakeGradient",
+                "AccumulatorNumAccumulated", "AccumulatorSetGlobalStep",
+            )
+        ),
+        "SparseConditionalAccumulator", "SparseAccumulatorApplyGradient",
+        "SparseAccumulatorTakeGradient", "Barrier", "BarrierInsertMany", "BarrierTakeMany",
+        "BarrierClose", "BarrierReadySize", "BarrierIncompleteSize", "Stage", "Unstage",
+        "StagePeek", "StageSize", "StageClear",
+        *(
+            prefix + name
+            for prefix in ("", "Ordered")
+            for name in (
+                "MapStage", "MapPeek", "MapUnstage", "MapUnstageNoKey", "MapSize",
+                "MapIncompleteSize", "MapClear",
+            )
+        ),
+        "GetSessionHandle", "GetSessionTensor", "DeleteSessionTensor",
     },
     "kernels/test_summary.py": {
         "ScalarSummary", "HistogramSummary", "TensorSummaryV2", "MergeSummary",

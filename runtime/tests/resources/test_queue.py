@@ -335,36 +335,41 @@ def test_the_queue_keeps_copies_of_its_elements() -> None:
         assert dequeue(target).values == [1, 2]
 
 
+def produce(target: queue.Queue, numbers: range) -> None:
+    """Add numbers, one after the other."""
+    for number in numbers:
+        call = enqueue(target, number)
+        assert call.has_answer.wait(60)
+        assert call.error is None
+
+
+def consume(target: queue.Queue, drawn: random.Random, received: list[int]) -> None:
+    """Take elements until the queue is closed and empty. Cancel half of the dequeues."""
+    while True:
+        many = drawn.random() < 0.3
+        call = dequeue_many(target, 2, small=True) if many else dequeue(target)
+        if drawn.random() < 0.5:
+            cancel(call)
+        assert call.has_answer.wait(60)
+        if call.error is None:
+            received += call.values
+        elif isinstance(call.error, errors.OutOfRangeError):
+            return
+
+
 @pytest.mark.parametrize("make", [fifo, lambda: shuffled(3), lambda: fifo(None)])
-def test_many_threads_lose_and_double_nothing(
-    make: Callable[[], queue.Queue], request: pytest.FixtureRequest
-) -> None:
-    target = make()
-    seed = request.config.getoption("randomly_seed", 0) or 0
+@pytest.mark.parametrize("seed", range(3))
+def test_many_threads_lose_and_double_nothing(make: Callable[[], queue.Queue], seed: int) -> None:
+    target, count = make(), 200
     received: list[list[int]] = [[] for _ in range(4)]
-    count = 300
-
-    def produce(first: int) -> None:
-        for number in range(first, first + count):
-            call = enqueue(target, number)
-            assert call.has_answer.wait(60)
-            assert call.error is None
-
-    def consume(index: int) -> None:
-        drawn = random.Random(f"{seed}-{index}")
-        while True:
-            many = drawn.random() < 0.3
-            call = dequeue_many(target, 2, small=True) if many else dequeue(target)
-            if drawn.random() < 0.5:
-                cancel(call)
-            assert call.has_answer.wait(60)
-            if call.error is None:
-                received[index] += call.values
-            elif isinstance(call.error, errors.OutOfRangeError):
-                return
-
-    producers = [threading.Thread(target=produce, args=(i * count,)) for i in range(3)]
-    consumers = [threading.Thread(target=consume, args=(i,)) for i in range(4)]
+    producers = [
+        threading.Thread(target=produce, args=(target, range(i * count, (i + 1) * count)))
+        for i in range(3)
+    ]
+    consumers = [
+        threading.Thread(target=consume, args=(target, random.Random(f"{seed}-{i}"), received[i]))
+        for i in range(4)
+    ]
     for thread in (*producers, *consumers):
         thread.start()
     for thread in producers:

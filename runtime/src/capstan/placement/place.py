@@ -151,10 +151,10 @@ def _turn(node: ir.Node) -> int:
 
 def _holds_state(node: ir.Node) -> bool:
     """Return whether `node` makes a variable, a queue or another resource."""
-    row = opdef.lookup(node.op)
-    if node.inputs or len(row.outputs) != 1:
+    outputs = infer.arguments(node)[1]
+    if node.inputs or len(outputs) != 1:
         return False
-    ((dtype, is_ref),) = infer.arguments(node)[1] or ((None, False),)
+    ((dtype, is_ref),) = outputs
     return is_ref or dtype is dtypes.resource
 
 

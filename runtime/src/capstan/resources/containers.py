@@ -12,7 +12,7 @@ from typing import Any
 from capstan import errors
 from capstan.core import dtypes, resource_name
 from capstan.hardware import cpu, device
-from capstan.resources import variable
+from capstan.resources import resource, variable
 
 _Key = tuple[resource_name.ResourceName, str]
 """The name of a resource and its device."""
@@ -30,6 +30,9 @@ class ResourceManager:
         """Without `devices`, the task has one CPU."""
         self.default_container = default_container
         self.devices = devices or device.Devices(cpu.create("", None))
+        self.registry = resource.Registry()
+        self.iterate: Callable[..., None] = _refuse_loops
+        """Runs a loop of which every iteration is a step. The services of the task set it."""
         self._lock = threading.Lock()
         self._variables: dict[_Key, tuple[variable.Variable, dtypes.DType]] = {}
         self._cleared: set[_Key] = set()
@@ -76,6 +79,7 @@ class ResourceManager:
             self._cleared |= cleared.keys()
         for cell in cleared.values():
             cell.clear()
+        self.registry.clear(chosen)
 
     def for_session(self) -> "SessionResources":
         """Return the resources of this task for the nodes of one session."""
@@ -95,6 +99,11 @@ class SessionResources:
         self._kept: dict[str, Any] = {}
 
     @property
+    def iterate(self) -> Callable[..., None]:
+        """Runs a loop of which every iteration is a step, as `services.iterations` does."""
+        return self._task.iterate
+
+    @property
     def default_container(self) -> str:
         """The container of the resources whose nodes name none."""
         return self._task.default_container
@@ -110,9 +119,44 @@ class SessionResources:
         """Return a variable of the task, as `ResourceManager.variable` does."""
         return self._task.variable(name, dtype, device_name)
 
+    def named(
+        self,
+        node: str,
+        name: resource_name.ResourceName,
+        kind: str,
+        device_name: str,
+        make: resource.Make[resource.Kind],
+        verify: Callable[[resource.Kind], None],
+        *,
+        is_private: bool,
+    ) -> resource.Kind:
+        """Return the resource of the node called `node`, and make it if it does not exist.
+
+        If it `is_private`, this session has the resource for itself, and `name` gives only its
+        container. `kind` is that of `resource.Registry.find`. `verify` raises if a resource that
+        another node made does not fit.
+        """
+
+        def find() -> resource.Kind:
+            registry = self._task.registry
+            if is_private:
+                return registry.create_private(name.container, node, make)
+            home = self.devices.of(device_name).name
+            found, is_new = registry.find(home, kind, name, make)
+            if not is_new:
+                verify(found)
+            return found
+
+        kept: resource.Kind = self.keep(node, find)
+        return kept
+
     def keep(self, node: str, make: Callable[[], Any]) -> Any:
         """Return the object that the node called `node` keeps. The first call makes it."""
         with self._lock:
             if node not in self._kept:
                 self._kept[node] = make()
             return self._kept[node]
+
+
+def _refuse_loops(*arguments: Any, **named: Any) -> None:
+    raise errors.InternalError(None, None, "a task without services cannot run steps of its own")

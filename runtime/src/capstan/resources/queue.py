@@ -30,6 +30,8 @@ class Queue(waiters.Waited):
     kind: ClassVar[str]
     is_piecemeal: ClassVar[bool] = True
     """Whether a dequeue of several elements may take some of them while it waits for the rest."""
+    single_kind: ClassVar[str] = ""
+    """The kind in the messages of enqueues and of single dequeues, if it differs from `kind`."""
     needs_shapes: ClassVar[str] = "DequeueMany and DequeueUpTo require the components"
 
     def __init__(
@@ -39,7 +41,7 @@ class Queue(waiters.Waited):
         component_types: Sequence[dtypes.DType],
         component_shapes: Shapes,
     ) -> None:
-        super().__init__(name, lines=2)
+        super().__init__(name, (waiters.Line(), waiters.Line()))
         self.capacity = capacity
         self.types = tuple(component_types)
         self.shapes = component_shapes
@@ -129,6 +131,7 @@ class Queue(waiters.Waited):
         """
         self._known_shapes()
         attempt = DequeueMany(self, count, done, cancelled)
+        attempt.kind = self.kind
         attempt.allows_small_batch = allow_small_batch
         if count:
             self.submit(attempt, self._dequeues)
@@ -239,7 +242,7 @@ class Enqueue(waiters.Attempt):
         queue, left = self._queue, self._left
         if queue.is_closed:
             self.error = errors.CancelledError(
-                None, None, f"{queue.kind} '{queue.name}' is closed."
+                None, None, f"{queue.single_kind or queue.kind} '{queue.name}' is closed."
             )
             return waiters.Progress.COMPLETE
         progress = waiters.Progress.NONE
@@ -281,6 +284,7 @@ class Dequeue(waiters.Attempt):
     ) -> None:
         super().__init__(done, cancelled)
         self._queue = queue
+        self.kind = queue.single_kind or queue.kind
         self._missing = count
         self._entries: list[Entry] = []
 
@@ -309,7 +313,7 @@ class Dequeue(waiters.Attempt):
         self.error = errors.OutOfRangeError(
             None,
             None,
-            f"{queue.kind} '{queue.name}' is closed and has insufficient elements (requested "
+            f"{self.kind} '{queue.name}' is closed and has insufficient elements (requested "
             f"{missing}, current size {size})",
         )
         return False

@@ -52,6 +52,7 @@ class PaddingFIFOQueue(FIFOQueue):
     """A FIFOQueue whose components may vary in size. A batch has the size of its largest."""
 
     kind = "PaddingFIFOQueue"
+    single_kind = "FIFOQueue"
 
     def check(self, element: elements.Element) -> None:
         for index, shape in enumerate(self._known_shapes()):

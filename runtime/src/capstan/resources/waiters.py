@@ -1,8 +1,9 @@
 """Operations that wait for a resource: callbacks in order, without a thread.
 
-A resource has one or more lines of *attempts*. Only the first attempt of a line is tried. After
-each change the resource tries the lines in turn until no attempt gets further, as TensorFlow's
-QueueBase does (core/kernels/queue_base.cc). It answers attempts after it has released its lock.
+A resource has one or more lines of *attempts*. Only the first attempt of a line is tried, unless
+the line is a `Crowd`. After each change the resource tries the lines in turn until no attempt gets
+further, as TensorFlow's QueueBase does (core/kernels/queue_base.cc). It answers attempts after it
+has released its lock.
 
 An attempt leaves its line exactly once: it is complete, or its step is cancelled. Only the thread
 that removed the attempt answers it. If the step has ended when the answer arrives, the attempt
@@ -98,13 +99,28 @@ class Line:
         return has_changed
 
 
+class Crowd(Line):
+    """Attempts of which any may be served, the first of them first."""
+
+    def advance(self, complete: list[Attempt]) -> bool:
+        """Try every attempt. Return whether anything changed."""
+        has_changed = False
+        for attempt in list(self._attempts):
+            progress = attempt.advance()
+            if progress is Progress.COMPLETE:
+                del self._attempts[attempt]
+                complete.append(attempt)
+            has_changed |= progress is not Progress.NONE
+        return has_changed
+
+
 class Waited(resource.Resource):
     """A resource that operations wait for. Thread-safe; no method blocks."""
 
-    def __init__(self, name: resource_name.ResourceName, lines: int = 1) -> None:
+    def __init__(self, name: resource_name.ResourceName, lines: Sequence[Line] = ()) -> None:
         super().__init__(name)
         self._lock = threading.Lock()
-        self._lines = tuple(Line() for _ in range(lines))
+        self._lines = tuple(lines) or (Line(),)
         self._abandoned: errors.OpError | None = None
 
     def submit(self, attempt: Attempt, line: Line | None = None) -> None:
