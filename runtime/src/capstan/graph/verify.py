@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from capstan import errors
 from capstan.core import dtypes
 from capstan.core import node as ir
+from capstan.framework import facts, opdef
 from capstan.graph import infer
 
 
@@ -24,6 +25,10 @@ def verify(nodes: Mapping[str, ir.Node], feeds: Mapping[ir.Edge, infer.Fed]) -> 
     for node in nodes.values():
         inputs[node.name], outputs[node.name] = infer.arguments(node)
     for node in nodes.values():
+        if opdef.role(node.op) is facts.Role.ITERATIONS:
+            raise _wrong(
+                node, f"Node '{node.name}': only Capstan itself may use Op<name={node.op}>"
+            )
         _require_nodes(node, nodes, feeds)
         for place, (edge, expected) in enumerate(zip(node.inputs, inputs[node.name], strict=True)):
             fed = feeds.get(edge)

@@ -7,8 +7,9 @@ where such a node can run.
 from collections.abc import Sequence
 from typing import Any
 
+from capstan.core import cancellation as cancellations
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.registry import Kernel, register
+from capstan.kernels.registry import Done, Function, Kernel, NodeContext, register
 
 
 def _passed_on(*inputs: Any) -> Any:
@@ -25,6 +26,19 @@ for _prefix in ("", "Stateless"):
         register(Kernel(f"{_prefix}{_op}", constantly(_passed_on), alias=True))
 for _op in ("PartitionedCall", "StatefulPartitionedCall"):
     register(Kernel(_op, constantly(_passed_on), alias=True))
+
+
+def _iterations(node: NodeContext) -> Function:
+    run = node.resources.iterate
+    cond, body = node.attrs["cond"], node.attrs["body"]
+
+    def start(*values: Any, done: Done, cancellation: cancellations.Cancellation) -> None:
+        run(cond, body, values, done, cancellation)
+
+    return start
+
+
+register(Kernel("_While", start=_iterations))
 
 
 def _all(inputs: Sequence[str]) -> str:

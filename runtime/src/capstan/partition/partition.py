@@ -10,7 +10,7 @@ withhold the tensors of others.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from capstan.core import node as ir
 from capstan.graph import guards, infer
@@ -81,7 +81,10 @@ class _Cut:
         if edge in self.fed:
             draft.feeds[edge] = None
         elif self.is_copied(edge.node):
-            draft.nodes.setdefault(edge.node, self.nodes[edge.node])
+            node = self.nodes[edge.node]
+            if self.tasks[edge.node] != task:
+                node = replace(node, device=task)
+            draft.nodes.setdefault(edge.node, node)
             draft.legs.setdefault(edge.node, 0)
         elif self.tasks[edge.node] != task:
             self.message(edge, task)[edge] = None

@@ -19,7 +19,7 @@ from capstan.executor import bind, fold
 from capstan.graph import infer, inline, lift, portion, prune, simplify, specialise, verify
 from capstan.partition import copies, partition
 from capstan.placement import available, place
-from capstan.services import partial_run, registrations, session_graph, signature, step
+from capstan.services import loop_parts, partial_run, registrations, session_graph, signature, step
 from capstan.transport import interfaces
 
 Array = np.ndarray[Any, Any]
@@ -255,6 +255,10 @@ class MasterSession:
         needed = prune.prune(simple, fed, fetches, requested.targets)
         needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
         fetches = [copied.get(edge, edge) for edge in fetches]
+        loops = loop_parts.LoopParts(
+            special, lambda cut: self._registrations.register_function(cut, deadline)
+        )
+        needed = loops.replaced(needed, fetches)
         tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
         waiting = [name for name, found in needed.items() if bind.waits(found)]
         cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home, waiting)

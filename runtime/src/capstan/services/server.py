@@ -18,7 +18,16 @@ from capstan.core import config as settings_of
 from capstan.core import devices
 from capstan.hardware import factories
 from capstan.resources import containers
-from capstan.services import cores, first_process, master, masters, step_server, targets, worker
+from capstan.services import (
+    cores,
+    first_process,
+    iterations,
+    master,
+    masters,
+    step_server,
+    targets,
+    worker,
+)
 from capstan.transport import dialer, listener, pool
 from capstan.transport.grpc import client, server
 
@@ -131,6 +140,7 @@ class Server:
         self._links = links = pool.Pool(
             dialer.LinkDialer(self._task, addresses, peers.worker, planes=self._planes)
         )
+        held.iterate = iterations.Iterations(home, links).start
         self._steps = step_server.StepServer(home, links, peers.worker)
         self._masters = masters.Masters(home, peers.worker)
         reachable = host if listener.TCP in self._planes else None

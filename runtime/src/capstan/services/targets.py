@@ -11,7 +11,7 @@ from capstan import errors
 from capstan.core import config
 from capstan.hardware import factories
 from capstan.resources import containers
-from capstan.services import master, placement_log, worker
+from capstan.services import iterations, master, placement_log, worker
 from capstan.transport import api, interfaces
 
 
@@ -92,7 +92,9 @@ def _direct(settings: config.SessionConfig) -> master.Master:
         placement_log.report_mapping()
     held = containers.ResourceManager("localhost", factories.create(LOCALHOST, settings))
     home = worker.Worker(LOCALHOST, incarnation, held)
-    return master.Master(home, [LOCALHOST], _no_peer, NoLinks())
+    links = NoLinks()
+    held.iterate = iterations.Iterations(home, links).start
+    return master.Master(home, [LOCALHOST], _no_peer, links)
 
 
 def _no_peer(task: str) -> interfaces.WorkerApi:

@@ -84,6 +84,25 @@ for _prefix, _effect in (("", facts.CALLS), ("Stateless", facts.RANDOM)):
             role=facts.Role.CASE,
         )
     )
+define(
+    # The compiler makes it of a loop whose body waits or spans tasks. Clients must not send it: its
+    # attributes are handles of programs.
+    OpDef(
+        "_While",
+        ("input: Tin",),
+        ("output: T",),
+        attrs={
+            "Tin": list,
+            "T": list,
+            "cond": bytes,
+            "body": bytes,
+            "output_shapes": [],
+        },
+        shape=_declared("T"),
+        effect=facts.CALLS | facts.BLOCKS,
+        role=facts.Role.ITERATIONS,
+    )
+)
 for _op in ("PartitionedCall", "StatefulPartitionedCall"):
     define(
         OpDef(

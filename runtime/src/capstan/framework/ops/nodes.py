@@ -100,3 +100,21 @@ def call(node: ir.Node, callee: function.Function) -> ir.Node:
             "f": function.Reference(node.op, arguments),
         },
     )
+
+
+def iterations(
+    loop: ir.Node, inputs: Sequence[ir.Edge], types: Sequence[dtypes.DType], cond: str, body: str
+) -> ir.Node:
+    """Return the node in place of `loop`, a loop whose iterations are steps of their own.
+
+    `inputs` are the inputs that the functions read, of the given types. `cond` and `body` say which
+    programs run the functions.
+    """
+    attrs = {
+        "Tin": list(types),
+        "T": loop.attrs["T"],
+        "cond": cond.encode(),
+        "body": body.encode(),
+        "output_shapes": loop.attrs["output_shapes"],
+    }
+    return replace(loop, op="_While", inputs=tuple(inputs), attrs=attrs)

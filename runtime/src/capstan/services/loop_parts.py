@@ -1,0 +1,100 @@
+"""Compile the loops that cannot run inside a segment, because a body waits or spans tasks."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from capstan.core import devices, function
+from capstan.core import node as ir
+from capstan.executor import bind
+from capstan.framework import facts, opdef
+from capstan.framework.ops import nodes as build
+from capstan.graph import infer, specialise
+from capstan.partition import partition, parts
+from capstan.services import iterations
+
+Register = Callable[[Mapping[str, parts.Part]], tuple[iterations.PlannedPart, ...]]
+"""Registers the parts of a function with their tasks."""
+
+
+class LoopParts:
+    """Replaces the loops of one step whose iterations must be steps of their own."""
+
+    def __init__(self, special: specialise.Specialiser, register: Register) -> None:
+        self._special = special
+        self._register = register
+
+    def replaced(
+        self, nodes: Mapping[str, ir.Node], fetches: Iterable[ir.Edge]
+    ) -> dict[str, ir.Node]:
+        """Return the graph with a node for iterations in place of each such loop."""
+        read = {edge for node in nodes.values() for edge in node.inputs} | set(fetches)
+        return {
+            name: self._detached(node, read) if self._is_detached(node) else node
+            for name, node in nodes.items()
+        }
+
+    def _is_detached(self, node: ir.Node) -> bool:
+        if opdef.role(node.op) is not facts.Role.WHILE:
+            return False
+        inner = list(self._inner(node))
+        return (
+            any(map(bind.waits, inner))
+            or {devices.task_of(each.device) for each in inner if not infer.is_constant(each)}
+            - {devices.task_of(node.device)}
+            != set()
+        )
+
+    def _inner(self, node: ir.Node) -> Iterable[ir.Node]:
+        """Yield the nodes of the functions of a loop, and of the loops in them."""
+        for attribute in ("cond", "body"):
+            for each in self._special.made[node.attrs[attribute].name].nodes.values():
+                yield each
+                if opdef.role(each.op) is facts.Role.WHILE:
+                    yield from self._inner(each)
+
+    def _detached(self, node: ir.Node, read: set[ir.Edge]) -> ir.Node:
+        cond, body = (
+            self._special.made[node.attrs[attribute].name] for attribute in ("cond", "body")
+        )
+        used = {
+            edge for each in (*cond.nodes.values(), *body.nodes.values()) for edge in each.inputs
+        }
+        used.update(cond.results)
+        kept = [
+            index
+            for index, argument in enumerate(body.arguments)
+            if body.results[index] != argument.edge
+            or {argument.edge, cond.arguments[index].edge} & used
+            or ir.Edge(node.name, index) in read
+        ]
+        plans = [self._plan(called, kept, node.device) for called in (cond, body)]
+        return build.iterations(
+            node,
+            [node.inputs[index] for index in kept],
+            [node.attrs["T"][index] for index in kept],
+            *(plan.to_text() for plan in plans),
+        )
+
+    def _plan(self, called: function.Function, kept: list[int], device: str) -> iterations.Plan:
+        feeds = [called.arguments[index].edge for index in kept]
+        known = infer.Knowledge(
+            {
+                argument.edge: infer.Fed(argument.dtype, argument.shape, argument.is_ref)
+                for argument in called.arguments
+            }
+        )
+        nodes = self.replaced(called.nodes, called.results)
+        for node in nodes.values():
+            known.learn(node)
+        tasks = {name: devices.task_of(node.device) for name, node in nodes.items()}
+        home = devices.task_of(device)
+        fetches = [edge for edge in called.results if edge.node in nodes]
+        waiting = [name for name, node in nodes.items() if bind.waits(node)]
+        cut = partition.partition(nodes, tasks, feeds, fetches, known, home, waiting)
+        cut = {
+            task: replace(part, functions=self._special.called(part.nodes))
+            for task, part in cut.items()
+        }
+        return iterations.Plan(
+            tuple(zip(kept, feeds, strict=True)), called.results, self._register(cut)
+        )
