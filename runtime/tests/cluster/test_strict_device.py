@@ -10,6 +10,7 @@ import strict
 
 import capstan as tf
 from capstan.hardware import cpu
+from capstan.kernels import registry
 
 RANDOM = np.random.default_rng(0)
 
@@ -181,7 +182,21 @@ def test_integers_stay_on_the_cpu_beside_a_gpu() -> None:
     assert "\nVariableV2: CPU \n" in raised.value.message
 
 
-def test_a_kernel_that_takes_its_values_for_numpy_arrays_fails() -> None:
+def test_a_kernel_that_takes_its_values_for_numpy_arrays_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = registry.Kernel("Ceil", lambda node: lambda x: np.ceil(np.asarray(x)), device="GPU")
+    monkeypatch.setitem(registry._ROWS, ("Ceil", "GPU"), [kernel])
+    registry.listed.cache_clear()
+    with tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [1])
+        rounded = tf.ceil(x)
+    with tf.Session() as session, pytest.raises(tf.errors.OpError, match="Implicit conversion"):
+        session.run(rounded, {x: [1.5]})
+    registry.listed.cache_clear()
+
+
+def test_a_strict_array_refuses_every_way_to_its_memory() -> None:
     home = strict.Strict("/device:GPU:0")
     value = home.copy_in(np.ones(3, np.float32))
     for misuse in (

@@ -29,6 +29,12 @@ class Device:
     memory_limit_bytes: int
     incarnation: int
 
+    def __repr__(self) -> str:
+        return (
+            f"_DeviceAttributes({self.name}, {self.device_type}, {self.memory_limit_bytes}, "
+            f"{self.incarnation})"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
