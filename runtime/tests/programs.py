@@ -166,10 +166,14 @@ class Builder:
     """Builds one program into the default graph of `tf`, Capstan or `tensorflow.compat.v1`.
 
     `devices` maps the number of a device to its name; None ignores the placements of the program.
+    `variable` are arguments for `tf.get_variable`.
     """
 
-    def __init__(self, tf: Any, program: Program, devices: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, tf: Any, program: Program, devices: Sequence[str] | None = None, **variable: Any
+    ) -> None:
         self._tf = tf
+        self._variable = variable
         self._devices = devices
         self._program = program
         self.x = tf.placeholder(tf.float32, [LENGTH], "x")
@@ -194,7 +198,7 @@ class Builder:
                         self._variables[variable] = tf.get_variable(
                             f"v{variable}",
                             initializer=np.arange(LENGTH, dtype=np.float32),
-                            use_resource=True,
+                            **self._variable,
                         )
                 case Enqueue(_, device) | Dequeue(_, device) if self._queue is None:
                     with self._on(device):

@@ -65,7 +65,7 @@ def interpreted(
 def test_the_interpreter_gives_tensorflows_values(v1: Any, plain: Any, count: int) -> None:
     def check_one(program: programs.Program) -> None:
         with v1.Graph().as_default() as graph:
-            builder = programs.Builder(v1, program)
+            builder = programs.Builder(v1, program, use_resource=True)
             with v1.Session(config=plain) as session:
                 expected = programs.results(session, builder, program, builder.values)
             programs.check_equal(interpreted(graph, builder, program, builder.values), expected)
@@ -77,7 +77,7 @@ def test_the_interpreter_gives_tensorflows_values(v1: Any, plain: Any, count: in
 def test_the_interpreter_gives_tensorflows_gradients(v1: Any, plain: Any, count: int) -> None:
     def check_one(program: programs.Program) -> None:
         with v1.Graph().as_default() as graph:
-            builder = programs.Builder(v1, program)
+            builder = programs.Builder(v1, program, use_resource=True)
             (gradient,) = v1.gradients(builder.total(), [builder.x])
             fetches = builder.values if gradient is None else [*builder.values, gradient]
             with v1.Session(config=plain) as session:

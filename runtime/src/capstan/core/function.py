@@ -62,5 +62,10 @@ class Reference:
     attrs: Mapping[str, Any] = field(default_factory=dict)
 
 
+def gradient_name(name: str) -> str:
+    """Return the name of the function that is made as the gradient of function `name`."""
+    return f"{name}__gradient"
+
+
 Library = Mapping[str, Function]
 """The functions of a graph, by name."""

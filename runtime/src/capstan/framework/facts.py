@@ -88,6 +88,7 @@ class Role(enum.Enum):
     IF = "the node calls one of two functions"
     CASE = "the node calls one of several functions"
     CALL = "the node calls a function"
+    GRADIENT = "the node calls the gradient of a function"
 
 
 CONTROL_FLOW = frozenset(

@@ -18,6 +18,7 @@ from capstan.framework import (
     control_context,
     convert,
     facts,
+    function_gradient,
     grouping,
     indexed_slices,
     loop_gradients,
@@ -249,11 +250,14 @@ class _Reverse:
         row = opdef.lookup(op.type) if opdef.is_defined(op.type) else None
         if row is not None and row.not_differentiable:
             return
-        if row is None or row.gradient is None:
+        is_call = self._graph.named_function(op.type) is not None or (
+            row is not None and row.role is facts.Role.CALL
+        )
+        if not is_call and (row is None or row.gradient is None):
             raise LookupError(f"No gradient defined for operation '{op.name}' (op type: {op.type})")
         with self._loops.of(op):
             self._check_not_within(op)
-            if row.role is facts.Role.SWITCH:
+            if row is not None and row.role is facts.Role.SWITCH:
                 outputs = self._with_zeros(op, outputs)
             for tensor, gradient in zip(op.inputs, self._apply(row, op, outputs), strict=True):
                 if gradient is not None and _is_trainable(tensor):
@@ -279,13 +283,17 @@ class _Reverse:
                 "parameters to the loop body."
             )
 
-    def _apply(self, row: opdef.OpDef, op: graphs.Operation, outputs: Sequence[Any]) -> list[Any]:
-        assert row.gradient is not None
+    def _apply(
+        self, row: opdef.OpDef | None, op: graphs.Operation, outputs: Sequence[Any]
+    ) -> list[Any]:
         with ExitStack() as blocks:
             blocks.enter_context(self._graph.name_scope(f"{op.name}_grad"))
             if self._colocate:
                 blocks.enter_context(self._graph.colocate_with(op))
-            input_gradients = list(row.gradient(op, outputs, raw))
+            if row is None or row.gradient is None:
+                input_gradients = function_gradient.of_call(op, outputs, gradients)
+            else:
+                input_gradients = list(row.gradient(op, outputs, raw))
             if len(input_gradients) != len(op.inputs):
                 raise ValueError(
                     f"Num gradients {len(input_gradients)} generated for op {op.node_def} do not "

@@ -272,11 +272,14 @@ def reset_default_graph() -> None:
 def graph_of(values: Iterable[Any]) -> Graph:
     """Return the graph of the tensors and operations among `values` and in their lists.
 
-    Without any, this is the default graph.
+    Without any, this is the default graph. While a function is built, it is the function's graph.
 
     Raises:
         ValueError: the values belong to different graphs.
     """
+    current = get_default_graph()
+    if current.building_function:
+        return current  # it captures the tensors of other graphs
     first: Any = None
     for value in values:
         elements = value if isinstance(value, list | tuple) else (value,)

@@ -1,5 +1,6 @@
 """The state of a graph besides its operations: collections, the seed, and whether it may change."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ class GraphState(scopes.Scoped):
         self._finalized = False
         self._seed: int | None = None
         self._functions: dict[str, function.Function] = {}
+        self._python_gradients: dict[str, Callable[..., Any]] = {}
 
     @property
     def seed(self) -> int | None:
@@ -90,8 +92,15 @@ class GraphState(scopes.Scoped):
 
     # --- functions
 
-    def add_function(self, added: function.Function) -> None:
-        """Add a function, which operations of the graph may call. The same function may be added
+    building_function = False
+    """Whether the graph is the body of a function that is being built."""
+
+    def add_function(
+        self, added: function.Function, python_gradient: Callable[..., Any] | None = None
+    ) -> None:
+        """Add a function, which operations of the graph may call.
+
+        `python_gradient(op, *grads)` builds the gradients of a call. The same function may be added
         again.
 
         Raises:
@@ -105,6 +114,12 @@ class GraphState(scopes.Scoped):
                     f"Cannot add function '{added.name}' because a different function with the "
                     "same name already exists."
                 )
+            if python_gradient is not None:
+                self._python_gradients[added.name] = python_gradient
+
+    def python_gradient(self, name: str) -> Callable[..., Any] | None:
+        """Return what builds the gradients of calls of a function, or None if Python does not."""
+        return self._python_gradients.get(name)
 
     def named_function(self, name: str) -> function.Function | None:
         """Return the function called `name`, or None if the graph has none."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from capstan import errors
 from capstan.core import function, node
+from capstan.framework import function_gradient, gradients
 from capstan.graph import calls, prune, resized
 from capstan.placement import place
 
@@ -44,9 +45,11 @@ class SessionGraph:
             InvalidArgumentError: the graph already has a node with the name of an added one, or
                 another function with the name of an added one.
         """
-        library = calls.merged(self.functions, functions) if functions else self.functions
+        library = (
+            calls.merged(self.functions, functions, _gradient) if functions else self.functions
+        )
         if library:
-            added = [calls.explicit(new, library) for new in added]
+            added, library = calls.explicit(added, library, _gradient)
         for new in added:
             if new.name in self.nodes:
                 raise errors.InvalidArgumentError(
@@ -89,3 +92,7 @@ class SessionGraph:
         for name in self.resized & placed.keys():
             placed[name] = resized.without_shape(placed[name])
         return placed
+
+
+def _gradient(source: function.Function, library: function.Library) -> list[function.Function]:
+    return function_gradient.symbolic(source, library, gradients.gradients)

@@ -103,6 +103,18 @@ define(
         role=facts.Role.ITERATIONS,
     )
 )
+define(
+    # `graph.calls` replaces it by a call.
+    OpDef(
+        "SymbolicGradient",
+        ("input: Tin",),
+        ("output: Tout",),
+        attrs={"Tin": list, "Tout": list, "f": function.Reference},
+        shape=_undeclared,
+        effect=facts.CALLS,
+        role=facts.Role.GRADIENT,
+    )
+)
 for _op in ("PartitionedCall", "StatefulPartitionedCall"):
     define(
         OpDef(
