@@ -63,6 +63,7 @@ class _Emission:
         self._part = part
         self._resources = resources
         self._unplanned = unplanned
+        self._is_function = out is not None
         self._fed = frozenset(part.feeds)
         self._out = source.Writer() if out is None else out
         self._values = values.Values(part, self._out)
@@ -118,6 +119,8 @@ class _Emission:
                 value = self._constants[edge] = node.attrs["value"]
                 if not (home := self._resources.devices.of(node.device)).is_host:
                     value = home.put(value)
+                elif self._is_function and self._is_scalar(edge):
+                    value = value[()]  # NumPy computes faster with scalars than with arrays
                 self._values.put(edge, self._out.bind(value))
         elif guards.is_switch(node):
             self._branches.switch(node)
@@ -191,9 +194,19 @@ class _Emission:
             return f"{arguments[0]}.snapshot({', '.join(self._planned(node, outputs))})"
         if bound.kernel.emit is not None:
             return bound.kernel.emit(arguments)
+        if self._is_function and bound.kernel.operator and self._is_scalar(*node.inputs, *outputs):
+            return f" {bound.kernel.operator} ".join(arguments)
         if bound.kernel.out:
             arguments += self._planned(node, outputs)
         return f"{self._out.bind(bound.function)}({', '.join(arguments)})"
+
+    def _is_scalar(self, *edges: ir.Edge) -> bool:
+        """Return whether the tensors are numbers or truth values without dimensions."""
+        return all(
+            self._part.tensor_shapes.get(edge) == ()
+            and self._part.tensor_dtypes.get(edge) not in (None, dtypes.string)
+            for edge in edges
+        )
 
     def _planned(self, node: ir.Node, outputs: Sequence[ir.Edge]) -> list[str]:
         """Return a buffer name for each output, or no names if any buffer cannot be planned."""

@@ -75,7 +75,8 @@ class Kernel:
     inputs. It writes its results there and returns them. The compiler passes the arrays only if the
     shapes are known. With `alias=True`, output 0 may share the memory of input 0, as views and
     identities do. `emit(inputs)` returns an expression over the names of the inputs, which replaces
-    the call. `types` maps a type attribute to the dtypes that this row serves. Attributes that it
+    the call. Loops use `operator`, the operator of Python that computes the same of two NumPy
+    scalars. `types` maps a type attribute to the dtypes that this row serves. Attributes that it
     does not name are ignored.
     """
 
@@ -87,6 +88,7 @@ class Kernel:
     alias: bool = False
     emit: Callable[[Sequence[str]], str] | None = None
     start: Callable[[NodeContext], Function] | None = None
+    operator: str = ""
 
     def __post_init__(self) -> None:
         if (self.make is None) == (self.start is None):
