@@ -338,6 +338,56 @@ def second_order_of_cond(tf: Any) -> Sequence[Any]:
     return [first, *tf.gradients(first, x)]
 
 
+def variable_in_loop(tf: Any) -> Sequence[Any]:
+    v = tf.Variable(1.0)
+
+    def body(i: Any, y: Any) -> Any:
+        with tf.control_dependencies([tf.assign_add(v, y)]):
+            return i + 1, y + v.read_value()
+
+    with tf.control_dependencies([v.initializer]):
+        _, y = tf.while_loop(lambda i, y: i < 3, body, [0, tf.constant(1.0)], parallel_iterations=1)
+    with tf.control_dependencies([y]):
+        return [y, v.read_value()]
+
+
+def gradient_of_variable(tf: Any) -> Sequence[Any]:
+    w = tf.Variable([1.0, 2.0])
+    with tf.control_dependencies([w.initializer]):
+        value = w.read_value()
+    _, y = tf.while_loop(
+        lambda i, y: i < 3, lambda i, y: (i + 1, y * value), [0, tf.constant([1.0, 3.0])]
+    )
+    return [y, *tf.gradients(y, w)]
+
+
+def closing(tf: Any) -> Sequence[Any]:
+    array = tf.TensorArray(tf.float32, 2).unstack(tf.constant([1.0, 2.0]))
+    y = array.stack()
+    with tf.control_dependencies([y]), tf.control_dependencies([array.close()]):
+        return [tf.identity(y)]
+
+
+def switch_cases(tf: Any) -> Sequence[Any]:
+    x = tf.constant(2.0)
+    results = []
+    for number in (0, 1, 2, -1):
+        index = tf.placeholder_with_default(tf.constant(number), [])
+        y = tf.switch_case(index, {0: lambda: x * 2.0, 1: lambda: x * x}, lambda: -x)
+        results.append(y)
+    return results
+
+
+def arrays_in_cond(tf: Any) -> Sequence[Any]:
+    x = tf.constant([1.0, 2.0])
+    array = tf.TensorArray(tf.float32, 2).write(0, x[0])
+    array = tf.cond(
+        x[1] > 0.0, lambda: array.write(1, x[1] * 2.0), lambda: array.write(1, tf.constant(0.0))
+    )
+    y = array.stack()
+    return [y, *tf.gradients(y, x)]
+
+
 PROGRAMS: dict[str, Program] = {
     program.__name__.replace("_", " "): program
     for program in (
@@ -348,6 +398,7 @@ PROGRAMS: dict[str, Program] = {
         control_dependencies_in_loop, sparse_gradient, without_gradient, gradient_inside_loop,
         loop_inside_loop_gradient, stop_gradients, two_gradients, loop_after_loop, arrays,
         array_reading, array_methods, mapping, scanning, folding, nested_mapping,
-        arrays_of_unknown_shape, cases, second_order_of_cond,
+        arrays_of_unknown_shape, cases, second_order_of_cond, variable_in_loop,
+        gradient_of_variable, closing, arrays_in_cond, switch_cases,
     )
 }  # fmt: skip

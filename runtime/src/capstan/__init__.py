@@ -23,6 +23,7 @@ from capstan.api.control_flow_ops import *
 from capstan.api.creation_ops import *
 from capstan.api.data_flow_ops import *
 from capstan.api.framework import *
+from capstan.api.functional_ops import *
 from capstan.api.gather_ops import *
 from capstan.api.importer import *
 from capstan.api.logic_ops import *
@@ -30,6 +31,9 @@ from capstan.api.math_ops import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *
 from capstan.api.state_ops import *
+from capstan.api.switch_case_ops import *
+from capstan.api.tensor_array_ops import *
+from capstan.api.while_ops import *
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import ConfigProto as ConfigProto

@@ -38,7 +38,9 @@ def zeros(shape: Any, dtype: dtypes.DType, name: str | None = None) -> graphs.Te
     """Return a tensor of zeros. `shape` is a list of sizes or a tensor."""
     zero = np.zeros((), dtype.base_dtype.as_numpy_dtype)
     if not isinstance(shape, graphs.Tensor):
-        return convert.constant(zero, shape=shape, **({} if name is None else {"name": name}))
+        if name is None:
+            return convert.constant(zero, shape=shape)
+        return convert.constant(zero, shape=shape, name=name)
     filled: graphs.Tensor = raw.Fill(shape, zero, name=name or "zeros")
     return filled
 

@@ -5,7 +5,7 @@ The array belongs to the step. A TensorArray object of the program stands for th
 certain operation: `write` returns a new object, and later operations wait for it through `flow`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -292,6 +292,19 @@ class TensorArray:
             self._first_written.append(value)
         with self.graph.colocate_with(self._first_written[0].op):
             yield
+
+
+def flow_of(leaf: Any) -> Any:
+    """Return the flow of a TensorArray, and any other value as it is."""
+    return leaf.flow if isinstance(leaf, TensorArray) else leaf
+
+
+def with_flows(leaves: Sequence[Any], tensors: Sequence[graphs.Tensor]) -> list[Any]:
+    """Return `tensors`, with TensorArrays in place of the flows of those among `leaves`."""
+    return [
+        leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor
+        for leaf, tensor in zip(leaves, tensors, strict=True)
+    ]
 
 
 def _check_arguments(handle: Any, size: Any, **of_a_new_array: Any) -> None:

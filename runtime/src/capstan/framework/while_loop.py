@@ -37,18 +37,18 @@ def build(
     """
     loop_vars = nest.mapped(_converted, loop_vars)
     leaves = nest.flatten(loop_vars)
-    flows = [_flow(leaf) for leaf in leaves]
+    flows = [tensor_array.flow_of(leaf) for leaf in leaves]
     invariants = _invariants(loop_vars, shape_invariants)
     with context.entered():
         merges = _entered(context, flows, invariants)
-        condition_vars = nest.packed(loop_vars, _arrays(leaves, merges))
+        condition_vars = nest.packed(loop_vars, tensor_array.with_flows(leaves, merges))
         context.pivot = raw.LoopCond(
             convert.convert_to_tensor(condition(*condition_vars)), name="LoopCond"
         )
         switches = [cond_context.switched(merge, context.pivot) for merge in merges]
         values = [raw.Identity(switch[1]) for switch in switches]
         context.pivot_for_body = values[0]
-        body_vars = nest.packed(loop_vars, _arrays(leaves, values))
+        body_vars = nest.packed(loop_vars, tensor_array.with_flows(leaves, values))
         result = body(*body_vars)
         if isinstance(result, indexed_slices.IndexedSlices) or not nest.is_nested(result):
             result = [result]
@@ -60,11 +60,11 @@ def build(
                 f"{len(merges)} for the number of inputs/outputs, and {len(results)} for "
                 "'loop_vars'."
             )
-        following = [convert.convert_to_tensor(_flow(leaf)) for leaf in results]
+        following = [convert.convert_to_tensor(tensor_array.flow_of(leaf)) for leaf in results]
         for merge, value in zip(merges, following, strict=True):
             _close(merge, value)
         exits = [context.exited(switch[0]) for switch in switches]
-    return result, _arrays(results, exits)
+    return result, tensor_array.with_flows(results, exits)
 
 
 def _converted(leaf: Any) -> Any:
@@ -75,22 +75,10 @@ def _converted(leaf: Any) -> Any:
     return raw.Identity(tensor) if tensor.dtype.is_ref_dtype else tensor
 
 
-def _flow(leaf: Any) -> Any:
-    return leaf.flow if isinstance(leaf, tensor_array.TensorArray) else leaf
-
-
-def _arrays(leaves: Sequence[Any], tensors: Sequence[graphs.Tensor]) -> list[Any]:
-    """Return `tensors`, with TensorArrays in place of the flows of those among `leaves`."""
-    return [
-        leaf.with_flow(tensor) if isinstance(leaf, tensor_array.TensorArray) else tensor
-        for leaf, tensor in zip(leaves, tensors, strict=True)
-    ]
-
-
 def _invariants(loop_vars: Any, given: Any) -> list[shapes.TensorShape]:
     """Return the shape invariant of each leaf: the given one, or the shape that enters the loop."""
     if given is None:
-        return [_flow(leaf).shape for leaf in nest.flatten(loop_vars)]
+        return [tensor_array.flow_of(leaf).shape for leaf in nest.flatten(loop_vars)]
     invariants: list[shapes.TensorShape] = []
     for variable, invariant in _pairs(loop_vars, given):
         if not isinstance(invariant, shapes.TensorShape):
@@ -111,7 +99,7 @@ def _pairs(variables: Any, invariants: Any) -> list[tuple[Any, Any]]:
     """Return each loop variable with its shape invariant; both have the same structure."""
     if isinstance(variables, indexed_slices.IndexedSlices) or not nest.is_nested(variables):
         if invariants is None:
-            invariants = _flow(variables).shape
+            invariants = tensor_array.flow_of(variables).shape
         return [(variables, invariants)]
     if not nest.is_nested(invariants) or len(variables) != len(invariants):
         raise ValueError(

@@ -54,8 +54,13 @@ def _slice(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 def _strided_shape(ctx: ShapeContext) -> rules.Shapes:
     shape = ctx.inputs[0]
     begin, end, steps = (ctx.constant(index) for index in (1, 2, 3))
-    if shape is None or begin is None or end is None or steps is None:
+    if shape is None or steps is None:
         return (None,)
+    if begin is None or end is None:
+        # Only the masks say which axes are left.
+        first, last = [0] * len(steps), [1] * len(steps)
+        unknown = strides.Spec.parse(first, last, steps.tolist(), ctx.attrs)
+        return (unknown.shape_for_any_bounds(shape),)
     spec = strides.Spec.parse(begin.tolist(), end.tolist(), steps.tolist(), ctx.attrs)
     return (spec.shape(shape),)
 
