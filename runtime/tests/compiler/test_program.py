@@ -1,5 +1,6 @@
 """Compiled parts: private buffers, errors that name nodes, and copies of sent variables."""
 
+import itertools
 import traceback
 from typing import Any
 
@@ -58,6 +59,14 @@ def evaluate(built: program.Program, *feeds: Any) -> list[Any]:
     fetched = [np.array(value) for value in built.fetch(context)]
     built.give_back(context)
     return fetched
+
+
+def test_a_part_with_many_names_computes_as_one_with_few() -> None:
+    names = ["x", *(f"y{index}" for index in range(1000))]
+    nodes = [make("Neg", name, source) for source, name in itertools.pairwise(names)]
+    (part,) = cut(*nodes, feeds={"x": (2,)}, fetches=(names[-1],)).values()
+    (found,) = evaluate(compiled(part), [1.0, 2.0])
+    np.testing.assert_array_equal(found, [1, 2])
 
 
 @pytest.mark.parametrize("shape", [(2,), None])

@@ -123,6 +123,9 @@ Gradients = Sequence[Tensor | None]
 GradientRule = Callable[[Op, Gradients, Raw], Gradients]
 
 
+_FED_OR_DECIDING = facts.CONTROL_FLOW | {facts.Role.PLACEHOLDER, facts.Role.DEFAULT}
+
+
 @dataclass(frozen=True, slots=True)
 class OpDef:
     """One row of the registry.
@@ -160,25 +163,33 @@ class OpDef:
     value: facts.ValueRule | None = None
     host: tuple[str, ...] = ()
 
-    @property
-    def is_pure(self) -> bool:
-        """Whether the outputs follow from the inputs and the attributes alone.
+    input_arguments: tuple[Argument, ...] = field(init=False)
+    output_arguments: tuple[Argument, ...] = field(init=False)
+    type_attributes: tuple[str, ...] = field(init=False)
+    """The attributes that say how many tensors of which types the op takes and returns, and the
+    names of the types that are fixed."""
+    defaults: Mapping[str, Any] = field(init=False)
+    """The attributes that a node may omit, with their values."""
+    is_pure: bool = field(init=False)
+    """Whether the outputs follow from the inputs and the attributes alone. The compiler may compute
+    a pure node before the step, and use one node in place of two equal ones."""
 
-        The compiler may compute a pure node before the step, and use one node in place of two
-        equal ones.
-        """
-        return self.effect == facts.PURE and self.role not in _FED_OR_DECIDING
+    def __post_init__(self) -> None:
+        # The row is frozen. These fields follow from the others, and every pass reads them often.
+        inputs, outputs = (tuple(map(Argument.parse, each)) for each in (self.inputs, self.outputs))
+        counted = [name for each in (*inputs, *outputs) for name in (each.type, each.number)]
+        follow: dict[str, Any] = {
+            "input_arguments": inputs,
+            "output_arguments": outputs,
+            "type_attributes": tuple(dict.fromkeys(name for name in counted if name is not None)),
+            "defaults": {
+                name: value for name, value in self.attrs.items() if not isinstance(value, type)
+            },
+            "is_pure": self.effect == facts.PURE and self.role not in _FED_OR_DECIDING,
+        }
+        for name, value in follow.items():
+            object.__setattr__(self, name, value)
 
-    @property
-    def input_arguments(self) -> tuple[Argument, ...]:
-        return tuple(Argument.parse(text) for text in self.inputs)
-
-    @property
-    def output_arguments(self) -> tuple[Argument, ...]:
-        return tuple(Argument.parse(text) for text in self.outputs)
-
-
-_FED_OR_DECIDING = facts.CONTROL_FLOW | {facts.Role.PLACEHOLDER, facts.Role.DEFAULT}
 
 _ROWS: dict[str, OpDef] = {}
 

@@ -131,7 +131,7 @@ class _History:
         # A key that is unknown before the step stays unknown.
         key = self._variables.get(node.inputs[0]) if node.inputs else None
         views = {name for edge in node.inputs for name in self._views.get(edge, ())}
-        for index in range(len(infer.arguments(node)[1])):
+        for index in range(len(infer.tensors(node)[1])):
             output = ir.Edge(node.name, index)
             self._variables[output] = key
             self._views[output] |= views
@@ -143,6 +143,6 @@ def _changed(node: ir.Node, row: opdef.OpDef) -> list[ir.Edge]:
         return infer.inputs_of(node, row.effect.changes)
     return [
         edge
-        for edge, (dtype, is_ref) in zip(node.inputs, infer.arguments(node)[0], strict=True)
+        for edge, (dtype, is_ref) in zip(node.inputs, infer.tensors(node)[0], strict=True)
         if is_ref or dtype is dtypes.resource
     ]

@@ -5,6 +5,7 @@ shapes of the node's outputs are unknown. If a shape rule refuses its inputs, th
 too, and no error is raised here: the kernel reports the error in the step, with the real values.
 """
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,7 +54,7 @@ class Knowledge:
         """Add the facts about the outputs of `node`, whose producers must have been learnt."""
         if not opdef.is_defined(node.op):
             return
-        _, outputs = arguments(node)
+        _, outputs = tensors(node)
         known = self._shapes(opdef.lookup(node.op), node, attributes(node), len(outputs))
         for index, ((dtype, is_ref), shape) in enumerate(zip(outputs, known, strict=True)):
             edge = ir.Edge(node.name, index)
@@ -96,10 +97,7 @@ def is_constant(node: ir.Node) -> bool:
 
 def attributes(node: ir.Node) -> dict[str, Any]:
     """Return the attributes of `node`, and its op's defaults for the attributes that it omits."""
-    row = opdef.lookup(node.op)
-    filled = {name: value for name, value in row.attrs.items() if not isinstance(value, type)}
-    filled.update(node.attrs)
-    return filled
+    return {**opdef.lookup(node.op).defaults, **node.attrs}
 
 
 Tensors = Sequence[tuple[dtypes.DType, bool]]
@@ -107,18 +105,16 @@ Tensors = Sequence[tuple[dtypes.DType, bool]]
 
 
 def arguments(node: ir.Node) -> tuple[Tensors, Tensors]:
-    """Return the inputs and outputs of the op of `node`, given the attributes of `node`.
+    """Check `node`. Return the inputs and outputs of its op, given its attributes.
 
     Raises:
         NotFoundError: the op is not registered.
         InvalidArgumentError: an attribute is missing or wrong, or the number of inputs is wrong.
     """
     row = opdef.lookup(node.op)
-    attrs = attributes(node)
     try:
-        attribute_rules.verify(row, attrs)
-        inputs = opdef.expand(row.input_arguments, attrs)
-        outputs = opdef.expand(row.output_arguments, attrs)
+        attribute_rules.verify(row, attributes(node))
+        inputs, outputs = tensors(node)
     except (KeyError, TypeError) as fault:
         raise errors.InvalidArgumentError(
             None, None, f"NodeDef of '{node.name}' does not fit Op<name={node.op}>: {fault}"
@@ -132,6 +128,27 @@ def arguments(node: ir.Node) -> tuple[Tensors, Tensors]:
             f"expects '{expected}'",
         )
     return inputs, outputs
+
+
+def tensors(node: ir.Node) -> tuple[Tensors, Tensors]:
+    """Return the inputs and outputs of the op of `node`, which `arguments` has checked before."""
+    row = opdef.lookup(node.op)
+    values = []
+    for name in row.type_attributes:
+        value = node.attrs.get(name)
+        if value is None:
+            value = row.defaults.get(name)
+        values.append(tuple(value) if isinstance(value, list) else value)
+    return _expanded(node.op, tuple(values))
+
+
+@functools.lru_cache(maxsize=4096)
+def _expanded(op: str, values: tuple[Any, ...]) -> tuple[Tensors, Tensors]:
+    """Return the inputs and outputs of an op whose `type_attributes` have these values."""
+    row = opdef.lookup(op)
+    pairs = zip(row.type_attributes, values, strict=True)
+    attrs = {name: value for name, value in pairs if value is not None}
+    return opdef.expand(row.input_arguments, attrs), opdef.expand(row.output_arguments, attrs)
 
 
 def inputs_of(node: ir.Node, arguments: Collection[str]) -> list[ir.Edge]:

@@ -39,12 +39,14 @@ def prune(
     }
     freed = {
         name: replace(node, control=tuple(c for c in node.control if c not in fulfilled))
-        if not fulfilled.isdisjoint(node.control)
+        if fulfilled and not fulfilled.isdisjoint(node.control)
         else node
         for name, node in nodes.items()
     }
     cut = {
         name: replace(node, inputs=tuple(edge for edge in node.inputs if edge not in fed))
+        if fed and not fed.isdisjoint(node.inputs)
+        else node
         for name, node in freed.items()
     }
     roots = [edge.node for edge in fetches if edge not in fed] + list(targets)

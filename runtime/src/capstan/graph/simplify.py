@@ -199,7 +199,7 @@ def _fold(
     names = [node.name] if len(values) == 1 else _names(node.name, len(values), used)
     return [
         build.constant(name, value, dtype, node.device, control)
-        for name, value, (dtype, _) in zip(names, values, infer.arguments(node)[1], strict=True)
+        for name, value, (dtype, _) in zip(names, values, infer.tensors(node)[1], strict=True)
     ]
 
 
@@ -216,7 +216,7 @@ def _of_shape(node: ir.Node, row: opdef.OpDef, known: infer.Knowledge) -> list[A
 def _is_large(node: ir.Node, known: infer.Knowledge) -> bool:
     """Return whether the outputs of `node` are known to be too large to fold."""
     known.learn(node)
-    outputs = enumerate(infer.arguments(node)[1])
+    outputs = enumerate(infer.tensors(node)[1])
     sizes = (
         (shapes.num_elements(known.tensor_shapes[ir.Edge(node.name, index)]) or 0) * dtype.size
         for index, (dtype, _) in outputs
