@@ -22,6 +22,7 @@ from capstan.framework.ops import nodes as build
 from capstan.graph import infer, order
 
 Role = facts.Role
+_FRAME = frozenset({Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND})
 Path = tuple[str, ...]
 """The names of the frames around a node, outermost first."""
 
@@ -37,7 +38,7 @@ def lift(
     Raises:
         InvalidArgumentError: no `while_loop` builds such a frame. The message names the node.
     """
-    if not any(_role(node) is Role.ENTER for node in nodes.values()):
+    if not any(_role(node) in _FRAME for node in nodes.values()):
         return dict(nodes), {}
     paths = _paths(nodes, frozenset(feeds))
     graph, functions = dict(nodes), dict[str, function.Function]()
@@ -53,16 +54,17 @@ def _paths(nodes: Mapping[str, ir.Node], fed: frozenset[ir.Edge]) -> dict[str, P
     outputs: dict[str, Path] = {}
     paths: dict[str, Path] = {}
     for name, node in nodes.items():
-        sources = [edge.node for edge in node.inputs if edge not in fed] + list(node.control)
-        known = [source for source in sources if source in outputs]
-        path = outputs[known[0]] if known else ()
-        for source in known:
-            if outputs[source] != path:
+        sources = {edge.node: () if edge in fed else outputs.get(edge.node) for edge in node.inputs}
+        sources.update((source, outputs.get(source)) for source in node.control)
+        known = {source: path for source, path in sources.items() if path is not None}
+        first, path = next(iter(known.items()), ("", ()))
+        for source, other in known.items():
+            if other != path:
                 raise _refused(
                     node,
                     f"{{{{node {name}}}}} has inputs from different frames. The input "
-                    f"{{{{node {known[0]}}}}} is in frame '{'/'.join(path)}'. The input "
-                    f"{{{{node {source}}}}} is in frame '{'/'.join(outputs[source])}'.",
+                    f"{{{{node {first}}}}} is in frame '{'/'.join(path)}'. The input "
+                    f"{{{{node {source}}}}} is in frame '{'/'.join(other)}'.",
                 )
         role = _role(node)
         if role is Role.ENTER:

@@ -17,7 +17,7 @@ from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
