@@ -25,13 +25,23 @@ A node that waits, for example a dequeue, has two functions instead of a line. `
 inputs, or None if the node is in a branch that is not taken, and `answer` takes its outputs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from capstan import errors
 from capstan.core import devices, dtypes
 from capstan.core import node as ir
-from capstan.executor import aliases, bind, branches, exchange, loops, source, state, values
+from capstan.executor import (
+    aliases,
+    bind,
+    branches,
+    exchange,
+    lifetimes,
+    loops,
+    source,
+    state,
+    values,
+)
 from capstan.framework import facts, opdef
 from capstan.graph import guards, hazards, infer, schedule
 from capstan.kernels import registry
@@ -72,7 +82,10 @@ class _Emission:
         self._constants: dict[ir.Edge, Any] = {}
         self._layout = state.Layout.of(part)
         self._segments = _segments(part, self._layout)
-        self._copied = _copied_reads(part, self._segments, resources.default_container)
+        self._is_ordered = _is_ordered(self._layout)
+        self._copied = self._copied_reads()
+        self._buffers: dict[ir.Edge, str] = {}
+        self._released = lifetimes.released(self._segments, _kept(part), _shares)
 
     def write(self) -> source.Code:
         """Write the whole module."""
@@ -84,6 +97,8 @@ class _Emission:
         functions = []
         for index, segment in enumerate(self._segments):
             functions.append(f"segment{index}")
+            if not self._is_ordered:
+                self._out.free.clear()  # another segment may run before this one or after it
             with self._out.function(functions[-1]):
                 for node in segment:
                     if node.name not in self._part.answers:
@@ -113,6 +128,13 @@ class _Emission:
         return _Emission(called, self._resources, out, carried)
 
     def _node(self, node: ir.Node) -> None:
+        """Write a node, and release the buffers of the tensors that nobody uses after it."""
+        self._write(node)
+        for edge in self._released.get(node.name, ()):
+            if edge in self._buffers:
+                self._out.release(self._buffers.pop(edge))
+
+    def _write(self, node: ir.Node) -> None:
         edge = ir.Edge(node.name)
         if infer.is_constant(node):
             if edge not in self._fed:
@@ -134,6 +156,21 @@ class _Emission:
                 self._aliases.share(edge, ir.Edge(node.name, index))
         else:
             self._computed(node)
+
+    def _copied_reads(self) -> frozenset[str]:
+        """Return the names of the reads of resource variables that must be copies."""
+        sent = [
+            [edge for message in messages for edge in message.edges]
+            for messages in self._layout.sends
+        ]
+        return hazards.copied_reads(
+            self._segments,
+            sent,
+            self._part.fetches,
+            _shares,
+            self._resources.default_container,
+            is_ordered=self._is_ordered,
+        )
 
     def _waiting(self, node: ir.Node, exchanges: exchange.Exchange) -> None:
         """Write the functions that give a waiting node its inputs and take its outputs."""
@@ -220,10 +257,12 @@ class _Emission:
             return []
         is_host = memories.of_device(node.device) == memories.HOST
         places = [memories.HOST] * len(known) if is_host else memories.outputs(node)
-        return [
+        names = [
             self._out.buffer(shape, dtype, place)
             for (shape, dtype), place in zip(known, places, strict=True)
         ]
+        self._buffers.update(zip(outputs, names, strict=True))
+        return names
 
 
 def _segments(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:
@@ -234,23 +273,23 @@ def _segments(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:
     return [schedule.reads_first(nodes) for nodes in found.values()]
 
 
+def _kept(part: parts.Part) -> Iterator[ir.Edge]:
+    """Yield the tensors that leave the part, and those that a waiting node reads."""
+    yield from part.fetches
+    for message in part.outgoing:
+        yield from message.edges
+    for node in part.nodes:
+        if node.name in part.answers:
+            yield from node.inputs
+
+
 def _is_variable(dtype: dtypes.DType, is_ref: bool) -> bool:
     return is_ref or dtype is dtypes.resource
 
 
-def _copied_reads(
-    part: parts.Part, segments: Sequence[Sequence[ir.Node]], default_container: str
-) -> frozenset[str]:
-    """Return the names of the reads of resource variables that must be copies."""
-    sent = [
-        [edge for message in messages for edge in message.edges]
-        for messages in state.Layout.of(part).sends
-    ]
-
-    is_ordered = not part.answers and not part.wait_sets
-    return hazards.copied_reads(
-        segments, sent, part.fetches, _shares, default_container, is_ordered=is_ordered
-    )
+def _is_ordered(layout: state.Layout) -> bool:
+    """Return whether the segments always run in the order of their numbers."""
+    return all(index - 1 in before for index, before in enumerate(layout.before) if index)
 
 
 def _shares(node: ir.Node) -> bool:

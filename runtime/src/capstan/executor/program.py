@@ -2,9 +2,11 @@
 
 A context is the generated module bound to its own buffers. A step takes a context from the free
 list. It gives the context back when its fetches are copied and its messages are sent. Concurrent
-steps therefore never share buffers, and a training loop allocates no new ones.
+steps therefore never share buffers, and a training loop allocates no new ones. When fewer steps
+run at the same time than before, the contexts that no step needs any more are given up.
 """
 
+import contextlib
 import itertools
 import linecache
 import weakref
@@ -23,6 +25,9 @@ from capstan.partition import parts
 from capstan.resources import containers
 
 Values = Sequence[Array]
+
+_SHRINK_AFTER = 256
+"""After so many steps, the contexts are given up that none of these steps needed. A guess."""
 
 
 class Context:
@@ -64,6 +69,9 @@ class Program:
         self._filename = f"<capstan part {next(self._serial)} of {part.task}>"
         self._build = self._compile()
         self._free: deque[Context] = deque()
+        self._unused = 0
+        """The smallest number of free contexts since the last `_shrink`."""
+        self._returned = 0
         self._starts = [(name, self.code.starts[name]) for name in self.layout.waiting]
         self.waits = bool(self._starts)
         """Whether a node of the part may answer late."""
@@ -77,8 +85,11 @@ class Program:
             ResourceExhaustedError: there is not enough memory for its buffers.
         """
         try:
-            return self._free.pop()
+            context = self._free.pop()
+            self._unused = min(self._unused, len(self._free))
+            return context
         except IndexError:
+            self._unused = 0
             buffers = tuple(
                 self._devices.of(buffer.device).allocate(buffer.shape, buffer.dtype.as_numpy_dtype)
                 for buffer in self.code.buffers
@@ -88,6 +99,19 @@ class Program:
     def give_back(self, context: Context) -> None:
         """Put back a context whose values have all been copied or sent."""
         self._free.append(context)
+        self._returned += 1
+        if self._returned >= _SHRINK_AFTER:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Give up the contexts that no step has used for a while.
+
+        Steps use the context that was given back last, so the others are the first in the queue.
+        """
+        for _ in range(self._unused):
+            with contextlib.suppress(IndexError):
+                self._free.popleft()
+        self._unused, self._returned = len(self._free), 0
 
     def run_segment(self, context: Context, index: int) -> Sequence[Values]:
         """Run segment `index` and return the values of each message in `layout.sends[index]`.

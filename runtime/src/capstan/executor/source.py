@@ -55,7 +55,8 @@ class Code:
 class Writer:
     """Collects lines. `shared` are the names that several functions use.
 
-    The lines of a segment are indented by `depth` steps. All names start with `prefix`.
+    The lines of a segment are indented by `depth` steps. All names start with `prefix`. `free` are
+    the buffers that no tensor needs any more.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -66,6 +67,7 @@ class Writer:
     pins: list[tuple[Pin, ...]] = field(default_factory=list)
     starts: dict[str, Callable[..., Any]] = field(default_factory=dict)
     loops: list[str] = field(default_factory=list)
+    free: dict[Buffer, list[str]] = field(default_factory=dict)
     prefix: str = ""
     depth: int = 2
     _block: str = ""
@@ -118,11 +120,18 @@ class Writer:
         return f"k{len(self.bound) - 1}"
 
     def buffer(self, shape: shapes.Shape, dtype: dtypes.DType | None, device: str) -> str:
-        """Return the name of a new buffer, or "None" if its size is unknown before the step."""
+        """Return the name of an unused buffer, or "None" if its size is unknown before the step."""
         if dtype is None or not plannable(shape, dtype):
             return "None"
-        self.buffers.append(Buffer(tuple(size or 0 for size in shape or ()), dtype, device))
+        wanted = Buffer(tuple(size or 0 for size in shape or ()), dtype, device)
+        if self.free.get(wanted):
+            return self.free[wanted].pop()
+        self.buffers.append(wanted)
         return f"b{len(self.buffers) - 1}"
+
+    def release(self, name: str) -> None:
+        """Let later lines use the buffer called `name`. Its present tensor has no reader left."""
+        self.free.setdefault(self.buffers[int(name[1:])], []).append(name)
 
     @contextmanager
     def function(self, name: str) -> Iterator[None]:
