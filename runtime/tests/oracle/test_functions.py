@@ -1,6 +1,7 @@
 """Functions that a TensorFlow client sends: `Defun`, `tf.function`, and conditions and loops as
 functions. Capstan's tasks give TensorFlow's values."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -179,3 +180,39 @@ def test_tensorflow_runs_the_functions_of_capstan(v1: Any) -> None:
     with v1.Graph().as_default(), v1.Session() as session:
         fetches = v1.import_graph_def(message, return_elements=["y:0", "dy:0"], name="")
         assert session.run(fetches, {"x:0": 5.0}) == [13, 2]
+
+
+def _fail(x: Any) -> Any:
+    raise NotImplementedError("not yet")
+
+
+PYTHON: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
+    "a value": (lambda x: x * 2, lambda tf: tf.float32),
+    "two values": (lambda x: (x, np.int64(3)), lambda tf: [tf.float32, tf.int64]),
+    "text": (lambda x: "text", lambda tf: tf.string),
+    "another type": (lambda x: 1.0, lambda tf: tf.float32),
+    "too few values": (lambda x: x, lambda tf: [tf.float32, tf.float32]),
+    "no array": (lambda x: {}, lambda tf: tf.float32),
+    "an exception": (_fail, lambda tf: tf.float32),
+}
+
+
+def outcome(tf: Any, name: str, stateful: bool) -> Any:
+    func, types = PYTHON[name]
+    with tf.Graph().as_default(), tf.Session() as session:
+        result = tf.py_func(func, [tf.constant([1.0, 2.0])], types(tf), stateful=stateful)
+        try:
+            values = session.run(result)
+        except (capstan.errors.OpError, tf.errors.OpError) as error:
+            message = re.sub(r"pyfunc_\d+", "pyfunc", error.message)
+            lines = message.partition("Node: 'PyFunc")[2].splitlines()[1:] or message.splitlines()
+            return type(error).__name__, lines[0]
+        return np.asarray(values, object).tolist() if name != "two values" else str(values)
+
+
+@pytest.mark.parametrize("stateful", [True, False], ids=["stateful", "stateless"])
+@pytest.mark.parametrize("name", PYTHON)
+def test_a_python_function_has_the_outcome_of_tensorflow(
+    v1: Any, name: str, stateful: bool
+) -> None:
+    assert outcome(capstan, name, stateful) == outcome(v1, name, stateful)

@@ -77,6 +77,7 @@ def test_every_op_is_compared_with_tensorflow() -> None:
     compared = set(op_cases.CASES) | oracle_scenarios.CLIENT | oracle_scenarios.DRAWN
     compared |= op_cases.ELSEWHERE["oracle/test_queues.py"]
     compared |= op_cases.ELSEWHERE["oracle/test_control_flow.py"]
+    compared |= op_cases.ELSEWHERE["oracle/test_functions.py"]
     for _, ops_of_scenario in oracle_scenarios.SCENARIOS.values():
         compared |= ops_of_scenario
     assert compared == {row.name for row in opdef.all_rows()}

@@ -34,7 +34,9 @@ class FuncGraph(graphs.Graph):
         """The tensors of other graphs that the body reads, in the order of their arguments."""
         return list(self._captured)
 
-    def add_argument(self, name: str, dtype: dtypes.DType, shape: Any = None) -> graphs.Tensor:
+    def add_argument(
+        self, name: str | None, dtype: dtypes.DType, shape: Any = None
+    ) -> graphs.Tensor:
         """Add an argument, and return the tensor that stands for it in the body."""
         with self.as_default():
             argument: graphs.Tensor = raw.Placeholder(dtype=dtype, shape=shape, name=name)
@@ -57,7 +59,7 @@ class FuncGraph(graphs.Graph):
         inner = self._captured.get(tensor)
         if inner is None:
             with self.control_dependencies(None):
-                inner = self.add_argument("Placeholder", tensor.dtype.base_dtype, tensor.shape)
+                inner = self.add_argument(None, tensor.dtype.base_dtype, tensor.shape)
             self._captured[tensor] = inner
         return inner
 

@@ -23,6 +23,7 @@ class GraphState(scopes.Scoped):
         self._seed: int | None = None
         self._functions: dict[str, function.Function] = {}
         self._python_gradients: dict[str, Callable[..., Any]] = {}
+        self._kept: list[Any] = []
 
     @property
     def seed(self) -> int | None:
@@ -129,6 +130,11 @@ class GraphState(scopes.Scoped):
         """Return the functions that were added after the first `since`, in order."""
         with self._lock:
             return list(self._functions.values())[since:]
+
+    def keep(self, needed: Any) -> None:
+        """Keep an object that operations of the graph need alive as long as the graph."""
+        with self._lock:
+            self._kept.append(needed)
 
     # --- feeding and fetching
 
