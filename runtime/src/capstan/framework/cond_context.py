@@ -8,6 +8,7 @@ pivot, which exists in a step only if the step takes this side.
 from collections.abc import Sequence
 from typing import Any
 
+from capstan.core import control_flow_messages
 from capstan.framework import control_context, facts
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -63,6 +64,15 @@ class CondContext(control_context.ControlFlowContext):
             self.known_everywhere(tensor)
         if self.outer is not None or control_context.role(op) is not facts.Role.EXIT:
             self.graph.prevent_fetching(op)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        if export_scope is not None and not self.name.startswith(export_scope):
+            return None
+        message = control_flow_messages.CondContextDef(branch=int(self.side))
+        message.pred_name = control_context.stripped(self.pred.name, export_scope)
+        message.pivot_name = control_context.stripped(self.pivot.name, export_scope)
+        self._fill_in(message, export_scope)
+        return message
 
 
 def switched(

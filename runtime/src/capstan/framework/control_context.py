@@ -5,7 +5,7 @@ tensors and control inputs they get: a tensor from outside enters the context th
 an `Enter`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -88,6 +88,37 @@ class ControlFlowContext:
             for tensor in tensors:
                 self.outer.know(tensor)
 
+    @property
+    def known_names(self) -> frozenset[str]:
+        """The names of the tensors of the context, and of those that come from outside."""
+        return frozenset(self._known)
+
+    def restore(self, known: Iterable[str], inner: Mapping[str, Tensor]) -> None:
+        """Know exactly the tensors `known`; `inner` replaces those of them that are outside."""
+        self._known, self._inner = set(known), dict(inner)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Return the context as a message, without `export_scope` before the names.
+
+        Return None if the context is not in that scope.
+        """
+        raise NotImplementedError
+
+    def _fill_in(self, message: Any, export_scope: str | None) -> None:
+        """Write what all contexts have in common to `message`."""
+        message.context_name = stripped(self.name, export_scope)
+        message.values_def.values.extend(
+            stripped(name, export_scope) for name in sorted(self._known)
+        )
+        for name, tensor in self._inner.items():
+            message.values_def.external_values.add(
+                key=stripped(name, export_scope), value=stripped(tensor.name, export_scope)
+            )
+        for context in self.nested:
+            nested = message.nested_contexts.add()
+            target = nested.while_ctxt if context.is_loop else nested.cond_ctxt
+            target.CopyFrom(context.to_proto())
+
     def contains(self, op: Operation) -> bool:
         """Return whether `op` is in this context or in one within it."""
         return is_within(op.control_flow_context, self)
@@ -113,6 +144,11 @@ class ControlFlowContext:
             is_inside = context is not None and context.loop is loop
             (inside if is_inside else outside).append(op)
         return inside, outside
+
+
+def stripped(name: str, scope: str | None) -> str:
+    """Return `name` without the name scope `scope`."""
+    return name.removeprefix(f"{scope}/") if scope else name
 
 
 def is_within(context: Any, outer: ControlFlowContext | None) -> bool:

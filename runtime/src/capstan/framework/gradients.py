@@ -277,11 +277,24 @@ class _Reverse:
         context = op.control_flow_context
         if context is self._graph.control_flow_context and control_context.is_loop_switch(op):
             raise ValueError(
-                f"Cannot compute gradient inside while loop with respect to op '{op.name}'. We do "
-                "not support taking the gradient wrt or through the initial value of a loop "
-                "variable. Gradients can be computed through loop invariants or wrt the input "
-                "parameters to the loop body."
+                "Cannot compute gradient inside while loop with respect to op "
+                f"'{self._source_of(op).name}'. We do not support taking the gradient wrt or "
+                "through the initial value of a loop variable. Gradients can be computed through "
+                "loop invariants or wrt the input parameters to the loop body."
             )
+
+    def _source_of(self, op: graphs.Operation) -> graphs.Operation:
+        """Return the operation of the source that `op` depends on."""
+        sources = {tensor.op for tensor in self._sources}
+        found = {op}
+        todo = [op]
+        for reader in todo:
+            if reader in sources:
+                return reader
+            new = {tensor.op for tensor in reader.inputs} - found
+            found |= new
+            todo += new
+        return op
 
     def _apply(
         self, row: opdef.OpDef | None, op: graphs.Operation, outputs: Sequence[Any]

@@ -8,6 +8,7 @@ which exists once in each iteration.
 from collections.abc import Sequence
 from typing import Any
 
+from capstan.core import control_flow_messages
 from capstan.framework import control_context, facts, indexed_slices
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -203,6 +204,27 @@ class WhileContext(control_context.ControlFlowContext):
     def start(self, entered: Sequence[graphs.Tensor]) -> None:
         """Know only the loop variables, before the first operation inside is built."""
         self._known = {tensor.name for tensor in entered}
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        if export_scope is not None and not self.name.startswith(export_scope):
+            return None
+
+        def name(tensor: graphs.Tensor | None) -> str:
+            return "" if tensor is None else control_context.stripped(tensor.name, export_scope)
+
+        message = control_flow_messages.WhileContextDef(
+            parallel_iterations=self.parallel_iterations,
+            back_prop=self._back_prop,
+            swap_memory=self.swap_memory,
+            pivot_name=name(self.pivot),
+            pivot_for_pred_name=name(self.pivot_for_pred),
+            pivot_for_body_name=name(self.pivot_for_body),
+            loop_exit_names=map(name, self.exits),
+            loop_enter_names=map(name, self.enters),
+            maximum_iterations_name=name(self.maximum_iterations),
+        )
+        self._fill_in(message, export_scope)
+        return message
 
     def _pivot(self) -> graphs.Tensor:
         pivot = self.pivot_for_control

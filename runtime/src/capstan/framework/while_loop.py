@@ -7,7 +7,7 @@ or leaves the loop (`Switch`, `Exit`), and the body computes its next value (`Ne
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from capstan.core import dtypes, shapes
+from capstan.core import shapes
 from capstan.framework import (
     cond_context,
     control_context,
@@ -33,7 +33,7 @@ def build(
     Raises:
         TypeError: the body returns another structure than `loop_vars`.
         ValueError: the shape of a loop variable contradicts its shape invariant, or the body
-            returns another number of values.
+            returns another number of values or a value of another type.
     """
     loop_vars = nest.mapped(_converted, loop_vars)
     leaves = nest.flatten(loop_vars)
@@ -164,15 +164,11 @@ def _close(merge: graphs.Tensor, value: graphs.Tensor) -> None:
             "less-specific shape."
         )
     if value.dtype.base_dtype is not merge.dtype.base_dtype:
-        raise TypeError(_wrong_type(merge, value.dtype))
+        raise ValueError(
+            f"Input 1 of node {merge.op.name} was passed {value.dtype.base_dtype.name} from "
+            f"{value.name} incompatible with expected {merge.dtype.base_dtype.name}."
+        )
     while_context.close(merge, value)
-
-
-def _wrong_type(merge: graphs.Tensor, dtype: dtypes.DType) -> str:
-    return (
-        f"Input 1 of node {merge.op.name} was passed {dtype.base_dtype.name} from the body of the "
-        f"loop, but the loop variable is {merge.dtype.base_dtype.name}."
-    )
 
 
 def _is_within(shape: shapes.TensorShape, invariant: shapes.TensorShape) -> bool:
