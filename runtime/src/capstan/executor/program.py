@@ -20,6 +20,7 @@ from capstan import errors
 from capstan.core import cancellation
 from capstan.core.arrays import Array
 from capstan.executor import emit, faults, state
+from capstan.graph import infer
 from capstan.kernels import registry
 from capstan.partition import parts
 from capstan.resources import containers
@@ -73,8 +74,11 @@ class Program:
         """The smallest number of free contexts since the last `_shrink`."""
         self._returned = 0
         self._starts = [(name, self.code.starts[name]) for name in self.layout.waiting]
-        self.waits = bool(self._starts)
-        """Whether a node of the part may answer late."""
+        ran = (node.device for node in part.nodes if not infer.is_constant(node))
+        self.is_parallel = len(set(ran)) > 1
+        """Whether several devices run the part, so that segments may run at the same time."""
+        self.waits = bool(self._starts) or self.is_parallel
+        """Whether a node or a segment of the part may answer late."""
         self.loops = self.code.loops
         """Whether the part has a loop, so that a segment may run without end."""
 
@@ -112,6 +116,10 @@ class Program:
             with contextlib.suppress(IndexError):
                 self._free.popleft()
         self._unused, self._returned = len(self._free), 0
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Run `work` in an inter-op thread of the task."""
+        self._devices.submit(work)
 
     def run_segment(self, context: Context, index: int) -> Sequence[Values]:
         """Run segment `index` and return the values of each message in `layout.sends[index]`.

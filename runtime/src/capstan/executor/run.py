@@ -1,11 +1,12 @@
 """One part in one step: moves values and calls the segments that `state` allows to run.
 
-One thread at a time runs the segments of a part: the thread that delivered the event for which the
-first of them waited. Events that arrive meanwhile are left to that thread. No thread waits here. A
-node that waits, for example a dequeue, holds a callback and no thread. The thread that ends its
-wait only notes the answer. If no thread runs segments of the part then, a new one is asked for with
-`submit`. A chain of answers therefore never recurses, and a resource never runs the segments of the
-steps that waited for it.
+One thread at a time decides which segments of a part run, and runs them. It is the thread that
+delivered the event for which the first of them waited. Events that arrive meanwhile are left to
+that thread. If several devices run the part, the inter-op threads of the task run the other
+segments that are ready. No thread waits here. A node that waits, for example a dequeue, holds a
+callback and no thread. The thread that ends its wait only notes the answer. If no thread runs
+segments of the part then, a new one is asked for with `submit`. A chain of answers therefore never
+recurses, and a resource never runs the segments of the steps that waited for it.
 """
 
 import functools
@@ -41,10 +42,12 @@ class Flight(cancellation.Cancellation):
 class _Waits:
     """The state of the waiting nodes and of the loops of a run."""
 
-    __slots__ = ("answered", "answers", "errors", "flight")
+    __slots__ = ("answered", "answers", "beside", "errors", "flight")
 
     def __init__(self, submit: Submit) -> None:
         self.flight = Flight(submit)
+        self.beside: deque[tuple[int, errors.OpError | None]] = deque()
+        """The segments that other threads have run, with their errors."""
         self.answers: deque[_Answer] = deque()
         self.answered: set[int] = set()
         self.errors: list[errors.OpError] = []
@@ -140,6 +143,7 @@ class PartRun:
                     if index is not None:
                         self._ready.extend(self._state.finish(index))
                     if self._waits is not None:
+                        self._take_finished(self._waits)
                         self._take_answers(self._waits)
                     if self._ended or self._state.is_over:
                         break
@@ -147,11 +151,45 @@ class PartRun:
                         self._is_running = False
                         return
                     index = self._ready.popleft()
+                    others = self._take_others()
+                for other in others:
+                    self._program.submit(functools.partial(self._run_beside, other))
                 self._run_segment(index)
             if not self._ended:
                 self._end(self._program.fetch(self._context), None, reusable=True)
         except Exception as fault:  # noqa: BLE001 - the step's error
             self.fail(errors.from_exception(fault))
+
+    def _take_others(self) -> Sequence[int]:
+        """Return the segments that other threads run beside the one that this thread runs."""
+        if not self._program.is_parallel:
+            return ()
+        others = tuple(self._ready)
+        self._ready.clear()
+        return others
+
+    def _run_beside(self, index: int) -> None:
+        """Run a segment in an inter-op thread, and note its end."""
+        fault = None
+        try:
+            self._run_segment(index)
+        except Exception as caught:  # noqa: BLE001 - the step's error
+            fault = errors.from_exception(caught)
+        waits = self._waits
+        assert waits is not None
+        with self._lock:
+            waits.beside.append((index, fault))
+            if self._ended or self._is_running:
+                return
+            self._is_running = True
+        self._submit(waits)
+
+    def _take_finished(self, waits: _Waits) -> None:
+        while waits.beside:
+            index, fault = waits.beside.popleft()
+            if fault is not None:
+                raise fault
+            self._ready.extend(self._state.finish(index))
 
     def _run_segment(self, index: int) -> None:
         compiled, layout = self._program, self._program.layout

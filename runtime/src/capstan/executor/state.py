@@ -80,7 +80,7 @@ class _Dependencies:
         self.starts: list[set[int]] = [set() for _ in self.keys]
         self.awaits: list[set[int]] = [set() for _ in self.keys]
         self._follow_legs()
-        if part.answers or part.wait_sets:
+        if part.answers or part.wait_sets or any(message.wait_set for message in part.incoming):
             # Without waiting nodes every value comes from an earlier leg.
             self._follow_values()
 

@@ -6,7 +6,9 @@ NumPy arrays. Other devices have an array type of their own that NumPy's functio
 """
 
 import abc
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
 from typing import Any
 
 from capstan import errors
@@ -107,15 +109,31 @@ class Device(abc.ABC):
 
 
 class Devices:
-    """The devices of a task, by name. Immutable."""
+    """The devices of a task, by name, and the threads that run their segments. Thread-safe."""
 
-    def __init__(self, found: Iterable[Device]) -> None:
-        """`found` must hold at least one device. The first is the default."""
+    def __init__(self, found: Iterable[Device], inter_op_threads: int = 0) -> None:
+        """`found` must hold at least one device. The first is the default.
+
+        By default, there is one thread for each device.
+        """
         self._devices = tuple(found)
+        self._threads = inter_op_threads if inter_op_threads > 0 else len(self._devices)
+        self._lock = threading.Lock()
+        self._pool: futures.ThreadPoolExecutor | None = None
         self._by_name = {device.name: device for device in self._devices}
 
     def __iter__(self) -> Iterator[Device]:
         return iter(self._devices)
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Run `work` soon, in one of the inter-op threads of the task. Never blocks.
+
+        The threads start with the first call, and end when nobody uses this object any more.
+        """
+        with self._lock:
+            if self._pool is None:
+                self._pool = futures.ThreadPoolExecutor(self._threads, "capstan-inter-op")
+        self._pool.submit(work)
 
     def of(self, name: str) -> Device:
         """Return the first device that a full or partial name can denote.

@@ -40,7 +40,7 @@ def create(task: str, settings: config.SessionConfig) -> device.Devices:
             "No CPU devices are available in this process: set device_count['CPU'] to 1 or more, "
             "or leave it out",
         )
-    return device.Devices(made)
+    return device.Devices(made, settings.inter_op_parallelism_threads)
 
 
 register("CPU", cpu.create)

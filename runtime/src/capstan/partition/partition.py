@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 
 from capstan.core import node as ir
 from capstan.graph import guards, infer
-from capstan.partition import late_reads, parts
+from capstan.partition import lanes, late_reads, parts
 
-_Key = tuple[str, str, int, int]
-"""Source, destination, leg and wait set of a message."""
+_Key = tuple[str, str, int, lanes.Lane]
+"""Source, destination, leg and lane of a message."""
 
 
 @dataclass(slots=True)
@@ -48,10 +48,19 @@ class _Cut:
         self.drafts: dict[str, _Draft] = {}
         self.legs: dict[str, int] = {}
         self.wait_sets = _WaitSets(waiting)
+        self.lanes = lanes.Lanes(self._used())
         self.messages: dict[_Key, dict[ir.Edge, None]] = {}
         self.conditional: dict[_Key, dict[ir.Edge, None]] = {}
         self.controls: dict[_Key, dict[str, None]] = {}
         self.guards = guards.Guards(fed)
+
+    def _used(self) -> dict[str, set[str]]:
+        """Return the devices of each task that run nodes. Constants run on none."""
+        used: dict[str, set[str]] = {}
+        for node in self.nodes.values():
+            if not self.is_copied(node.name):
+                used.setdefault(self.tasks[node.name], set()).add(node.device)
+        return used
 
     def draft(self, task: str) -> _Draft:
         return self.drafts.setdefault(task, _Draft())
@@ -95,7 +104,7 @@ class _Cut:
             self.tasks[edge.node],
             task,
             self.legs[edge.node] + 1,
-            self.wait_sets.of_outputs(edge.node),
+            self.lanes.of_outputs(edge.node, self.wait_sets.of_outputs(edge.node)),
         )
         if self.guards.of(edge):
             self.conditional.setdefault(key, {})[edge] = None
@@ -108,6 +117,8 @@ class _Cut:
         sources = self.sources(node)
         self.legs[node.name] = self.leg_of(node, sources)
         self.wait_sets.add(node.name, sources)
+        wait_set = self.wait_sets.of(node.name)
+        self.lanes.add(node.name, task, self.legs[node.name], wait_set, node.device, sources)
         for edge in node.inputs:
             self.bring(edge, task)
         for source in node.control:
@@ -116,6 +127,28 @@ class _Cut:
         draft = self.draft(task)
         draft.nodes[node.name] = node
         draft.legs[node.name] = self.legs[node.name]
+
+    def lane_numbers(self) -> dict[lanes.Lane, int]:
+        """Return the number of each lane of the step."""
+        found = [self.lanes.of(name) for draft in self.drafts.values() for name in self.own(draft)]
+        found += [self._answer(name) for name in self.legs if self.wait_sets.waits(name)]
+        return lanes.numbered([*found, *(key[3] for key in self.messages)])
+
+    def lanes_within(
+        self, draft: _Draft, numbers: Mapping[lanes.Lane, int]
+    ) -> tuple[dict[str, int], dict[str, int]]:
+        """Return `Part.wait_sets` and `Part.answers` of a part."""
+        own = self.own(draft)
+        found = {name: numbers[self.lanes.of(name)] for name in own}
+        answers = {name: numbers[self._answer(name)] for name in own if self.wait_sets.waits(name)}
+        return {name: number for name, number in found.items() if number}, answers
+
+    def own(self, draft: _Draft) -> list[str]:
+        """Return the nodes of a part without copied constants."""
+        return [name for name in draft.nodes if not self.is_copied(name)]
+
+    def _answer(self, name: str) -> lanes.Lane:
+        return self.lanes.of_outputs(name, self.wait_sets.of_outputs(name))
 
     def fetch(self, edge: ir.Edge) -> None:
         task = self.home if self.is_copied(edge.node) else self.tasks[edge.node]
@@ -160,11 +193,9 @@ class _WaitSets:
         """Return the number of the wait set of the outputs of a node."""
         return self._numbers[self._sets.get(name, 0) | self._bits.get(name, 0)]
 
-    def within(self, names: Collection[str]) -> tuple[dict[str, int], dict[str, int]]:
-        """Return `Part.wait_sets` and `Part.answers` of the part that consists of `names`."""
-        wait_sets = {name: self.of(name) for name in names if name in self._sets}
-        answers = {name: self.of_outputs(name) for name in names if name in self._bits}
-        return wait_sets, answers
+    def waits(self, name: str) -> bool:
+        """Return whether a node may answer late."""
+        return name in self._bits
 
 
 def partition(
@@ -195,19 +226,20 @@ def partition(
     for edge in fetches:
         if edge not in fed:
             cut.fetch(edge)
+    numbers = cut.lane_numbers()
     messages = [
         parts.Message(
             number,
             *key[:3],
             edges=tuple(edges),
             conditional=tuple(cut.conditional.get(key, ())),
-            wait_set=key[3],
+            wait_set=numbers[key[3]],
             controls=tuple(cut.controls.get(key, ())),
         )
         for number, (key, edges) in enumerate(cut.messages.items())
     ]
     return {
-        task: _part(task, draft, messages, known, cut.wait_sets)
+        task: _part(task, draft, messages, known, cut.lanes_within(draft, numbers))
         for task, draft in cut.drafts.items()
     }
 
@@ -217,7 +249,7 @@ def _part(
     draft: _Draft,
     messages: Sequence[parts.Message],
     known: infer.Knowledge,
-    waiting: _WaitSets,
+    wait_sets: tuple[dict[str, int], dict[str, int]],
 ) -> parts.Part:
     incoming = tuple(message for message in messages if message.destination == task)
     outgoing = tuple(message for message in messages if message.source == task)
@@ -228,7 +260,6 @@ def _part(
         *(edge for node in draft.nodes.values() for edge in node.inputs),
         *(edge for edge in known.tensor_dtypes if edge.node in draft.nodes),
     ]
-    wait_sets, answers = waiting.within(draft.nodes.keys())
     return parts.Part(
         task=task,
         nodes=tuple(draft.nodes.values()),
@@ -241,6 +272,6 @@ def _part(
         tensor_dtypes={
             edge: known.tensor_dtypes[edge] for edge in touched if edge in known.tensor_dtypes
         },
-        wait_sets=wait_sets,
-        answers=answers,
+        wait_sets=wait_sets[0],
+        answers=wait_sets[1],
     )

@@ -6,7 +6,8 @@ in the feeds.
 
 Some nodes wait, for example a dequeue. The *wait set* of a node holds the waiting nodes, on any
 task, that must answer before the node can run. Nodes with different wait sets never delay each
-other. Each wait set of a step has a number. Set 0 is empty.
+other. Each wait set of a step has a number. Set 0 is empty. Nodes on different
+devices of a task have different numbers too, although they wait for the same nodes (`lanes`).
 """
 
 from collections.abc import Mapping
