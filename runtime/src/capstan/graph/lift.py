@@ -316,7 +316,7 @@ class _Frame:
         exits = self._of(Role.EXIT)
         lost = self._members.keys() - cond.nodes.keys() - body.nodes.keys()
         for name in lost:
-            if self._computes(name):
+            if self._runs(name, arguments):
                 raise _refused(self._members[name], "no iteration of its loop needs the node")
         for name in self._members:
             del self._graph[name]
