@@ -163,6 +163,25 @@ def test_branches_are_copied_only_when_they_are_taken() -> None:
         assert [session.run(z, {x: value}) for value in (3.0, -4.0)] == [7.0, 5.0]
 
 
+def looped(device: str) -> Any:
+    """Return the value of a loop that reads a variable, and the gradient of the variable."""
+    with tf.Graph().as_default(), tf.device(device):
+        weights = tf.Variable(np.array([[0.5, 1.0], [-1.0, 0.25]], np.float32))
+        x = tf.ones([2, 2]) * 2.0
+        _, y = tf.while_loop(
+            lambda i, _: i < 3, lambda i, x: (i + 1, tf.matmul(x, weights)), [tf.constant(0), x]
+        )
+        gradients = tf.gradients(tf.reduce_sum(y), [weights.value()])
+        with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+            session.run(weights.initializer)
+            return session.run([y, *gradients])
+
+
+def test_a_loop_and_its_gradient_give_the_same_on_any_device() -> None:
+    for found, expected in zip(looped("/gpu:1"), looped("/cpu:0"), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_integers_stay_on_the_cpu_beside_a_gpu() -> None:
     with tf.device("/gpu:0"):
         v = tf.Variable(1, name="count")

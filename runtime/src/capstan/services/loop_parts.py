@@ -1,4 +1,7 @@
-"""Compile the loops that cannot run inside a segment, because a body waits or spans tasks."""
+"""Compile the loops that cannot run inside a segment.
+
+The body of such a loop waits, spans tasks, or runs on a device with memory of its own.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -9,7 +12,7 @@ from capstan.executor import bind
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
 from capstan.graph import infer, specialise
-from capstan.partition import partition, parts
+from capstan.partition import copies, memories, partition, parts
 from capstan.services import iterations
 
 Register = Callable[[Mapping[str, parts.Part]], tuple[iterations.PlannedPart, ...]]
@@ -39,6 +42,7 @@ class LoopParts:
         inner = list(self._inner(node))
         return (
             any(map(bind.waits, inner))
+            or any(memories.of_device(each.device) != memories.HOST for each in inner)
             or {devices.task_of(each.device) for each in inner if not infer.is_constant(each)}
             - {devices.task_of(node.device)}
             != set()
@@ -86,9 +90,12 @@ class LoopParts:
         nodes = self.replaced(called.nodes, called.results)
         for node in nodes.values():
             known.learn(node)
+        fetches = [edge for edge in called.results if edge.node in nodes]
+        nodes, copied = copies.insert(nodes, fetches, known, frozenset(feeds))
+        fetches = [copied.get(edge, edge) for edge in fetches]
+        results = tuple(copied.get(edge, edge) for edge in called.results)
         tasks = {name: devices.task_of(node.device) for name, node in nodes.items()}
         home = devices.task_of(device)
-        fetches = [edge for edge in called.results if edge.node in nodes]
         waiting = [name for name, node in nodes.items() if bind.waits(node)]
         cut = partition.partition(nodes, tasks, feeds, fetches, known, home, waiting)
         cut = {
@@ -96,5 +103,5 @@ class LoopParts:
             for task, part in cut.items()
         }
         return iterations.Plan(
-            tuple(zip(kept, feeds, strict=True)), called.results, self._register(cut)
+            tuple(zip(kept, feeds, strict=True)), results, self._register(cut)
         )
