@@ -226,6 +226,40 @@ def test_a_call_of_an_unknown_function_is_refused() -> None:
         compiled(nodes, "call:0")
 
 
+def triple() -> function.Function:
+    nodes = {
+        "twice": make("AddV2", "twice", "x", "x"),
+        "sum": make("AddV2", "sum", "twice", "x"),
+    }
+    return replace(double(), name="triple", nodes=nodes)
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, 20), (1, 30), (2, 20), (7, 20), (-1, 20)])
+def test_a_case_runs_the_branch_with_its_number_or_else_the_last(
+    number: int, expected: int
+) -> None:
+    attrs = {
+        "Tin": [dtypes.int32],
+        "Tout": [dtypes.int32],
+        "branches": list(map(function.Reference, ("double", "triple", "double"))),
+    }
+    inputs = (ir.Edge("step"), ir.Edge("start"))
+    nodes = {**counting(), "case": ir.Node("case", "Case", inputs, attrs=attrs)}
+    library = {"double": double(), "triple": triple()}
+    assert evaluate(compiled(nodes, "case:0", library), 10, number) == expected
+
+
+def test_a_branch_with_too_few_results_is_refused() -> None:
+    attrs = {
+        "Tin": [],
+        "Tout": [dtypes.int32],
+        "branches": list(map(function.Reference, ("empty", "empty"))),
+    }
+    nodes = {**counting(), "case": ir.Node("case", "Case", (ir.Edge("step"),), attrs=attrs)}
+    with pytest.raises(errors.InvalidArgumentError, match="expects 1 results"):
+        compiled(nodes, "case:0", {"empty": function.Function("empty", (), (), {})})
+
+
 def test_a_client_cannot_send_a_node_that_runs_registered_programs() -> None:
     attrs = {"Tin": [], "T": [], "cond": b"{}", "body": b"{}", "output_shapes": []}
     forged = ir.Node("forged", "_While", attrs=attrs)

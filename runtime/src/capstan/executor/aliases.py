@@ -74,12 +74,10 @@ class Aliases:
     def adopt(self, edge: ir.Edge, caller: "Aliases", passed: ir.Edge) -> None:
         """Record that `edge`, an argument of a function, is the tensor `passed` of its caller."""
         self._values.put(edge, caller._values[passed])
-        for mine, theirs in (
-            (self._cells, caller._cells),
-            (self._variables, caller._variables),
-        ):
-            if passed in theirs:
-                mine[edge] = theirs[passed]
+        if passed in caller._cells:
+            self._cells[edge] = caller._cells[passed]
+        if passed in caller._variables:
+            self._variables[edge] = caller._variables[passed]
         if passed in caller._refs:
             self._refs.add(edge)
 

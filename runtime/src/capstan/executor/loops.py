@@ -6,10 +6,10 @@ the same buffers. Only a value that the next iteration may read has memory of it
         t3_0, t3_1, = k0, f0              # 'while/LoopCond'
         while True:  # 'while/LoopCond'
             if stop: raise stop[0]        # 'while/LoopCond'
-            w4_t0_0 = k1(t3_0, k2, b0)    # 'while/Less'
+            w4_t0_0 = t3_0 < k1           # 'while/Less'
             if not w4_t0_0: break         # 'while/LoopCond'
-            w7_t0_0 = k3(t3_0, k4)        # 'while/add'
-            w7_t1_0 = k5(t3_1, f1)        # 'while/mul'
+            w7_t0_0 = t3_0 + k2           # 'while/add'
+            w7_t1_0 = k3(t3_1, f1)        # 'while/mul'
             t3_0, t3_1, = w7_t0_0, w7_t1_0,    # 'while/LoopCond'
 """
 
@@ -86,16 +86,56 @@ def _loop(
     names: dict[int, str],
 ) -> None:
     out = caller.out
-    targets = source.items(names.values())
+    targets = source.items(tuple(names.values()))
     if names:
-        first = source.items(caller.aliases.separate(node.inputs[index]) for index in names)
+        first = source.items(_first(index, node, caller, functions[1]) for index in names)
         out.statement(f"{targets} = {first}", node.name, "")
+    arguments = {**_scalars(node, caller, functions, names), **names}
     with out.loop(node.name):
-        (decision,) = _call(node, caller, enter, functions[0], names)
+        (decision,) = _call(node, caller, enter, functions[0], arguments)
         out.statement(f"if not {decision}: break", node.name, "")
-        results = _call(node, caller, enter, functions[1], names)
+        results = _call(node, caller, enter, functions[1], arguments)
         following = source.items(results[index] for index in names)
         out.statement(f"{targets} = {following}" if names else "pass", node.name, "")
+
+
+def _first(index: int, node: ir.Node, caller: Scope, body: parts.Part) -> str:
+    """Return the expression for the first value of a loop variable."""
+    text = caller.aliases.separate(node.inputs[index])
+    return f"{text}[()]" if _is_number(body, body.feeds[index]) else text
+
+
+def _scalars(
+    node: ir.Node,
+    caller: Scope,
+    functions: tuple[parts.Part, parts.Part],
+    names: dict[int, str],
+) -> dict[int, str]:
+    """Write the numbers that the loop captures as NumPy scalars, which are faster than arrays.
+
+    Return their names by index. A number in the memory of a variable may change, so it stays.
+    """
+    found: dict[int, str] = {}
+    body = functions[1]
+    read = {
+        index
+        for part in functions
+        for index, edge in enumerate(part.feeds)
+        if any(edge in each.inputs for each in part.nodes)
+    }
+    for index in sorted(read - names.keys()):
+        edge = node.inputs[index]
+        text = caller.values[edge]
+        if _is_number(body, body.feeds[index]) and caller.aliases.separate(edge) == text:
+            found[index] = f"{caller.out.inner().prefix}c{index}"
+            caller.out.statement(f"{found[index]} = {text}[()]", node.name, "")
+    return found
+
+
+def _is_number(part: parts.Part, edge: ir.Edge) -> bool:
+    """Return whether a tensor is a number or a truth value without dimensions."""
+    dtype = part.tensor_dtypes.get(edge)
+    return part.tensor_shapes.get(edge) == () and source.plannable((), dtype)
 
 
 def _call(

@@ -79,6 +79,8 @@ class Role(enum.Enum):
     SWITCH = "input 0 goes to one of two outputs"
     MERGE = "output 0 is the first input that arrives"
     TRIGGER = "the node runs even if a node that it waits for does not"
+    PUSH = "input 1 becomes an element of the stack whose handle is input 0"
+    POP = "the output is an element of the stack whose handle is input 0"
     ENTER = "input 0 enters a frame"
     EXIT = "input 0 leaves a frame"
     NEXT_ITERATION = "input 0 goes to the next iteration of a frame"

@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.core import node as ir
@@ -19,15 +21,42 @@ from capstan.framework import facts, opdef
 
 
 @dataclass(frozen=True, slots=True)
+class Elements:
+    """The facts that hold for all elements of a stack: their shape, and their value if it is known
+    before the step and the same for all."""
+
+    shape: shapes.Shape = None
+    value: Array | None = None
+
+    def merged(self, other: "Elements") -> "Elements":
+        """Return the facts that hold for the elements of both."""
+        mine, theirs = self.value, other.value
+        is_same = mine is theirs or (
+            mine is not None
+            and theirs is not None
+            and mine.dtype == theirs.dtype
+            and np.array_equal(mine, theirs)
+        )
+        shape = shapes.most_general(self.shape, other.shape)
+        return Elements(shape, mine if is_same else None)
+
+    def is_as(self, other: "Elements") -> bool:
+        """Return whether both state the same facts."""
+        return self.shape == other.shape and self.value is other.value
+
+
+@dataclass(frozen=True, slots=True)
 class Fed:
     """The dtype and shape of a feed, or of an argument of a function.
 
-    `shape` is None if the shape may differ between steps. Only an argument can be a reference.
+    `shape` is None if the shape may differ between steps. Only an argument can be a reference, or
+    the handle of a stack with `elements`.
     """
 
     dtype: dtypes.DType
     shape: shapes.Shape
     is_ref: bool = False
+    elements: Elements | None = None
 
 
 _NAMED = frozenset({facts.Role.VARIABLE, facts.Role.HANDLE})
@@ -44,9 +73,16 @@ class Knowledge:
     refs: set[ir.Edge] = field(default_factory=set)
     named: dict[ir.Edge, ir.Node] = field(default_factory=dict)
     """The nodes whose output is the reference or the handle of a resource that they name."""
+    elements: dict[ir.Edge, Elements] = field(default_factory=dict)
+    """The facts about the elements of each stack on which a node pushes, by its first handle."""
+    popped: set[ir.Edge] = field(default_factory=set)
+    """The first handles of the stacks from which a node pops."""
+    _handles: dict[ir.Edge, ir.Edge] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for edge, fed in self.fed.items():
+            if fed.elements is not None:
+                self.elements[edge] = fed.elements
             self.tensor_dtypes[edge] = fed.dtype
             self.tensor_shapes[edge] = fed.shape
 
@@ -68,6 +104,34 @@ class Knowledge:
             self.constants[ir.Edge(node.name)] = node.attrs["value"]
         if not node.inputs and opdef.role(node.op) in _NAMED:
             self.named[ir.Edge(node.name)] = node
+        self._learn_elements(node, len(outputs))
+
+    def first_handle(self, edge: ir.Edge) -> ir.Edge:
+        """Return the handle of which `edge` is a copy, or `edge` itself."""
+        return self._handles.get(edge, edge)
+
+    def add_elements(self, handle: ir.Edge, elements: Elements) -> None:
+        """Add the facts about some of the elements of a stack."""
+        first = self.first_handle(handle)
+        held = self.elements.get(first)
+        self.elements[first] = elements if held is None else held.merged(elements)
+
+    def _learn_elements(self, node: ir.Node, count: int) -> None:
+        role = opdef.role(node.op)
+        for index, edge in enumerate(node.inputs):
+            if self.tensor_dtypes.get(edge) is not dtypes.resource or role is facts.Role.WHILE:
+                continue  # the compiler of the functions adds the elements that a loop pushes
+            if role is facts.Role.PUSH and index == 0:
+                pushed = node.inputs[1]
+                facts_of_all = Elements(self.tensor_shapes.get(pushed), self.constants.get(pushed))
+                self.add_elements(edge, facts_of_all)
+            elif role is facts.Role.POP:
+                self.popped.add(self.first_handle(edge))
+            elif role in (facts.Role.IDENTITY, facts.Role.SWITCH) and index == 0:
+                for output in range(count):
+                    self._handles[ir.Edge(node.name, output)] = self.first_handle(edge)
+            else:
+                self.add_elements(edge, Elements())  # any op may get the handle from here
 
     def _shapes(
         self, row: opdef.OpDef, node: ir.Node, attrs: Mapping[str, Any], count: int

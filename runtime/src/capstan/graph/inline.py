@@ -64,6 +64,8 @@ class _Inlining:
             self._choose(node, branches, node.inputs[0], callers)
         elif role is facts.Role.CASE:
             infer.arguments(node)
+            if not node.attrs["branches"]:
+                raise _wrong(node, "it has no branches")
             self._choose(node, node.attrs["branches"], None, callers)
         else:
             self.graph[node.name] = node
@@ -79,31 +81,27 @@ class _Inlining:
         outcomes: list[tuple[list[ir.Edge], ir.Edge]] = []
         number, inputs = node.inputs[0], list(node.inputs[1:])
         kinds = node.attrs["Tin"]
-        decisions = []
-        for place, branch in enumerate(branches):
-            called = self._function(node, branch, callers)
-            waits: tuple[str, ...] = node.control
-            taken = inputs
-            if place < len(branches) - 1:
-                choice = decision or self._equals(node, number, place)
-                decisions.append(choice)
-                sides = [
-                    self._switch(node, edge, choice, dtype)
-                    for edge, dtype in zip(inputs, kinds, strict=True)
-                ]
-                taken = [ir.Edge(side, 1) for side in sides]
-                inputs = [ir.Edge(side, 0) for side in sides]
-                gate = self._switch(node, choice, choice, dtypes.bool_)
-                if decision is None:
-                    number = ir.Edge(self._switch(node, number, choice, dtypes.int32), 0)
-                waits = (*waits, self._pivot(node, ir.Edge(gate, 1)))
-                rest = self._pivot(node, ir.Edge(gate, 0))
-            else:
-                waits = (*waits, rest) if decisions else waits
-            results, done = self._body(node, called, taken, waits, callers)
-            signal = self._signal(node, (*done, *waits[len(node.control) :]))
-            outcomes.append((results, signal))
-        results, signal = outcomes.pop()
+        pivots: tuple[str, ...] = ()
+        for place, branch in enumerate(branches[:-1]):
+            choice = decision or self._equals(node, number, place)
+            sides = [
+                self._switch(node, edge, choice, dtype)
+                for edge, dtype in zip(inputs, kinds, strict=True)
+            ]
+            gate = self._switch(node, choice, choice, dtypes.bool_)
+            taken = self._pivot(node, ir.Edge(gate, 1))
+            inputs = [ir.Edge(side, 1) for side in sides]
+            outcomes.append(self._branch(node, branch, inputs, taken, callers))
+            inputs = [ir.Edge(side, 0) for side in sides]
+            if decision is None:
+                number = ir.Edge(self._switch(node, number, choice, dtypes.int32), 0)
+            pivots = (self._pivot(node, ir.Edge(gate, 0)),)
+        if not pivots:
+            called = self._function(node, branches[0], callers)
+            results, done = self._body(node, called, inputs, node.control, callers)
+            self._outputs(node, results, done)
+            return
+        results, signal = self._branch(node, branches[-1], inputs, pivots[0], callers)
         while outcomes:
             others, other_signal = outcomes.pop()
             results = [
@@ -114,6 +112,25 @@ class _Inlining:
             ]
             signal = self._merge(node, (signal, other_signal), dtypes.bool_)
         self._outputs(node, results, (signal.node,))
+
+    def _branch(
+        self,
+        node: ir.Node,
+        branch: object,
+        inputs: Sequence[ir.Edge],
+        pivot: str,
+        callers: tuple[str, ...],
+    ) -> tuple[list[ir.Edge], ir.Edge]:
+        """Write one branch. Return its results, and a tensor that is alive when it has run."""
+        called = self._function(node, branch, callers)
+        results, done = self._body(node, called, inputs, (*node.control, pivot), callers)
+        if len(results) != len(node.attrs["Tout"]):
+            raise _wrong(
+                node,
+                f"it expects {len(node.attrs['Tout'])} results of function '{called.name}', which "
+                f"returns {len(results)}",
+            )
+        return results, self._signal(node, (*done, pivot))
 
     def _body(
         self,

@@ -40,7 +40,10 @@ class Specialiser:
             NotFoundError: the library lacks the function, or an op in it is not registered.
             InvalidArgumentError: a function does not fit the node, or is malformed.
         """
-        if opdef.role(node.op) is not facts.Role.WHILE:
+        role = opdef.role(node.op)
+        if role is facts.Role.POP:
+            return _with_element(node, known)
+        if role is not facts.Role.WHILE:
             return node
         cond, body = self._function(node, "cond"), self._function(node, "body")
         kinds: Sequence[dtypes.DType] = node.attrs["T"]
@@ -57,13 +60,32 @@ class Specialiser:
         )
         copies = {index: copy for index, copy in found_copies if copy is not None}
         sizes = [known.tensor_shapes.get(edge) for edge in node.inputs]
+        elements = [
+            known.elements.get(known.first_handle(edge)) if index in invariant else None
+            for index, edge in enumerate(node.inputs)
+        ]
         while True:
-            special, found = self._compiled(node, "body", body, sizes, copies)
-            common = list(map(shapes.most_general, sizes, found))
-            if common == sizes:
+            given = list(map(_Given, sizes, elements))
+            special, found = self._compiled(node, "body", body, given, copies)
+            returned = [found.tensor_shapes.get(edge) for edge in special.results]
+            common = list(map(shapes.most_general, sizes, returned))
+            pushed = [found.elements.get(argument.edge) for argument in special.arguments]
+            is_stable = not any(
+                argument.edge in found.popped and _differ(before, after)
+                for argument, before, after in zip(special.arguments, elements, pushed, strict=True)
+            )
+            elements = pushed
+            if common == sizes and is_stable:
                 break
             sizes = common
-        condition, _ = self._compiled(node, "cond", cond, sizes, copies)
+        for index, (edge, after) in enumerate(zip(node.inputs, elements, strict=True)):
+            if known.tensor_dtypes.get(edge) is dtypes.resource and (
+                after is not None or index not in invariant
+            ):
+                known.add_elements(
+                    edge, after if after and index in invariant else infer.Elements()
+                )
+        condition, _ = self._compiled(node, "cond", cond, given, copies)
         for each in (special, condition):
             self.made[each.name] = each
         return replace(
@@ -102,14 +124,14 @@ class Specialiser:
         node: ir.Node,
         attribute: str,
         called: function.Function,
-        sizes: Sequence[shapes.Shape],
+        given: Sequence["_Given"],
         copies: Mapping[int, ir.Node],
-    ) -> tuple[function.Function, list[shapes.Shape]]:
-        """Return a function for arguments of these shapes, and the shapes of its results."""
+    ) -> tuple[function.Function, infer.Knowledge]:
+        """Return a function for such arguments, and the facts about its tensors."""
         called = _with_copies(called, copies, node.device)
         fed = {
-            argument.edge: infer.Fed(argument.dtype, size, argument.is_ref)
-            for argument, size in zip(called.arguments, sizes, strict=True)
+            argument.edge: infer.Fed(argument.dtype, fact.shape, argument.is_ref, fact.elements)
+            for argument, fact in zip(called.arguments, given, strict=True)
         }
         roots = [edge.node for edge in called.results] + list(called.control_results)
         library = self.library
@@ -126,13 +148,46 @@ class Specialiser:
             called,
             name=f"{self.scope}{node.name}/{attribute}",
             arguments=tuple(
-                replace(argument, shape=size)
-                for argument, size in zip(called.arguments, sizes, strict=True)
+                replace(argument, shape=fact.shape)
+                for argument, fact in zip(called.arguments, given, strict=True)
             ),
             nodes=order.topological(simple, roots),
             result_dtypes=tuple(known.tensor_dtypes[edge] for edge in called.results),
         )
-        return special, [known.tensor_shapes.get(edge) for edge in called.results]
+        return special, known
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The facts about an argument of a function in all iterations."""
+
+    shape: shapes.Shape
+    elements: infer.Elements | None
+
+
+def _differ(before: infer.Elements | None, after: infer.Elements | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    return not before.is_as(after)
+
+
+def _with_element(node: ir.Node, known: infer.Knowledge) -> ir.Node:
+    """Return a node that pops, with what is known about all elements of the stack.
+
+    If they all have the same known value, return a constant. The handle must be an argument, so
+    that no branch decides whether the node runs.
+    """
+    (handle,) = node.inputs
+    elements = known.elements.get(known.first_handle(handle))
+    if elements is None:
+        return node
+    if elements.value is not None and handle in known.fed:
+        kind = node.attrs["elem_type"]
+        return build.constant(node.name, elements.value, kind, node.device, node.control)
+    if elements.shape is None:
+        return node
+    shape = shapes.TensorShape(elements.shape)
+    return replace(node, attrs={**node.attrs, "_element_shape": shape})
 
 
 def _copy(

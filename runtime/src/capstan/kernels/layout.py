@@ -60,24 +60,24 @@ def _concat_error(parts: Sequence[Array], axis: int) -> Exception:
 
 def _concat_offset(axis: Array, *sizes: Array) -> Any:
     at, start = number(axis, "axis"), 0
-    rank = len(sizes[0])
+    rows = [size.tolist() for size in sizes]
+    first, rank = rows[0], len(rows[0])
     if not -rank <= at < rank:
         raise invalid(f"Concat dim is out of range: {at} vs. {rank}")
-    for index, size in enumerate(sizes):
-        if len(size) != len(sizes[0]):
-            raise invalid(
-                f"input {index} should contain {len(sizes[0])} elements, but got {len(size)}"
-            )
+    at %= rank
+    for index, row in enumerate(rows):
+        if len(row) != rank:
+            raise invalid(f"input {index} should contain {rank} elements, but got {len(row)}")
     offsets = []
-    for size in sizes:
-        if (np.delete(size, at) != np.delete(sizes[0], at)).any():
+    for row in rows:
+        if row[:at] != first[:at] or row[at + 1 :] != first[at + 1 :]:
             raise invalid(
-                f"All dimensions except {at} must match. {show(size.tolist())} doesn't match "
-                f"{show(sizes[0].tolist())}"
+                f"All dimensions except {number(axis, 'axis')} must match. {show(row)} doesn't "
+                f"match {show(first)}"
             )
-        offset = np.zeros(len(size), np.int32)
+        offset = np.zeros(rank, np.int32)
         offset[at] = start
-        start += int(size[at])
+        start += row[at]
         offsets.append(offset)
     return offsets[0] if len(offsets) == 1 else tuple(offsets)
 

@@ -32,7 +32,9 @@ def _pushed(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _popped(ctx: ShapeContext) -> rules.Shapes:
-    return (None,)
+    # The compiler notes the shape if all elements of the stack have it.
+    noted = ctx.attrs.get("_element_shape")
+    return (None if noted is None else noted.internal,)
 
 
 def _enter_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -136,6 +138,7 @@ define(
         shape=_pushed,
         not_differentiable=True,
         effect=facts.changes("handle"),
+        role=facts.Role.PUSH,
     )
 )
 define(
@@ -147,6 +150,7 @@ define(
         shape=_popped,
         not_differentiable=True,
         effect=facts.changes("handle"),
+        role=facts.Role.POP,
     )
 )
 define(
