@@ -33,8 +33,6 @@ class ResourceManager:
         self.registry = resource.Registry()
         self.iterate: Callable[..., None] = _refuse_loops
         """Runs a loop of which every iteration is a step. The services of the task set it."""
-        self.iterate: Callable[..., None] = _refuse_loops
-        """Runs a loop of which every iteration is a step. The services of the task set it."""
         self._lock = threading.Lock()
         self._variables: dict[_Key, tuple[variable.Variable, dtypes.DType]] = {}
         self._cleared: set[_Key] = set()
@@ -106,11 +104,6 @@ class SessionResources:
         return self._task.iterate
 
     @property
-    def iterate(self) -> Callable[..., None]:
-        """Runs a loop of which every iteration is a step, as `services.iterations` does."""
-        return self._task.iterate
-
-    @property
     def default_container(self) -> str:
         """The container of the resources whose nodes name none."""
         return self._task.default_container
@@ -163,10 +156,6 @@ class SessionResources:
             if node not in self._kept:
                 self._kept[node] = make()
             return self._kept[node]
-
-
-def _refuse_loops(*arguments: Any, **named: Any) -> None:
-    raise errors.InternalError(None, None, "a task without services cannot run steps of its own")
 
 
 def _refuse_loops(*arguments: Any, **named: Any) -> None:
