@@ -93,3 +93,19 @@ def test_a_loop_without_end_on_several_tasks_ends_at_the_deadline(session: tf.Se
     with pytest.raises(tf.errors.DeadlineExceededError):
         session.run(i, options=options)
     assert session.run(tf.constant(7)) == 7
+
+
+@pytest.mark.parametrize("device", [WORKER, PS], ids=["one task", "two tasks"])
+def test_a_partial_run_runs_a_loop_once(session: tf.Session, device: str) -> None:
+    x, y = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+
+    def body(i: Any, a: Any) -> Any:
+        with tf.device(device):
+            return i + 1, a * x
+
+    with tf.device(WORKER):
+        _, power = tf.while_loop(lambda i, _: i < 3, body, [tf.constant(0), x])
+        total = power + y
+    handle = session.partial_run_setup([power, total], [x, y])
+    assert session.partial_run(handle, power, {x: 2.0}) == 16
+    assert session.partial_run(handle, total, {y: 1.0}) == 17

@@ -167,7 +167,11 @@ class MasterSession:
         Raises:
             NotFoundError, InvalidArgumentError: as `portion.plan`.
         """
-        plan = portion.plan(self._graph.nodes, *requested.edges(), requested.targets)
+        feeds, fetches = requested.edges()
+        graph = self._graph
+        placed = graph.needed(graph.nodes, feeds, fetches, requested.targets)
+        nodes = {**graph.nodes, **placed}
+        plan = portion.plan(nodes, feeds, fetches, requested.targets, graph.functions)
         handle = str(next(self._handles))
         self._partial[handle] = partial_run.PartialRun(plan, self._portion)
         return handle
@@ -217,7 +221,7 @@ class MasterSession:
                 tuple(edge.tensor for edge in next_portion.fetches),
                 next_portion.targets,
             )
-            compile_portion = functools.partial(self._compile, next_portion.nodes)
+            compile_portion = functools.partial(self._compile, next_portion.nodes, plan.functions)
             variants = signature.Variants(requested.in_order(), compile_portion)
             known = self._portions.setdefault(
                 key, (next_portion, signature.Request(requested, variants))
@@ -231,34 +235,39 @@ class MasterSession:
         deadline: float | None,
     ) -> step.CompiledStep:
         """Compile a signature over the whole graph, as `_compile`."""
-        return self._compile(self._graph.nodes, requested, facts, deadline)
+        graph = self._graph
+        return self._compile(graph.nodes, graph.functions, requested, facts, deadline)
 
     def _compile(
         self,
         nodes: Mapping[str, node.Node],
+        functions: function.Library,
         requested: signature.Signature,
         facts: Mapping[node.Edge, infer.Fed],
         deadline: float | None,
     ) -> step.CompiledStep:
-        """Compile a signature for the feeds that `facts` describe, and register the parts."""
+        """Compile a signature for the feeds that `facts` describe, and register the parts.
+
+        The nodes may call `functions`.
+        """
         _, edges = requested.edges()
         fetches = [edge for edge in edges if edge not in facts]
         placed = self._graph.needed(nodes, list(facts), edges, requested.targets)
         roots = [*(edge.node for edge in fetches), *requested.targets]
-        placed = inline.inline(placed, self._graph.functions, roots)
+        placed = inline.inline(placed, functions, roots)
         verify.verify(placed, facts)
-        lifted, functions = lift.lift(placed, facts, roots)
-        special = specialise.Specialiser({**self._graph.functions, **functions}, fold.evaluate)
+        lifted, loops = lift.lift(placed, facts, roots)
+        special = specialise.Specialiser({**functions, **loops}, fold.evaluate)
         simple, known = simplify.simplify(lifted, facts, frozenset(roots), fold.evaluate, special)
         _check_fetches(fetches, known)
         fed = [edge for edge in facts if edge.node in simple]
         needed = prune.prune(simple, fed, fetches, requested.targets)
         needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
         fetches = [copied.get(edge, edge) for edge in fetches]
-        loops = loop_parts.LoopParts(
+        loop_steps = loop_parts.LoopParts(
             special, lambda cut: self._registrations.register_function(cut, deadline)
         )
-        needed = loops.replaced(needed, fetches)
+        needed = loop_steps.replaced(needed, fetches)
         tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
         waiting = [name for name, found in needed.items() if bind.waits(found)]
         cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home, waiting)

@@ -73,7 +73,8 @@ class SessionGraph:
     ) -> dict[str, node.Node]:
         """Return the nodes of `graph` that a step needs, with their devices.
 
-        `graph` holds the nodes of this graph, or a portion of them.
+        `graph` holds the nodes of this graph, or a portion of them. A node that a pass has added
+        keeps its device.
 
         Raises:
             OpError: as `prune.prune`, or the reason why one of the nodes has no device.
@@ -86,7 +87,7 @@ class SessionGraph:
                     fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]"
                 )
         placed = {
-            name: replace(found, device=self.placement.devices[name])
+            name: replace(found, device=self.placement.devices.get(name, found.device))
             for name, found in nodes.items()
         }
         for name in self.resized & placed.keys():
