@@ -21,8 +21,8 @@ The generated module looks like this:
         def fetch(): return (t1_0, )
         return feed, {}, (segment0, ), fetch
 
-A node that waits, for example a dequeue, has two functions instead of a line. `begin` returns its
-inputs, or None if the node is in a branch that is not taken, and `answer` takes its outputs.
+The line of a node that waits, for example a dequeue, puts the node's inputs into the list `waits`,
+or None if the node is in a branch that is not taken. Later its outputs are there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -82,6 +82,7 @@ class _Emission:
         self._constants: dict[ir.Edge, Any] = {}
         self._layout = state.Layout.of(part)
         self._segments = _segments(part, self._layout)
+        self._numbers = {name: number for number, name in enumerate(self._layout.waiting)}
         self._is_ordered = _is_ordered(self._layout)
         self._copied = self._copied_reads()
         self._buffers: dict[ir.Edge, str] = {}
@@ -103,13 +104,13 @@ class _Emission:
                 for node in segment:
                     if node.name not in self._part.answers:
                         self._node(node)
+                for node in segment:
+                    if node.name in self._part.answers:
+                        self._waiting(node, exchanges)
                 exchanges.send(self._layout.sends[index])
-            for node in segment:
-                if node.name in self._part.answers:
-                    self._waiting(node, exchanges)
         fetch = exchanges.fetch(self._part.fetches)
         table = "{" + ", ".join(arrivals) + "}"
-        more = exchanges.waiting(self._layout.waiting) + exchanges.watch()
+        more = exchanges.more()
         self._out.line(f"    return {feed}, {table}, ({source.items(functions)}), {fetch}{more}")
         return self._out.code()
 
@@ -173,16 +174,17 @@ class _Emission:
         )
 
     def _waiting(self, node: ir.Node, exchanges: exchange.Exchange) -> None:
-        """Write the functions that give a waiting node its inputs and take its outputs."""
+        """Write the line that takes the inputs of a waiting node."""
         bound = self._bind(node)
         arguments = [
             self._aliases.kept(edge, takes_ref=takes_ref)
             for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
         ]
         condition = self._branches.condition(ir.Edge(node.name))
-        exchanges.begin(node.name, arguments, condition)
+        number = self._numbers[node.name]
+        exchanges.begin(number, node.name, arguments, condition)
         edges = [ir.Edge(node.name, index) for index in range(len(bound.outputs))]
-        exchanges.answer(node.name, edges, self._fed)
+        exchanges.answer(number, edges, self._fed)
         self._out.starts[node.name] = bound.function
 
     def _bind(self, node: ir.Node) -> bind.Bound:

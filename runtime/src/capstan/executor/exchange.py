@@ -26,8 +26,6 @@ class Exchange:
         self._values = held
         self._aliases = aliased
         self._branches = conditions
-        self._begins: dict[str, str] = {}
-        self._answers: dict[str, str] = {}
 
     def feed(self, edges: Sequence[ir.Edge]) -> str:
         """Write the function that receives the feeds, and return its name."""
@@ -67,38 +65,25 @@ class Exchange:
         self._out.line(f"        return ({source.items([*map(self._fetched, edges)])})")
         return "fetch"
 
-    def begin(self, node: str, arguments: Sequence[str], condition: str) -> None:
-        """Write the function that returns the inputs of a waiting node, or None if it is dead."""
-        self._begins[node] = f"begin{len(self._begins)}"
-        self._out.line(f"    def {self._begins[node]}():")
-        self._out.statement(f"return ({source.items(arguments)})", node, condition)
+    def begin(self, number: int, node: str, arguments: Sequence[str], condition: str) -> None:
+        """Write the line that puts the inputs of a waiting node into `waits`."""
+        if condition:
+            self._out.statement(f"waits[{number}] = None", node, "")
+        text = f"waits[{number}] = ({source.items(arguments)})"
+        self._out.statement(text, node, condition)
 
-    def answer(self, node: str, outputs: Sequence[ir.Edge], fed: Collection[ir.Edge]) -> None:
-        """Write the function that receives the outputs of a waiting node."""
-        self._answers[node] = function = f"answer{len(self._answers)}"
-        names = [f"{function}_{index}" for index in range(len(outputs))]
-        for edge, name in zip(outputs, names, strict=True):
+    def answer(self, number: int, outputs: Sequence[ir.Edge], fed: Collection[ir.Edge]) -> None:
+        """Record the expressions for the outputs of a waiting node."""
+        for index, edge in enumerate(outputs):
             if edge not in fed:
-                self._values.put(edge, name)
-        self._take(function, names)
+                self._values.put(edge, f"waits[{number}][{index}]")
 
-    def waiting(self, nodes: Sequence[str]) -> str:
-        """Return the next part of the result of `build`: the functions of the waiting nodes."""
-        if not nodes and not self._out.loops:
-            return ""
-        begins = source.items([self._begins[node] for node in nodes])
-        answers = source.items([self._answers[node] for node in nodes])
-        return f", ({begins}), ({answers})"
-
-    def watch(self) -> str:
-        """Write the function that takes the list of errors that end the loops, if there are any.
-
-        Return the last part of the result of `build`.
-        """
+    def more(self) -> str:
+        """Write the function of the loops, and return the rest of the result of `build`."""
         if not self._out.loops:
-            return ""
+            return ", waits" if self._out.starts else ""
         self._take("watch", ["stop"])
-        return ", watch"
+        return f", {'waits' if self._out.starts else '[]'}, watch"
 
     def _receive(self, function: str, edges: Sequence[ir.Edge], prefix: str, *more: str) -> None:
         names = [f"{prefix}{index}" for index in range(len(edges))]

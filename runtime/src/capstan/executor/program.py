@@ -34,7 +34,7 @@ _SHRINK_AFTER = 256
 class Context:
     """The generated functions of a part, bound to buffers that no other step uses."""
 
-    __slots__ = ("answer", "arrive", "begin", "feed", "fetch", "segments", "watch")
+    __slots__ = ("arrive", "feed", "fetch", "segments", "waiting", "watch")
 
     def __init__(
         self,
@@ -42,16 +42,15 @@ class Context:
         arrive: Mapping[int, Callable[[Values], None]],
         segments: Sequence[Callable[[], Sequence[Values]]],
         fetch: Callable[[], Values],
-        begin: Sequence[Callable[[], Values | None]] = (),
-        answer: Sequence[Callable[[Values], None]] = (),
+        waiting: list[Values | None] | None = None,
         watch: Callable[[Sequence[list[errors.OpError]]], None] | None = None,
     ) -> None:
         self.feed = feed
         self.arrive = arrive
         self.segments = segments
         self.fetch = fetch
-        self.begin = begin
-        self.answer = answer
+        self.waiting = waiting or []
+        """The inputs, and then the outputs, of the waiting nodes."""
         self.watch = watch
         """Takes a list, if the part has a loop. An error in the list ends the loops."""
 
@@ -152,7 +151,7 @@ class Program:
         name, function = self._starts[waiting]
         try:
             with np.errstate(all="ignore"):
-                inputs = context.begin[waiting]()
+                inputs = context.waiting[waiting]
                 if inputs is None:
                     return False
                 function(*inputs, done=done, cancellation=cancelled)
@@ -162,7 +161,7 @@ class Program:
 
     def answer(self, context: Context, waiting: int, outputs: Values) -> None:
         """Take the outputs of a waiting node."""
-        context.answer[waiting](outputs)
+        context.waiting[waiting] = outputs
 
     def failure(self, waiting: int, error: errors.OpError) -> errors.OpError:
         """Return the error of a waiting node with the name of the node."""

@@ -158,6 +158,7 @@ class Writer:
         head = ["def build(k, b):"]
         head += unpack("k", len(self.bound)) + unpack("b", len(self.buffers))
         head += [f"    {name} = None" for name in self.shared]
+        head += [f"    waits = [None] * {len(self.starts)}"] if self.starts else []
         lines = {number + len(head): name for number, name in self.nodes.items()}
         source = "\n".join([*head, *self.lines, ""])
         return Code(

@@ -49,9 +49,7 @@ def _readers(part: parts.Part) -> dict[ir.Edge, state.Key]:
         found[edge] = key if found.setdefault(edge, key) == key else _SEVERAL
 
     for reader in part.nodes:
-        # A function of its own reads the inputs of a node that waits.
-        waits = reader.name in part.answers
-        key = _SEVERAL if waits else state.segment_key(part, reader.name)
+        key = state.segment_key(part, reader.name)
         for edge in reader.inputs:
             read(edge, key)
     for edge in part.fetches:
