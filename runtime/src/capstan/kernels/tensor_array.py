@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
@@ -11,7 +12,7 @@ from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.kernels.stack import retained
-from capstan.resources.tensor_array import TensorArray
+from capstan.resources.tensor_array import TensorArray, shown
 
 _FLOW = np.zeros((), np.float32)
 
@@ -112,9 +113,11 @@ def _empty(handle: TensorArray, declared: shapes.Shape) -> Array:
     """Return an array without rows; an error if the shape of a row is not known."""
     shape = declared if shapes.is_fully_defined(declared) else handle.element_shape
     if shape is None or None in shape:
-        raise invalid(
-            f"TensorArray has size zero, but element shape {show(shape)} is not fully defined. "
-            "Currently only static shapes are supported when packing zero-size TensorArrays."
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"TensorArray has size zero, but element shape {shown(shape)} is not fully defined. "
+            "Currently only static shapes are supported when packing zero-size TensorArrays.",
         )
     sizes = tuple(size or 0 for size in shape)
     return np.empty((0, *sizes), handle.dtype.as_numpy_dtype)

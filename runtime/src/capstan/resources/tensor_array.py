@@ -92,8 +92,10 @@ class TensorArray:
         """
         self._require_open()
         if not 0 <= index < len(self._elements):
-            raise self._wrong(
-                f"Tried to read from index {index} but array size is: {len(self._elements)}"
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Tried to read from index {index} but array size is: {len(self._elements)}",
             )
         held = self._elements[index]
         if held is _CLEARED:
@@ -164,7 +166,7 @@ class TensorArray:
         if shape is None or None in shape:
             raise self._wrong(
                 f"Could not read from TensorArray index {index}.  Furthermore, the element shape "
-                f"is not fully defined: {show(shape)}.  It is possible you are working with a "
+                f"is not fully defined: {shown(shape)}.  It is possible you are working with a "
                 "resizeable TensorArray and stop_gradients is not allowing the gradients to be "
                 "written.  If you set the full element_shape property on the forward TensorArray, "
                 "the proper all-zeros tensor will be returned instead of incurring this error."
@@ -192,3 +194,8 @@ class TensorArray:
 
     def _wrong(self, reason: str) -> errors.InvalidArgumentError:
         return errors.InvalidArgumentError(None, None, f"TensorArray {self.name}: {reason}")
+
+
+def shown(shape: shapes.Shape) -> str:
+    """Write a shape as TensorFlow does for the elements of an array."""
+    return "<unknown>" if shape is None else show(shape)
