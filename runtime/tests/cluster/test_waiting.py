@@ -40,6 +40,10 @@ def queue(capacity: int = 100, name: str | None = None) -> Any:
     return data_flow_ops.FIFOQueue(capacity, [tf.float32], shapes=[[]], shared_name=name)
 
 
+def _options(timeout_ms: int) -> Any:
+    return tf.RunOptions(timeout_in_ms=timeout_ms)
+
+
 def until(condition: Callable[[], bool]) -> None:
     limit = time.monotonic() + PATIENCE_S
     pause = threading.Event()
@@ -100,6 +104,16 @@ def test_a_deadline_ends_a_wait_and_takes_it_out_of_the_queue(session: tf.Sessio
     session.run(put)
     assert session.run(size) == 1
     assert session.run(value) == 5.0
+
+
+def test_a_step_that_computes_beyond_its_deadline_fails(session: tf.Session) -> None:
+    value = tf.placeholder(tf.float32, [])
+    for _ in range(300):
+        value = tf.tanh(value)
+    # Compiling 300 nodes alone takes longer.
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(value, {value.graph.get_operations()[0].outputs[0]: 0.5}, _options(1))
+    assert session.run(tf.constant(1.0)) == 1.0
 
 
 def test_the_operation_timeout_of_a_session_ends_a_wait(servers: Any) -> None:
