@@ -109,3 +109,15 @@ def test_a_partial_run_runs_a_loop_once(session: tf.Session, device: str) -> Non
     handle = session.partial_run_setup([power, total], [x, y])
     assert session.partial_run(handle, power, {x: 2.0}) == 16
     assert session.partial_run(handle, total, {y: 1.0}) == 17
+
+
+def test_the_gradient_of_a_loop_runs_where_the_loop_keeps_its_values(session: tf.Session) -> None:
+    """Without a device, the condition of the gradient's loop is on another task than its stacks."""
+    x = tf.placeholder(tf.float32, [])
+    with tf.device(OTHER):
+        _, y = tf.while_loop(
+            lambda i, _: i < 3, lambda i, y: (i + 1, y * y * x), [tf.constant(0), x]
+        )
+    (gradient,) = tf.gradients(y, [x])
+    # y is x to the power of 15.
+    assert session.run([y, gradient], {x: 2.0}) == [2.0**15, 15 * 2.0**14]

@@ -31,14 +31,17 @@ class LoopParts:
     ) -> dict[str, ir.Node]:
         """Return the graph with a node for iterations in place of each such loop."""
         read = {edge for node in nodes.values() for edge in node.inputs} | set(fetches)
-        return {
-            name: self._detached(node, read) if self._is_detached(node) else node
-            for name, node in nodes.items()
-        }
+        found: dict[str, ir.Node] = {}
+        for name, node in nodes.items():
+            loop = node
+            if opdef.role(node.op) is facts.Role.WHILE:
+                loop = replace(node, device=_home(node, nodes))
+                if self._is_detached(loop):
+                    loop = self._detached(loop, read)
+            found[name] = loop
+        return found
 
     def _is_detached(self, node: ir.Node) -> bool:
-        if opdef.role(node.op) is not facts.Role.WHILE:
-            return False
         inner = list(self._inner(node))
         return (
             any(map(bind.waits, inner))
@@ -102,6 +105,22 @@ class LoopParts:
             task: replace(part, functions=self._special.called(part.nodes))
             for task, part in cut.items()
         }
-        return iterations.Plan(
-            tuple(zip(kept, feeds, strict=True)), results, self._register(cut)
-        )
+        return iterations.Plan(tuple(zip(kept, feeds, strict=True)), results, self._register(cut))
+
+
+def _home(loop: ir.Node, nodes: Mapping[str, ir.Node]) -> str:
+    """Return the device of the loop: that of its stacks and arrays if one task has them all.
+
+    They cannot leave their task. The condition of a loop that computes gradients may be elsewhere.
+    """
+    makers = [
+        nodes[edge.node].device
+        for edge in loop.inputs
+        if edge.node in nodes and _makes_state_of_step(nodes[edge.node])
+    ]
+    tasks = set(map(devices.task_of, makers))
+    return makers[0] if len(tasks) == 1 else loop.device
+
+
+def _makes_state_of_step(node: ir.Node) -> bool:
+    return opdef.lookup(node.op).effect.makes and opdef.role(node.op) is None
