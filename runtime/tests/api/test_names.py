@@ -24,6 +24,7 @@ API = [
     "math_ops",
     "random_ops",
     "reduce_ops",
+    "session_ops",
     "script_ops",
     "state_ops",
     "switch_case_ops",

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from capstan import errors
-from capstan.client import requests
+from capstan.client import requests, tensor_handle
 from capstan.core import config as settings_of
 from capstan.framework import defaults
 from capstan.framework import graph as graphs
@@ -50,7 +50,9 @@ class Session:
         self._version = 0
         self._closed = False
         self._closing = cancellation.Cancellation()
-        self._requests = requests.Requests(self._graph)
+        self.handles = tensor_handle.Handles(self)
+        """The tensors that this session keeps between its steps."""
+        self._requests = requests.Requests(self._graph, self.handles.wrap)
         self._contexts: list[AbstractContextManager[Any]] = []
 
     @property
@@ -87,6 +89,8 @@ class Session:
             OpError: the step failed. The class says why, and `op` is the operation that failed.
         """
         self._check_runnable()
+        if dead := self.handles.take_dead():
+            self._delete(dead)
         request = self._requests.find(fetches, feed_dict)
         values = request.values(feed_dict)
         limits = _NO_OPTIONS
@@ -98,6 +102,12 @@ class Session:
             )
         )
         return request.answer(found)
+
+    def _delete(self, handles: Sequence[str]) -> None:
+        """Delete tensors that the session keeps, in a step of its own."""
+        deleters = [self.handles.deleter(handle, number) for number, handle in enumerate(handles)]
+        feeds = {holder: handle for (holder, _), handle in zip(deleters, handles, strict=True)}
+        self.run([deleter for _, deleter in deleters], feeds)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False

@@ -75,6 +75,7 @@ class Role(enum.Enum):
     METADATA = "the output depends only on the shape of input 0"
     VARIABLE = "output 0 is the reference or the handle of the variable that the node names"
     HANDLE = "output 0 is the handle of another resource that the node names"
+    SESSION_HANDLE = "the output is the handle of a tensor, input 0, that the session keeps"
     READ = "the output is the value of the variable whose handle is input 0"
     SWITCH = "input 0 goes to one of two outputs"
     MERGE = "output 0 is the first input that arrives"

@@ -93,6 +93,7 @@ define(
         shape=rules.scalar,
         not_differentiable=True,
         effect=facts.EXTERNAL,
+        role=facts.Role.SESSION_HANDLE,
         host=("handle",),
     )
 )
