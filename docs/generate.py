@@ -104,11 +104,12 @@ def operations(_: str) -> str:
 def _oracle() -> dict[str, str]:
     """Return the kind of test that compares each operation with TensorFlow."""
     sys.path.insert(0, str(ROOT / "runtime" / "tests"))
-    calls = importlib.import_module("op_cases").CASES
+    cases = importlib.import_module("op_cases")
     scenarios = importlib.import_module("oracle_scenarios")
     programs = {op for _, about in scenarios.SCENARIOS.values() for op in about}
+    programs |= cases.ELSEWHERE["oracle/test_queues.py"]
     return {
-        **dict.fromkeys(calls, "calls"),
+        **dict.fromkeys(cases.CASES, "calls"),
         **dict.fromkeys(programs, "programs"),
         **dict.fromkeys(scenarios.CLIENT, "client"),
         **dict.fromkeys(scenarios.DRAWN, "distribution"),
