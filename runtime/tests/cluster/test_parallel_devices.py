@@ -136,3 +136,14 @@ def test_any_placement_on_the_devices_of_a_task_gives_the_same(steps: Any) -> No
 def test_any_placement_on_two_devices_of_two_tasks_gives_the_same(target: str, steps: Any) -> None:
     devices = [f"/job:local/task:{task}/cpu:{cpu}" for task in range(2) for cpu in range(2)]
     check(steps, devices, target)
+
+
+def test_a_node_that_waits_for_three_queues_may_read_a_later_one_that_waits_for_two() -> None:
+    queues = [tf.FIFOQueue(1, [tf.float32], [[]]) for _ in range(3)]
+    first, second, third = (queue.dequeue() for queue in queues)
+    total = tf.add_n([first, second, third])
+    difference = total - first * second
+    with tf.Session() as session:
+        for value, queue in enumerate(queues, 2):
+            session.run(queue.enqueue(float(value)))
+        assert session.run(difference) == 3.0

@@ -60,12 +60,15 @@ class Lanes:
         return lane if lane[0] == wait_set else (wait_set, 0, lane[2])
 
 
-def numbered(lanes: Iterable[Lane]) -> dict[Lane, int]:
+def numbered(lanes: Iterable[Lane], ranks: Mapping[int, int]) -> dict[Lane, int]:
     """Return a number for each lane. A lane depends only on lanes with lower numbers.
 
-    A step that uses one device of each task has one lane for each wait set, with the same number.
+    `ranks` gives the position of each wait set in such an order.
+
+    A step that uses one device of each task has one lane for each wait set, with its rank.
     """
     found = {FIRST, *lanes}
     if all(depth == 0 and not device for _, depth, device in found):
-        return {lane: lane[0] for lane in found}
-    return {lane: number for number, lane in enumerate(sorted(found))}
+        return {lane: ranks[lane[0]] for lane in found}
+    ordered = sorted(found, key=lambda lane: (ranks[lane[0]], *lane[1:]))
+    return {lane: number for number, lane in enumerate(ordered)}

@@ -132,7 +132,8 @@ class _Cut:
         """Return the number of each lane of the step."""
         found = [self.lanes.of(name) for draft in self.drafts.values() for name in self.own(draft)]
         found += [self._answer(name) for name in self.legs if self.wait_sets.waits(name)]
-        return lanes.numbered([*found, *(key[3] for key in self.messages)])
+        found += [key[3] for key in self.messages]
+        return lanes.numbered(found, self.wait_sets.ranks())
 
     def lanes_within(
         self, draft: _Draft, numbers: Mapping[lanes.Lane, int]
@@ -163,8 +164,7 @@ class _WaitSets:
     """The wait sets of the nodes added so far.
 
     A set is a number with one bit for each waiting node. Sets are numbered in the order in which
-    the nodes meet them, so a set has a higher number than the sets of all earlier nodes that it
-    contains.
+    the nodes meet them, and ranked at the end.
     """
 
     def __init__(self, waiting: Collection[str]) -> None:
@@ -192,6 +192,11 @@ class _WaitSets:
     def of_outputs(self, name: str) -> int:
         """Return the number of the wait set of the outputs of a node."""
         return self._numbers[self._sets.get(name, 0) | self._bits.get(name, 0)]
+
+    def ranks(self) -> dict[int, int]:
+        """Return the position of each set, by its number, after all sets that it contains."""
+        ordered = sorted(self._numbers, key=lambda found: (found.bit_count(), self._numbers[found]))
+        return {self._numbers[found]: rank for rank, found in enumerate(ordered)}
 
     def waits(self, name: str) -> bool:
         """Return whether a node may answer late."""
