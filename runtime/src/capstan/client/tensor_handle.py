@@ -5,22 +5,31 @@ until the handle is deleted or no longer used.
 """
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from capstan.core import dtypes, shapes
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-
-if TYPE_CHECKING:
-    from capstan.client import session as sessions
 
 _MANY_DEAD = 10
 """So many unused tensors are deleted together, as in TensorFlow."""
 
 
+class Session(Protocol):
+    """The part of `tf.Session` that a handle uses."""
+
+    handles: "Handles"
+
+    @property
+    def graph(self) -> graphs.Graph: ...
+
+    def run(self, fetches: Any, feed_dict: Any = None) -> Any: ...
+
+
 class TensorHandle:
     """A tensor on a task. The session deletes it some time after the handle is collected."""
 
-    def __init__(self, handle: str, dtype: dtypes.DType, session: "sessions.Session") -> None:
+    def __init__(self, handle: str, dtype: dtypes.DType, session: Session) -> None:
         self._handle = handle
         self._dtype = dtype
         self._session = session
@@ -76,7 +85,7 @@ class TensorHandle:
 class Handles:
     """The operations of a session that read and delete tensors by handle. Thread-safe."""
 
-    def __init__(self, session: "sessions.Session") -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
         self._lock = threading.Lock()
         self._readers: dict[tuple[str, dtypes.DType], tuple[Any, Any]] = {}
