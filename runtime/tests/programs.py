@@ -135,11 +135,14 @@ STATEFUL = st.one_of(
 )
 
 
-def _blocks(statements: st.SearchStrategy[Statement], depth: int) -> st.SearchStrategy[Block]:
+def _blocks(
+    statements: st.SearchStrategy[Statement], depth: int, *, has_arrays: bool = True
+) -> st.SearchStrategy[Block]:
     """Return blocks whose conditions and loops are nested `depth` times at most."""
     if not depth:
         return st.lists(statements, min_size=1, max_size=2).map(tuple)
-    inner = _blocks(statements, depth - 1)
+    inner = _blocks(statements, depth - 1, has_arrays=has_arrays)
+    collect = st.builds(Collect, st.integers(1, 3), places, inner, device_numbers)
     nested = st.one_of(
         st.builds(Cond, places, limits, inner, inner, device_numbers),
         st.builds(
@@ -151,13 +154,15 @@ def _blocks(statements: st.SearchStrategy[Statement], depth: int) -> st.SearchSt
             st.sampled_from([1, 10]),
             device_numbers,
         ),
-        st.builds(Collect, st.integers(1, 3), places, inner, device_numbers),
+        *([collect] if has_arrays else []),
     )
     return st.lists(st.one_of(statements, nested), min_size=1, max_size=3).map(tuple)
 
 
 feeds = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=2).map(tuple)
 programs = st.builds(Program, _blocks(st.one_of(PURE, STATEFUL), 2), feeds)
+placed_programs = st.builds(Program, _blocks(PURE, 2, has_arrays=False), feeds)
+"""Programs whose statements may be on any tasks: a TensorArray stays on the task that made it."""
 pure_programs = st.builds(Program, _blocks(PURE, 2), feeds)
 """Programs without state, which have gradients."""
 

@@ -193,3 +193,35 @@ def test_a_graph_is_the_same_after_export_and_import(v1: Any) -> None:
         capstan.import_graph_def(message, name="")
     assert outline(again) == outline(graph)
     assert again.as_graph_def() == message
+
+
+def program(tf: Any) -> None:
+    x = tf.placeholder(tf.float32, [], "x")
+    weight = tf.get_variable("weight", initializer=2.0)
+
+    def body(number: Any, value: Any) -> Any:
+        return number + 1, tf.cond(value > 5.0, lambda: value + x, lambda: value * weight)
+
+    _, y = tf.while_loop(lambda number, _: number < 4, body, [tf.constant(0), x])
+    tf.identity(y, name="y")
+
+
+def outcome(tf: Any, target: str, meta: Any) -> Any:
+    with tf.Graph().as_default() as graph, tf.Session(target) as session:
+        tf.train.import_meta_graph(meta)
+        (weight,) = tf.trainable_variables()
+        x, y = (graph.get_tensor_by_name(name) for name in ("x:0", "y:0"))
+        gradients = tf.gradients(y, [x, weight])
+        session.run(weight.initializer)
+        return session.run([y, *gradients], {x: 3.0})
+
+
+@pytest.mark.parametrize("is_exported_by_capstan", [False, True], ids=["tensorflow", "capstan"])
+def test_a_meta_graph_with_loops_is_read_by_both(v1: Any, is_exported_by_capstan: bool) -> None:
+    tf = capstan if is_exported_by_capstan else v1
+    with tf.Graph().as_default():
+        program(tf)
+        content = tf.train.export_meta_graph().SerializeToString()
+    meta = v1.MetaGraphDef.FromString(content)
+    # 3, 6, 9, 12, 15: 2 * x ** 1 + 3 * x
+    assert outcome(capstan, "", meta) == outcome(v1, "", meta) == [15.0, 5.0, 3.0]
