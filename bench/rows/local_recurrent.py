@@ -1,7 +1,8 @@
 """Local: a recurrent loop of a hundred small matrix products, with its gradient."""
 
-import contest
 import numpy as np
+
+import contest
 import sides
 
 STEPS, BATCH, SIZE = 100, 16, 32

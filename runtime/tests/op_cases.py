@@ -576,16 +576,14 @@ CASES: dict[str, Strategy] = {
 
 ELSEWHERE = {
     "compiler": {"Const", "Switch", "RefSwitch", "Merge"},
-    "compiler/test_loops.py": {
-        "Enter", "Exit", "NextIteration", "LoopCond", "While", "StatelessWhile",
-        "PartitionedCall", "IdentityN", "_While",
-    },
+    "compiler/test_loops.py": {"_While"},
     "oracle/test_loops.py": {
-        "RefEnter", "RefExit", "RefNextIteration", "ControlTrigger", "If", "StatelessIf", "Case",
+        "Enter", "Exit", "NextIteration", "LoopCond", "While", "StatelessWhile",
+        "PartitionedCall",
+        "RefEnter", "ControlTrigger", "If", "StatelessIf", "Case",
         "StatelessCase", "StatefulPartitionedCall", "StackV2", "StackPushV2", "StackPopV2",
     },
-    "oracle/test_functions.py": {"SymbolicGradient"},
-    "kernels/test_python_function.py": {"PyFunc", "PyFuncStateless"},
+    "oracle/test_scenarios.py": {"IdentityN"},
     "oracle/test_functions.py": {"SymbolicGradient", "PyFunc", "PyFuncStateless"},
     "kernels/test_io.py": {
         "SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin",

@@ -9,4 +9,5 @@ def _create(task: str, count: int | None) -> list[device.Device]:
     return [strict.Strict(f"{task}/device:GPU:0")] if count != 0 else []
 
 
-factories.register("GPU", _create)
+def pytest_configure() -> None:
+    factories.register("GPU", _create)

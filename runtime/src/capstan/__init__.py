@@ -30,8 +30,8 @@ from capstan.api.logic_ops import *
 from capstan.api.math_ops import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *
-from capstan.api.session_ops import *
 from capstan.api.script_ops import *
+from capstan.api.session_ops import *
 from capstan.api.state_ops import *
 from capstan.api.switch_case_ops import *
 from capstan.api.tensor_array_ops import *

@@ -34,7 +34,7 @@ def _fill(node: NodeContext) -> Function:
             value = _only(value)
         if out is None:
             out = np.empty_like(value, dtype, shape=sizes_in(dims), order="C")
-        out.fill(value)
+        out[...] = value  # `fill` would store the array itself in an array of strings
         return out
 
     return fill
