@@ -25,7 +25,6 @@ Unit = Literal["us", "ms", "s", "MB", "GB/s", "steps/s"]
 Step = Callable[[], object]
 
 WARM_UP_S = 0.5
-WARM_UP_STEPS = 5
 
 LIFE_S = 900
 """A process ends itself after this time, in case it hangs in a step after its parent has ended."""
@@ -54,7 +53,8 @@ class Row:
 
     `prepare` builds the graph and the session in each worker process and returns the step to
     measure. A time is the median step of a window. A rate is the number of steps of all workers in
-    a window. `goal` is the factor by which Capstan should be better than TensorFlow.
+    a window. `goal` is the factor by which Capstan should be better than TensorFlow. Before the
+    first window, each process runs `warm_up_steps` steps or more.
     """
 
     title: str
@@ -66,6 +66,7 @@ class Row:
     workers: int = 1
     bytes_moved: int = 0
     window_s: float = 0.5
+    warm_up_steps: int = 5
 
     @property
     def higher_is_better(self) -> bool:
@@ -108,7 +109,7 @@ def _serve(row: Row, setting: str, role: str, index: int, cluster: dict[str, lis
         sys.stdin.read()
     else:
         step = row.prepare(Place(tf, side, index, cluster, target))
-        _window(step, WARM_UP_S, WARM_UP_STEPS)
+        _window(step, WARM_UP_S, row.warm_up_steps)
         _answer("ready")
         for _ in sys.stdin:
             _answer(row.value(*_window(step, row.window_s, 1)))

@@ -92,7 +92,8 @@ def operations(_: str) -> str:
         "| operation | inputs | outputs | types | gradient | oracle |",
         "|---|---|---|---|---|---|",
     ]
-    for row in opdef.all_rows():
+    # Only the compiler makes the operations whose names begin with an underscore.
+    for row in (row for row in opdef.all_rows() if row.name[0] != "_"):
         gradient = "yes" if row.gradient else "none" if row.not_differentiable else ""
         inputs, outputs = (_code(arguments) for arguments in (row.inputs, row.outputs))
         types = "; ".join(f"`{name}` {_types(allowed)}" for name, allowed in row.types.items())
@@ -104,11 +105,14 @@ def operations(_: str) -> str:
 def _oracle() -> dict[str, str]:
     """Return the kind of test that compares each operation with TensorFlow."""
     sys.path.insert(0, str(ROOT / "runtime" / "tests"))
-    calls = importlib.import_module("op_cases").CASES
+    cases = importlib.import_module("op_cases")
     scenarios = importlib.import_module("oracle_scenarios")
     programs = {op for _, about in scenarios.SCENARIOS.values() for op in about}
+    for file, operations in cases.ELSEWHERE.items():
+        if file.startswith("oracle/"):
+            programs |= operations
     return {
-        **dict.fromkeys(calls, "calls"),
+        **dict.fromkeys(cases.CASES, "calls"),
         **dict.fromkeys(programs, "programs"),
         **dict.fromkeys(scenarios.CLIENT, "client"),
         **dict.fromkeys(scenarios.DRAWN, "distribution"),

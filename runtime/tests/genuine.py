@@ -27,7 +27,9 @@ MARKS = [
 _TASK = """
 import json, sys
 import capstan as tf
-server = tf.train.Server(json.loads(sys.argv[1]), job_name=sys.argv[2], task_index=int(sys.argv[3]))
+config = tf.ConfigProto(device_count={"CPU": int(sys.argv[4])})
+spec, job, index = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+server = tf.train.Server(spec, job_name=job, task_index=index, config=config)
 print("up", flush=True)
 sys.stdin.read()
 """
@@ -47,9 +49,13 @@ def tensorflow() -> Any:
 
 
 class Tasks:
-    """A cluster of processes on loopback. `spec` maps jobs to addresses, for a ClusterSpec."""
+    """A cluster of processes on loopback. `spec` maps jobs to addresses, for a ClusterSpec.
 
-    def __init__(self, **jobs: int) -> None:
+    Every task has `cpus` devices.
+    """
+
+    def __init__(self, *, cpus: int = 1, **jobs: int) -> None:
+        self._cpus = cpus
         self.spec = clusters.spec(**jobs)
         self._processes: dict[tuple[str, int], subprocess.Popen[str]] = {}
         try:
@@ -69,7 +75,7 @@ class Tasks:
 
     def _launch(self, job: str, index: int) -> None:
         self._processes[job, index] = subprocess.Popen(
-            [sys.executable, "-c", _TASK, json.dumps(self.spec), job, str(index)],
+            [sys.executable, "-c", _TASK, json.dumps(self.spec), job, str(index), str(self._cpus)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

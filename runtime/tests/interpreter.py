@@ -4,7 +4,7 @@ It also checks every op against its row: each output has the dtype that the row 
 is compatible with the result of the shape rule, and no kernel writes to its inputs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,9 @@ class Interpreter:
                 np.testing.assert_array_equal(value, copy, f"{op.type} wrote to its input")
         results = result if isinstance(result, tuple) else () if result is None else (result,)
         assert len(results) == len(op.outputs), f"{op.type} returned {len(results)} values"
+        if not kernel.alias:
+            shared = [value for value in results if any(map(_shares(value), arguments))]
+            assert not shared, f"{op.type} returned its input, and its row does not say alias"
         for tensor, value, buffer in zip(op.outputs, results, buffers or results, strict=True):
             assert value is buffer, f"{op.type} did not return its buffer"
             _check(op, tensor, value)
@@ -98,13 +101,22 @@ class Interpreter:
             resources=self.resources.for_session(),
             constants=constants,
         )
-        self._functions[op] = kernel, kernel.make(context)
+        self._functions[op] = kernel, kernel.bind(context)
         return self._functions[op]
 
 
 def _takes_a_variable(argument: tuple[dtypes.DType, bool]) -> bool:
     dtype, is_ref = argument
     return is_ref or dtype is dtypes.resource
+
+
+def _shares(value: Any) -> Callable[[Any], bool]:
+    """Return a function that says whether an array lies in the memory of `value`."""
+    return lambda other: (
+        isinstance(value, np.ndarray)
+        and isinstance(other, np.ndarray)
+        and np.may_share_memory(value, other)
+    )
 
 
 def _copy(value: Any) -> Any:

@@ -576,6 +576,15 @@ CASES: dict[str, Strategy] = {
 
 ELSEWHERE = {
     "compiler": {"Const", "Switch", "RefSwitch", "Merge"},
+    "compiler/test_loops.py": {"_While"},
+    "oracle/test_loops.py": {
+        "Enter", "Exit", "NextIteration", "LoopCond", "While", "StatelessWhile",
+        "PartitionedCall",
+        "RefEnter", "ControlTrigger", "If", "StatelessIf", "Case",
+        "StatelessCase", "StatefulPartitionedCall", "StackV2", "StackPushV2", "StackPopV2",
+    },
+    "oracle/test_scenarios.py": {"IdentityN"},
+    "oracle/test_functions.py": {"SymbolicGradient", "PyFunc", "PyFuncStateless"},
     "kernels/test_io.py": {
         "SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin",
     },
@@ -594,6 +603,45 @@ ELSEWHERE = {
         "ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate",
         "ResourceApplyGradientDescent", "ResourceApplyMomentum", "ResourceSparseApplyMomentum",
         "ResourceApplyAdam",
+    },
+    "oracle/test_queues.py": {
+        *(
+            name + version
+            for version in ("", "V2")
+            for name in (
+                "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue",
+                "QueueClose", "QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo",
+                "QueueEnqueue", "QueueEnqueueMany", "QueueIsClosed", "QueueSize",
+            )
+        ),
+        *(
+            prefix + name
+            for prefix in ("", "Resource")
+            for name in (
+                "ConditionalAccumulator", "AccumulatorApplyGradient", "AccumulatorTakeGradient",
+                "AccumulatorNumAccumulated", "AccumulatorSetGlobalStep",
+            )
+        ),
+        "SparseConditionalAccumulator", "SparseAccumulatorApplyGradient",
+        "SparseAccumulatorTakeGradient", "Barrier", "BarrierInsertMany", "BarrierTakeMany",
+        "BarrierClose", "BarrierReadySize", "BarrierIncompleteSize", "Stage", "Unstage",
+        "StagePeek", "StageSize", "StageClear",
+        *(
+            prefix + name
+            for prefix in ("", "Ordered")
+            for name in (
+                "MapStage", "MapPeek", "MapUnstage", "MapUnstageNoKey", "MapSize",
+                "MapIncompleteSize", "MapClear",
+            )
+        ),
+        "GetSessionHandle", "GetSessionTensor", "DeleteSessionTensor",
+    },
+    "oracle/test_control_flow.py": {
+        "ControlTrigger", "Enter", "Exit", "LoopCond", "NextIteration", "RefEnter", "StackCloseV2",
+        "StackPopV2", "StackPushV2", "StackV2", "TensorArrayCloseV3", "TensorArrayConcatV3",
+        "TensorArrayGatherV3", "TensorArrayGradV3", "TensorArrayGradWithShape",
+        "TensorArrayReadV3", "TensorArrayScatterV3", "TensorArraySizeV3", "TensorArraySplitV3",
+        "TensorArrayV3", "TensorArrayWriteV3",
     },
     "kernels/test_summary.py": {
         "ScalarSummary", "HistogramSummary", "TensorSummaryV2", "MergeSummary",

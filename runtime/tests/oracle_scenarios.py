@@ -163,6 +163,13 @@ def holding(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[A
     ]
 
 
+def identities(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
+    texts = tf.constant(["a", "b"])
+    return list(
+        tf.identity_n([texts, tf.constant(_numbers(draw, 2, 3)), tf.constant(draw.random() < 0.5)])
+    )
+
+
 SCENARIOS: dict[str, tuple[Scenario, frozenset[str]]] = {
     "assigning": (assigning, frozenset({
         "VariableV2", "Assign", "AssignAdd", "AssignSub", "IsVariableInitialized", "VarHandleOp",
@@ -191,6 +198,7 @@ SCENARIOS: dict[str, tuple[Scenario, frozenset[str]]] = {
     "strings": (strings, frozenset({
         "StaticRegexFullMatch", "StringJoin", "ShardedFilename", "AsString",
     })),
+    "identities": (identities, frozenset({"IdentityN"})),
     "holding": (holding, frozenset({"Const", "PlaceholderWithDefault", "NoOp", "Print"})),
 }  # fmt: skip
 """Programs by name, each with the ops that it tests."""

@@ -14,19 +14,28 @@ from typing import TYPE_CHECKING, Any
 
 from capstan import errors as errors
 from capstan.api.absent import absent as _absent
+from capstan.api.accumulators import *
 from capstan.api.array_ops import *
 from capstan.api.check_ops import *
 from capstan.api.clip_ops import *
 from capstan.api.cond_ops import *
 from capstan.api.control_flow_ops import *
 from capstan.api.creation_ops import *
+from capstan.api.data_flow_ops import *
 from capstan.api.framework import *
+from capstan.api.functional_ops import *
 from capstan.api.gather_ops import *
+from capstan.api.importer import *
 from capstan.api.logic_ops import *
 from capstan.api.math_ops import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *
+from capstan.api.script_ops import *
+from capstan.api.session_ops import *
 from capstan.api.state_ops import *
+from capstan.api.switch_case_ops import *
+from capstan.api.tensor_array_ops import *
+from capstan.api.while_ops import *
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import ConfigProto as ConfigProto
@@ -41,6 +50,7 @@ if TYPE_CHECKING:
     from capstan.api import flags as flags
     from capstan.api import logging as logging
     from capstan.api import nn as nn
+    from capstan.api import queue as queue
     from capstan.client.session import InteractiveSession as InteractiveSession
     from capstan.client.session import Session as Session
     from capstan.train import contrib as contrib
@@ -55,6 +65,7 @@ _MODULES = {
     "flags": "capstan.api.flags",
     "logging": "capstan.api.logging",
     "nn": "capstan.api.nn",
+    "queue": "capstan.api.queue",
     "train": "capstan.train",
 }
 _ATTRIBUTES = {

@@ -10,16 +10,26 @@ import pytest
 import capstan as tf
 
 API = [
+    "accumulators",
     "array_ops",
     "check_ops",
     "clip_ops",
+    "cond_ops",
     "control_flow_ops",
+    "data_flow_ops",
     "framework",
+    "functional_ops",
     "gather_ops",
+    "importer",
     "math_ops",
     "random_ops",
     "reduce_ops",
+    "session_ops",
+    "script_ops",
     "state_ops",
+    "switch_case_ops",
+    "tensor_array_ops",
+    "while_ops",
 ]
 
 

@@ -161,3 +161,20 @@ def test_print_writes_its_data_and_passes_its_input(capfd: pytest.CaptureFixture
             assert session.run(shown, {x: [1, 2, 3, 4]}).tolist() == [2, 4, 6, 8]
         assert session.run(slope, {x: [1, 2, 3, 4]}).tolist() == [2] * 4
     assert capfd.readouterr().err == "seen: [1 2 3...][a]\n" * 2
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_branches_that_wait_for_different_nodes_follow_the_same_predicate(
+    target: str, is_taken: bool
+) -> None:
+    with tf.Graph().as_default(), tf.device("/job:worker" if target else None):
+        p = tf.placeholder(tf.bool, [])
+        late, early = tf.FIFOQueue(1, [tf.float32], [[]]), tf.FIFOQueue(1, [tf.float32], [[]])
+        first, second = late.dequeue(), early.dequeue()
+        chosen = tf.cond(p, lambda: [first + first, second + second], lambda: [-first, -second])
+        # The first dequeue gets its element from the branch of the second.
+        enqueue = late.enqueue(chosen[1])
+        with tf.Session(target) as session:
+            session.run(early.enqueue(1.0))
+            found, _ = session.run([chosen, enqueue], {p: is_taken})
+    assert found == ([4.0, 2.0] if is_taken else [1.0, -1.0])

@@ -1,6 +1,8 @@
 """Parts, and one message per source, destination and leg. No step can deadlock."""
 
+import functools
 from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import pytest
@@ -18,9 +20,11 @@ TASKS = ("a", "b", "c")
 Cut = dict[str, parts.Part]
 
 
-def cut_of(nodes: list[ir.Node], tasks: dict[str, str], fetches: list[Edge]) -> Cut:
+def cut_of(
+    nodes: list[ir.Node], tasks: dict[str, str], fetches: list[Edge], waiting: Collection[str] = ()
+) -> Cut:
     by_name = {node.name: node for node in nodes}
-    return partition.partition(by_name, tasks, [], fetches, infer.Knowledge(), "a")
+    return partition.partition(by_name, tasks, [], fetches, infer.Knowledge(), "a", waiting)
 
 
 @st.composite
@@ -40,20 +44,61 @@ def placed_graphs(draw: st.DrawFn) -> tuple[list[ir.Node], dict[str, str]]:
 
 def run(cut: Cut) -> list[str]:
     """Run the states of all parts, deliver messages as they are sent, and return the node order."""
-    layouts = {task: state.Layout.of(part) for task, part in cut.items()}
-    running = {task: state.StepState(layout) for task, layout in layouts.items()}
-    ran: list[str] = []
-    work = [(task, index) for task in cut for index in running[task].start()]
-    while work:
-        task, index = work.pop()
-        leg = state.segment_legs(cut[task])[index]
-        ran += [node.name for node in cut[task].nodes if cut[task].legs[node.name] == leg]
-        for message in layouts[task].sends[index]:
-            to = message.destination
-            work += [(to, ready) for ready in running[to].arrive(message.number)]
-        work += [(task, ready) for ready in running[task].finish(index)]
-    assert all(step.is_over for step in running.values())
-    return ran
+    simulation = Simulation(cut)
+    while simulation.events:
+        simulation.events.pop()()
+    assert simulation.is_over
+    return simulation.ran
+
+
+class Simulation:
+    """Runs the states of all parts. `events` are the events that may happen next, in any order.
+
+    A waiting node in `blocked` never answers.
+    """
+
+    def __init__(self, cut: Cut, blocked: Collection[str] = ()) -> None:
+        self.ran: list[str] = []
+        self.events: list[Callable[[], None]] = []
+        self._cut = cut
+        self._blocked = blocked
+        self._layouts = {task: state.Layout.of(part) for task, part in cut.items()}
+        self._states = {
+            task: state.StepState(state.Plan(layout)) for task, layout in self._layouts.items()
+        }
+        for task in cut:
+            self._add(task, self._states[task].start())
+
+    @property
+    def is_over(self) -> bool:
+        return all(running.is_over for running in self._states.values())
+
+    def _add(self, task: str, ready: Sequence[int]) -> None:
+        self.events += [functools.partial(self._run, task, index) for index in ready]
+
+    def _run(self, task: str, index: int) -> None:
+        part, layout = self._cut[task], self._layouts[task]
+        own = [
+            node.name
+            for node in part.nodes
+            if state.segment_key(part, node.name) == layout.keys[index]
+        ]
+        self.ran += [name for name in own if name not in layout.waiting]
+        for message in layout.sends[index]:
+            self.events.append(functools.partial(self._arrive, message))
+        for waiting in layout.starts[index]:
+            assert layout.waiting[waiting] in own
+            if layout.waiting[waiting] not in self._blocked:
+                self.events.append(functools.partial(self._answer, task, waiting))
+        self._add(task, self._states[task].finish(index))
+
+    def _arrive(self, message: parts.Message) -> None:
+        to = message.destination
+        self._add(to, self._states[to].arrive(message.number))
+
+    def _answer(self, task: str, waiting: int) -> None:
+        self.ran.append(self._layouts[task].waiting[waiting])
+        self._add(task, self._states[task].answer(waiting))
 
 
 @given(placed_graphs())
@@ -69,6 +114,51 @@ def test_every_node_runs_once_and_after_its_producers_on_any_task(
     for name, node in computed.items():
         for source in (*(edge.node for edge in node.inputs), *node.control):
             assert source not in computed or position[source] < position[name]
+
+
+@given(placed_graphs(), st.data())
+def test_a_blocked_node_withholds_only_the_nodes_that_hang_on_it(
+    graph: tuple[list[ir.Node], dict[str, str]], data: st.DataObject
+) -> None:
+    nodes, tasks = graph
+    computed = {node.name: node for node in nodes if node.op != "Const"}
+    waiting = [name for name in computed if data.draw(st.booleans(), label=f"{name} waits")]
+    blocked = {name for name in waiting if data.draw(st.booleans(), label=f"{name} is blocked")}
+    cut = cut_of(nodes, tasks, [Edge(node.name) for node in nodes], waiting)
+    simulation = Simulation(cut, blocked)
+    while simulation.events:
+        place = data.draw(st.integers(0, len(simulation.events) - 1), label="next event")
+        simulation.events.pop(place)()
+    withheld = set(blocked)
+    for name, node in computed.items():
+        if withheld.intersection((*(edge.node for edge in node.inputs), *node.control)):
+            withheld.add(name)
+    ran = [name for name in simulation.ran if name in computed]
+    assert sorted(ran) == sorted(computed.keys() - withheld)
+    assert simulation.is_over == (not withheld)
+    position = {name: index for index, name in enumerate(ran)}
+    for name in ran:
+        for source in (*(edge.node for edge in computed[name].inputs), *computed[name].control):
+            assert source not in computed or position[source] < position[name]
+
+
+def test_nodes_that_do_not_wait_form_one_segment_for_each_leg() -> None:
+    nodes = [
+        ir.Node("a", "X"),
+        ir.Node("take", "X"),
+        ir.Node("b", "X", (Edge("a"),)),
+        ir.Node("taken", "X", (Edge("take"), Edge("b"))),
+        ir.Node("put", "X", (Edge("taken"),)),
+    ]
+    tasks = dict.fromkeys(("a", "take", "b", "taken", "put"), "a")
+    without = state.Layout.of(cut_of(nodes, tasks, [])["a"])
+    assert without.keys == ((0, 0),)
+    layout = state.Layout.of(cut_of(nodes, tasks, [], ["take", "put"])["a"])
+    assert layout.keys == ((0, 0), (0, 1))
+    assert layout.waiting == ("take", "put")
+    assert layout.starts == ((0,), (1,))
+    assert layout.awaits == ((), (0,))
+    assert layout.before == ((), (0,))
 
 
 @given(placed_graphs())

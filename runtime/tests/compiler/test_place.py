@@ -1,15 +1,19 @@
 """Placement: devices, groups, soft placement, and faults of single nodes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, kernel_list, shapes
 from capstan.core import node as ir
-from capstan.framework import ops  # noqa: F401 - fills the registry
-from capstan.placement import place
+from capstan.framework import (
+    opdef,
+    ops,  # noqa: F401 - fills the registry
+)
+from capstan.placement import available, place
 
 Edge = ir.Edge
 PS = "/job:ps/replica:0/task:0/device:CPU:0"
@@ -34,14 +38,26 @@ def make(op: str, name: str, *inputs: str, device: str = "", **attrs: Any) -> ir
     )
 
 
+def kernels(gpu: Iterable[str] = (), without: Iterable[str] = ()) -> kernel_list.KernelList:
+    """Return the kernels of a task: all of the CPU's except `without`, and the GPU's `gpu`."""
+    names = {row.name for row in opdef.all_rows()}
+    return kernel_list.KernelList(
+        [kernel_list.KernelDef(op, "CPU", {}) for op in sorted(names - set(without))]
+        + [kernel_list.KernelDef(op, "GPU", {}) for op in gpu]
+    )
+
+
+def placer_of(
+    names: Iterable[str], found: kernel_list.KernelList, *, soft: bool = False
+) -> place.Placer:
+    return place.Placer(available.Available(dict.fromkeys(names, found)), soft)
+
+
 def placed(
     *nodes: ir.Node, soft: bool = False, gpu: frozenset[str] = frozenset()
 ) -> place.Placement:
-    def supports(op: str, kind: str, attrs: Any) -> bool:
-        return kind == "CPU" or op in gpu
-
-    placer = place.Placer([W1, GPU, W0, PS], supports, soft)
     placement = place.Placement()
+    placer = placer_of([W1, GPU, W0, PS], kernels(gpu), soft=soft)
     placer.place(nodes, {node.name: node for node in nodes}, placement)
     return placement
 
@@ -88,13 +104,19 @@ def test_a_source_goes_to_the_device_of_its_consumers() -> None:
 
 
 def test_shape_goes_to_the_device_of_its_input() -> None:
-    placement = placed(make("Placeholder", "x", device=W1), make("Shape", "s", "x"))
+    x = make("Placeholder", "x")
+    placement = placed(x, make("Neg", "y", "x", device=W1), make("Shape", "s", "y"))
     assert placement.devices["s"] == W1
+
+
+def test_shape_does_not_follow_a_node_that_follows_its_consumers() -> None:
+    placement = placed(make("Placeholder", "x", device=W1), make("Shape", "s", "x"))
+    assert placement.devices == {"x": W1, "s": PS}
 
 
 def test_later_nodes_follow_a_node_that_was_placed_before() -> None:
     first = variable("w", W0)
-    placer = place.Placer([W0, PS], lambda *_: True)
+    placer = placer_of([W0, PS], kernels())
     placement = place.Placement()
     placer.place([first], {"w": first}, placement)
     later = make("Assign", "set", "w", "v")
@@ -150,7 +172,7 @@ def test_a_node_that_no_device_can_run_does_not_affect_its_group(op: str) -> Non
         make(op, "bad", "x", _class=[b"loc:@w"]),
         make("Abs", "after", "bad", _class=[b"loc:@w"]),
     ]
-    placer = place.Placer([W0, PS], lambda name, *_: name != "Neg")
+    placer = placer_of([W0, PS], kernels(without=["Neg"]))
     placement = place.Placement()
     placer.place(nodes, {node.name: node for node in nodes}, placement)
     assert set(placement.faults) == {"bad"}

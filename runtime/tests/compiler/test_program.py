@@ -1,5 +1,6 @@
 """Compiled parts: private buffers, errors that name nodes, and copies of sent variables."""
 
+import itertools
 import traceback
 from typing import Any
 
@@ -10,6 +11,7 @@ import capstan.kernels  # noqa: F401 - fills the table
 from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.core import node as ir
+from capstan.core.resource_name import ResourceName
 from capstan.executor import program, run
 from capstan.framework import ops  # noqa: F401 - fills the registry
 from capstan.graph import infer
@@ -46,6 +48,10 @@ def compiled(part: parts.Part) -> program.Program:
     return program.Program(part, containers.ResourceManager().for_session())
 
 
+def refuse(work: Any) -> None:
+    raise AssertionError("no node of the part waits")
+
+
 def evaluate(built: program.Program, *feeds: Any) -> list[Any]:
     context = built.take()
     context.feed([np.asarray(feed, np.float32) for feed in feeds])
@@ -53,6 +59,14 @@ def evaluate(built: program.Program, *feeds: Any) -> list[Any]:
     fetched = [np.array(value) for value in built.fetch(context)]
     built.give_back(context)
     return fetched
+
+
+def test_a_part_with_many_names_computes_as_one_with_few() -> None:
+    names = ["x", *(f"y{index}" for index in range(1000))]
+    nodes = [make("Neg", name, source) for source, name in itertools.pairwise(names)]
+    (part,) = cut(*nodes, feeds={"x": (2,)}, fetches=(names[-1],)).values()
+    (found,) = evaluate(compiled(part), [1.0, 2.0])
+    np.testing.assert_array_equal(found, [1, 2])
 
 
 @pytest.mark.parametrize("shape", [(2,), None])
@@ -113,7 +127,7 @@ def test_a_variable_that_leaves_its_task_is_a_copy() -> None:
         make("Neg", "y", "v/read"),
     )
     held = containers.ResourceManager()
-    cell = held.variable("", "v", dtypes.float32)
+    cell = held.variable(ResourceName("localhost", "v"), dtypes.float32)
     cell.assign(np.array([1, 2], np.float32))
     part = cut(*nodes, feeds={}, fetches=("y",), there=("v", "v/read"))[THERE]
     built = program.Program(part, held.for_session())
@@ -140,7 +154,7 @@ def test_two_parts_exchange_messages_until_both_are_done() -> None:
         ended.append((error, [np.array(value).tolist() for value in fetches]))
 
     for task, program_of_task in programs.items():
-        runs[task] = run.PartRun(program_of_task, send, done)
+        runs[task] = run.PartRun(program_of_task, send, done, refuse)
     for task, part in cuts.items():
         runs[task].start([np.array([5], np.float32) for _ in part.feeds])
     assert ended == [(None, []), (None, [[0.0]])] or ended == [(None, [[0.0]]), (None, [])]
@@ -151,7 +165,7 @@ def test_a_failed_part_calls_done_once_and_ignores_later_messages() -> None:
     cuts = cut(*nodes, feeds={"x": (1,)}, fetches=("here",), there=("there",))
     ended: list[errors.OpError | None] = []
     waiting = run.PartRun(
-        compiled(cuts[HERE]), lambda *_: None, lambda _, error: ended.append(error)
+        compiled(cuts[HERE]), lambda *_: None, lambda _, error: ended.append(error), refuse
     )
     waiting.start([])
     waiting.fail(errors.CancelledError(None, None, "given up"))
@@ -168,7 +182,7 @@ def test_a_large_variable_is_sent_without_a_copy_and_does_not_change_meanwhile()
         make("Neg", "y", "v/read"),
     )
     held = containers.ResourceManager()
-    cell = held.variable("", "v", dtypes.float32)
+    cell = held.variable(ResourceName("localhost", "v"), dtypes.float32)
     cell.assign(np.zeros(size, np.float32))
     before = cell.read()
     part = cut(*nodes, feeds={}, fetches=("y",), there=("v", "v/read"))[THERE]

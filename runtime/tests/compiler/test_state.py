@@ -1,4 +1,4 @@
-"""Segments run once, in order, and after their messages, in whichever order messages arrive."""
+"""Segments run once, after the events that they wait for, in whichever order these happen."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,52 +10,80 @@ from capstan.partition import parts
 
 @st.composite
 def layouts(draw: st.DrawFn) -> state.Layout:
-    """Draw the layout of a part with up to six segments and ten messages. Each has one reader."""
+    """Draw a layout with up to six segments, ten messages and four waiting nodes."""
     segments = draw(st.integers(1, 6))
-    owners = draw(st.lists(st.integers(0, segments - 1), max_size=10))
-    needs = tuple(
-        tuple(number for number, owner in enumerate(owners) if owner == index)
-        for index in range(segments)
+    indexes = range(segments)
+    needs = [draw(st.sets(st.integers(0, 9))) for _ in indexes]
+    before = [draw(st.sets(st.integers(0, index - 1))) if index else set() for index in indexes]
+    owners = draw(st.lists(st.integers(0, segments - 1), max_size=4))
+    awaits = [
+        {number for number, owner in enumerate(owners) if owner < index and draw(st.booleans())}
+        for index in indexes
+    ]
+    starts = [
+        [number for number, owner in enumerate(owners) if owner == index] for index in indexes
+    ]
+    return state.Layout(
+        keys=tuple((index, 0) for index in indexes),
+        needs=tuple(map(tuple, needs)),
+        sends=((),) * segments,
+        before=tuple(map(tuple, before)),
+        waiting=tuple(f"node{number}" for number in range(len(owners))),
+        starts=tuple(map(tuple, starts)),
+        awaits=tuple(map(tuple, awaits)),
     )
-    return state.Layout(needs, ((),) * segments)
 
 
 @given(layouts(), st.data())
-def test_any_order_of_arrivals_runs_every_segment_once(
+def test_any_order_of_events_runs_every_segment_once(
     layout: state.Layout, data: st.DataObject
 ) -> None:
-    numbers = [number for needs in layout.needs for number in needs]
-    repeated = data.draw(st.lists(st.sampled_from(numbers), max_size=4)) if numbers else []
-    events: list[int | str] = data.draw(st.permutations([*numbers, *repeated, "start"]))
-    running = state.StepState(layout)
-    arrived: set[int] = set()
+    running = state.StepState(state.Plan(layout))
+    numbers = sorted({number for needs in layout.needs for number in needs})
+    events: list[tuple[str, int]] = [("start", 0)]
+    events += [
+        ("arrive", number) for number in numbers for _ in range(data.draw(st.integers(1, 2)))
+    ]
+    happened: set[tuple[str, int]] = set()
     ran: list[int] = []
-
-    def settle(ready: object) -> None:
-        while ready:
-            (index,) = ready  # type: ignore[misc]
-            assert arrived.issuperset(layout.needs[index])
-            assert "start" in seen
-            ran.append(index)
-            ready = running.finish(index)
-
-    seen: list[int | str] = []
-    for event in events:
-        assert not running.is_over or event in arrived
-        seen.append(event)
-        if event == "start":
-            settle(running.start())
+    while events:
+        event = kind, number = events.pop(data.draw(st.integers(0, len(events) - 1)))
+        happened.add(event)
+        if kind == "start":
+            ready = running.start()
+        elif kind == "arrive":
+            ready = running.arrive(number)
+        elif kind == "answer":
+            ready = running.answer(number)
         else:
-            arrived.add(int(event))
-            settle(running.arrive(int(event)))
-    assert ran == list(range(len(layout.needs)))
+            ran.append(number)
+            events += [("answer", waiting) for waiting in layout.starts[number]]
+            ready = running.finish(number)
+        for index in ready:
+            assert ("start", 0) in happened
+            assert happened.issuperset(("arrive", needed) for needed in layout.needs[index])
+            assert happened.issuperset(("finish", earlier) for earlier in layout.before[index])
+            assert happened.issuperset(("answer", awaited) for awaited in layout.awaits[index])
+            events.append(("finish", index))
+        is_left = any(event[0] in ("answer", "finish", "start") for event in events)
+        assert running.is_over <= (not is_left)
+    assert sorted(ran) == list(range(len(layout.keys)))
     assert running.is_over
 
 
 def test_a_message_that_no_segment_waits_for_runs_no_segment() -> None:
-    running = state.StepState(state.Layout(((), (0,)), ((), ())))
+    layout = state.Layout(
+        keys=((0, 0), (1, 0)),
+        needs=((), (0,)),
+        sends=((), ()),
+        before=((), (0,)),
+        waiting=(),
+        starts=((), ()),
+        awaits=((), ()),
+    )
+    running = state.StepState(state.Plan(layout))
     assert running.arrive(99) == ()
-    assert running.start() == (0,)
+    assert list(running.start()) == [0]
     assert running.arrive(99) == ()
 
 
@@ -69,4 +97,5 @@ def test_segments_follow_the_legs_of_a_part() -> None:
     )
     layout = state.Layout.of(part)
     assert layout.needs == ((), (1,))
+    assert layout.before == ((), (0,))
     assert [[m.number for m in sends] for sends in layout.sends] == [[0], [2]]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tensorboard.compat.proto import attr_value_pb2, graph_pb2
 
 from capstan import errors
-from capstan.core import attr_value, dtypes, graph_def, node, shapes
+from capstan.core import attr_value, dtypes, function, graph_def, node, shapes
 
 scalars: dict[str, st.SearchStrategy[Any]] = {
     "b": st.booleans(),
@@ -21,6 +21,11 @@ scalars: dict[str, st.SearchStrategy[Any]] = {
         shapes.TensorShape
     ),
     "tensor": st.lists(st.integers(-9, 9), max_size=3).map(lambda v: np.array(v, np.int32)),
+    "func": st.builds(
+        function.Reference,
+        st.sampled_from(["body", "cond"]),
+        st.dictionaries(st.sampled_from(["T", "N"]), st.integers(0, 9), max_size=2),
+    ),
 }
 values = st.one_of(*scalars.values(), *(st.lists(kind, max_size=3) for kind in scalars.values()))
 names = st.from_regex(r"[a-z][a-z0-9_/]{0,5}", fullmatch=True)
@@ -78,7 +83,6 @@ def test_the_index_of_output_zero_is_optional() -> None:
 
 
 OPAQUE = [
-    attr_value_pb2.AttrValue(func=attr_value_pb2.NameAttrList(name="body")),
     attr_value_pb2.AttrValue(placeholder="T"),
     attr_value_pb2.AttrValue(type=0),
     attr_value_pb2.AttrValue(type=12),

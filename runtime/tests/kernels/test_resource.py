@@ -137,6 +137,34 @@ def test_a_fetched_handle_names_the_device_container_and_name_of_its_variable() 
     assert fetched.device.endswith("/device:CPU:0")
 
 
+def test_a_value_read_by_one_spelling_of_the_default_container_survives_a_change_by_the_other() -> (
+    None
+):
+    plain, spelled = handle("w"), handle("w2", shared_name="w", container="localhost")
+    with tf.Session() as session:
+        session.run(raw.AssignVariableOp(plain, [1.0, 2.0, 3.0]))
+        before = read(plain)
+        with tf.control_dependencies([before]):
+            change = raw.AssignAddVariableOp(spelled, [10.0, 10.0, 10.0])
+        with tf.control_dependencies([change]):
+            used = raw.Add(before, [0.0, 0.0, 0.0])
+        np.testing.assert_array_equal(session.run(used), [1, 2, 3])
+        np.testing.assert_array_equal(session.run(read(plain)), [11, 12, 13])
+
+
+def test_a_value_survives_a_change_by_an_update_that_takes_the_variable_as_a_later_input() -> None:
+    v, accum = handle("v", [2]), handle("accum", [2])
+    with tf.Session() as session:
+        session.run([raw.AssignVariableOp(v, [0.0, 0.0]), raw.AssignVariableOp(accum, [1.0, 2.0])])
+        before = read(accum)
+        with tf.control_dependencies([before]):
+            update = raw.ResourceApplyMomentum(v, accum, 0.1, [10.0, 10.0], 0.0)
+        with tf.control_dependencies([update]):
+            used = raw.Add(before, [0.0, 0.0])
+        np.testing.assert_array_equal(session.run(used), [1, 2])
+        np.testing.assert_array_equal(session.run(read(accum)), [10, 10])
+
+
 ACTIONS = ("read", "view", "assign", "add", "copy")
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from capstan import errors
 from capstan.core import dtypes, shapes
+from capstan.core.resource_name import ResourceName
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -161,7 +162,7 @@ def test_a_variable_is_changed_under_its_lock(op: str) -> None:
     for index in range(count):
         refs.append(make(f"v{index}", dtype=dtypes.float64))
         runner.run(raw.Assign(refs[-1], [1.0, 2.0, 3.0]))
-        cell = runner.resources.variable("", f"v{index}", dtypes.float64)
+        cell = runner.resources.variable(ResourceName("localhost", f"v{index}"), dtypes.float64)
         cell.lock = Watch(cell)
         watches.append(cell.lock)
     runner.run(getattr(raw, op)(*refs, *arguments).op)

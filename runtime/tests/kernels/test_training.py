@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from capstan import errors
 from capstan.core import dtypes, shapes
+from capstan.core.resource_name import ResourceName
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.kernels import training
@@ -194,7 +195,7 @@ def log_locks(runner: interpreter.Interpreter) -> list[str]:
     """Replace the variables' locks by locks that add their name to the returned list."""
     acquired: list[str] = []
     for name in "abc":
-        cell = runner.resources.variable("", name, dtypes.float64)
+        cell = runner.resources.variable(ResourceName("localhost", name), dtypes.float64)
         cell.lock = LoggedLock(name, acquired)  # type: ignore[assignment]
     return acquired
 

@@ -1,6 +1,7 @@
 """The promises of every row of the registry, tested on random calls of each op."""
 
 import ast
+import pathlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,11 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import capstan.kernels  # noqa: F401 - registers the kernels
+import capstan
+import capstan.kernels
 from capstan.core import dtypes, shapes
-from capstan.framework import convert, opdef, ops  # noqa: F401 - registers the rows
+from capstan.framework import convert, facts, opdef, ops  # noqa: F401 - registers the rows
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
+from capstan.graph import infer
 from capstan.kernels import registry
 
 all_ops = pytest.mark.parametrize("op", sorted(op_cases.CASES))
@@ -110,6 +113,36 @@ def test_shape_rules_are_exact_when_everything_is_known(op: str, data: Any) -> N
         assert result is None or tensor.shape.internal == result.shape
 
 
+class Asked(dict[int, Any]):
+    """The values of inputs, which remembers the inputs that a rule asks for."""
+
+    def __init__(self, values: Mapping[int, Any]) -> None:
+        super().__init__(values)
+        self.indices: set[int] = set()
+
+    def get(self, index: int, default: Any = None) -> Any:
+        self.indices.add(index)
+        return super().get(index, default)
+
+
+@all_ops
+@few
+@given(data=st.data())
+def test_an_input_whose_value_decides_a_shape_lives_in_host_memory(op: str, data: Any) -> None:
+    row = opdef.lookup(op)
+    case = data.draw(op_cases.CASES[op](row))
+    with graphs.Graph().as_default():
+        (output, *_), _ = build(case, op, lambda index, value: convert.constant(value))
+        operation = output if isinstance(output, graphs.Operation) else output.op
+        node = operation.node
+        values = [tensor.op.constant_value() for tensor in operation.inputs]
+    asked = Asked(dict(enumerate(values)))
+    assert row.shape is not None
+    row.shape(opdef.ShapeContext([value.shape for value in values], infer.attributes(node), asked))
+    host = infer.inputs_of(node, row.host)
+    assert {node.inputs[index] for index in asked.indices} <= set(host)
+
+
 @pytest.mark.parametrize("row", opdef.all_rows(), ids=lambda row: row.name)
 def test_every_row_follows_tensorflows_conventions(row: opdef.OpDef) -> None:
     names = [argument.name for argument in (*row.input_arguments, *row.output_arguments)]
@@ -121,7 +154,84 @@ def test_every_row_follows_tensorflows_conventions(row: opdef.OpDef) -> None:
         assert argument.number is None or argument.number in implied | set(row.attrs)
     assert not (row.gradient and row.not_differentiable)
     assert row.shape is not None
-    assert re.fullmatch(r"[A-Z]\w+", row.name)
+    assert re.fullmatch(r"_?[A-Z]\w+", row.name)
+
+
+@pytest.mark.parametrize("row", opdef.all_rows(), ids=lambda row: row.name)
+def test_every_op_that_takes_a_reference_or_makes_a_variable_says_what_it_does(
+    row: opdef.OpDef,
+) -> None:
+    takes_state = any(a.is_ref or a.type == "resource" for a in row.input_arguments)
+    gives_state = any(a.is_ref or a.type == "resource" for a in row.output_arguments)
+    if takes_state:
+        is_stated = row.effect != facts.PURE or row.role in facts.CONTROL_FLOW
+        assert is_stated, "state effect=facts.reads(...) or effect=facts.changes(...)"
+    elif gives_state:
+        assert row.effect.makes, "state effect=facts.MAKES"
+
+
+def test_a_fact_about_an_argument_that_the_op_does_not_have_is_refused() -> None:
+    for fact in ({"effect": facts.changes("nothing")}, {"host": ("nothing",)}):
+        with pytest.raises(ValueError, match="op Unheard has no argument nothing"):
+            opdef.define(opdef.OpDef("Unheard", ("x: T",), ("y: T",), **fact))
+
+
+SOURCES = pathlib.Path(capstan.__file__).parent
+ROWS_AND_KERNELS = ("framework/ops", "kernels")
+BUILDERS = ("api", "framework/convert.py", "framework/operand.py", "framework/operators.py")
+"""The public functions, and the operators of Python, create operations by name."""
+KINDS = ("resources",)
+"""A queue tells its kind in error messages."""
+
+
+def op_names_in(text: str) -> list[tuple[int, str]]:
+    """Return line and text of each string that is the name of an op.
+
+    The names of nodes do not count: the argument `name` of a call, and its default.
+    """
+    tree = ast.parse(text)
+    names = set()
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Call):
+            names |= {id(word.value) for word in part.keywords if word.arg == "name"}
+        elif isinstance(part, ast.arguments):
+            last = (*part.posonlyargs, *part.args)[
+                len(part.posonlyargs + part.args) - len(part.defaults) :
+            ]
+            pairs = [
+                *zip(last, part.defaults, strict=True),
+                *zip(part.kwonlyargs, part.kw_defaults, strict=True),
+            ]
+            names |= {id(default) for argument, default in pairs if argument.arg == "name"}
+    return [
+        (part.lineno, part.value)
+        for part in ast.walk(tree)
+        if isinstance(part, ast.Constant)
+        and isinstance(part.value, str)
+        and opdef.is_defined(part.value)
+        and id(part) not in names
+    ]
+
+
+MODULES = [
+    module
+    for module in sorted(SOURCES.rglob("*.py"))
+    if not str(module.relative_to(SOURCES)).startswith((*ROWS_AND_KERNELS, *BUILDERS, *KINDS))
+]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCES)))
+def test_no_module_outside_the_rows_and_kernels_names_an_op(module: pathlib.Path) -> None:
+    """A module that decides by a fact about an op asks the op's row for the fact.
+
+    A pass that adds a node calls a function of `framework.ops.nodes`.
+    """
+    assert op_names_in(module.read_text(encoding="utf-8")) == []
+
+
+def test_the_name_of_an_op_in_a_string_is_found() -> None:
+    text = 'def f(name="Switch", op="Merge"):\n    return op == "Const" and f(name="Identity")'
+    assert op_names_in(text) == [(1, "Merge"), (2, "Const")]
 
 
 def _is_type(name: str) -> bool:

@@ -47,6 +47,31 @@ def unknown(value: Any, shape: Any = None) -> tuple[Any, dict[Any, Any]]:
     return tensor, {tensor: array}
 
 
+# --- functions that pass their arguments on
+
+
+def test_a_plain_function_takes_its_arguments_by_position_and_by_name(graph: graphs.Graph) -> None:
+    three = np.float32(3)
+    for tensor in (
+        math_ops.subtract(three, 2.0),
+        math_ops.subtract(three, 2.0, "third"),
+        math_ops.subtract(y=2.0, x=three, name="fourth"),
+    ):
+        assert run(tensor) == 1
+    assert {"Sub", "third", "fourth"} <= {op.name for op in graph.get_operations()}
+
+
+def test_a_plain_function_refuses_other_arguments() -> None:
+    for arguments, keywords in (((1,), {}), ((1, 2, "n", 4), {}), ((1, 2), {"z": 3})):
+        with pytest.raises(TypeError):
+            math_ops.subtract(*arguments, **keywords)
+
+
+def test_a_plain_function_has_a_name_and_a_docstring() -> None:
+    assert math_ops.subtract.__name__ == "subtract"
+    assert math_ops.subtract.__doc__ == "Return x - y element by element."
+
+
 # --- names and static shapes
 
 

@@ -6,6 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from capstan.hardware import cpu
 from capstan.resources import variable
 
 NUMBERS = st.integers(0, 99)
@@ -19,7 +20,7 @@ class Pinning(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cell = variable.Variable("v", "")
+        self.cell = variable.Variable("v", "", cpu.Cpu("/device:CPU:0"))
         self.cell.assign(np.zeros(3))
         self.value = 0.0
         self.pinned: list[tuple[np.ndarray, float]] = []

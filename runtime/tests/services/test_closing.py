@@ -7,6 +7,7 @@ import pytest
 
 from capstan import errors
 from capstan.core import config, dtypes, node
+from capstan.hardware import cpu, device
 from capstan.partition import parts
 from capstan.resources import containers
 from capstan.services import master, targets, worker
@@ -24,8 +25,8 @@ class Task(worker.Worker):
     """A task that calls `before` and `after` around each registration, and can be cut off."""
 
     def __init__(self, task: str) -> None:
-        device = interfaces.Device(f"{task}/device:CPU:0", "CPU", 1 << 28, 1)
-        super().__init__(task, (device,), 1, containers.ResourceManager())
+        devices = device.Devices(cpu.create(task, None))
+        super().__init__(task, 1, containers.ResourceManager(devices=devices))
         self.before: Callable[[], None] = lambda: None
         self.after: Callable[[], None] = lambda: None
         self.is_cut_off = False

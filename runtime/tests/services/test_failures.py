@@ -82,7 +82,7 @@ class Served:
     def __init__(self, links: api.Links, **limits: int) -> None:
         self.part = part()
         (self.message,) = self.part.incoming
-        home = worker.Worker(HERE, (), 1, containers.ResourceManager())
+        home = worker.Worker(HERE, 1, containers.ResourceManager())
         self.handle = home.register_graph("session", self.part)
         peers: Any = lambda task: Peer()  # noqa: E731 - a row of the constructor below
         self.steps = step_server.StepServer(home, links, peers, **limits)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.core import config, dtypes, node
+from capstan.core import config, dtypes, function, node
 from capstan.services import targets
 from capstan.transport import interfaces
 from capstan.transport.grpc import client
@@ -46,6 +46,24 @@ def test_a_refused_extension_leaves_the_session_as_it_was(master: interfaces.Mas
     assert value_of(master, session, "a") == 1.0
     assert master.extend_session(session, [constant("b", 2.0)], 0) == 1
     assert value_of(master, session, "b") == 2.0
+
+
+def test_a_refused_function_leaves_the_session_as_it_was(master: interfaces.MasterApi) -> None:
+    def same(name: str, argument: str) -> function.Function:
+        return function.Function(
+            name,
+            (function.Argument(argument, dtypes.float32),),
+            (node.Edge(argument),),
+            {},
+            result_names=("y",),
+            result_dtypes=(dtypes.float32,),
+        )
+
+    session = master.create_session([], config.SessionConfig(), None, [same("f", "x")])
+    with pytest.raises(errors.InvalidArgumentError, match="Cannot add function 'f'"):
+        master.extend_session(session, [constant("a")], 0, [same("f", "y")])
+    assert master.extend_session(session, [constant("a")], 0, [same("f", "x")]) == 1
+    assert value_of(master, session, "a") == 1.0
 
 
 class Unreadable(dict[str, Any]):

@@ -93,7 +93,7 @@ def empty_part() -> parts.Part:
 
 @pytest.fixture
 def home() -> worker.Worker:
-    return worker.Worker(PS, (), 1, containers.ResourceManager())
+    return worker.Worker(PS, 1, containers.ResourceManager())
 
 
 @contextlib.contextmanager
@@ -163,7 +163,7 @@ class Answers:
 
     def worker(self, task: str) -> interfaces.WorkerApi:
         number = self.incarnations[task]
-        return worker.Worker(task, (), number, containers.ResourceManager())
+        return worker.Worker(task, number, containers.ResourceManager())
 
 
 def test_a_master_that_answers_keeps_its_parts_and_a_replaced_one_loses_them(

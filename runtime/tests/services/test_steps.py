@@ -55,7 +55,7 @@ def test_a_step_whose_fetch_cannot_be_sent_fails_and_the_link_stays_usable() -> 
     add = node.Node("sum", "Add", (X, Y), attrs={"T": dtypes.float32})
     known.learn(add)
     cut = partition.partition({"sum": add}, {"sum": HERE}, list(fed), [SUM], known, HERE)
-    home = worker.Worker(HERE, (), 1, containers.ResourceManager())
+    home = worker.Worker(HERE, 1, containers.ResourceManager())
     handle = home.register_graph("session", cut[HERE])
     steps = step_server.StepServer(home, targets.NoLinks(), no_peer)
     near, far = (stream.StreamLink(end, "peer", 1 << 20) for end in socket.socketpair())

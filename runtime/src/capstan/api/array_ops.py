@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes
 from capstan.framework import convert
@@ -23,9 +24,9 @@ def identity(input: Any, name: str | None = None) -> Any:
     return raw.Identity(input, name=name)
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Any:
-    """Return the same values. `gradients` treats them as constants."""
-    return raw.StopGradient(input, name=name)
+stop_gradient = plain.function(
+    "stop_gradient", "StopGradient", "Return the same values. `gradients` treats them as constants."
+)
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
@@ -61,9 +62,11 @@ def rank(input: Any, name: str | None = None) -> Any:
         return raw.Rank(input, name=scope)
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
-    """Return the same elements with another shape. One size may be -1 and is then computed."""
-    return raw.Reshape(tensor, shape, name=name)
+reshape = plain.function(
+    "reshape",
+    "Reshape",
+    "Return the same elements with another shape. One size may be -1 and is then computed.",
+)
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
@@ -97,8 +100,9 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
         return raw.Transpose(a, order, name=scope)
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
-    return raw.BroadcastTo(input, shape, name=name)
+broadcast_to = plain.function(
+    "broadcast_to", "BroadcastTo", "Repeat a tensor along axes of size 1 so that it has `shape`."
+)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> shapes.TensorShape:
@@ -207,9 +211,7 @@ def split(
     return raw.SplitV(value, sizes, axis, num_split=num, name=name)
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
-    """Repeat a tensor `multiples[i]` times along each axis i."""
-    return raw.Tile(input, multiples, name=name)
+tile = plain.function("tile", "Tile", "Repeat a tensor `multiples[i]` times along each axis i.")
 
 
 def pad(
@@ -240,5 +242,6 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
     return raw.Unique(x, out_idx=out_idx, name=name)
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Any:
-    return raw.InvertPermutation(x, name=name)
+invert_permutation = plain.function(
+    "invert_permutation", "InvertPermutation", "Return y such that y[x[i]] is i for each i."
+)

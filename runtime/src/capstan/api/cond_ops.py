@@ -6,7 +6,7 @@ from typing import Any
 from capstan.api import control_flow_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import branch, convert, nest
+from capstan.framework import collections, cond_context, convert, nest, tensor_array
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -28,9 +28,10 @@ def cond(
 
     `cond` calls both functions at once, and each builds its part of the graph. A step runs only
     the selected part. Tensors that a function uses from outside are computed in either case. Both
-    functions return tensors, values, operations, or a nest of these, with the same structure and
-    dtypes. In the result, a boolean tensor replaces an operation. A list or tuple with one element
-    is unpacked unless `strict` is true. `fn1` and `fn2` are older names of the functions.
+    functions return tensors, values, operations, TensorArrays, or a nest of these, with the same
+    structure and dtypes. In the result, a boolean tensor replaces an operation. A list or tuple
+    with one element is unpacked unless `strict` is true. `fn1` and `fn2` are older names of the
+    functions.
 
     Raises:
         TypeError: `pred` is a Python bool or is not boolean, a function is missing or not
@@ -51,21 +52,23 @@ def cond(
         chosen = raw.Identity(pred, name="pred_id")
         for tensor in (off, *pivots.values(), chosen):
             tensor.graph.prevent_fetching(tensor.op)
-        true_result, true_tensors = _built(
-            branch.Branch(chosen, pivots[True], True), true_fn, "true_fn", strict
-        )
-        false_result, false_tensors = _built(
-            branch.Branch(chosen, pivots[False], False), false_fn, "false_fn", strict
-        )
+        on_true = cond_context.CondContext(chosen, pivots[True], True)
+        true_result, true_tensors = _built(on_true, true_fn, "true_fn", strict)
+        on_false = cond_context.CondContext(chosen, pivots[False], False)
+        false_result, false_tensors = _built(on_false, false_fn, "false_fn", strict)
         nest.check_same(true_result, false_result)
         if not true_tensors:
             raise ValueError("'true_fn' and 'false_fn' must return at least one result.")
         _check_types(true_tensors, false_tensors)
         merged = [
-            raw.Merge([on_false, on_true])[0]
-            for on_false, on_true in zip(false_tensors, true_tensors, strict=True)
+            raw.Merge([if_false, if_true])[0]
+            for if_false, if_true in zip(false_tensors, true_tensors, strict=True)
         ]
-        return nest.packed(true_result, merged)
+        if on_true.outer is None:
+            for side in (on_true, on_false):
+                side.graph.add_to_collection(collections.GraphKeys.COND_CONTEXT, side)
+        leaves = tensor_array.with_flows(nest.flatten(true_result), merged)
+        return nest.packed(true_result, leaves)
 
 
 def _function(
@@ -83,7 +86,7 @@ def _function(
 
 
 def _built(
-    side: branch.Branch, function: _Function, name: str, strict: bool
+    side: cond_context.CondContext, function: _Function, name: str, strict: bool
 ) -> tuple[Any, list[graphs.Tensor]]:
     """Build one branch. Return the function's result, and the tensors for the result's leaves."""
     with side.entered():
@@ -92,14 +95,16 @@ def _built(
             raise ValueError(f"'{name}' must have a return value.")
         if not strict and isinstance(result, list | tuple) and len(result) == 1:
             (result,) = result
-        return result, [_out_of(side, leaf) for leaf in nest.flatten(result)]
+        tensors = [_out_of(side, leaf) for leaf in nest.flatten(result)]
+        side.left(tensors)
+        return result, tensors
 
 
-def _out_of(side: branch.Branch, leaf: Any) -> graphs.Tensor:
+def _out_of(side: cond_context.CondContext, leaf: Any) -> graphs.Tensor:
     if isinstance(leaf, graphs.Operation):
         pivot_after: graphs.Tensor = control_flow_ops.with_dependencies([leaf], side.pivot)
         return pivot_after
-    return side.admit(convert.convert_to_tensor(leaf))
+    return side.admit(convert.convert_to_tensor(tensor_array.flow_of(leaf)))
 
 
 def _check_types(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capstan.api import array_ops
+from capstan.api import array_ops, plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes
 from capstan.framework import convert
@@ -27,9 +27,9 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     return raw.PlaceholderWithDefault(input, shape=shapes.as_shape(shape), name=name)
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Any:
-    """Return a tensor of shape `dims` whose elements are all `value`."""
-    return raw.Fill(dims, value, name=name)
+fill = plain.function(
+    "fill", "Fill", "Return a tensor of shape `dims` whose elements are all `value`."
+)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Any:

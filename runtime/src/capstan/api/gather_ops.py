@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes
 from capstan.framework import convert
@@ -160,13 +161,15 @@ def _divided(parts: list[Any], flat: Any, strategy: str) -> tuple[Any, Any]:
     return raw.SelectV2(is_early, raw.FloorMod(flat, raw.Add(part_size, 1)), late), owners
 
 
-def unsorted_segment_sum(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Any:
-    """Sum the rows of `data` that have the same id. Rows with a negative id are left out."""
-    return raw.UnsortedSegmentSum(data, segment_ids, num_segments, name=name)
+unsorted_segment_sum = plain.function(
+    "unsorted_segment_sum",
+    "UnsortedSegmentSum",
+    "Sum the rows of `data` that have the same id. Rows with a negative id are left out.",
+)
 
 
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
-    """Merge rows into one tensor at the places in `indices`. For repeated places the last wins."""
-    return raw.DynamicStitch(indices, data, name=name)
+dynamic_stitch = plain.function(
+    "dynamic_stitch",
+    "DynamicStitch",
+    "Merge rows into one tensor at the places in `indices`. For repeated places the last wins.",
+)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.framework.raw import raw
 
@@ -10,53 +11,18 @@ __all__ = [
     "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal",
 ]  # fmt: skip
 
-
-def is_finite(x: Any, name: str | None = None) -> Any:
-    return raw.IsFinite(x, name=name)
-
-
-def is_inf(x: Any, name: str | None = None) -> Any:
-    return raw.IsInf(x, name=name)
-
-
-def is_nan(x: Any, name: str | None = None) -> Any:
-    return raw.IsNan(x, name=name)
-
-
-def equal(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Equal(x, y, name=name)
-
-
-def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.NotEqual(x, y, name=name)
-
-
-def less(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Less(x, y, name=name)
-
-
-def less_equal(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.LessEqual(x, y, name=name)
-
-
-def greater(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Greater(x, y, name=name)
-
-
-def greater_equal(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.GreaterEqual(x, y, name=name)
-
-
-def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.LogicalAnd(x, y, name=name)
-
-
-def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.LogicalOr(x, y, name=name)
-
-
-def logical_not(x: Any, name: str | None = None) -> Any:
-    return raw.LogicalNot(x, name=name)
+is_finite = plain.function("is_finite", "IsFinite", "Return where x is finite.")
+is_inf = plain.function("is_inf", "IsInf", "Return where x is infinite.")
+is_nan = plain.function("is_nan", "IsNan", "Return where x is not a number.")
+equal = plain.function("equal", "Equal", "Return where x == y.")
+not_equal = plain.function("not_equal", "NotEqual", "Return where x != y.")
+less = plain.function("less", "Less", "Return where x < y.")
+less_equal = plain.function("less_equal", "LessEqual", "Return where x <= y.")
+greater = plain.function("greater", "Greater", "Return where x > y.")
+greater_equal = plain.function("greater_equal", "GreaterEqual", "Return where x >= y.")
+logical_and = plain.function("logical_and", "LogicalAnd", "Return where x and y are true.")
+logical_or = plain.function("logical_or", "LogicalOr", "Return where x or y is true.")
+logical_not = plain.function("logical_not", "LogicalNot", "Return where x is false.")
 
 
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:

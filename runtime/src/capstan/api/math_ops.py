@@ -8,6 +8,7 @@ in the step, the step raises InvalidArgumentError.
 from collections.abc import Sequence
 from typing import Any
 
+from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import arguments, convert, operators
@@ -21,17 +22,42 @@ __all__ = [
     "subtract", "tanh", "to_double", "to_float", "to_int32", "to_int64", "truediv",
 ]  # fmt: skip
 
-
-def add(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Add(x, y, name=name)
-
-
-def subtract(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Sub(x, y, name=name)
-
-
-def multiply(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Mul(x, y, name=name)
+add = plain.function("add", "Add", "Return x + y element by element.")
+subtract = plain.function("subtract", "Sub", "Return x - y element by element.")
+multiply = plain.function("multiply", "Mul", "Return x * y element by element.")
+realdiv = plain.function("realdiv", "RealDiv", "Return x / y element by element, for real types.")
+div_no_nan = plain.function("div_no_nan", "DivNoNan", "Divide. The result is 0 where `y` is 0.")
+floordiv = plain.function("floordiv", "FloorDiv", "Return x / y, rounded toward negative infinity.")
+floormod = plain.function(
+    "floormod", "FloorMod", "Return the remainder of division. It has the sign of `y`."
+)
+maximum = plain.function("maximum", "Maximum", "Return the larger of x and y element by element.")
+minimum = plain.function("minimum", "Minimum", "Return the smaller of x and y element by element.")
+pow = plain.function("pow", "Pow", "Return x to the power of y element by element.")
+squared_difference = plain.function(
+    "squared_difference", "SquaredDifference", "Return (x - y)(x - y) element by element."
+)
+negative = plain.function("negative", "Neg", "Return -x.")
+abs = plain.function("abs", "Abs", "Return the absolute value of each element.")
+sign = plain.function("sign", "Sign", "Return -1, 0 or 1: the sign of each element.")
+square = plain.function("square", "Square", "Return the square of each element.")
+sqrt = plain.function("sqrt", "Sqrt", "Return the square root of each element.")
+rsqrt = plain.function(
+    "rsqrt", "Rsqrt", "Return the reciprocal of the square root of each element."
+)
+exp = plain.function("exp", "Exp", "Return e to the power of each element.")
+log = plain.function("log", "Log", "Return the natural logarithm of each element.")
+log1p = plain.function(
+    "log1p", "Log1p", "Return the natural logarithm of 1 + x, exact also for small x."
+)
+tanh = plain.function("tanh", "Tanh", "Return the hyperbolic tangent of each element.")
+sigmoid = plain.function("sigmoid", "Sigmoid", "Return 1 / (1 + exp(-x)) element by element.")
+reciprocal = plain.function("reciprocal", "Reciprocal", "Return 1 / x element by element.")
+floor = plain.function("floor", "Floor", "Return the largest integer that is not above x.")
+ceil = plain.function("ceil", "Ceil", "Return the smallest integer that is not below x.")
+round = plain.function(
+    "round", "Round", "Round to the nearest integer. Halves are rounded to the even integer."
+)
 
 
 def scalar_mul(scalar: Any, x: Any) -> Any:
@@ -62,10 +88,6 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
         return operators.true_divide(x, y, scope)
 
 
-def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.RealDiv(x, y, name=name)
-
-
 def div(x: Any, y: Any, name: str | None = None) -> Any:
     """Divide as Python 2's `/` did: the quotient of integers is rounded down."""
     with scoped(name, "div", (x, y)) as scope:
@@ -75,80 +97,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
         return raw.FloorDiv(x, y, name=scope)
 
 
-def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
-    """Divide. The result is 0 where `y` is 0."""
-    return raw.DivNoNan(x, y, name=name)
-
-
-def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.FloorDiv(x, y, name=name)
-
-
-def floormod(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.FloorMod(x, y, name=name)
-
-
 mod = floormod
-
-
-def maximum(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Maximum(x, y, name=name)
-
-
-def minimum(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Minimum(x, y, name=name)
-
-
-def pow(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.Pow(x, y, name=name)
-
-
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
-    return raw.SquaredDifference(x, y, name=name)
-
-
-def negative(x: Any, name: str | None = None) -> Any:
-    return raw.Neg(x, name=name)
-
-
-def abs(x: Any, name: str | None = None) -> Any:
-    return raw.Abs(x, name=name)
-
-
-def sign(x: Any, name: str | None = None) -> Any:
-    return raw.Sign(x, name=name)
-
-
-def square(x: Any, name: str | None = None) -> Any:
-    return raw.Square(x, name=name)
-
-
-def sqrt(x: Any, name: str | None = None) -> Any:
-    return raw.Sqrt(x, name=name)
-
-
-def rsqrt(x: Any, name: str | None = None) -> Any:
-    return raw.Rsqrt(x, name=name)
-
-
-def exp(x: Any, name: str | None = None) -> Any:
-    return raw.Exp(x, name=name)
-
-
-def log(x: Any, name: str | None = None) -> Any:
-    return raw.Log(x, name=name)
-
-
-def log1p(x: Any, name: str | None = None) -> Any:
-    return raw.Log1p(x, name=name)
-
-
-def tanh(x: Any, name: str | None = None) -> Any:
-    return raw.Tanh(x, name=name)
-
-
-def sigmoid(x: Any, name: str | None = None) -> Any:
-    return raw.Sigmoid(x, name=name)
 
 
 def log_sigmoid(x: Any, name: str | None = None) -> Any:
@@ -157,23 +106,6 @@ def log_sigmoid(x: Any, name: str | None = None) -> Any:
         x = convert.convert_to_tensor(x, name="x")
         softplus = raw.Log1p(raw.Exp(raw.Neg(raw.Abs(x))))
         return raw.Sub(raw.Minimum(x, raw.ZerosLike(x)), softplus, name=scope)
-
-
-def reciprocal(x: Any, name: str | None = None) -> Any:
-    return raw.Reciprocal(x, name=name)
-
-
-def floor(x: Any, name: str | None = None) -> Any:
-    return raw.Floor(x, name=name)
-
-
-def ceil(x: Any, name: str | None = None) -> Any:
-    return raw.Ceil(x, name=name)
-
-
-def round(x: Any, name: str | None = None) -> Any:
-    """Round to the nearest integer. Halves are rounded to the even integer."""
-    return raw.Round(x, name=name)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:

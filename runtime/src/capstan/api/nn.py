@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import gather_ops, losses_ops, math_ops, random_ops, reduce_ops
+from capstan.api import gather_ops, losses_ops, math_ops, plain, random_ops, reduce_ops
 from capstan.api.absent import absent
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
@@ -28,8 +28,7 @@ tanh = math_ops.tanh
 weighted_cross_entropy_with_logits = losses_ops.weighted_cross_entropy_with_logits
 
 
-def relu(features: Any, name: str | None = None) -> Any:
-    return raw.Relu(features, name=name)
+relu = plain.function("relu", "Relu", "Return the larger of 0 and each element.")
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
@@ -128,9 +127,7 @@ def _keep_probability(keep_prob: Any, rate: Any) -> Any:
     return probability if rate is None else raw.Sub(1, rate)
 
 
-def l2_loss(t: Any, name: str | None = None) -> Any:
-    """Return half the sum of the squares."""
-    return raw.L2Loss(t, name=name)
+l2_loss = plain.function("l2_loss", "L2Loss", "Return half the sum of the squares.")
 
 
 def l2_normalize(

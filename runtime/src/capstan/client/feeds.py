@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.client import tensor_handle
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import indexed_slices
@@ -99,6 +100,8 @@ def convert(tensor: graphs.Tensor, value: Any) -> Array:
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
             "Python scalars, strings, lists, numpy ndarrays, or TensorHandles."
         )
+    if isinstance(value, tensor_handle.TensorHandle):
+        value = value.fed(tensor.dtype)
     array = _as_array(tensor, value)
     if not tensor.get_shape().is_compatible_with(array.shape):
         raise ValueError(

@@ -1,15 +1,19 @@
 """The fetches and feeds of a run, resolved once: a training loop repeats them in every step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from capstan.client import feeds as feeding
 from capstan.client import fetches as fetching
+from capstan.core import dtypes
+from capstan.framework import facts, opdef
 from capstan.framework import graph as graphs
 
 Array = np.ndarray[Any, Any]
+Wrap = Callable[[Any, dtypes.DType], Any]
+"""Makes the handle of a tensor from the fetched text and the type of the tensor."""
 
 
 class StringArray(np.ndarray[Any, Any]):
@@ -30,12 +34,12 @@ class Request:
     """A fetch structure and the keys of a feed. Immutable."""
 
     __slots__ = (
-        *("_converters", "_is_plain", "_rebuild", "_tensors"),
+        *("_converters", "_handles", "_is_plain", "_rebuild", "_tensors", "_wrap"),
         *("feed_names", "fetch_names", "target_names"),
     )
 
     def __init__(
-        self, fetches: fetching.Fetches, fed: Sequence[graphs.Tensor], is_plain: bool
+        self, fetches: fetching.Fetches, fed: Sequence[graphs.Tensor], is_plain: bool, wrap: Wrap
     ) -> None:
         """Build the request. `is_plain` says that each key of the feed names one tensor."""
         self.feed_names = tuple(tensor.name for tensor in fed)
@@ -45,6 +49,12 @@ class Request:
         self._rebuild = fetches.rebuild
         self._converters = tuple(map(feeding.converter, fed))
         self._is_plain = is_plain
+        self._wrap = wrap
+        self._handles = {
+            tensor: tensor.op.inputs[0].dtype
+            for tensor in fetches.tensors
+            if opdef.role(tensor.op.type) is facts.Role.SESSION_HANDLE
+        }
 
     def values(self, feed_dict: Mapping[Any, Any] | None) -> dict[str, Array]:
         """Return the arrays to feed by tensor name.
@@ -64,16 +74,20 @@ class Request:
 
     def answer(self, values: Sequence[Array]) -> Any:
         """Return the values of `fetch_names` in the structure that the caller passed."""
-        return self._rebuild(
-            {tensor: _present(value) for tensor, value in zip(self._tensors, values, strict=True)}
-        )
+        found: dict[object, Any] = {
+            tensor: _present(value) for tensor, value in zip(self._tensors, values, strict=True)
+        }
+        for tensor, dtype in self._handles.items():
+            found[tensor] = self._wrap(found[tensor], dtype)
+        return self._rebuild(found)
 
 
 class Requests:
     """The requests that were made of one graph. Thread-safe."""
 
-    def __init__(self, graph: graphs.Graph) -> None:
+    def __init__(self, graph: graphs.Graph, wrap: Wrap) -> None:
         self._graph = graph
+        self._wrap = wrap
         self._known: dict[object, Request] = {}
 
     def find(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Request:
@@ -97,7 +111,7 @@ class Requests:
             raise ValueError(
                 "Cannot flatten dict because a key is not unique: a tensor is fed twice."
             )
-        return Request(fetching.resolve(fetches, self._graph), fed, is_plain)
+        return Request(fetching.resolve(fetches, self._graph), fed, is_plain, self._wrap)
 
 
 def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:

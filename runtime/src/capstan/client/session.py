@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from capstan import errors
-from capstan.client import requests
+from capstan.client import requests, tensor_handle
 from capstan.core import config as settings_of
 from capstan.framework import defaults
 from capstan.framework import graph as graphs
@@ -46,10 +46,13 @@ class Session:
         self._lock = threading.Lock()
         self._handle: str | None = None
         self._sent = 0
+        self._sent_functions = 0
         self._version = 0
         self._closed = False
         self._closing = cancellation.Cancellation()
-        self._requests = requests.Requests(self._graph)
+        self.handles = tensor_handle.Handles(self)
+        """The tensors that this session keeps between its steps."""
+        self._requests = requests.Requests(self._graph, self.handles.wrap)
         self._contexts: list[AbstractContextManager[Any]] = []
 
     @property
@@ -86,6 +89,8 @@ class Session:
             OpError: the step failed. The class says why, and `op` is the operation that failed.
         """
         self._check_runnable()
+        if dead := self.handles.take_dead():
+            self._delete(dead)
         request = self._requests.find(fetches, feed_dict)
         values = request.values(feed_dict)
         limits = _NO_OPTIONS
@@ -97,6 +102,12 @@ class Session:
             )
         )
         return request.answer(found)
+
+    def _delete(self, handles: Sequence[str]) -> None:
+        """Delete tensors that the session keeps, in a step of its own."""
+        deleters = [self.handles.deleter(handle, number) for number, handle in enumerate(handles)]
+        feeds = {holder: handle for (holder, _), handle in zip(deleters, handles, strict=True)}
+        self.run([deleter for _, deleter in deleters], feeds)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
@@ -253,11 +264,17 @@ class Session:
                 raise _closed()
             # Other threads may add to the graph meanwhile, and the master may refuse the nodes.
             nodes = self._graph.nodes(self._sent)
+            functions = self._graph.functions(self._sent_functions)
             if self._handle is None:
-                self._handle = self._master.create_session(nodes, self._settings, self._closing)
+                self._handle = self._master.create_session(
+                    nodes, self._settings, self._closing, functions
+                )
             elif nodes:
-                self._version = self._master.extend_session(self._handle, nodes, self._version)
+                self._version = self._master.extend_session(
+                    self._handle, nodes, self._version, functions
+                )
             self._sent += len(nodes)
+            self._sent_functions += len(functions)
             return self._handle
 
     def _located(self, fault: errors.OpError) -> errors.OpError:

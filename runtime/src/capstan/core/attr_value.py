@@ -1,8 +1,9 @@
 """Conversion of node attributes between Python values and AttrValue (framework/attr_value.proto).
 
-A DType is a `type`, a TensorShape a `shape`, an array a `tensor`, bytes and text an `s`. A list
-holds values of one kind. An attribute without a Python value (a function, or a type of a later
-TensorFlow) is kept in serialized form, so that it survives decoding and encoding.
+A DType is a `type`, a TensorShape a `shape`, an array a `tensor`, bytes and text an `s`, a
+`function.Reference` a `func`. A list holds values of one kind. An attribute without a Python value
+(a placeholder, or a type of a later TensorFlow) is kept in serialized form, so that it survives
+decoding and encoding.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, shapes, tensor_proto
+from capstan.core import dtypes, function, shapes, tensor_proto
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ def _field(value: Any) -> str:
         ((dtypes.DType,), "type"),
         ((shapes.TensorShape,), "shape"),
         ((np.ndarray,), "tensor"),
+        ((function.Reference,), "func"),
     ):
         if isinstance(value, kinds):
             return field
@@ -96,8 +98,19 @@ def _raw(field: str, value: Any) -> Any:
             return value.as_proto()
         case "tensor":
             return tensor_proto.make(value)
+        case "func":
+            return _name_attr_list(value)
         case _:
             return value
+
+
+def _name_attr_list(reference: function.Reference) -> Any:
+    from tensorboard.compat.proto import attr_value_pb2
+
+    message = attr_value_pb2.NameAttrList(name=reference.name)
+    for name, value in reference.attrs.items():
+        message.attr[name].CopyFrom(encode(value))
+    return message
 
 
 def _python(field: str | None, raw: Any) -> Any:
@@ -111,5 +124,7 @@ def _python(field: str | None, raw: Any) -> Any:
             return shapes.TensorShape(raw)
         case "tensor":
             return tensor_proto.ndarray(raw)
+        case "func":
+            return function.Reference(raw.name, {name: decode(raw.attr[name]) for name in raw.attr})
         case _:
             raise TypeError(f"an attribute of kind {field} has no Python value")

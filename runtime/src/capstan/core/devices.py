@@ -5,6 +5,7 @@ class for names (python/framework/device.py). The placer and the partitioner use
 below it.
 """
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -149,7 +150,14 @@ def parse(name: str | DeviceSpec | None) -> DeviceSpec:
     """
     if isinstance(name, DeviceSpec):
         return replace(name)
-    return DeviceSpec.from_string(name) if name else DeviceSpec()
+    return DeviceSpec(*_fields(name)) if name else DeviceSpec()
+
+
+@functools.lru_cache(maxsize=1024)
+def _fields(name: str) -> tuple[str | None, int | None, int | None, str | None, int | None]:
+    """Return the fields of a name. A graph names few devices, but each of its nodes names one."""
+    spec = DeviceSpec.from_string(name)
+    return spec.job, spec.replica, spec.task, spec.device_type, spec.device_index
 
 
 def canonical(name: str | DeviceSpec | None) -> str:

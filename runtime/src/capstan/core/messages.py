@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # The messages that tables may use from tensorboard, with their files in tensorboard/compat/proto.
 _BORROWED = {
+    "AttrValue": "attr_value",
     "CallableOptions": "config",
     "ConfigProto": "config",
     "DataType": "types",

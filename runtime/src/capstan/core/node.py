@@ -8,18 +8,20 @@ protocol buffers, including attributes whose names start with an underscore.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NewType
+from typing import Any, NamedTuple, NewType
 
 TensorName = NewType("TensorName", str)
 """The name of a tensor, `node:index`. The index is always present."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edge:
-    """Output `index` of the node called `node`."""
+class Edge(NamedTuple):
+    """Output `index` of the node called `node`.
+
+    It is a tuple because the compiler keeps facts by edge, and tuples are hashed fast.
+    """
 
     node: str
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]  # it hides the method `index` of tuples
 
     @property
     def tensor(self) -> TensorName:

@@ -8,11 +8,12 @@ import math
 from capstan.core import dtypes
 from capstan.core import node as ir
 from capstan.executor import source, values
+from capstan.framework import facts, opdef
 from capstan.partition import parts
 from capstan.resources import variable
 
-_READS = frozenset({"Identity", "ReadVariableOp"})
-"""Ops whose output is the unchanged value of a variable."""
+_READS = frozenset({facts.Role.IDENTITY, facts.Role.READ})
+"""The roles of ops whose output is the unchanged value of a variable."""
 
 _PINNED_BYTES = 1 << 18
 """Smaller values are copied before they are sent. Pinning them would save little, because a write
@@ -55,21 +56,48 @@ class Aliases:
         if not (shares_input and node.inputs and node.inputs[0] in self._cells):
             return
         self._cells[output] = self._cells[node.inputs[0]]
-        if node.op in _READS and node.inputs[0] in self._variables:
+        if opdef.role(node.op) in _READS and node.inputs[0] in self._variables:
             self._full_values[output] = self._variables[node.inputs[0]]
 
     def pass_on(self, edge: ir.Edge, output: ir.Edge) -> None:
         """Record that `output` is the same tensor as `edge`."""
         self._values.put(output, self._values[edge])
+        self.share(edge, output)
+
+    def share(self, edge: ir.Edge, output: ir.Edge) -> None:
+        """Record that `output`, which has a name of its own, has the memory of `edge`."""
         if edge in self._cells:
             self._cells[output] = self._cells[edge]
         if edge in self._refs:
             self._refs.add(output)
 
+    def adopt(self, edge: ir.Edge, caller: "Aliases", passed: ir.Edge) -> None:
+        """Record that `edge`, an argument of a function, is the tensor `passed` of its caller."""
+        self._values.put(edge, caller._values[passed])
+        if passed in caller._cells:
+            self._cells[edge] = caller._cells[passed]
+        if passed in caller._variables:
+            self._variables[edge] = caller._variables[passed]
+        if passed in caller._refs:
+            self._refs.add(edge)
+
+    def separate(self, edge: ir.Edge) -> str:
+        """Return the expression for a value that no change of a variable reaches."""
+        text, cell = self._values[edge], self._cells.get(edge)
+        if cell is None or self._part.tensor_dtypes.get(edge) is dtypes.resource:
+            return text
+        return f"{cell}.snapshot()" if edge in self._refs else f"{cell}.copy({text})"
+
     def argument(self, edge: ir.Edge, *, takes_ref: bool) -> str:
         """Return the expression for an input of a kernel."""
         text = self._values[edge]
         return f"{text}.read()" if edge in self._refs and not takes_ref else text
+
+    def kept(self, edge: ir.Edge, *, takes_ref: bool) -> str:
+        """Return the expression for an input of a node that may read it after its segment."""
+        if takes_ref or self._part.tensor_dtypes.get(edge) is dtypes.resource:
+            return self._values[edge]
+        return self.leaving(edge)
 
     def merged(self, edge: ir.Edge) -> str:
         """Return the expression for an input of a merge.
@@ -91,7 +119,7 @@ class Aliases:
         if cell is None:
             return text
         shape, dtype = self._part.tensor_shapes.get(edge), self._part.tensor_dtypes.get(edge)
-        buffer = self._out.buffer(shape, dtype)
+        buffer = self._out.buffer(shape, dtype, self._devices[edge.node])
         if edge in self._refs:
             return f"{cell}.snapshot({buffer})"
         return f"{cell}.copy({text}, {buffer})"

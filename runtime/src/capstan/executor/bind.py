@@ -52,7 +52,16 @@ def bind(
             index: constants[edge] for index, edge in enumerate(node.inputs) if edge in constants
         },
     )
-    return Bound(kernel, kernel.make(context), inputs, outputs)
+    return Bound(kernel, kernel.bind(context), inputs, outputs)
+
+
+def waits(node: ir.Node) -> bool:
+    """Return whether `node` may answer late, which its kernel says."""
+    kind = devices.parse(node.device).device_type or "CPU"
+    if not registry.has_asynchronous(node.op, kind):
+        return False
+    kernel = registry.find(node.op, kind, infer.attributes(node))
+    return kernel is not None and kernel.is_asynchronous
 
 
 def results(value: Any, outputs: infer.Tensors) -> Sequence[Any]:

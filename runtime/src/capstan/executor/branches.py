@@ -18,11 +18,14 @@ class Branches:
         held: values.Values,
         aliased: aliases.Aliases,
     ) -> None:
+        self._part = part
         self._fed = frozenset(part.feeds)
         self._out = out
         self._values = held
         self._aliases = aliased
         self._flags: dict[ir.Edge, str] = {}
+        self._assigned: set[tuple[ir.Edge, int]] = set()
+        """The predicates whose flags are assigned, with the wait set of the segment."""
         self._guards = guards.Guards(
             self._fed, (edge for message in part.incoming for edge in message.conditional)
         )
@@ -47,8 +50,11 @@ class Branches:
     def switch(self, node: ir.Node) -> None:
         """Write a switch: both outputs are its input, and their readers test the flag."""
         data, predicate = node.inputs
-        if predicate not in self._flags:
-            flag = self._new_flag()
+        # A segment may run before the segments of other wait sets that assign the flag too.
+        wait_set = self._part.wait_sets.get(node.name, 0)
+        if (predicate, wait_set) not in self._assigned:
+            self._assigned.add((predicate, wait_set))
+            flag = self._flags.get(predicate) or self._new_flag()
             condition = self.condition(predicate)
             text = f"{flag} = bool({self._aliases.argument(predicate, takes_ref=False)})"
             self._out.statement(text, node.name, condition)
@@ -79,4 +85,4 @@ class Branches:
                 self._values.hold(ir.Edge(node.name, index), name)
 
     def _new_flag(self) -> str:
-        return f"p{len(self._flags)}"
+        return f"{self._out.prefix}p{len(self._flags)}"

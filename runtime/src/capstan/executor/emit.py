@@ -20,17 +20,32 @@ The generated module looks like this:
             return ()
         def fetch(): return (t1_0, )
         return feed, {}, (segment0, ), fetch
+
+The line of a node that waits, for example a dequeue, puts the node's inputs into the list `waits`,
+or None if the node is in a branch that is not taken. Later its outputs are there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from capstan import errors
 from capstan.core import devices, dtypes
 from capstan.core import node as ir
-from capstan.executor import aliases, bind, branches, exchange, source, state, values
+from capstan.executor import (
+    aliases,
+    bind,
+    branches,
+    exchange,
+    lifetimes,
+    loops,
+    source,
+    state,
+    values,
+)
+from capstan.framework import facts, opdef
 from capstan.graph import guards, hazards, infer, schedule
 from capstan.kernels import registry
-from capstan.partition import parts
+from capstan.partition import memories, parts
 from capstan.resources import containers
 
 
@@ -47,20 +62,31 @@ def write(part: parts.Part, resources: containers.SessionResources) -> source.Co
 class _Emission:
     """Writes one part, node by node."""
 
-    def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
+    def __init__(
+        self,
+        part: parts.Part,
+        resources: containers.SessionResources,
+        out: source.Writer | None = None,
+        unplanned: frozenset[ir.Edge] = frozenset(),
+    ) -> None:
+        """Write to `out`. The tensors `unplanned` get memory of their own each time."""
         self._part = part
         self._resources = resources
+        self._unplanned = unplanned
+        self._is_function = out is not None
         self._fed = frozenset(part.feeds)
-        self._out = source.Writer()
+        self._out = source.Writer() if out is None else out
         self._values = values.Values(part, self._out)
         self._aliases = aliases.Aliases(part, self._out, self._values)
         self._branches = branches.Branches(part, self._out, self._values, self._aliases)
         self._constants: dict[ir.Edge, Any] = {}
-        self._segments = [
-            schedule.reads_first([node for node in part.nodes if part.legs[node.name] == leg])
-            for leg in state.segment_legs(part)
-        ]
-        self._copied = _copied_reads(part, self._segments)
+        self._layout = state.Layout.of(part)
+        self._segments = _segments(part, self._layout)
+        self._numbers = {name: number for number, name in enumerate(self._layout.waiting)}
+        self._is_ordered = _is_ordered(self._layout)
+        self._copied = self._copied_reads()
+        self._buffers: dict[ir.Edge, str] = {}
+        self._released = lifetimes.released(self._segments, _kept(part), _shares)
 
     def write(self) -> source.Code:
         """Write the whole module."""
@@ -70,33 +96,110 @@ class _Emission:
             f"{message.number}: {exchanges.arrival(message)}" for message in self._part.incoming
         ]
         functions = []
-        sends = state.Layout.of(self._part).sends
         for index, segment in enumerate(self._segments):
             functions.append(f"segment{index}")
+            if not self._is_ordered:
+                self._out.free.clear()  # another segment may run before this one or after it
             with self._out.function(functions[-1]):
                 for node in segment:
-                    self._node(node)
-                exchanges.send(sends[index])
+                    if node.name not in self._part.answers:
+                        self._node(node)
+                for node in segment:
+                    if node.name in self._part.answers:
+                        self._waiting(node, exchanges)
+                exchanges.send(self._layout.sends[index])
         fetch = exchanges.fetch(self._part.fetches)
         table = "{" + ", ".join(arrivals) + "}"
-        self._out.line(f"    return {feed}, {table}, ({source.items(functions)}), {fetch}")
+        more = exchanges.more()
+        self._out.line(f"    return {feed}, {table}, ({source.items(functions)}), {fetch}{more}")
         return self._out.code()
 
+    @property
+    def scope(self) -> loops.Scope:
+        return loops.Scope(self._part, self._out, self._values, self._aliases, self._branches)
+
+    def write_nodes(self) -> None:
+        """Write the nodes of a function, which all run in one segment."""
+        for segment in self._segments:
+            for node in segment:
+                self._node(node)
+
+    def _enter(self, called: parts.Part, out: source.Writer) -> "_Emission":
+        carried = loops.carried_edges(called, _shares, called.fetches)
+        return _Emission(called, self._resources, out, carried)
+
     def _node(self, node: ir.Node) -> None:
+        """Write a node, and release the buffers of the tensors that nobody uses after it."""
+        self._write(node)
+        for edge in self._released.get(node.name, ()):
+            if edge in self._buffers:
+                self._out.release(self._buffers.pop(edge))
+
+    def _write(self, node: ir.Node) -> None:
         edge = ir.Edge(node.name)
-        if node.op == "Const":
+        if infer.is_constant(node):
             if edge not in self._fed:
-                self._constants[edge] = node.attrs["value"]
-                self._values.put(edge, self._out.bind(node.attrs["value"]))
-        elif node.op in guards.SWITCHES:
+                value = self._constants[edge] = node.attrs["value"]
+                if not (home := self._resources.devices.of(node.device)).is_host:
+                    value = home.put(value)
+                elif self._is_function and self._is_scalar(edge):
+                    value = value[()]  # NumPy computes faster with scalars than with arrays
+                self._values.put(edge, self._out.bind(value))
+        elif guards.is_switch(node):
             self._branches.switch(node)
-        elif node.op in guards.MERGES:
+        elif guards.is_merge(node):
             self._branches.merge(node)
+        elif opdef.role(node.op) is facts.Role.WHILE:
+            loops.write(node, self.scope, self._enter)
+        elif opdef.role(node.op) is facts.Role.IDENTITIES:
+            self._computed(node)
+            for index, edge in enumerate(node.inputs):
+                self._aliases.share(edge, ir.Edge(node.name, index))
         else:
             self._computed(node)
 
-    def _computed(self, node: ir.Node) -> None:
+    def _copied_reads(self) -> frozenset[str]:
+        """Return the names of the reads of resource variables that must be copies."""
+        sent = [
+            [edge for message in messages for edge in message.edges]
+            for messages in self._layout.sends
+        ]
+        return hazards.copied_reads(
+            self._segments,
+            sent,
+            self._part.fetches,
+            _shares,
+            self._resources.default_container,
+            is_ordered=self._is_ordered,
+        )
+
+    def _waiting(self, node: ir.Node, exchanges: exchange.Exchange) -> None:
+        """Write the line that takes the inputs of a waiting node."""
+        bound = self._bind(node)
+        arguments = [
+            self._aliases.kept(edge, takes_ref=takes_ref)
+            for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
+        ]
+        condition = self._branches.condition(ir.Edge(node.name))
+        number = self._numbers[node.name]
+        exchanges.begin(number, node.name, arguments, condition)
+        edges = [ir.Edge(node.name, index) for index in range(len(bound.outputs))]
+        exchanges.answer(number, edges, self._fed)
+        self._out.starts[node.name] = bound.function
+
+    def _bind(self, node: ir.Node) -> bind.Bound:
         bound = bind.bind(node, self._part.tensor_shapes, self._constants, self._resources)
+        if bound.kernel.is_asynchronous != (node.name in self._part.answers):
+            raise errors.InternalError(
+                None,
+                None,
+                f"The master and {self._part.task} disagree whether {{{{node {node.name}}}}} may "
+                "wait. Run the same version of Capstan in every task",
+            )
+        return bound
+
+    def _computed(self, node: ir.Node) -> None:
+        bound = self._bind(node)
         outputs = bound.outputs
         edges = [ir.Edge(node.name, index) for index in range(len(outputs))]
         if not node.inputs and len(outputs) == 1 and _is_variable(*outputs[0]):
@@ -127,40 +230,74 @@ class _Emission:
             for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
         ]
         if node.name in self._copied:
-            return f"{arguments[0]}.snapshot({', '.join(self._planned(outputs))})"
+            return f"{arguments[0]}.snapshot({', '.join(self._planned(node, outputs))})"
         if bound.kernel.emit is not None:
             return bound.kernel.emit(arguments)
+        if self._is_function and bound.kernel.operator and self._is_scalar(*node.inputs, *outputs):
+            return f" {bound.kernel.operator} ".join(arguments)
         if bound.kernel.out:
-            arguments += self._planned(outputs)
+            arguments += self._planned(node, outputs)
         return f"{self._out.bind(bound.function)}({', '.join(arguments)})"
 
-    def _planned(self, outputs: Sequence[ir.Edge]) -> list[str]:
+    def _is_scalar(self, *edges: ir.Edge) -> bool:
+        """Return whether the tensors are numbers or truth values without dimensions."""
+        return all(
+            self._part.tensor_shapes.get(edge) == ()
+            and self._part.tensor_dtypes.get(edge) not in (None, dtypes.string)
+            for edge in edges
+        )
+
+    def _planned(self, node: ir.Node, outputs: Sequence[ir.Edge]) -> list[str]:
         """Return a buffer name for each output, or no names if any buffer cannot be planned."""
-        facts = [
+        known = [
             (self._part.tensor_shapes.get(edge), self._part.tensor_dtypes.get(edge))
             for edge in outputs
         ]
-        if not all(source.plannable(shape, dtype) for shape, dtype in facts):
+        if not all(source.plannable(shape, dtype) for shape, dtype in known):
             return []
-        return [self._out.buffer(shape, dtype) for shape, dtype in facts]
+        if not self._unplanned.isdisjoint(outputs):
+            return []
+        is_host = memories.of_device(node.device) == memories.HOST
+        places = [memories.HOST] * len(known) if is_host else memories.outputs(node)
+        names = [
+            self._out.buffer(shape, dtype, place)
+            for (shape, dtype), place in zip(known, places, strict=True)
+        ]
+        self._buffers.update(zip(outputs, names, strict=True))
+        return names
+
+
+def _segments(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:
+    """Return the nodes of each segment, in the order in which they run."""
+    found: dict[state.Key, list[ir.Node]] = {key: [] for key in layout.keys}
+    for node in part.nodes:
+        found[state.segment_key(part, node.name)].append(node)
+    return [schedule.reads_first(nodes) for nodes in found.values()]
+
+
+def _kept(part: parts.Part) -> Iterator[ir.Edge]:
+    """Yield the tensors that leave the part, and those that a waiting node reads."""
+    yield from part.fetches
+    for message in part.outgoing:
+        yield from message.edges
+    for node in part.nodes:
+        if node.name in part.answers:
+            yield from node.inputs
 
 
 def _is_variable(dtype: dtypes.DType, is_ref: bool) -> bool:
     return is_ref or dtype is dtypes.resource
 
 
-def _copied_reads(part: parts.Part, segments: Sequence[Sequence[ir.Node]]) -> frozenset[str]:
-    """Return the names of the reads of resource variables that must be copies."""
-    sent = [
-        [edge for message in messages for edge in message.edges]
-        for messages in state.Layout.of(part).sends
-    ]
+def _is_ordered(layout: state.Layout) -> bool:
+    """Return whether the segments always run in the order of their numbers."""
+    return all(index - 1 in before for index, before in enumerate(layout.before) if index)
 
-    def shares(node: ir.Node) -> bool:
-        if node.op in guards.SWITCHES or node.op in guards.MERGES:
-            return True
-        kind = devices.parse(node.device).device_type or "CPU"
-        kernel = registry.find(node.op, kind, infer.attributes(node))
-        return kernel is not None and kernel.alias
 
-    return hazards.copied_reads(segments, sent, part.fetches, shares)
+def _shares(node: ir.Node) -> bool:
+    """Return whether the outputs of `node` may lie in the memory of its inputs."""
+    if guards.is_switch(node) or guards.is_merge(node):
+        return True
+    kind = devices.parse(node.device).device_type or "CPU"
+    kernel = registry.find(node.op, kind, infer.attributes(node))
+    return kernel is not None and kernel.alias

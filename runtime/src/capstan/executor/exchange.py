@@ -1,6 +1,6 @@
 """The feeds, messages and fetches of a part, in generated code."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -65,11 +65,34 @@ class Exchange:
         self._out.line(f"        return ({source.items([*map(self._fetched, edges)])})")
         return "fetch"
 
+    def begin(self, number: int, node: str, arguments: Sequence[str], condition: str) -> None:
+        """Write the line that puts the inputs of a waiting node into `waits`."""
+        if condition:
+            self._out.statement(f"waits[{number}] = None", node, "")
+        text = f"waits[{number}] = ({source.items(arguments)})"
+        self._out.statement(text, node, condition)
+
+    def answer(self, number: int, outputs: Sequence[ir.Edge], fed: Collection[ir.Edge]) -> None:
+        """Record the expressions for the outputs of a waiting node."""
+        for index, edge in enumerate(outputs):
+            if edge not in fed:
+                self._values.put(edge, f"waits[{number}][{index}]")
+
+    def more(self) -> str:
+        """Write the function of the loops, and return the rest of the result of `build`."""
+        if not self._out.loops:
+            return ", waits" if self._out.starts else ""
+        self._take("watch", ["stop"])
+        return f", {'waits' if self._out.starts else '[]'}, watch"
+
     def _receive(self, function: str, edges: Sequence[ir.Edge], prefix: str, *more: str) -> None:
         names = [f"{prefix}{index}" for index in range(len(edges))]
         for edge, name in zip(edges, names, strict=True):
             self._values.put(edge, name)
-        names += more
+        self._take(function, [*names, *more])
+
+    def _take(self, function: str, names: Sequence[str]) -> None:
+        """Write a function that assigns its values to `names`."""
         self._out.shared += names
         self._out.line(f"    def {function}(values):")
         if names:

@@ -15,12 +15,15 @@ def blame(fault: Exception, code: source.Code, filename: str) -> errors.OpError:
     """Return the OpError for `fault`. Its message names the node whose line raised it."""
     name = _node_at(fault.__traceback__, code, filename)
     translated = fault if isinstance(fault, errors.OpError) else _translate(fault)
-    if name is None:
-        return translated
-    message = translated.message
+    return translated if name is None else named(translated, name)
+
+
+def named(error: errors.OpError, node: str) -> errors.OpError:
+    """Return `error` with the name of the node that failed, unless its message names a node."""
+    message = error.message
     if "{{node" not in message:
-        message += f"\n\t [[{{{{node {name}}}}}]]"
-    return errors.from_code(translated.error_code, message)
+        message += f"\n\t [[{{{{node {node}}}}}]]"
+    return errors.from_code(error.error_code, message)
 
 
 def _node_at(trace: TracebackType | None, code: source.Code, filename: str) -> str | None:

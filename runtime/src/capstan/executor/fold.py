@@ -1,6 +1,7 @@
 """The evaluator for constant folding, which computes a node before the step."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,13 +18,18 @@ def evaluate(node: ir.Node, values: Sequence[Array]) -> Sequence[Array] | None:
     """
     known = {edge: value.shape for edge, value in zip(node.inputs, values, strict=True)}
     constants = dict(zip(node.inputs, values, strict=True))
+    here = containers.ResourceManager().for_session()
+    host = here.devices.of("")
     try:
-        bound = bind.bind(node, known, constants, containers.ResourceManager().for_session())
+        # The values are in host memory, whatever the device of the node is.
+        bound = bind.bind(replace(node, device=""), known, constants, here)
+        if bound.kernel.is_asynchronous:
+            return None
         with np.errstate(all="ignore"):
             outputs = bind.results(bound.function(*values), bound.outputs)
     except Exception:  # noqa: BLE001 - the step raises and reports it again
         return None
     return [
-        np.array(value, dtype=dtype.as_numpy_dtype)
+        host.duplicate(np.asarray(value, dtype.as_numpy_dtype))
         for value, (dtype, _) in zip(outputs, bound.outputs, strict=True)
     ]

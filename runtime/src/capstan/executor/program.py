@@ -2,12 +2,13 @@
 
 A context is the generated module bound to its own buffers. A step takes a context from the free
 list. It gives the context back when its fetches are copied and its messages are sent. Concurrent
-steps therefore never share buffers, and a training loop allocates no new ones.
+steps therefore never share buffers, and a training loop allocates no new ones. When fewer steps
+run at the same time than before, the contexts that no step needs any more are given up.
 """
 
+import contextlib
 import itertools
 import linecache
-import math
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -16,20 +17,24 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
+from capstan.core import cancellation
 from capstan.core.arrays import Array
-from capstan.executor import emit, faults, source, state
+from capstan.executor import emit, faults, state
+from capstan.graph import infer
+from capstan.kernels import registry
 from capstan.partition import parts
 from capstan.resources import containers
 
 Values = Sequence[Array]
 
-_ALIGNMENT = 64
+_SHRINK_AFTER = 256
+"""After so many steps, the contexts are given up that none of these steps needed. A guess."""
 
 
 class Context:
     """The generated functions of a part, bound to buffers that no other step uses."""
 
-    __slots__ = ("arrive", "feed", "fetch", "segments")
+    __slots__ = ("arrive", "feed", "fetch", "segments", "waiting", "watch")
 
     def __init__(
         self,
@@ -37,11 +42,17 @@ class Context:
         arrive: Mapping[int, Callable[[Values], None]],
         segments: Sequence[Callable[[], Sequence[Values]]],
         fetch: Callable[[], Values],
+        waiting: list[Values | None] | None = None,
+        watch: Callable[[Sequence[list[errors.OpError]]], None] | None = None,
     ) -> None:
         self.feed = feed
         self.arrive = arrive
         self.segments = segments
         self.fetch = fetch
+        self.waiting = waiting or []
+        """The inputs, and then the outputs, of the waiting nodes."""
+        self.watch = watch
+        """Takes a list, if the part has a loop. An error in the list ends the loops."""
 
 
 class Program:
@@ -52,10 +63,23 @@ class Program:
     def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
         self.part = part
         self.layout = state.Layout.of(part)
+        self.plan = state.Plan(self.layout)
         self.code = emit.write(part, resources)
+        self._devices = resources.devices
         self._filename = f"<capstan part {next(self._serial)} of {part.task}>"
         self._build = self._compile()
         self._free: deque[Context] = deque()
+        self._unused = 0
+        """The smallest number of free contexts since the last `_shrink`."""
+        self._returned = 0
+        self._starts = [(name, self.code.starts[name]) for name in self.layout.waiting]
+        ran = (node.device for node in part.nodes if not infer.is_constant(node))
+        self.is_parallel = len(set(ran)) > 1
+        """Whether several devices run the part, so that segments may run at the same time."""
+        self.waits = bool(self._starts) or self.is_parallel
+        """Whether a node or a segment of the part may answer late."""
+        self.loops = self.code.loops
+        """Whether the part has a loop, so that a segment may run without end."""
 
     def take(self) -> Context:
         """Return a context that no other step uses until `give_back`.
@@ -64,14 +88,37 @@ class Program:
             ResourceExhaustedError: there is not enough memory for its buffers.
         """
         try:
-            return self._free.pop()
+            context = self._free.pop()
+            self._unused = min(self._unused, len(self._free))
+            return context
         except IndexError:
-            buffers = tuple(_allocate(buffer) for buffer in self.code.buffers)
+            self._unused = 0
+            buffers = tuple(
+                self._devices.of(buffer.device).allocate(buffer.shape, buffer.dtype.as_numpy_dtype)
+                for buffer in self.code.buffers
+            )
             return Context(*self._build(self.code.bound, buffers))
 
     def give_back(self, context: Context) -> None:
         """Put back a context whose values have all been copied or sent."""
         self._free.append(context)
+        self._returned += 1
+        if self._returned >= _SHRINK_AFTER:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Give up the contexts that no step has used for a while.
+
+        Steps use the context that was given back last, so the others are the first in the queue.
+        """
+        for _ in range(self._unused):
+            with contextlib.suppress(IndexError):
+                self._free.popleft()
+        self._unused, self._returned = len(self._free), 0
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Run `work` in an inter-op thread of the task."""
+        self._devices.submit(work)
 
     def run_segment(self, context: Context, index: int) -> Sequence[Values]:
         """Run segment `index` and return the values of each message in `layout.sends[index]`.
@@ -86,6 +133,39 @@ class Program:
                 return context.segments[index]()
         except Exception as fault:
             raise self.blame(fault) from fault
+
+    def start(
+        self,
+        context: Context,
+        waiting: int,
+        done: registry.Done,
+        cancelled: cancellation.Cancellation,
+    ) -> bool:
+        """Start a waiting node, which calls `done` as a kernel row with `start` describes.
+
+        Return False if the node is in a branch that is not taken. Then `done` is not called.
+
+        Raises:
+            OpError: the node failed at once. The message names it.
+        """
+        name, function = self._starts[waiting]
+        try:
+            with np.errstate(all="ignore"):
+                inputs = context.waiting[waiting]
+                if inputs is None:
+                    return False
+                function(*inputs, done=done, cancellation=cancelled)
+                return True
+        except Exception as fault:
+            raise faults.named(self.blame(fault), name) from fault
+
+    def answer(self, context: Context, waiting: int, outputs: Values) -> None:
+        """Take the outputs of a waiting node."""
+        context.waiting[waiting] = outputs
+
+    def failure(self, waiting: int, error: errors.OpError) -> errors.OpError:
+        """Return the error of a waiting node with the name of the node."""
+        return faults.named(error, self._starts[waiting][0])
 
     def release(self, index: int, messages: Sequence[Values]) -> None:
         """Unpin the values that segment `index` returned, after its messages are sent."""
@@ -115,25 +195,3 @@ class Program:
         weakref.finalize(self, linecache.cache.pop, filename, None)
         build: Callable[..., tuple[Any, ...]] = module["build"]
         return build
-
-
-def _allocate(buffer: source.Buffer) -> Array:
-    """Return an uninitialised array whose memory starts on a cache line.
-
-    Raises:
-        ResourceExhaustedError: there is not enough memory.
-    """
-    dtype = np.dtype(buffer.dtype.as_numpy_dtype)
-    size = math.prod(buffer.shape) * dtype.itemsize
-    try:
-        raw = np.empty(size + _ALIGNMENT, np.uint8)
-    except (MemoryError, ValueError):  # NumPy raises ValueError above its maximum size
-        shape = ",".join(map(str, buffer.shape))
-        raise errors.ResourceExhaustedError(
-            None,
-            None,
-            f"OOM when allocating tensor with shape[{shape}] and type {buffer.dtype.name}: "
-            f"it takes {size} bytes",
-        ) from None
-    start = -raw.ctypes.data % _ALIGNMENT
-    return raw[start : start + size].view(dtype).reshape(buffer.shape)

@@ -1,21 +1,25 @@
 """The source text of a part: its lines, their nodes, and the values that it is bound to."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from capstan.core import dtypes, shapes
 from capstan.graph import infer
 from capstan.resources import variable
 
+_MANY_NAMES = 500
+"""With more names, the line that unpacks them is a block of its own. A guess."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An array that every context allocates separately."""
+    """An array that every context allocates separately, on the device of that name."""
 
     shape: tuple[int, ...]
     dtype: dtypes.DType
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,8 @@ class Pin:
 class Code:
     """The source of a part, and the values and buffers that it must be bound to.
 
-    `lines` maps line numbers to node names. `pins[i]` are the pins of segment i.
+    `lines` maps line numbers to node names. `pins[i]` are the pins of segment i. `starts` are the
+    functions of the waiting nodes, by name. `loops` says whether there is a loop.
     """
 
     source: str
@@ -42,11 +47,17 @@ class Code:
     buffers: tuple[Buffer, ...]
     lines: Mapping[int, str]
     pins: tuple[tuple[Pin, ...], ...] = ()
+    starts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    loops: bool = False
 
 
 @dataclass(slots=True)
 class Writer:
-    """Collects lines. `shared` are the names that several functions use."""
+    """Collects lines. `shared` are the names that several functions use.
+
+    The lines of a segment are indented by `depth` steps. All names start with `prefix`. `free` are
+    the buffers that no tensor needs any more.
+    """
 
     lines: list[str] = field(default_factory=list)
     nodes: dict[int, str] = field(default_factory=dict)
@@ -54,6 +65,11 @@ class Writer:
     buffers: list[Buffer] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
     pins: list[tuple[Pin, ...]] = field(default_factory=list)
+    starts: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    loops: list[str] = field(default_factory=list)
+    free: dict[Buffer, list[str]] = field(default_factory=dict)
+    prefix: str = ""
+    depth: int = 2
     _block: str = ""
 
     def line(self, text: str) -> None:
@@ -69,22 +85,53 @@ class Writer:
         if condition != self._block:
             self._block = condition
             if condition:
-                self._add(f"        if {condition}:", name)
+                self._add(f"{self._indent()}if {condition}:", name)
         # The name comes from a client. Escaping keeps a line break from ending the comment.
-        indent = " " * (12 if condition else 8)
+        indent = self._indent(1 if condition else 0)
         self._add(f"{indent}{text}  # {name!a}", name)
+
+    @contextmanager
+    def block(self, head: str, name: str) -> Iterator[None]:
+        """Write a compound statement of the node `name` around the lines of the `with` block."""
+        self.statement(head, name, "")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self._block = ""
+
+    @contextmanager
+    def loop(self, name: str) -> Iterator[None]:
+        """Write an endless loop of the node `name`, which the cancellation of the step ends."""
+        self.loops.append(name)
+        with self.block("while True:", name):
+            self.statement("if stop: raise stop[0]", name, "")
+            yield
+
+    def inner(self) -> "Writer":
+        """Return a writer for the functions of a loop, whose names belong to the loop alone.
+
+        Its lines go to this writer. It must be used before this writer's `function` ends.
+        """
+        return replace(self, shared=[], prefix=f"{self.prefix}w{len(self.lines)}_", _block="")
 
     def bind(self, value: object) -> str:
         """Bind a value to the code and return its name."""
         self.bound.append(value)
         return f"k{len(self.bound) - 1}"
 
-    def buffer(self, shape: shapes.Shape, dtype: dtypes.DType | None) -> str:
-        """Return the name of a new buffer, or "None" if its size is unknown before the step."""
+    def buffer(self, shape: shapes.Shape, dtype: dtypes.DType | None, device: str) -> str:
+        """Return the name of an unused buffer, or "None" if its size is unknown before the step."""
         if dtype is None or not plannable(shape, dtype):
             return "None"
-        self.buffers.append(Buffer(tuple(size or 0 for size in shape or ()), dtype))
+        wanted = Buffer(tuple(size or 0 for size in shape or ()), dtype, device)
+        if self.free.get(wanted):
+            return self.free[wanted].pop()
+        self.buffers.append(wanted)
         return f"b{len(self.buffers) - 1}"
+
+    def release(self, name: str) -> None:
+        """Let later lines use the buffer called `name`. Its present tensor has no reader left."""
+        self.free.setdefault(self.buffers[int(name[1:])], []).append(name)
 
     @contextmanager
     def function(self, name: str) -> Iterator[None]:
@@ -111,9 +158,21 @@ class Writer:
         head = ["def build(k, b):"]
         head += unpack("k", len(self.bound)) + unpack("b", len(self.buffers))
         head += [f"    {name} = None" for name in self.shared]
+        head += [f"    waits = [None] * {len(self.starts)}"] if self.starts else []
         lines = {number + len(head): name for number, name in self.nodes.items()}
         source = "\n".join([*head, *self.lines, ""])
-        return Code(source, tuple(self.bound), tuple(self.buffers), lines, tuple(self.pins))
+        return Code(
+            source,
+            tuple(self.bound),
+            tuple(self.buffers),
+            lines,
+            tuple(self.pins),
+            self.starts,
+            bool(self.loops),
+        )
+
+    def _indent(self, more: int = 0) -> str:
+        return " " * (4 * (self.depth + more))
 
     def _add(self, text: str, name: str) -> None:
         self.lines.append(text)
@@ -127,7 +186,13 @@ def plannable(shape: shapes.Shape, dtype: dtypes.DType | None) -> bool:
 
 def unpack(name: str, count: int) -> list[str]:
     """Return the line that unpacks the tuple `name` into numbered names, if there are any."""
-    return [f"    {items(f'{name}{index}' for index in range(count))} = {name}"] if count else []
+    if not count:
+        return []
+    # CPython inserts an instruction for each name that a nested function uses at the start of the
+    # first block, and moves the rest of the block each time. A condition ends the block, so a part
+    # with ten thousand names compiles in a tenth of the time.
+    condition = f"if {name}: " if count > _MANY_NAMES else ""
+    return [f"    {condition}{items(f'{name}{index}' for index in range(count))} = {name}"]
 
 
 def items(texts: Iterator[str] | Sequence[str]) -> str:

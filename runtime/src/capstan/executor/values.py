@@ -1,12 +1,12 @@
 """The expression for each tensor in the generated code of a part."""
 
 from capstan.core import node as ir
-from capstan.executor import source
+from capstan.executor import source, state
 from capstan.graph import guards
 from capstan.partition import parts
 
-_AFTER_ALL = 1 << 30
-"""The leg of a fetch, which is read after the last segment."""
+_SEVERAL = (-1, -1)
+"""Stands for several readers in different segments, and for readers outside all segments."""
 
 
 class Values:
@@ -16,40 +16,48 @@ class Values:
         self._part = part
         self._out = out
         self._texts: dict[ir.Edge, str] = {}
-        self._last_legs = _last_legs(part)
+        self._readers = _readers(part)
 
     def __getitem__(self, edge: ir.Edge) -> str:
         return self._texts[edge]
 
     def name(self, output: int) -> str:
         """Return a new name for an output of the node that is written next."""
-        return f"t{len(self._texts)}_{output}"
+        return f"{self._out.prefix}t{len(self._texts)}_{output}"
+
+    def is_read(self, edge: ir.Edge) -> bool:
+        """Return whether anything in the part reads `edge`."""
+        return edge in self._readers
 
     def put(self, edge: ir.Edge, text: str) -> None:
         """Record that the expression `text` gives `edge` in every segment."""
         self._texts[edge] = text
 
     def hold(self, edge: ir.Edge, name: str) -> None:
-        """Record that a segment assigns `edge` to `name`. Share it if later segments read it."""
+        """Record that a segment assigns `edge` to `name`. Share it if another function reads it."""
         self._texts[edge] = name
-        if self._last_legs.get(edge, 0) > self._part.legs[edge.node]:
+        own = state.segment_key(self._part, edge.node)
+        if self._readers.get(edge, own) != own:
             self._out.shared.append(name)
 
 
-def _last_legs(part: parts.Part) -> dict[ir.Edge, int]:
-    """Return the last leg that reads each tensor."""
-    last: dict[ir.Edge, int] = {}
+def _readers(part: parts.Part) -> dict[ir.Edge, state.Key]:
+    """Return the segment in which all readers of a tensor are, or `_SEVERAL`."""
+    found: dict[ir.Edge, state.Key] = {}
 
-    def reach(edge: ir.Edge, leg: int) -> None:
-        last[edge] = max(last.get(edge, 0), leg)
+    def read(edge: ir.Edge, key: state.Key) -> None:
+        found[edge] = key if found.setdefault(edge, key) == key else _SEVERAL
 
     for reader in part.nodes:
+        key = state.segment_key(part, reader.name)
         for edge in reader.inputs:
-            reach(edge, part.legs[reader.name])
+            read(edge, key)
     for edge in part.fetches:
-        reach(edge, _AFTER_ALL)
+        read(edge, _SEVERAL)
     for reader in reversed(part.nodes):
         # The outputs of a switch are its input, so their readers read the input.
-        for index in (0, 1) if reader.op in guards.SWITCHES else ():
-            reach(reader.inputs[0], last.get(ir.Edge(reader.name, index), 0))
-    return last
+        for index in (0, 1) if guards.is_switch(reader) else ():
+            output = ir.Edge(reader.name, index)
+            if output in found:
+                read(reader.inputs[0], found[output])
+    return found

@@ -61,21 +61,32 @@ def verify(row: opdef.OpDef, attrs: Mapping[str, Any]) -> None:
         TypeError: an attribute is missing or of the wrong kind, or the row does not allow a type.
     """
     for name, default in row.attrs.items():
+        value = attrs.get(name)
+        if value is default:
+            continue
         if name not in attrs:
             raise TypeError(f"attr '{name}' is missing")
-        if not _is_kind(attrs[name], default):
-            raise TypeError(f"attr '{name}' is {attrs[name]!r}")
+        if not _is_kind(value, default):
+            raise TypeError(f"attr '{name}' is {value!r}")
     for argument in (*row.input_arguments, *row.output_arguments):
-        kinds, number = attrs.get(argument.type), attrs.get(argument.number or "", 1)
-        for kind in kinds if isinstance(kinds, list | tuple) else [kinds]:
-            if not isinstance(kind, dtypes.DType | None):
-                raise TypeError(f"attr '{argument.type}' is {kinds!r}")
-        if not _is_kind(number, int) or not 0 <= number <= _MAX_TENSORS:
-            raise TypeError(f"attr '{argument.number}' is {number!r}")
+        _verify_argument(argument, attrs)
     for name, allowed in row.types.items():
         value = attrs.get(name)
         for dtype in value if isinstance(value, list | tuple) else [value]:
             check_type(name, dtype, allowed)
+
+
+def _verify_argument(argument: opdef.Argument, attrs: Mapping[str, Any]) -> None:
+    """Raise TypeError unless the types and the number of the argument's tensors are such."""
+    kinds = attrs.get(argument.type)
+    for kind in kinds if isinstance(kinds, list | tuple) else [kinds]:
+        if not isinstance(kind, dtypes.DType | None):
+            raise TypeError(f"attr '{argument.type}' is {kinds!r}")
+    if argument.number is None:
+        return
+    number = attrs.get(argument.number, 1)
+    if not _is_kind(number, int) or not 0 <= number <= _MAX_TENSORS:
+        raise TypeError(f"attr '{argument.number}' is {number!r}")
 
 
 def check_type(parameter: str, dtype: dtypes.DType | None, allowed: Any) -> None:

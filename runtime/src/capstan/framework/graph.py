@@ -7,10 +7,20 @@ operation is atomic. The rest of the runtime sees a graph as `core.node.Node` va
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from capstan.core import dtypes, graph_def, node
-from capstan.framework import defaults, elements, graph_state, inference, names, opdef
+from capstan.framework import (
+    control_context,
+    defaults,
+    elements,
+    function_def,
+    graph_state,
+    inference,
+    names,
+    opdef,
+)
 from capstan.framework.operation import Operation, Tensor
 
 __all__ = [
@@ -64,14 +74,14 @@ class Graph(graph_state.GraphState):
                     f"{tensor!r} is not an element of the graph that {op_type} is added to"
                 )
         row = opdef.lookup(op_type) if dtypes is None or opdef.is_defined(op_type) else None
-        if self._scopes.container and row is not None and row.stateful and "container" in attrs:
+        if self._scopes.container and row is not None and row.effect.makes and "container" in attrs:
             attrs["container"] = attrs["container"] or self._scopes.container.encode()
         unique = self._take_name(name or op_type)
         control = self._scopes.control_inputs(tensor.op for tensor in inputs)
-        branch = self._scopes.branch
-        if branch is not None:
-            control = control if inputs else branch.wait(control)
-            inputs = [branch.admit(tensor) for tensor in inputs]
+        context = self._scopes.control_flow_context
+        control_context.check_inputs(unique, row, context, inputs)
+        if context is not None:
+            context, inputs, control = context.admit_operation(row, inputs, control)
         known = None
         if row is not None and compute_shapes:
             known = inference.output_shapes(
@@ -93,9 +103,9 @@ class Graph(graph_state.GraphState):
         )
         self._place(op, compute_device)
         self._add(op)
-        if branch is not None:
-            op.branch = branch
-            branch.note(op)
+        if context is not None:
+            op.control_flow_context = context
+            context.note(op)
         return op
 
     def _place(self, op: Operation, compute_device: bool) -> None:
@@ -199,27 +209,27 @@ class Graph(graph_state.GraphState):
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {kinds}.")
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """Return the GraphDef of all operations, or of those added after `from_version`."""
+        """Return the GraphDef of all operations, or of those added after `from_version`.
+
+        It holds all functions of the graph.
+        """
         with self._lock:
             ops = self._in_order[from_version or 0 :]
-        if not add_shapes:
-            return graph_def.encode(op.node for op in ops)
-        return graph_def.encode(
-            node.Node(
-                op.name,
-                op.type,
-                op.node.inputs,
-                op.node.control,
-                op.device,
-                {**op.node.attrs, "_output_shapes": [tensor.shape for tensor in op.outputs]},
-            )
-            for op in ops
-        )
+            functions = dict(self._functions)
+        message = graph_def.encode((_with_shapes(op) if add_shapes else op.node) for op in ops)
+        if functions:
+            message.library.CopyFrom(function_def.encode(functions))
+        return message
 
     @property
     def version(self) -> int:
         """The number of operations. It grows with every operation that is added."""
         return len(self._in_order)
+
+
+def _with_shapes(op: Operation) -> node.Node:
+    shapes = [tensor.shape for tensor in op.outputs]
+    return replace(op.node, attrs={**op.node.attrs, "_output_shapes": shapes})
 
 
 def _output_types(row: opdef.OpDef | None, attrs: Mapping[str, Any]) -> list[dtypes.DType]:
@@ -262,11 +272,14 @@ def reset_default_graph() -> None:
 def graph_of(values: Iterable[Any]) -> Graph:
     """Return the graph of the tensors and operations among `values` and in their lists.
 
-    Without any, this is the default graph.
+    Without any, this is the default graph. While a function is built, it is the function's graph.
 
     Raises:
         ValueError: the values belong to different graphs.
     """
+    current = get_default_graph()
+    if current.building_function:
+        return current  # it captures the tensors of other graphs
     first: Any = None
     for value in values:
         elements = value if isinstance(value, list | tuple) else (value,)

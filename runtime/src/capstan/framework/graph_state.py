@@ -1,9 +1,11 @@
 """The state of a graph besides its operations: collections, the seed, and whether it may change."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
-from capstan.framework import collections, defaults, scopes
+from capstan.core import function
+from capstan.framework import collections, defaults, function_def, scopes
 
 
 class GraphState(scopes.Scoped):
@@ -19,6 +21,9 @@ class GraphState(scopes.Scoped):
         self._unfetchable: set[Any] = set()
         self._finalized = False
         self._seed: int | None = None
+        self._functions: dict[str, function.Function] = {}
+        self._python_gradients: dict[str, Callable[..., Any]] = {}
+        self._kept: list[Any] = []
 
     @property
     def seed(self) -> int | None:
@@ -85,6 +90,51 @@ class GraphState(scopes.Scoped):
         with self._lock:
             self._check_not_finalized()
             self._collections.clear(name)
+
+    # --- functions
+
+    building_function = False
+    """Whether the graph is the body of a function that is being built."""
+
+    def add_function(
+        self, added: function.Function, python_gradient: Callable[..., Any] | None = None
+    ) -> None:
+        """Add a function, which operations of the graph may call.
+
+        `python_gradient(op, *grads)` builds the gradients of a call. The same function may be added
+        again.
+
+        Raises:
+            ValueError: the graph has another function of that name.
+        """
+        with self._lock:
+            self._check_not_finalized()
+            known = self._functions.setdefault(added.name, added)
+            if known is not added and not function_def.are_equal(known, added):
+                raise ValueError(
+                    f"Cannot add function '{added.name}' because a different function with the "
+                    "same name already exists."
+                )
+            if python_gradient is not None:
+                self._python_gradients[added.name] = python_gradient
+
+    def python_gradient(self, name: str) -> Callable[..., Any] | None:
+        """Return what builds the gradients of calls of a function, or None if Python does not."""
+        return self._python_gradients.get(name)
+
+    def named_function(self, name: str) -> function.Function | None:
+        """Return the function called `name`, or None if the graph has none."""
+        return self._functions.get(name)
+
+    def functions(self, since: int = 0) -> list[function.Function]:
+        """Return the functions that were added after the first `since`, in order."""
+        with self._lock:
+            return list(self._functions.values())[since:]
+
+    def keep(self, needed: Any) -> None:
+        """Keep an object that operations of the graph need alive as long as the graph."""
+        with self._lock:
+            self._kept.append(needed)
 
     # --- feeding and fetching
 

@@ -1,5 +1,6 @@
 """`tf.IndexedSlices`: some rows of a large tensor. They keep the gradient of a lookup small."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from capstan.core import dtypes, shapes
@@ -67,6 +68,20 @@ class IndexedSlices:
     def __str__(self) -> str:
         shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
         return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+
+
+def parts(value: Any) -> list[Any]:
+    """Return the tensors of an IndexedSlices: values, indices, dense_shape. A tensor is its own."""
+    if not isinstance(value, IndexedSlices):
+        return [value]
+    return [part for part in (value.values, value.indices, value.dense_shape) if part is not None]
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """Return `function(value)` for a tensor, and apply `function` to the parts of IndexedSlices."""
+    if not isinstance(value, IndexedSlices):
+        return function(value)
+    return IndexedSlices(*map(function, parts(value)))
 
 
 class IndexedSlicesValue(NamedTuple):

@@ -9,6 +9,11 @@ from typing import Any
 from capstan.framework import indexed_slices
 
 
+def is_nested(value: Any) -> bool:
+    """Return whether `value` is a structure, and not a leaf."""
+    return _parts(value) is not None
+
+
 def flatten(structure: Any) -> list[Any]:
     """Return the leaves, in order.
 
@@ -64,8 +69,7 @@ def _parts(structure: Any) -> list[Any] | None:
     if isinstance(structure, Mapping):
         return [structure[key] for key in sorted(structure)]
     if isinstance(structure, indexed_slices.IndexedSlices):
-        slices = (structure.values, structure.indices, structure.dense_shape)
-        return [part for part in slices if part is not None]
+        return indexed_slices.parts(structure)
     return list(structure) if isinstance(structure, list | tuple) else None
 
 

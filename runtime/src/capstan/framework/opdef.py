@@ -1,8 +1,9 @@
-"""The registry of ops. The row of an op holds its name, arguments, attributes, shape rule and
-gradient rule.
+"""The registry of ops. The row of an op holds everything that Capstan knows about the op, except
+how to run it: its arguments and attributes, its shapes and gradients, its effects and its role.
 
 A row describes an op without running it; `kernels` runs it. The rows are in `framework.ops`, one
-file per family. The graph builder, `tf.gradients`, shape inference and the placer read them.
+file per family. The graph builder, `tf.gradients` and all passes of the compiler read them. No
+other module decides by the name of an op.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
+from capstan.framework import facts
 
 _ARGUMENT = re.compile(
     r"(?P<name>\w+): (?:(?P<number>\w+) \* )?(?:Ref\((?P<ref>\w+)\)|(?P<type>\w+))$"
@@ -96,8 +98,8 @@ class Op(Protocol):
     def graph(self) -> Any: ...
 
     @property
-    def branch(self) -> Any:
-        """The side of a conditional that the operation is on (`framework.branch`), or None."""
+    def control_flow_context(self) -> Any:
+        """The conditional or loop that the operation is in (`control_context`), or None."""
 
     @property
     def inputs(self) -> Sequence[Tensor]: ...
@@ -121,6 +123,9 @@ Gradients = Sequence[Tensor | None]
 GradientRule = Callable[[Op, Gradients, Raw], Gradients]
 
 
+_FED_OR_DECIDING = facts.CONTROL_FLOW | {facts.Role.PLACEHOLDER, facts.Role.DEFAULT}
+
+
 @dataclass(frozen=True, slots=True)
 class OpDef:
     """One row of the registry.
@@ -136,7 +141,13 @@ class OpDef:
     `tf.gradients` raises LookupError. If it is `not_differentiable`, gradients end there, as with
     TensorFlow's NotDifferentiable.
 
-    The compiler never folds a `stateful` op and never merges two equal ones.
+    `effect` says what the op does besides computing its outputs, such as
+    `facts.changes("handle") | facts.BLOCKS` for an op that takes an element from a queue. It names
+    arguments as `inputs` does. `role` says which part the op has in the structure of a graph, if
+    the compiler must know it. `value(ctx)` returns the value of the only output if it is known
+    before the step; the shape rules of other ops use such values. `host` names the inputs and
+    outputs that live in host memory whichever device runs the op, such as the shape that `Reshape`
+    takes. The kernels of the CPU may ignore it.
     """
 
     name: str
@@ -146,25 +157,59 @@ class OpDef:
     shape: ShapeRule | None = None
     gradient: GradientRule | None = None
     not_differentiable: bool = False
-    stateful: bool = False
     types: Mapping[str, tuple[dtypes.DType, ...]] = field(default_factory=dict)
+    effect: facts.Effect = facts.PURE
+    role: facts.Role | None = None
+    value: facts.ValueRule | None = None
+    host: tuple[str, ...] = ()
 
-    @property
-    def input_arguments(self) -> tuple[Argument, ...]:
-        return tuple(Argument.parse(text) for text in self.inputs)
+    input_arguments: tuple[Argument, ...] = field(init=False)
+    output_arguments: tuple[Argument, ...] = field(init=False)
+    type_attributes: tuple[str, ...] = field(init=False)
+    """The attributes that say how many tensors of which types the op takes and returns, and the
+    names of the types that are fixed."""
+    defaults: Mapping[str, Any] = field(init=False)
+    """The attributes that a node may omit, with their values."""
+    is_pure: bool = field(init=False)
+    """Whether the outputs follow from the inputs and the attributes alone. The compiler may compute
+    a pure node before the step, and use one node in place of two equal ones."""
 
-    @property
-    def output_arguments(self) -> tuple[Argument, ...]:
-        return tuple(Argument.parse(text) for text in self.outputs)
+    def __post_init__(self) -> None:
+        # The row is frozen. These fields follow from the others, and every pass reads them often.
+        inputs, outputs = (tuple(map(Argument.parse, each)) for each in (self.inputs, self.outputs))
+        counted = [name for each in (*inputs, *outputs) for name in (each.type, each.number)]
+        follow: dict[str, Any] = {
+            "input_arguments": inputs,
+            "output_arguments": outputs,
+            "type_attributes": tuple(dict.fromkeys(name for name in counted if name is not None)),
+            "defaults": {
+                name: value for name, value in self.attrs.items() if not isinstance(value, type)
+            },
+            "is_pure": self.effect == facts.PURE and self.role not in _FED_OR_DECIDING,
+        }
+        for name, value in follow.items():
+            object.__setattr__(self, name, value)
 
 
 _ROWS: dict[str, OpDef] = {}
 
 
 def define(row: OpDef) -> OpDef:
-    """Add a row to the registry; a ValueError if the name is defined already."""
+    """Add a row to the registry.
+
+    Raises:
+        ValueError: the name is defined already, or the row states a fact about an argument that the
+            op does not have.
+    """
     if row.name in _ROWS:
         raise ValueError(f"op {row.name} is defined twice")
+    inputs = {argument.name for argument in row.input_arguments}
+    outputs = {argument.name for argument in row.output_arguments}
+    unknown = ({*row.effect.reads, *row.effect.changes} - inputs) | (
+        set(row.host) - inputs - outputs
+    )
+    if unknown:
+        raise ValueError(f"op {row.name} has no argument {', '.join(sorted(unknown))}")
     _ROWS[row.name] = row
     return row
 
@@ -179,6 +224,12 @@ def lookup(name: str) -> OpDef:
     if row is None:
         raise errors.NotFoundError(None, None, f"Op type not registered '{name}'")
     return row
+
+
+def role(name: str) -> facts.Role | None:
+    """Return the role of op `name`, or None if it has no role or no row."""
+    row = _ROWS.get(name)
+    return None if row is None else row.role
 
 
 def is_defined(name: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from capstan.core import devices, dtypes, graph_def, node, shapes
 from capstan.core.arrays import Array
-from capstan.framework import defaults, graph_state, opdef, operand, scopes, static_values
+from capstan.framework import defaults, facts, graph_state, opdef, operand
 
 MAX_DEPTH = 64
 """The longest chain of operations that `constant_value` evaluates. Shape computations are far
@@ -113,7 +113,7 @@ class Operation:
     __slots__ = (
         "__weakref__",
         "_attrs",
-        "_branch",
+        "_control_flow_context",
         "_control_inputs",
         "_device",
         "_graph",
@@ -144,7 +144,7 @@ class Operation:
         self._attrs: Mapping[str, Any] = attrs
         self._control_inputs = tuple(control_inputs)
         self._device = ""
-        self._branch: scopes.Branch | None = None
+        self._control_flow_context: Any = None
         self._id = 0
         if output_shapes is None:
             output_shapes = [None] * len(output_types)
@@ -186,13 +186,13 @@ class Operation:
         return self._device
 
     @property
-    def branch(self) -> scopes.Branch | None:
-        """The side of a conditional that the operation belongs to, or None."""
-        return self._branch
+    def control_flow_context(self) -> Any:
+        """The conditional or loop that the operation belongs to (`control_context`), or None."""
+        return self._control_flow_context
 
-    @branch.setter
-    def branch(self, branch: scopes.Branch) -> None:
-        self._branch = branch
+    @control_flow_context.setter
+    def control_flow_context(self, context: Any) -> None:
+        self._control_flow_context = context
 
     @property
     def creation_index(self) -> int:
@@ -261,12 +261,15 @@ class Operation:
         The evaluation follows at most `depth` operations. Do not write to the array.
         """
         if self._values is None and depth:
-            self._values = static_values.evaluate(
-                self._type,
-                self._attrs,
-                [tensor._shape for tensor in self._inputs],
-                lambda index: self._inputs[index].op.constant_value(depth - 1),
-            )
+            row = self.op_def
+            if row is not None and row.value is not None:
+                self._values = row.value(
+                    facts.ValueContext(
+                        self._attrs,
+                        [tensor._shape for tensor in self._inputs],
+                        lambda index: self._inputs[index].op.constant_value(depth - 1),
+                    )
+                )
         return self._values
 
     def _set_device(self, device: "str | devices.DeviceSpec | None") -> None:
@@ -275,6 +278,14 @@ class Operation:
 
     def _set_attr(self, name: str, value: Any) -> None:
         self._attrs = {**self._attrs, name: value}
+        self._node = None
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        """Read `tensor` as input `index`. This closes a loop: `tensor` may depend on this op."""
+        old = self._inputs[index]
+        self._inputs = (*self._inputs[:index], tensor, *self._inputs[index + 1 :])
+        old._consumers.remove(self)
+        tensor._consumers.append(self)
         self._node = None
 
     def _add_control_inputs(self, ops: "Sequence[Operation]") -> None:

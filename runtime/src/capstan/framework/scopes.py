@@ -30,18 +30,15 @@ class Dependencies:
     members: set[Any] = field(default_factory=set)
 
 
-class Branch(Protocol):
-    """The side of a conditional that is being built; `framework.branch` implements it."""
+class ControlFlowContext(Protocol):
+    """The conditional or loop that is being built; see `framework.control_context`."""
 
     @property
-    def outer(self) -> "Branch | None": ...
+    def outer(self) -> Any: ...
 
-    @property
-    def pred(self) -> Any: ...
-
-    def admit(self, tensor: Any) -> Any: ...
-
-    def wait(self, control: Sequence[Any]) -> list[Any]: ...
+    def admit_operation(
+        self, row: Any, inputs: Sequence[Any], control: Sequence[Any]
+    ) -> tuple[Any, list[Any], list[Any]]: ...
 
     def note(self, op: Any) -> None: ...
 
@@ -57,7 +54,7 @@ class Scopes(threading.local):
         # Operations, or groups (`loc:@name`) of operations that do not exist yet.
         self.colocated: tuple[Any, ...] = ()
         self.dependencies: tuple[Dependencies, ...] = ()
-        self.branch: Branch | None = None
+        self.control_flow_context: Any = None
 
     def device_functions(self) -> Iterator[DeviceFunction]:
         """Iterate over the device functions that apply to a new operation, innermost first."""
@@ -213,7 +210,7 @@ class Scoped:
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
         """Make new operations wait for all of `control_inputs`: operations, tensors, variables.
 
-        Nested blocks add up. None ignores the outer blocks and leaves the branches of conditionals.
+        Nested blocks add up. None ignores the outer blocks and leaves conditionals and loops.
 
         Raises:
             TypeError: a control input is none of these, for example None in the list.
@@ -223,30 +220,38 @@ class Scoped:
             # For an IndexedSlices, wait for the operation that computes its values.
             element = self.as_graph_element(value.op if hasattr(value, "dense_shape") else value)
             wanted[getattr(element, "op", element)] = None
-        outer, branch = self._scopes.dependencies, self._scopes.branch
+        outer, context = self._scopes.dependencies, self._scopes.control_flow_context
         block = Dependencies(tuple(wanted), is_cleared=control_inputs is None)
         self._scopes.dependencies = (*outer, block)
         if block.is_cleared:
-            self._scopes.branch = None
+            self._scopes.control_flow_context = None
         try:
             yield
         finally:
-            self._scopes.dependencies, self._scopes.branch = outer, branch
+            self._scopes.dependencies, self._scopes.control_flow_context = outer, context
+
+    def control_inputs_for(self, producers: Iterable[Any]) -> list[Any]:
+        """Return the control inputs that an operation with inputs from `producers` would get."""
+        return self._scopes.control_inputs(producers)
+
+    def note_dependent(self, op: Any) -> None:
+        """Take `op` for an operation that waits for the open `control_dependencies` blocks."""
+        self._scopes.note(op)
 
     @property
-    def branch(self) -> Branch | None:
-        """The side of a conditional that this thread builds, or None."""
-        return self._scopes.branch
+    def control_flow_context(self) -> Any:
+        """The conditional or loop that this thread builds, or None."""
+        return self._scopes.control_flow_context
 
     @contextmanager
-    def branched(self, branch: Branch) -> Iterator[None]:
-        """Build new operations within one side of a conditional."""
-        outer = self._scopes.branch
-        self._scopes.branch = branch
+    def in_control_flow_context(self, context: ControlFlowContext | None) -> Iterator[None]:
+        """Build new operations within a conditional or loop, or outside all if it is None."""
+        outer = self._scopes.control_flow_context
+        self._scopes.control_flow_context = context
         try:
             yield
         finally:
-            self._scopes.branch = outer
+            self._scopes.control_flow_context = outer
 
 
 def _merging(spec: devices.DeviceSpec) -> DeviceFunction:

@@ -9,14 +9,22 @@ compiler writes an `if` where an interpreter would pass dead tensors from node t
 from collections.abc import Iterable
 
 from capstan.core import node as ir
+from capstan.framework import facts, opdef
 
 Atom = tuple[ir.Edge, bool]
 """A decision: the tensor that decides, and the value that it must have."""
 Guard = tuple[Atom, ...]
 """The decisions that a tensor depends on, outermost first."""
 
-SWITCHES = frozenset({"Switch", "RefSwitch"})
-MERGES = frozenset({"Merge"})
+
+def is_switch(node: ir.Node) -> bool:
+    """Return whether `node` passes its first input to one of two outputs."""
+    return opdef.role(node.op) is facts.Role.SWITCH
+
+
+def is_merge(node: ir.Node) -> bool:
+    """Return whether `node` takes the first input that arrives."""
+    return opdef.role(node.op) is facts.Role.MERGE
 
 
 def alive(edge: ir.Edge) -> ir.Edge:
@@ -44,12 +52,14 @@ class Guards:
 
     def learn(self, node: ir.Node) -> Guard:
         """Add a node whose producers have been learnt, and return its guard."""
-        if node.op in MERGES:
+        if is_merge(node):
             guard = self._merged(node)
+        elif opdef.role(node.op) is facts.Role.TRIGGER:
+            guard = ()
         else:
             guard = _union(self.of(edge) for edge in (*node.inputs, *_controls(node)))
         self._nodes[node.name] = guard
-        if node.op in SWITCHES and len(node.inputs) == 2:
+        if is_switch(node) and len(node.inputs) == 2:
             for side in (False, True):
                 output = ir.Edge(node.name, int(side))
                 self._edges[output] = (*guard, (node.inputs[1], side))

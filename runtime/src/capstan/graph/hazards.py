@@ -9,13 +9,18 @@ memory. This pass finds the others once, when the step is compiled.
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 
-from capstan.core import attr_value
+from capstan.core import dtypes, resource_name
 from capstan.core import node as ir
-from capstan.graph import infer, schedule
+from capstan.framework import facts, opdef
+from capstan.graph import infer
 
-Key = tuple[str, str]
-"""Container and name of a variable."""
+Key = resource_name.ResourceName
+
+_NO_VARIABLE = Key("", "")
+"""Stands for a queue or another resource. No variable has this name, because its container has a
+name."""
 Shares = Callable[[ir.Node], bool]
 """Returns whether the outputs of a node may lie in the memory of its inputs."""
 
@@ -25,73 +30,119 @@ def copied_reads(
     sent: Sequence[Collection[ir.Edge]],
     fetched: Collection[ir.Edge],
     shares: Shares,
+    default_container: str,
+    *,
+    is_ordered: bool = True,
 ) -> frozenset[str]:
-    """Return the names of the ReadVariableOp nodes whose values must be copies.
+    """Return the names of the reads of variables whose values must be copies.
 
-    `segments` are the nodes of a part in the order in which they run. The tensors `sent[i]` leave
-    the task after segment i, the tensors `fetched` after all segments.
+    `segments` are the nodes of a part in an order in which they can run. Unless `is_ordered`, the
+    segments may also run in another order, because some of them wait. The tensors `sent[i]` leave
+    the task after segment i, the tensors `fetched` after all segments. `default_container` is the
+    container of the variables that name none.
     """
-    history = _History(shares)
+    history = _History(shares, default_container, is_ordered=is_ordered)
     for index, segment in enumerate(segments):
+        history.segment = index
         for node in segment:
             history.run(node)
         history.now += 1
         history.use(sent[index], history.now)
+    history.segment = len(segments)
     history.use(fetched, math.inf)
     return frozenset(name for name in history.reads if history.is_outdated(name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """A read or a write of a variable. `key` is None if the variable is unknown before the step."""
+
+    time: int
+    segment: int
+    key: Key | None
 
 
 class _History:
     """The reads and writes of variables in a step, up to time `now`. Each node takes one unit."""
 
-    def __init__(self, shares: Shares) -> None:
+    def __init__(self, shares: Shares, default_container: str, *, is_ordered: bool) -> None:
         self.now = 0
-        self.reads: dict[str, tuple[int, Key | None]] = {}
+        self.segment = 0
+        self.reads: dict[str, _Access] = {}
+        self._is_ordered = is_ordered
         self._shares = shares
+        self._default_container = default_container
         self._variables: dict[ir.Edge, Key | None] = {}
         self._views: dict[ir.Edge, set[str]] = defaultdict(set)
         self._last_use: dict[str, float] = {}
-        self._writes: list[tuple[int, Key | None]] = []
+        self._kept: set[str] = set()
+        """The reads whose values another segment uses."""
+        self._writes: list[_Access] = []
 
     def run(self, node: ir.Node) -> None:
         """Record the reads and writes of `node`."""
         self.now += 1
         self.use(node.inputs, self.now)
-        key = self._variable(node)
-        if node.op == "ReadVariableOp":
-            self.reads[node.name] = self.now, key
+        row = opdef.lookup(node.op)
+        changed = _changed(node, row)
+        if row.role is facts.Role.READ:
+            self.reads[node.name] = self._access(node.inputs[0])
             self._views[ir.Edge(node.name)].add(node.name)
-        elif node.op == "VarHandleOp":
-            self._variables[ir.Edge(node.name)] = key
-        elif schedule.changes_state(node):
-            self._writes.append((self.now, key))
+        elif row.effect.makes:
+            self._variables[ir.Edge(node.name)] = self._made(node, row)
+        elif changed:
+            self._writes += map(self._access, changed)
         elif self._shares(node):
-            self._pass_on(node, key)
+            self._pass_on(node)
 
     def use(self, edges: Iterable[ir.Edge], at: float) -> None:
         """Record that `edges` are read at the time `at`."""
         for edge in edges:
-            self._last_use.update(dict.fromkeys(self._views.get(edge, ()), at))
+            for name in self._views.get(edge, ()):
+                self._last_use[name] = at
+                if self.reads[name].segment != self.segment:
+                    self._kept.add(name)
 
     def is_outdated(self, name: str) -> bool:
         """Return whether the variable may change between the read `name` and its last use."""
-        start, key = self.reads[name]
+        read = self.reads[name]
         end = self._last_use.get(name, 0)
         return any(
-            start < at <= end and (key is None or written is None or key == written)
-            for at, written in self._writes
+            (read.time < write.time <= end or self._may_interfere(name, read, write))
+            and (read.key is None or write.key is None or read.key == write.key)
+            for write in self._writes
         )
 
-    def _variable(self, node: ir.Node) -> Key | None:
-        """Return the variable that `node` makes or uses. None if it is unknown before the step."""
-        if node.op == "VarHandleOp":
-            container, shared_name = node.attrs.get("container"), node.attrs.get("shared_name")
-            return attr_value.text(container or b""), attr_value.text(shared_name or node.name)
-        return self._variables.get(node.inputs[0]) if node.inputs else None
+    def _may_interfere(self, name: str, read: "_Access", write: "_Access") -> bool:
+        """Return whether the segment of `write` may run between the segments that use the value."""
+        is_elsewhere = read.segment != write.segment
+        return not self._is_ordered and is_elsewhere and name in self._kept
 
-    def _pass_on(self, node: ir.Node, key: Key | None) -> None:
+    def _access(self, edge: ir.Edge) -> "_Access":
+        return _Access(self.now, self.segment, self._variables.get(edge))
+
+    def _made(self, node: ir.Node, row: opdef.OpDef) -> Key:
+        if row.role is not facts.Role.VARIABLE:
+            return _NO_VARIABLE
+        return resource_name.of_node(node.name, node.attrs, self._default_container)
+
+    def _pass_on(self, node: ir.Node) -> None:
+        """Record that the outputs of `node` may lie in the memory of its inputs."""
+        # A key that is unknown before the step stays unknown.
+        key = self._variables.get(node.inputs[0]) if node.inputs else None
         views = {name for edge in node.inputs for name in self._views.get(edge, ())}
-        for index in range(len(infer.arguments(node)[1])):
+        for index in range(len(infer.tensors(node)[1])):
             output = ir.Edge(node.name, index)
             self._variables[output] = key
             self._views[output] |= views
+
+
+def _changed(node: ir.Node, row: opdef.OpDef) -> list[ir.Edge]:
+    """Return the references and handles of `node` behind which it may change a variable."""
+    if not row.effect.calls:
+        return infer.inputs_of(node, row.effect.changes)
+    return [
+        edge
+        for edge, (dtype, is_ref) in zip(node.inputs, infer.tensors(node)[0], strict=True)
+        if is_ref or dtype is dtypes.resource
+    ]

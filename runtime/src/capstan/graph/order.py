@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from capstan import errors
 from capstan.core import node as ir
+from capstan.framework import facts, opdef
 
 Nodes = dict[str, ir.Node]
 
@@ -22,16 +23,18 @@ def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:
     """Return the nodes that `roots` need, every producer before its consumers.
 
     Producers that are not in `nodes` are ignored. The order is that of a depth-first walk, so it
-    depends only on the graph and the order of the roots.
+    depends only on the graph and the order of the roots. Only the `NextIteration` nodes of loops
+    come after the `Merge` that reads them.
 
     Raises:
-        InvalidArgumentError: the nodes form a cycle.
+        InvalidArgumentError: the nodes form a cycle that is no loop.
     """
     done: Nodes = {}
     open_: set[str] = set()
-    for root in roots:
+    roots = list(roots)
+    for root in roots:  # the walk adds roots
         stack: list[tuple[str, Iterator[str]]] = []
-        _enter(root, nodes, done, open_, stack)
+        _enter(root, nodes, done, open_, stack, roots)
         while stack:
             name, ahead = stack[-1]
             for source in ahead:
@@ -42,7 +45,7 @@ def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:
                         f"The graph couldn't be sorted in topological order: "
                         f"{{{{node {source}}}}} depends on itself",
                     )
-                if _enter(source, nodes, done, open_, stack):
+                if _enter(source, nodes, done, open_, stack, roots):
                     break
             else:
                 stack.pop()
@@ -57,9 +60,21 @@ def _enter(
     done: Nodes,
     open_: set[str],
     stack: list[tuple[str, Iterator[str]]],
+    roots: list[str],
 ) -> bool:
+    """Begin to visit a node. Return whether the node is in the graph and not visited yet."""
     if name in done or name not in nodes:
         return False
+    node = nodes[name]
     open_.add(name)
-    stack.append((name, producers(nodes[name])))
+    if opdef.role(node.op) is facts.Role.MERGE:
+        following = [edge.node for edge in node.inputs if _closes_loop(edge.node, nodes)]
+        roots += following
+        stack.append((name, (source for source in producers(node) if source not in following)))
+    else:
+        stack.append((name, producers(node)))
     return True
+
+
+def _closes_loop(name: str, nodes: Nodes) -> bool:
+    return name in nodes and opdef.role(nodes[name].op) is facts.Role.NEXT_ITERATION

@@ -7,23 +7,27 @@ the same.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from capstan import errors
-from capstan.core import dtypes
+from capstan.core import dtypes, function
 from capstan.core import node as ir
 from capstan.framework import opdef
-from capstan.graph import infer, prune
+from capstan.graph import infer, inline, lift, prune
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A partial run. `nodes` are the nodes that it needs, in topological order."""
+    """A partial run. `nodes` are the nodes that it needs, in topological order.
+
+    They call `functions`.
+    """
 
     nodes: Mapping[str, ir.Node]
     feeds: tuple[ir.Edge, ...]
     fetches: tuple[ir.Edge, ...]
     targets: tuple[str, ...]
+    functions: function.Library = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,9 @@ def plan(
     feeds: Collection[ir.Edge],
     fetches: Collection[ir.Edge],
     targets: Collection[str],
+    functions: function.Library,
 ) -> Plan:
-    """Plan a partial run over a session's graph.
+    """Plan a partial run over a session's graph, whose nodes may call `functions`.
 
     Raises:
         NotFoundError: a feed, fetch or target names no node.
@@ -57,9 +62,13 @@ def plan(
         if edge in feeds:
             raise errors.InvalidArgumentError(None, None, f"{edge.tensor} is both fed and fetched.")
     needed = prune.prune(nodes, tuple(feeds), tuple(fetches), tuple(targets))
+    roots = [*(edge.node for edge in fetches), *targets]
+    needed = inline.inline(needed, functions, roots)
+    needed, lifted = lift.lift(needed, feeds, roots)
     # The producer of a fed tensor need not run, but the portions look it up.
     fed = {edge.node: nodes[edge.node] for edge in feeds if edge.node not in needed}
-    return Plan(needed | fed, tuple(feeds), tuple(fetches), tuple(targets))
+    library = {**functions, **lifted}
+    return Plan(needed | fed, tuple(feeds), tuple(fetches), tuple(targets), library)
 
 
 def ready(full_plan: Plan, pending: Collection[ir.Edge]) -> frozenset[str]:
@@ -127,7 +136,7 @@ class _Cut:
                 return edge
             if _is_variable(producer, edge.index) and producer.inputs:
                 return self.source(producer.inputs[0])
-            if producer.op == "Const" or _is_variable(producer, edge.index):
+            if infer.is_constant(producer) or _is_variable(producer, edge.index):
                 self.around[producer.name] = replace(producer, control=())
                 return edge
         self.feeds[edge] = None
@@ -149,7 +158,9 @@ def _outcomes(
             continue
         targets.update((name, None) for name in node.control if name in nodes)
         for edge in node.inputs:
-            if edge in full_plan.feeds or edge.node not in nodes or nodes[edge.node].op == "Const":
+            if edge in full_plan.feeds or edge.node not in nodes:
+                continue
+            if infer.is_constant(nodes[edge.node]):
                 continue
             if _is_variable(nodes[edge.node], edge.index):
                 targets[edge.node] = None

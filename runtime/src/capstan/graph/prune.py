@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from capstan import errors
 from capstan.core import node as ir
+from capstan.framework import facts, opdef
 from capstan.graph import order
-
-_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 
 
 def prune(
@@ -35,15 +34,19 @@ def prune(
             if name not in nodes:
                 raise errors.NotFoundError(None, None, f"{kind} {name}: not found")
     fed = frozenset(feeds)
-    fulfilled = {edge.node for edge in feeds if nodes[edge.node].op in _PLACEHOLDERS}
+    fulfilled = {
+        edge.node for edge in feeds if opdef.role(nodes[edge.node].op) is facts.Role.PLACEHOLDER
+    }
     freed = {
         name: replace(node, control=tuple(c for c in node.control if c not in fulfilled))
-        if not fulfilled.isdisjoint(node.control)
+        if fulfilled and not fulfilled.isdisjoint(node.control)
         else node
         for name, node in nodes.items()
     }
     cut = {
         name: replace(node, inputs=tuple(edge for edge in node.inputs if edge not in fed))
+        if fed and not fed.isdisjoint(node.inputs)
+        else node
         for name, node in freed.items()
     }
     roots = [edge.node for edge in fetches if edge not in fed] + list(targets)

@@ -1,4 +1,4 @@
-"""Variables whose shape can change, because an Assign has `validate_shape` false.
+"""Variables whose shape can change, because an assignment has `validate_shape` false.
 
 The compiler must not rely on the declared shape of such a variable.
 """
@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from capstan.core import node as ir
 from capstan.core import shapes
-
-_VARIABLES = frozenset({"Variable", "VariableV2"})
+from capstan.framework import facts, opdef
+from capstan.graph import infer
 
 
 def resized(changed: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> frozenset[str]:
@@ -17,11 +17,7 @@ def resized(changed: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> frozens
 
     `nodes` is the graph of the variables.
     """
-    resized_names = (
-        _variable(node, nodes)
-        for node in changed
-        if node.op == "Assign" and not node.attrs.get("validate_shape", True)
-    )
+    resized_names = (_variable(node, nodes) for node in changed if _may_resize(node))
     return frozenset(name for name in resized_names if name is not None)
 
 
@@ -30,13 +26,26 @@ def without_shape(node: ir.Node) -> ir.Node:
     return replace(node, attrs={**node.attrs, "shape": shapes.TensorShape(None)})
 
 
+def _may_resize(node: ir.Node) -> bool:
+    """Return whether `node` changes a reference variable and accepts a value of any shape.
+
+    The kernels of resource variables always require the declared shape.
+    """
+    if not opdef.is_defined(node.op):
+        return False
+    row = opdef.lookup(node.op)
+    if not row.effect.changes or not any(output.is_ref for output in row.output_arguments):
+        return False
+    return not infer.attributes(node).get("validate_shape", True)
+
+
 def _variable(node: ir.Node, nodes: Mapping[str, ir.Node]) -> str | None:
     """Return the name of the variable that the first input of `node` leads to, or None.
 
     Every op that passes a reference on has the reference as its first input and output.
     """
     seen: set[str] = set()
-    while node.op not in _VARIABLES:
+    while opdef.role(node.op) is not facts.Role.VARIABLE:
         if node.name in seen or not node.inputs or node.inputs[0].node not in nodes:
             return None
         seen.add(node.name)

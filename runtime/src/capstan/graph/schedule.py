@@ -10,9 +10,9 @@ import heapq
 from collections import defaultdict
 from collections.abc import Sequence
 
-from capstan.core import dtypes
 from capstan.core import node as ir
-from capstan.graph import guards, infer, order
+from capstan.framework import opdef
+from capstan.graph import order
 
 
 def reads_first(nodes: Sequence[ir.Node]) -> list[ir.Node]:
@@ -46,13 +46,17 @@ def reads_first(nodes: Sequence[ir.Node]) -> list[ir.Node]:
 
 
 def changes_state(node: ir.Node) -> bool:
-    """Return whether `node` changes a variable.
+    """Return whether `node` may change a variable or another resource.
 
-    Such a node passes on a reference, or it takes a handle and has no outputs.
+    A node of an unknown op does not. A node that runs functions may change all state behind its
+    inputs.
     """
-    if node.op == "Const" or node.op in guards.SWITCHES or not node.inputs:
+    if not opdef.is_defined(node.op):
         return False
-    inputs, outputs = infer.arguments(node)
-    if not outputs:
-        return any(dtype is dtypes.resource for dtype, _ in inputs)
-    return any(is_ref for _, is_ref in outputs)
+    effect = opdef.lookup(node.op).effect
+    return bool(effect.changes) or (effect.calls and bool(node.inputs))
+
+
+def may_wait(node: ir.Node) -> bool:
+    """Return whether `node` may have to wait for another node, step or session."""
+    return opdef.is_defined(node.op) and opdef.lookup(node.op).effect.blocks

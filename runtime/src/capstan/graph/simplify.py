@@ -13,16 +13,18 @@ import numpy as np
 from capstan.core import node as ir
 from capstan.core import shapes
 from capstan.core.arrays import Array
-from capstan.framework import opdef
+from capstan.framework import facts, opdef
+from capstan.framework.ops import nodes as build
 from capstan.graph import guards, infer, schedule
 
 Evaluate = Callable[[ir.Node, Sequence[Array]], Sequence[Array] | None]
 """Computes the outputs of a node from constant inputs, or returns None if it cannot."""
 
+Specialise = Callable[[ir.Node, infer.Knowledge], ir.Node]
+"""Returns a node with its functions compiled for the known shapes of its inputs."""
+
 MAX_FOLDED_BYTES = 1 << 20
 """Nodes with larger results are not folded, because a constant is sent with the graph. A guess."""
-
-_SHAPE_OPS = frozenset({"Shape", "Size", "Rank"})
 
 
 def simplify(
@@ -30,6 +32,7 @@ def simplify(
     feeds: Mapping[ir.Edge, infer.Fed],
     keep: frozenset[str],
     evaluate: Evaluate,
+    specialise: Specialise | None = None,
 ) -> tuple[dict[str, ir.Node], infer.Knowledge]:
     """Return an equivalent graph in topological order, and the facts about its tensors.
 
@@ -44,6 +47,8 @@ def simplify(
     waits = _Waits(frozenset(feeds))
     for name, original in nodes.items():
         node = moves.rewire(_with_original_predicate(original, nodes, feeds, known))
+        if specialise is not None:
+            node = specialise(node, known)
         replacements = [node]
         if name not in fed_nodes:
             constants = _fold(node, known, evaluate, waits.of_inputs(node), used=nodes)
@@ -72,7 +77,7 @@ def _with_original_predicate(
     `tf.cond` uses `pred` for some of its switches and a copy of `pred` for the others. After this
     replacement they are recognisably the same decision. Other nodes are returned unchanged.
     """
-    if node.op not in guards.SWITCHES or len(node.inputs) != 2:
+    if not guards.is_switch(node) or len(node.inputs) != 2:
         return node
     predicate = node.inputs[1]
     while predicate not in feeds and _is_copy(nodes[predicate.node]):
@@ -86,7 +91,8 @@ def _with_original_predicate(
 
 
 def _is_copy(node: ir.Node) -> bool:
-    return node.op == "Identity" and not node.control and len(node.inputs) == 1
+    is_identity = opdef.role(node.op) is facts.Role.IDENTITY
+    return is_identity and not node.control and len(node.inputs) == 1
 
 
 class _Moves:
@@ -143,14 +149,13 @@ class _Waits:
 
     def learn(self, node: ir.Node) -> None:
         """Add a node whose producers have been learnt."""
-        if node.op == "Const":
+        if infer.is_constant(node):
             if node.control:
                 self._on[node.name] = node.control
             return
-        changes = opdef.is_defined(node.op) and schedule.changes_state(node)
-        if node.op in guards.SWITCHES:
+        if guards.is_switch(node):
             self._switches.add(node.name)
-        elif node.control or changes or self.of_inputs(node) != ():
+        elif node.control or _must_precede(node) or self.of_inputs(node) != ():
             self._on[node.name] = (node.name,)
 
     def of_inputs(self, node: ir.Node) -> tuple[str, ...] | None:
@@ -166,6 +171,11 @@ class _Waits:
         return tuple(dict.fromkeys(names))
 
 
+def _must_precede(node: ir.Node) -> bool:
+    """Return whether a node that depends on `node` must not run before it."""
+    return schedule.changes_state(node) or schedule.may_wait(node)
+
+
 def _fold(
     node: ir.Node,
     known: infer.Knowledge,
@@ -174,31 +184,39 @@ def _fold(
     used: Mapping[str, object],
 ) -> list[ir.Node]:
     """Return a constant for each output of `node`, or an empty list if it cannot be folded."""
-    if node.op == "Const" or not opdef.is_defined(node.op) or node.control or control is None:
+    if not opdef.is_defined(node.op) or not node.inputs or node.control or control is None:
         return []
-    if opdef.lookup(node.op).stateful or not node.inputs:
+    row = opdef.lookup(node.op)
+    if not row.is_pure:
         return []
     values: Sequence[Array] | None = None
-    if node.op in _SHAPE_OPS:
-        shape = known.tensor_shapes.get(node.inputs[0])
-        if shape is not None and infer.is_static(shape):
-            sizes = tuple(size or 0 for size in shape)
-            values = evaluate(node, [np.broadcast_to(np.zeros((), np.int8), sizes)])
+    if row.role is facts.Role.METADATA:
+        values = _of_shape(node, row, known)
     elif all(edge in known.constants for edge in node.inputs) and not _is_large(node, known):
         values = evaluate(node, [known.constants[edge] for edge in node.inputs])
     if not values or sum(value.nbytes for value in values) > MAX_FOLDED_BYTES:
         return []
     names = [node.name] if len(values) == 1 else _names(node.name, len(values), used)
     return [
-        ir.Node(name, "Const", (), control, node.device, {"dtype": dtype, "value": value})
-        for name, value, (dtype, _) in zip(names, values, infer.arguments(node)[1], strict=True)
+        build.constant(name, value, dtype, node.device, control)
+        for name, value, (dtype, _) in zip(names, values, infer.tensors(node)[1], strict=True)
     ]
+
+
+def _of_shape(node: ir.Node, row: opdef.OpDef, known: infer.Knowledge) -> list[Array]:
+    """Return the output of a node that depends only on the shape of its input, if it is known."""
+    shape = known.tensor_shapes.get(node.inputs[0])
+    if row.value is None or not infer.is_static(shape):
+        return []
+    context = facts.ValueContext(infer.attributes(node), [shape], lambda index: None)
+    value = row.value(context)
+    return [] if value is None else [value]
 
 
 def _is_large(node: ir.Node, known: infer.Knowledge) -> bool:
     """Return whether the outputs of `node` are known to be too large to fold."""
     known.learn(node)
-    outputs = enumerate(infer.arguments(node)[1])
+    outputs = enumerate(infer.tensors(node)[1])
     sizes = (
         (shapes.num_elements(known.tensor_shapes[ir.Edge(node.name, index)]) or 0) * dtype.size
         for index, (dtype, _) in outputs
@@ -216,9 +234,9 @@ def _names(name: str, count: int, used: Mapping[str, object]) -> list[str]:
 
 def _twin(node: ir.Node, twins: dict[object, str]) -> str | None:
     """Return an earlier node that computes the same on the same device, or record `node`."""
-    if not opdef.is_defined(node.op) or opdef.lookup(node.op).stateful:
+    if not opdef.is_defined(node.op) or not opdef.lookup(node.op).is_pure:
         return None
-    if not node.inputs and node.op != "Const":
+    if not node.inputs and not infer.is_constant(node):
         return None
     key = (
         node.op,

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from capstan import errors
 from capstan.core import dtypes
 from capstan.core import node as ir
+from capstan.framework import facts, opdef
 from capstan.graph import infer
 
 
@@ -24,9 +25,14 @@ def verify(nodes: Mapping[str, ir.Node], feeds: Mapping[ir.Edge, infer.Fed]) -> 
     for node in nodes.values():
         inputs[node.name], outputs[node.name] = infer.arguments(node)
     for node in nodes.values():
+        if opdef.role(node.op) is facts.Role.ITERATIONS:
+            raise _wrong(
+                node, f"Node '{node.name}': only Capstan itself may use Op<name={node.op}>"
+            )
         _require_nodes(node, nodes, feeds)
         for place, (edge, expected) in enumerate(zip(node.inputs, inputs[node.name], strict=True)):
-            actual = (feeds[edge].dtype, False) if edge in feeds else _output(edge, outputs, node)
+            fed = feeds.get(edge)
+            actual = (fed.dtype, fed.is_ref) if fed else _output(edge, outputs, node)
             if not _fits(actual, expected):
                 raise _wrong(
                     node,

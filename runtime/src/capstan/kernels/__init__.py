@@ -1,45 +1,7 @@
 """Kernels, one file per op family. Importing the package fills the table in `kernels.registry`."""
 
-from capstan.kernels import (
-    arithmetic,
-    batch_matmul,
-    control,
-    creation,
-    indexing,
-    io,
-    layout,
-    logic,
-    nn,
-    reduction,
-    resource,
-    sampling,
-    shape,
-    slicing,
-    state,
-    strings,
-    summary,
-    training,
-    unary,
-)
+import importlib
+import pkgutil
 
-__all__ = [
-    "arithmetic",
-    "batch_matmul",
-    "control",
-    "creation",
-    "indexing",
-    "io",
-    "layout",
-    "logic",
-    "nn",
-    "reduction",
-    "resource",
-    "sampling",
-    "shape",
-    "slicing",
-    "state",
-    "strings",
-    "summary",
-    "training",
-    "unary",
-]
+for _family in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_family.name}")

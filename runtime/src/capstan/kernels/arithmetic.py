@@ -101,19 +101,19 @@ def _add_n(node: NodeContext) -> Function:
 
 
 register(Kernel("Add", constantly(_concatenate), types=_STRING))
-for _op, _function in (
-    ("Add", np.add),
-    ("AddV2", np.add),
-    ("Sub", np.subtract),
-    ("Mul", np.multiply),
-    ("RealDiv", np.true_divide),
-    ("DivNoNan", _div_no_nan),
-    ("Maximum", _maximum),
-    ("Minimum", _minimum),
-    ("Pow", np.power),
-    ("SquaredDifference", _squared_difference),
+for _op, _function, _operator in (
+    ("Add", np.add, "+"),
+    ("AddV2", np.add, "+"),
+    ("Sub", np.subtract, "-"),
+    ("Mul", np.multiply, "*"),
+    ("RealDiv", np.true_divide, ""),
+    ("DivNoNan", _div_no_nan, ""),
+    ("Maximum", _maximum, ""),
+    ("Minimum", _minimum, ""),
+    ("Pow", np.power, ""),
+    ("SquaredDifference", _squared_difference, ""),
 ):
-    register(Kernel(_op, constantly(_function), out=True))
+    register(Kernel(_op, constantly(_function), out=True, operator=_operator))
 register(Kernel("Div", _division(np.true_divide, _truncated), out=True))
 register(Kernel("FloorDiv", _division(np.floor_divide, np.floor_divide), out=True))
 register(Kernel("FloorMod", _division(np.remainder, np.remainder), out=True))

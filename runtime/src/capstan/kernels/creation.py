@@ -33,8 +33,8 @@ def _fill(node: NodeContext) -> Function:
         if value.ndim:  # Old graphs pass a vector of one element.
             value = _only(value)
         if out is None:
-            return np.full(sizes_in(dims), value, dtype)
-        out.fill(value)
+            out = np.empty_like(value, dtype, shape=sizes_in(dims), order="C")
+        out[...] = value  # `fill` would store the array itself in an array of strings
         return out
 
     return fill
@@ -60,7 +60,7 @@ def _like(value: int) -> Any:
 
         def like(x: Array, out: Array | None = None) -> Array:
             if out is None:
-                return np.full(x.shape, content, dtype.as_numpy_dtype)
+                return np.full_like(x, content, order="C")
             out.fill(content)
             return out
 

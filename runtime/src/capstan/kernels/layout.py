@@ -60,24 +60,24 @@ def _concat_error(parts: Sequence[Array], axis: int) -> Exception:
 
 def _concat_offset(axis: Array, *sizes: Array) -> Any:
     at, start = number(axis, "axis"), 0
-    rank = len(sizes[0])
+    rows = [size.tolist() for size in sizes]
+    first, rank = rows[0], len(rows[0])
     if not -rank <= at < rank:
         raise invalid(f"Concat dim is out of range: {at} vs. {rank}")
-    for index, size in enumerate(sizes):
-        if len(size) != len(sizes[0]):
-            raise invalid(
-                f"input {index} should contain {len(sizes[0])} elements, but got {len(size)}"
-            )
+    at %= rank
+    for index, row in enumerate(rows):
+        if len(row) != rank:
+            raise invalid(f"input {index} should contain {rank} elements, but got {len(row)}")
     offsets = []
-    for size in sizes:
-        if (np.delete(size, at) != np.delete(sizes[0], at)).any():
+    for row in rows:
+        if row[:at] != first[:at] or row[at + 1 :] != first[at + 1 :]:
             raise invalid(
-                f"All dimensions except {at} must match. {show(size.tolist())} doesn't match "
-                f"{show(sizes[0].tolist())}"
+                f"All dimensions except {number(axis, 'axis')} must match. {show(row)} doesn't "
+                f"match {show(first)}"
             )
-        offset = np.zeros(len(size), np.int32)
+        offset = np.zeros(rank, np.int32)
         offset[at] = start
-        start += int(size[at])
+        start += row[at]
         offsets.append(offset)
     return offsets[0] if len(offsets) == 1 else tuple(offsets)
 
@@ -93,7 +93,8 @@ def _pack(node: NodeContext) -> Function:
         if len(arrays) > count:
             result = arrays[count]
         else:
-            result = np.empty((*first.shape[:at], count, *first.shape[at:]), first.dtype)
+            shape = (*first.shape[:at], count, *first.shape[at:])
+            result = np.empty_like(first, shape=shape, order="C")
         before: tuple[Any, ...] = (slice(None),) * at
         for index, part in enumerate(parts):
             if part.shape != first.shape:
@@ -198,7 +199,8 @@ def _tile(x: Array, repeats: Array, out: Array | None = None) -> Array:
             f"Expected multiples[{counts.index(min(counts))}] >= 0, but got {min(counts)}"
         )
     if out is None:
-        out = np.empty([size * count for size, count in zip(x.shape, counts, strict=True)], x.dtype)
+        sizes = tuple(size * count for size, count in zip(x.shape, counts, strict=True))
+        out = np.empty_like(x, shape=sizes, order="C")
     # With an extra axis for the repeats before each axis, tiling is broadcasting.
     pairs = list(zip(counts, x.shape, strict=True))
     np.copyto(

@@ -44,18 +44,18 @@ def _where(condition: Array) -> Array:
     return np.argwhere(condition).astype(np.int64, copy=False)
 
 
-for _op, _function in (
-    ("Equal", np.equal),
-    ("NotEqual", np.not_equal),
-    ("Less", np.less),
-    ("LessEqual", np.less_equal),
-    ("Greater", np.greater),
-    ("GreaterEqual", np.greater_equal),
-    ("LogicalAnd", np.logical_and),
-    ("LogicalOr", np.logical_or),
-    ("LogicalNot", np.logical_not),
-    ("Select", _select),
-    ("SelectV2", _select_v2),
+for _op, _function, _operator in (
+    ("Equal", np.equal, "=="),
+    ("NotEqual", np.not_equal, "!="),
+    ("Less", np.less, "<"),
+    ("LessEqual", np.less_equal, "<="),
+    ("Greater", np.greater, ">"),
+    ("GreaterEqual", np.greater_equal, ">="),
+    ("LogicalAnd", np.logical_and, "&"),
+    ("LogicalOr", np.logical_or, "|"),
+    ("LogicalNot", np.logical_not, ""),
+    ("Select", _select, ""),
+    ("SelectV2", _select_v2, ""),
 ):
-    register(Kernel(_op, constantly(_function), out=True))
+    register(Kernel(_op, constantly(_function), out=True, operator=_operator))
 register(Kernel("Where", constantly(_where)))

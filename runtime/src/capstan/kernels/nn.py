@@ -72,7 +72,7 @@ def _bias_add_grad(node: NodeContext) -> Function:
         rows = shape[0]
         if rows is not None:
             # A product with a vector of ones is the sum over rows, and BLAS computes it faster.
-            ones = np.ones(rows, dtype)
+            ones = node.hardware.arrays.ones(rows, dtype)
             return lambda grad, out=None: np.dot(ones, grad, out)
 
     def bias_add_grad(grad: Array, out: Array | None = None) -> Any:

@@ -5,16 +5,24 @@ function that the kernel made. Rows are looked up by op, device type and the dty
 attributes.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, kernel_list, shapes
 from capstan.core.arrays import Array
+from capstan.hardware import device as device_of
 from capstan.resources import containers
 
 Function = Callable[..., Any]
+
+Done = Callable[[Sequence[Any], errors.OpError | None], bool]
+"""Receives the outputs of a node, in order, or the error with which the node failed.
+
+It returns False if the step has ended, so that the node can give back what it took for the step.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +46,15 @@ class NodeContext:
     resources: "containers.SessionResources"
     constants: Mapping[int, Array] = field(default_factory=dict)
 
+    @property
+    def hardware(self) -> device_of.Device:
+        """The device that runs the node: it allocates memory and has the array module."""
+        return self.resources.devices.of(self.device)
+
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One row of the table.
+    """One row of the table. It has either `make` or `start`.
 
     `make(node)` returns `function(*inputs)`. The function returns None (no output), one value, or a
     tuple of values (several outputs). A value is a `numpy.ndarray` or a NumPy scalar. Strings are
@@ -49,21 +62,48 @@ class Kernel:
     `resources.variable.Variable`. The function must be thread-safe and must not write to its
     inputs.
 
+    `start(node)` is for an op that may wait, such as a dequeue. It returns
+    `function(*inputs, done, cancellation)`, which never blocks and holds no thread while the op
+    waits. `done`, a `Done`, and `cancellation`, a `core.cancellation.Cancellation`, are passed by
+    name. The function or another thread calls `done` exactly once, possibly before the function
+    returns. `done` only hands the outputs over: it runs nothing of the step itself, never blocks
+    and never raises. The inputs may change after `done` was called, so the function copies what it
+    keeps, and the outputs belong to the step. When the step is cancelled, the function calls `done`
+    with the error of the cancellation.
+
     With `out=True` the function also takes one preallocated array per output, by position after the
     inputs. It writes its results there and returns them. The compiler passes the arrays only if the
     shapes are known. With `alias=True`, output 0 may share the memory of input 0, as views and
     identities do. `emit(inputs)` returns an expression over the names of the inputs, which replaces
-    the call. `types` maps a type attribute to the dtypes that this row serves. Attributes that it
+    the call. Loops use `operator`, the operator of Python that computes the same of two NumPy
+    scalars. `types` maps a type attribute to the dtypes that this row serves. Attributes that it
     does not name are ignored.
     """
 
     op: str
-    make: Callable[[NodeContext], Function]
+    make: Callable[[NodeContext], Function] | None = None
     device: str = "CPU"
     types: Mapping[str, frozenset[dtypes.DType]] = field(default_factory=dict)
     out: bool = False
     alias: bool = False
     emit: Callable[[Sequence[str]], str] | None = None
+    start: Callable[[NodeContext], Function] | None = None
+    operator: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.make is None) == (self.start is None):
+            raise ValueError(f"The kernel of {self.op} needs either make or start, and not both")
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether the function of the kernel may answer after it returns."""
+        return self.start is not None
+
+    def bind(self, node: NodeContext) -> Function:
+        """Return the function that runs `node`, as `make` or `start` describes it."""
+        build = self.make if self.start is None else self.start
+        assert build is not None
+        return build(node)
 
 
 _ROWS: dict[tuple[str, str], list[Kernel]] = {}
@@ -72,15 +112,36 @@ _ROWS: dict[tuple[str, str], list[Kernel]] = {}
 def register(kernel: Kernel) -> Kernel:
     """Add a row. If several rows serve a node, the one registered first is used."""
     _ROWS.setdefault((kernel.op, kernel.device), []).append(kernel)
+    listed.cache_clear()
     return kernel
+
+
+def rows(op: str, device: str) -> Sequence[Kernel]:
+    """Return the rows of `op` on a device type, in the order in which they are tried."""
+    return tuple(_ROWS.get((op, device), ()))
+
+
+@functools.cache
+def listed() -> kernel_list.KernelList:
+    """Return the kernels of this process, for the placers of all masters."""
+    return kernel_list.KernelList(
+        kernel_list.KernelDef(kernel.op, kernel.device, kernel.types)
+        for kernels in _ROWS.values()
+        for kernel in kernels
+    )
 
 
 def find(op: str, device: str, attrs: Mapping[str, Any]) -> Kernel | None:
     """Return the kernel for `op` with `attrs` on a device type, or None."""
     for kernel in _ROWS.get((op, device), ()):
-        if all(_serves(allowed, attrs.get(name)) for name, allowed in kernel.types.items()):
+        if kernel_list.serves(kernel.types, attrs):
             return kernel
     return None
+
+
+def has_asynchronous(op: str, device: str) -> bool:
+    """Return whether any row of `op` for a device type may wait."""
+    return any(kernel.is_asynchronous for kernel in _ROWS.get((op, device), ()))
 
 
 def supports(op: str, device: str, attrs: Mapping[str, Any]) -> bool:
@@ -108,9 +169,3 @@ def require(op: str, device: str, attrs: Mapping[str, Any], node: str) -> Kernel
             f"{{{{node {node}}}}} ({types})",
         )
     return kernel
-
-
-def _serves(allowed: frozenset[dtypes.DType], value: object) -> bool:
-    if isinstance(value, dtypes.DType):
-        return value in allowed
-    return value is None or all(dtype in allowed for dtype in value)  # type: ignore[attr-defined]

@@ -96,7 +96,7 @@ def _squeeze(node: NodeContext) -> Function:
 def _broadcast_to(x: Array, sizes: Array, out: Array | None = None) -> Array:
     if sizes.ndim != 1:
         raise invalid(f"the shape must be 1-D, got {show(sizes.shape)}")
-    out = np.empty(sizes_in(sizes), x.dtype) if out is None else out
+    out = np.empty_like(x, shape=sizes_in(sizes), order="C") if out is None else out
     if x.ndim > out.ndim:  # np.copyto would drop leading axes of size 1.
         raise invalid(f"Incompatible shapes: {show(x.shape)} vs. {show(out.shape)}")
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import attr_value, dtypes, shapes
+from capstan.core import dtypes, resource_name, shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
@@ -25,9 +25,9 @@ def _variable(node: NodeContext) -> Function:
 
 def cell_of(node: NodeContext, dtype: dtypes.DType) -> variable.Variable:
     """Return the variable that a node names by `shared_name`, or by its own name without one."""
-    container = attr_value.text(node.attrs["container"])
-    shared = attr_value.text(node.attrs["shared_name"])
-    return node.resources.variable(container, shared or node.name, dtype)
+    default = node.resources.default_container
+    name = resource_name.of_node(node.name, node.attrs, default)
+    return node.resources.variable(name, dtype, node.device)
 
 
 def is_initialized(cell: variable.Variable) -> Any:

@@ -26,11 +26,12 @@ BLOCK = 1 << 14
 class _Blocks:
     """Cuts arrays of one shape into blocks, and has scratch space. For use under the lock."""
 
-    __slots__ = ("_scratch",)
+    __slots__ = ("_allocate", "_scratch")
 
     def __init__(self, node: NodeContext, scratch: int) -> None:
         dtype = node.attrs["T"].as_numpy_dtype
-        self._scratch = [np.empty(0, dtype) for _ in range(scratch)]
+        self._allocate = node.hardware.allocate
+        self._scratch = [self._allocate((0,), dtype) for _ in range(scratch)]
 
     def of(self, *arrays: Array) -> Iterable[tuple[Array, ...]]:
         """Yield, for each block, its part of every array and then of the scratch space."""
@@ -38,18 +39,22 @@ class _Blocks:
             return self._cut(arrays)
         shape = arrays[0].shape
         if self._scratch[0].shape != shape:
-            self._scratch = [np.empty(shape, old.dtype) for old in self._scratch]
+            self._scratch = [self._allocate(shape, old.dtype) for old in self._scratch]
         return ((*arrays, *self._scratch),)
 
     def _cut(self, arrays: Sequence[Array]) -> Iterator[tuple[Array, ...]]:
         # A gradient may be a reversed view of the variable. Without a copy, later blocks would read
         # values that earlier blocks have changed.
-        flat = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
+        flat = [array.reshape(-1) for array in map(_contiguous, arrays)]
         if self._scratch[0].shape != (BLOCK,):
-            self._scratch = [np.empty(BLOCK, old.dtype) for old in self._scratch]
+            self._scratch = [self._allocate((BLOCK,), old.dtype) for old in self._scratch]
         for start in range(0, flat[0].size, BLOCK):
             blocks = [array[start : start + BLOCK] for array in flat]
             yield (*blocks, *(space[: len(blocks[0])] for space in self._scratch))
+
+
+def _contiguous(array: Array) -> Array:
+    return array if array.flags.c_contiguous else array.copy()
 
 
 def _same_shape(names: Sequence[str], *arrays: Array) -> None:

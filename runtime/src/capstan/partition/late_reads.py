@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from capstan.core import node as ir
+from capstan.framework.ops import nodes as build
 from capstan.graph import guards, infer, schedule
 
 
@@ -76,13 +77,12 @@ class _LateReads:
         }
         if changes <= self._ancestors([edge.node]):
             return edge
-        read = ir.Node(
+        read = build.identity(
             self._free_name(f"{edge.node}/late_read"),
-            "Identity",
-            (edge,),
-            tuple(awaited),
+            edge,
+            self._known.tensor_dtypes[edge],
             self._nodes[edge.node].device,
-            {"T": self._known.tensor_dtypes[edge]},
+            awaited,
         )
         self.graph[read.name] = read
         self.tasks[read.name] = task
@@ -92,7 +92,7 @@ class _LateReads:
     def _awaited(self, reader: ir.Node) -> list[str]:
         """Return the nodes that must run before `reader`, except the variables that it reads."""
         # Only one input of a merge is alive, so a merge waits for no particular input.
-        inputs = () if reader.op in guards.MERGES else reader.inputs
+        inputs = () if guards.is_merge(reader) else reader.inputs
         values = [
             edge.node for edge in inputs if edge not in self._fed and edge not in self._known.refs
         ]

@@ -3,23 +3,30 @@
 There are no send and receive nodes. A node keeps the inputs that the client gave it. If a producer
 is in another part, its edge is in exactly one incoming message. If the tensor is fed, its edge is
 in the feeds.
+
+Some nodes wait, for example a dequeue. The *wait set* of a node holds the waiting nodes, on any
+task, that must answer before the node can run. Nodes with different wait sets never delay each
+other. Each wait set of a step has a number. Set 0 is empty. Nodes on different
+devices of a task have different numbers too, although they wait for the same nodes (`lanes`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, function, shapes
 from capstan.core import node as ir
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """All tensors that `source` sends to `destination` at one leg of a step, in one frame.
+    """All tensors of one leg and one wait set that `source` sends to `destination`, in one frame.
 
     `number` is unique in the step. `edges` are the tensors, in the order of the frame's values. A
     message without edges carries a control dependency. `conditional` are the tensors and control
     edges (index -1) that depend on a branch. If there are any, one more value follows the tensors:
-    a bool vector that says which of `conditional` are alive.
+    a bool vector that says which of `conditional` are alive. `wait_set` is the number of the wait
+    set of the tensors. `controls` names the nodes whose end the message reports to a node that has
+    a control dependency on them.
     """
 
     number: int
@@ -28,6 +35,8 @@ class Message:
     leg: int
     edges: tuple[ir.Edge, ...] = ()
     conditional: tuple[ir.Edge, ...] = ()
+    wait_set: int = 0
+    controls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +44,13 @@ class Part:
     """The nodes that one task runs in a step, and the messages that it receives and sends.
 
     `nodes` are in topological order. `legs` gives for each node the number of task crossings before
-    it. The nodes of one leg form a segment, which runs when the messages of that leg have arrived.
+    it. `wait_sets` gives the number of the wait set of each node for which it is not 0. The nodes
+    of one leg and one wait set form a segment. `answers` names the nodes that wait, and gives for
+    each the number of the wait set of its outputs: the node's own wait set and the node.
+
     `feeds` arrive with the start of the step and `fetches` leave at its end. `tensor_shapes` and
-    `tensor_dtypes` are the static facts about every tensor that the part touches.
+    `tensor_dtypes` are the static facts about every tensor that the part touches. `functions` are
+    those that the nodes call.
     """
 
     task: str
@@ -49,3 +62,6 @@ class Part:
     fetches: tuple[ir.Edge, ...] = ()
     tensor_shapes: Mapping[ir.Edge, shapes.Shape] = field(default_factory=dict)
     tensor_dtypes: Mapping[ir.Edge, dtypes.DType] = field(default_factory=dict)
+    wait_sets: Mapping[str, int] = field(default_factory=dict)
+    answers: Mapping[str, int] = field(default_factory=dict)
+    functions: function.Library = field(default_factory=dict)

@@ -1,50 +1,169 @@
-"""Colocation groups: the nodes that must share a device, in a union-find."""
+"""Colocation groups: the nodes that must share a device, and the device that they ask for.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+The rules are those of ColocationGraph in TensorFlow 1.4's placer.cc.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from capstan import errors
+from capstan.core import devices, dtypes
 from capstan.core import node as ir
+from capstan.graph import infer
+from capstan.placement import available
+
+
+@dataclass(slots=True)
+class Group:
+    """The nodes of a group that wait for a device, and the facts about all of its nodes.
+
+    `spec` is the merged device name that the nodes ask for. `runners` can run all of the nodes that
+    wait. `is_placed` says that the group has a node that was placed before. `state_spec` is what
+    its variables and other resources ask for, which soft placement does not change. `fault` says
+    why no device suits the group, and is None if nothing is known against the group.
+    """
+
+    members: list[ir.Node] = field(default_factory=list)
+    spec: devices.DeviceSpec = field(default_factory=devices.DeviceSpec)
+    runners: available.Runners | None = None
+    is_placed: bool = False
+    state_spec: devices.DeviceSpec = field(default_factory=devices.DeviceSpec)
+    fault: errors.OpError | None = None
 
 
 class Groups:
-    """Disjoint sets of node names."""
+    """Disjoint sets of nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, soft: bool) -> None:
+        """If `soft`, nodes that ask for different types or indices may share a device."""
+        self._soft = soft
         self._parent: dict[str, str] = {}
+        self._groups: dict[str, Group] = {}
+        self.notes: list[str] = []
+        """The device specifications that were ignored, in TensorFlow's words."""
 
-    def find(self, name: str) -> str:
-        """Return the name of the node that represents the group of `name`."""
+    def add(self, name: str, group: Group) -> None:
+        """Add a node as a group of its own."""
+        self._parent[name] = name
+        self._groups[name] = group
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._parent
+
+    def of(self, name: str) -> Group:
+        """Return the group of the node called `name`."""
+        return self._groups[self._root(name)]
+
+    def all(self) -> list[Group]:
+        """Return all groups."""
+        return list(self._groups.values())
+
+    def join(self, name: str, other: str) -> str | None:
+        """Merge the groups of two nodes. Return the reason if they cannot share a device.
+
+        The merged group exists in any case: its nodes depend on each other.
+        """
+        first, second = self._root(name), self._root(other)
+        if first == second:
+            return None
+        joining, kept = self._groups.pop(first), self._groups[second]
+        self._parent[first] = second
+        kept.members += joining.members
+        kept.fault = kept.fault or joining.fault
+        try:
+            kept.spec = self._merged(kept, joining)
+        except ValueError as conflict:
+            # TensorFlow 1.4 leaves out the quotation mark too.
+            return f"Cannot colocate nodes '{name}' and '{other}: {conflict}"
+        if kept.runners is None or joining.runners is None:
+            kept.runners = kept.runners or joining.runners
+            return None
+        kept.runners &= joining.runners
+        if kept.runners:
+            return None
+        return (
+            f"Cannot colocate nodes '{name}' and '{other}' because no device type supports both of "
+            "those nodes and the other nodes colocated with them."
+        )
+
+    def follow(self, name: str, holder: str) -> str | None:
+        """Merge the group of a node into that of the variable or handle that it takes, as `join`.
+
+        A reference cannot leave its device. If the two ask for different devices, the device of the
+        node is ignored.
+        """
+        taker, owner = self.of(name), self.of(holder)
+        asked, held = taker.spec, owner.spec
+        if not asked.matches(held):
+            taker.spec = held
+            self.notes.append(
+                f"Ignoring device specification {asked.to_string()} for node '{name}' because the "
+                f"input edge from '{holder}' is a reference connection and already has a device "
+                f"field set to {held.to_string()}"
+            )
+        return self.join(name, holder)
+
+    def _merged(self, kept: Group, joining: Group) -> devices.DeviceSpec:
+        kept.is_placed |= joining.is_placed
+        # As in TensorFlow 2, another node does not move a variable.
+        kept.state_spec = merged(kept.state_spec, joining.state_spec, soft=self._soft)
+        return merged(kept.spec, joining.spec, soft=self._soft, winner=kept.state_spec)
+
+    def _root(self, name: str) -> str:
         parent = self._parent
         root = name
-        while parent.setdefault(root, root) != root:
+        while parent[root] != root:
             root = parent[root]
         while parent[name] != root:
             parent[name], name = root, parent[name]
         return root
 
-    def join(self, name: str, other: str) -> None:
-        """Merge the groups of two nodes. The group of `other` keeps its representative."""
-        self._parent[self.find(name)] = self.find(other)
 
+def merged(
+    first: devices.DeviceSpec,
+    second: devices.DeviceSpec,
+    *,
+    soft: bool,
+    winner: devices.DeviceSpec | None = None,
+) -> devices.DeviceSpec:
+    """Return the name that has all fields of both (DeviceNameUtils::MergeDevNames).
 
-def colocated(
-    new: Iterable[ir.Node],
-    nodes: Mapping[str, ir.Node],
-    follows: Callable[[ir.Node], Sequence[str]],
-) -> Groups:
-    """Return the colocation groups of the `new` nodes.
+    If `soft`, types and indices that differ are those of `winner`, or are left out without one.
 
-    A node is grouped with the nodes that its `_class` attribute names (`loc:@name`) and with the
-    nodes that `follows` returns for it, such as the variable that it changes.
+    Raises:
+        ValueError: a field differs.
     """
-    groups = Groups()
-    for node in new:
-        for name in class_names(node):
-            if name in nodes:
-                groups.join(node.name, name)
-        for name in follows(node):
-            groups.join(node.name, name)
-    return groups
+    fields = {"job": "jobs", "replica": "replicas", "task": "tasks"}
+    fields |= {"device_type": "types", "device_index": "ids"}
+    result = first.merged(second)
+    for key, plural in fields.items():
+        one, other = getattr(first, key), getattr(second, key)
+        if one is None or other is None or one == other:
+            continue
+        if not soft or not key.startswith("device_"):
+            raise ValueError(
+                f"Cannot merge devices with incompatible {plural}: '{first.to_string()}' and "
+                f"'{second.to_string()}'"
+            )
+        chosen = winner or devices.DeviceSpec()
+        result.device_index = chosen.device_index
+        if key == "device_type":
+            result.device_type = chosen.device_type
+            break
+    return result
+
+
+def holders(node: ir.Node) -> list[str]:
+    """Return the producers of the references and handles that `node` reads or changes."""
+    try:
+        inputs, _ = infer.arguments(node)
+    except errors.OpError:
+        return []
+    return [
+        edge.node
+        for edge, (dtype, is_ref) in zip(node.inputs, inputs, strict=True)
+        if is_ref or dtype == dtypes.resource
+    ]
 
 
 def class_names(node: ir.Node) -> tuple[str, ...]:
@@ -65,3 +184,30 @@ def class_names(node: ir.Node) -> tuple[str, ...]:
             f"Node '{node.name}' has a damaged attribute '_class', {spellings!r}: it must be a "
             f"list of UTF-8 texts, 'loc:@' and the name of a node each ({fault})",
         ) from None
+
+
+def colocated(groups: Groups, new: Sequence[ir.Node]) -> None:
+    """Join the groups of the `new` nodes by their attributes, and then by what they refer to.
+
+    A group whose nodes cannot share a device gets a fault.
+    """
+    for node in new:
+        for name in class_names(node):
+            if name in groups:
+                _blame(groups, node, groups.join(node.name, name))
+    for node in new:
+        for name in holders(node):
+            if name in groups and (reason := groups.follow(node.name, name)):
+                _blame(
+                    groups,
+                    node,
+                    "Nodes were connected by a reference connection (requiring them to be on the "
+                    "same device), but the two nodes were assigned two different devices: "
+                    f"{reason}",
+                )
+
+
+def _blame(groups: Groups, node: ir.Node, reason: str | None) -> None:
+    group = groups.of(node.name)
+    if reason is not None and group.fault is None:
+        group.fault = errors.InvalidArgumentError(None, None, reason)

@@ -10,39 +10,60 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from capstan import errors
-from capstan.core import dtypes
-from capstan.resources import variable
+from capstan.core import dtypes, resource_name
+from capstan.hardware import cpu, device
+from capstan.resources import resource, variable
+
+_Key = tuple[resource_name.ResourceName, str]
+"""The name of a resource and its device."""
 
 
 class ResourceManager:
-    """The resources of one task. Thread-safe."""
+    """The devices of one task and its resources. Thread-safe.
 
-    def __init__(self, default_container: str = "localhost") -> None:
+    Each device has resources of its own, so equal names on two devices are two variables.
+    """
+
+    def __init__(
+        self, default_container: str = "localhost", devices: device.Devices | None = None
+    ) -> None:
+        """Without `devices`, the task has one CPU."""
         self.default_container = default_container
+        self.devices = devices or device.Devices(cpu.create("", None))
+        self.registry = resource.Registry()
+        self.iterate: Callable[..., None] = _refuse_loops
+        """Runs a loop of which every iteration is a step. The services of the task set it."""
         self._lock = threading.Lock()
-        self._variables: dict[tuple[str, str], tuple[variable.Variable, dtypes.DType]] = {}
-        self._cleared: set[tuple[str, str]] = set()
+        self._variables: dict[_Key, tuple[variable.Variable, dtypes.DType]] = {}
+        self._cleared: set[_Key] = set()
 
-    def variable(self, container: str, name: str, dtype: dtypes.DType) -> variable.Variable:
+    def variable(
+        self, name: resource_name.ResourceName, dtype: dtypes.DType, device_name: str = ""
+    ) -> variable.Variable:
         """Return the variable of that name. Create it uninitialised if it does not exist.
 
-        After `clear`, the first caller may give the variable another dtype.
+        `device_name` is a full or partial name, as for `Devices.of`. After `clear`, the first
+        caller may give the variable another dtype.
 
         Raises:
-            InvalidArgumentError: the variable exists with another dtype.
+            InvalidArgumentError: the variable exists with another dtype, or the task has no such
+                device.
         """
-        key = (container or self.default_container, name)
+        home = self.devices.of(device_name)
+        key = (name, home.name)
         with self._lock:
-            cell, held = self._variables.setdefault(key, (variable.Variable(name, key[0]), dtype))
+            fresh = variable.Variable(name.name, name.container, home)
+            cell, held = self._variables.setdefault(key, (fresh, dtype))
             if held != dtype and key in self._cleared:
-                cell, held = self._variables[key] = variable.Variable(name, key[0]), dtype
+                cell, held = self._variables[key] = fresh, dtype
             self._cleared.discard(key)
         if held != dtype:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"Variable {name!r} in container {key[0]!r} holds {held.name}, not {dtype.name}. "
-                "Another graph made it. Give one of the two another name, shared_name or container",
+                f"Variable {name.name!r} in container {name.container!r} holds {held.name}, not "
+                f"{dtype.name}. Another graph made it. Give one of the two another name, "
+                "shared_name or container",
             )
         return cell
 
@@ -50,10 +71,15 @@ class ResourceManager:
         """Forget the values in the named containers, or else in the default container."""
         chosen = set(containers) or {self.default_container}
         with self._lock:
-            cleared = {key: cell for key, (cell, _) in self._variables.items() if key[0] in chosen}
+            cleared = {
+                key: cell
+                for key, (cell, _) in self._variables.items()
+                if key[0].container in chosen
+            }
             self._cleared |= cleared.keys()
         for cell in cleared.values():
             cell.clear()
+        self.registry.clear(chosen)
 
     def for_session(self) -> "SessionResources":
         """Return the resources of this task for the nodes of one session."""
@@ -72,9 +98,57 @@ class SessionResources:
         self._lock = threading.Lock()
         self._kept: dict[str, Any] = {}
 
-    def variable(self, container: str, name: str, dtype: dtypes.DType) -> variable.Variable:
+    @property
+    def iterate(self) -> Callable[..., None]:
+        """Runs a loop of which every iteration is a step, as `services.iterations` does."""
+        return self._task.iterate
+
+    @property
+    def default_container(self) -> str:
+        """The container of the resources whose nodes name none."""
+        return self._task.default_container
+
+    @property
+    def devices(self) -> device.Devices:
+        """The devices of the task."""
+        return self._task.devices
+
+    def variable(
+        self, name: resource_name.ResourceName, dtype: dtypes.DType, device_name: str = ""
+    ) -> variable.Variable:
         """Return a variable of the task, as `ResourceManager.variable` does."""
-        return self._task.variable(container, name, dtype)
+        return self._task.variable(name, dtype, device_name)
+
+    def named(
+        self,
+        node: str,
+        name: resource_name.ResourceName,
+        kind: str,
+        device_name: str,
+        make: resource.Make[resource.Kind],
+        verify: Callable[[resource.Kind], None],
+        *,
+        is_private: bool,
+    ) -> resource.Kind:
+        """Return the resource of the node called `node`, and make it if it does not exist.
+
+        If it `is_private`, this session has the resource for itself, and `name` gives only its
+        container. `kind` is that of `resource.Registry.find`. `verify` raises if a resource that
+        another node made does not fit.
+        """
+
+        def find() -> resource.Kind:
+            registry = self._task.registry
+            if is_private:
+                return registry.create_private(name.container, node, make)
+            home = self.devices.of(device_name).name
+            found, is_new = registry.find(home, kind, name, make)
+            if not is_new:
+                verify(found)
+            return found
+
+        kept: resource.Kind = self.keep(node, find)
+        return kept
 
     def keep(self, node: str, make: Callable[[], Any]) -> Any:
         """Return the object that the node called `node` keeps. The first call makes it."""
@@ -82,3 +156,7 @@ class SessionResources:
             if node not in self._kept:
                 self._kept[node] = make()
             return self._kept[node]
+
+
+def _refuse_loops(*arguments: Any, **named: Any) -> None:
+    raise errors.InternalError(None, None, "a task without services cannot run steps of its own")

@@ -7,6 +7,8 @@ another step that assigns at the same time therefore race, as in TensorFlow with
 Within a step, the compiler makes a copy for a read of a resource variable if a change comes before
 the last use of the value.
 
+The memory of the value is that of the variable's device, which allocates and copies it.
+
 A large value is sent without a copy. The sender pins the array, and a thread that changes the
 variable meanwhile writes to another array (TensorFlow's copy on write,
 core/framework/resource_var.h).
@@ -22,16 +24,18 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
+from capstan.hardware import device as hardware
 
 
 class Variable:
     """A named value. Thread-safe as the module's docstring describes."""
 
-    __slots__ = ("_pins", "_spare", "array", "container", "lock", "name")
+    __slots__ = ("_pins", "_spare", "array", "container", "device", "lock", "name")
 
-    def __init__(self, name: str, container: str) -> None:
+    def __init__(self, name: str, container: str, device: hardware.Device) -> None:
         self.name = name
         self.container = container
+        self.device = device
         self.array: Array | None = None
         self.lock = threading.Lock()
         self._pins: dict[int, int] = {}
@@ -61,8 +65,8 @@ class Variable:
         """
         with self.lock:
             if out is None or out.shape != view.shape or out.dtype != view.dtype:
-                return view.copy()
-            np.copyto(out, view)
+                return self.device.duplicate(view)
+            self.device.copy(view, out)
             return out
 
     def pin(self) -> Array:
@@ -91,7 +95,7 @@ class Variable:
         if id(array) not in self._pins:
             return array
         self.array = self._vacant(array)
-        np.copyto(self.array, array)
+        self.device.copy(array, self.array)
         return self.array
 
     def _vacant(self, like: Array) -> Array:
@@ -99,7 +103,7 @@ class Variable:
         spare, self._spare = self._spare, None
         if spare is not None and spare.shape == like.shape and spare.dtype == like.dtype:
             return spare
-        return np.empty_like(like)
+        return self.device.allocate(like.shape, like.dtype)
 
     def assign(self, value: Array, *, validate_shape: bool = True) -> None:
         """Copy `value` in. The first value, or a value of another shape, gets new memory.
@@ -112,7 +116,7 @@ class Variable:
             if array is not None and array.shape == value.shape and array.dtype == value.dtype:
                 if id(array) in self._pins:
                     array = self._vacant(array)
-                np.copyto(array, value)
+                self.device.copy(value, array)
                 self.array = array
                 return
             if array is not None and validate_shape and array.shape != value.shape:
@@ -122,7 +126,7 @@ class Variable:
                     "Assign requires shapes of both tensors to match. "
                     f"lhs shape= {shapes.show(array.shape)} rhs shape= {shapes.show(value.shape)}",
                 )
-            self.array = np.array(value, order="C")
+            self.array = self.device.duplicate(value)
 
     def handle(self, device: str) -> Array:
         """Return the handle that is sent to other tasks: an array of dtype `dtypes.np_resource`."""

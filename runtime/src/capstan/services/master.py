@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, devices, node
-from capstan.services import master_session, registrations, signature, step, worker
+from capstan.core import config, devices, function, node
+from capstan.services import master_session, placement_log, registrations, signature, step, worker
 from capstan.transport import api, interfaces
 from capstan.transport import cancellation as cancellations
 
@@ -54,6 +54,7 @@ class Master:
         nodes: Sequence[node.Node],
         settings: config.SessionConfig,
         cancellation: cancellations.Cancellation | None = None,
+        functions: Sequence[function.Function] = (),
     ) -> str:
         """Open a session once every task answers; returns its handle.
 
@@ -66,22 +67,32 @@ class Master:
         handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step)
         session = master_session.MasterSession(
-            handle, self._home.task, tasks, settings, steps, self._leftovers, nodes
+            handle, self._home.task, tasks, settings, steps, self._leftovers
         )
+        session.begin(nodes, functions)
         _log_placement(session, nodes)
         with self._lock:
             self._sessions[handle] = session
         return handle
 
-    def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
-        """Add all `nodes` to a session at `version`, or none; returns the new version.
+    def extend_session(
+        self,
+        handle: str,
+        nodes: Sequence[node.Node],
+        version: int,
+        functions: Sequence[function.Function] = (),
+    ) -> int:
+        """Add all `nodes` and `functions` to a session at `version`, or none.
+
+        Return the new version. A function may be sent again.
 
         Raises:
             AbortedError: there is no such session, or it is at another version.
-            InvalidArgumentError: the session already has a node with the name of a new one.
+            InvalidArgumentError: the session already has a node, or another function, with the
+                name of a new one.
         """
         session = self._session(handle)
-        extended = session.extend(nodes, version)
+        extended = session.extend(nodes, version, functions)
         _log_placement(session, nodes)
         return extended
 
@@ -246,5 +257,4 @@ def _unknown(handle: str) -> errors.AbortedError:
 def _log_placement(session: master_session.MasterSession, nodes: Sequence[node.Node]) -> None:
     if not session.settings.log_device_placement:
         return
-    for name, op, device in session.placed(nodes):
-        print(f"{name}: ({op}): {device}")  # noqa: T201 - TensorFlow prints these lines
+    placement_log.report(session.placed(nodes), session.placement_notes)

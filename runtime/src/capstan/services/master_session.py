@@ -8,18 +8,18 @@ import functools
 import itertools
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, devices, node
-from capstan.executor import fold
-from capstan.graph import infer, portion, prune, simplify, verify
-from capstan.kernels import registry
-from capstan.partition import partition
-from capstan.placement import place
-from capstan.services import partial_run, registrations, session_graph, signature, step
+from capstan.core import config, devices, function, node
+from capstan.executor import bind, fold
+from capstan.graph import infer, inline, lift, portion, prune, simplify, specialise, verify
+from capstan.partition import copies, partition
+from capstan.placement import available, place
+from capstan.services import loop_parts, partial_run, registrations, session_graph, signature, step
 from capstan.transport import interfaces
 
 Array = np.ndarray[Any, Any]
@@ -36,9 +36,8 @@ class MasterSession:
         settings: config.SessionConfig,
         steps: step.Steps,
         leftovers: registrations.Leftovers,
-        nodes: Sequence[node.Node],
     ) -> None:
-        """Open a session of the graph `nodes` at version 0.
+        """Open a session of an empty graph.
 
         `home` names the task of the master. The sessions of a master share `leftovers`.
         """
@@ -50,11 +49,16 @@ class MasterSession:
         self._steps = steps
         self._lock = threading.Lock()
         self._placer = place.Placer(
-            [device.name for task in tasks for device in task.status.devices],
-            registry.supports,
+            available.Available(
+                {
+                    device.name: task.status.kernels
+                    for task in tasks
+                    for device in task.status.devices
+                }
+            ),
             settings.allow_soft_placement,
         )
-        self._graph = session_graph.SessionGraph().extended(nodes, self._placer, 0)
+        self._graph = session_graph.SessionGraph()
         self._requests: dict[signature.Signature, signature.Request] = {}
         self._variants: dict[signature.Signature, signature.Variants] = {}
         self._portions: dict[object, tuple[portion.Portion, signature.Request]] = {}
@@ -62,14 +66,33 @@ class MasterSession:
         self._partial: dict[str, partial_run.PartialRun] = {}
         self._callables: dict[int, tuple[signature.Signature, interfaces.StepOptions]] = {}
 
-    def extend(self, nodes: Sequence[node.Node], version: int) -> int:
-        """Add all `nodes` to the graph at `version`, or none; returns the new version.
+    def begin(
+        self, nodes: Sequence[node.Node], functions: Sequence[function.Function] = ()
+    ) -> None:
+        """Set the graph at version 0: `nodes`, which may call `functions`.
+
+        Raises:
+            InvalidArgumentError: two nodes, or two different functions, have one name.
+        """
+        with self._lock:
+            self._graph = self._graph.extended(nodes, self._placer, 0, functions)
+
+    def extend(
+        self,
+        nodes: Sequence[node.Node],
+        version: int,
+        functions: Sequence[function.Function] = (),
+    ) -> int:
+        """Add all `nodes` and `functions` to the graph at `version`, or none.
+
+        Return the new version. A function may be sent again.
 
         A node that cannot be placed fails the steps that need it, not the extension.
 
         Raises:
             AbortedError: the graph is at another version.
-            InvalidArgumentError: the graph already has a node with the name of a new one.
+            InvalidArgumentError: the graph already has a node, or another function, with the name
+                of a new one.
         """
         with self._lock:
             if self._graph.version != version:
@@ -79,7 +102,7 @@ class MasterSession:
                     f"Session {self.handle} is at graph version {self._graph.version}, not "
                     f"{version}: another client extended it; create a new session",
                 )
-            extended = self._graph.extended(nodes, self._placer, version + 1)
+            extended = self._graph.extended(nodes, self._placer, version + 1, functions)
             resizes_more = extended.resized != self._graph.resized
             self._graph = extended
             if resizes_more:
@@ -91,6 +114,11 @@ class MasterSession:
         """Return name, op and device of each node that has a device."""
         placed = self._graph.placement.devices
         return [(new.name, new.op, placed[new.name]) for new in nodes if new.name in placed]
+
+    @property
+    def placement_notes(self) -> Sequence[str]:
+        """The device specifications that the last extension ignored, in TensorFlow's words."""
+        return self._graph.placement.notes
 
     def run(
         self, requested: signature.Signature, feeds: Sequence[Array], deadline: float | None
@@ -139,7 +167,11 @@ class MasterSession:
         Raises:
             NotFoundError, InvalidArgumentError: as `portion.plan`.
         """
-        plan = portion.plan(self._graph.nodes, *requested.edges(), requested.targets)
+        feeds, fetches = requested.edges()
+        graph = self._graph
+        placed = graph.needed(graph.nodes, feeds, fetches, requested.targets)
+        nodes = {**graph.nodes, **placed}
+        plan = portion.plan(nodes, feeds, fetches, requested.targets, graph.functions)
         handle = str(next(self._handles))
         self._partial[handle] = partial_run.PartialRun(plan, self._portion)
         return handle
@@ -189,7 +221,7 @@ class MasterSession:
                 tuple(edge.tensor for edge in next_portion.fetches),
                 next_portion.targets,
             )
-            compile_portion = functools.partial(self._compile, next_portion.nodes)
+            compile_portion = functools.partial(self._compile, next_portion.nodes, plan.functions)
             variants = signature.Variants(requested.in_order(), compile_portion)
             known = self._portions.setdefault(
                 key, (next_portion, signature.Request(requested, variants))
@@ -203,28 +235,49 @@ class MasterSession:
         deadline: float | None,
     ) -> step.CompiledStep:
         """Compile a signature over the whole graph, as `_compile`."""
-        return self._compile(self._graph.nodes, requested, facts, deadline)
+        graph = self._graph
+        return self._compile(graph.nodes, graph.functions, requested, facts, deadline)
 
     def _compile(
         self,
         nodes: Mapping[str, node.Node],
+        functions: function.Library,
         requested: signature.Signature,
         facts: Mapping[node.Edge, infer.Fed],
         deadline: float | None,
     ) -> step.CompiledStep:
-        """Compile a signature for the feeds that `facts` describe, and register the parts."""
+        """Compile a signature for the feeds that `facts` describe, and register the parts.
+
+        The nodes may call `functions`.
+        """
         _, edges = requested.edges()
         fetches = [edge for edge in edges if edge not in facts]
         placed = self._graph.needed(nodes, list(facts), edges, requested.targets)
+        roots = [*(edge.node for edge in fetches), *requested.targets]
+        placed = inline.inline(placed, functions, roots)
         verify.verify(placed, facts)
-        keep = frozenset([edge.node for edge in fetches]) | frozenset(requested.targets)
-        simple, known = simplify.simplify(placed, facts, keep, fold.evaluate)
+        lifted, loops = lift.lift(placed, facts, roots)
+        special = specialise.Specialiser({**functions, **loops}, fold.evaluate)
+        simple, known = simplify.simplify(lifted, facts, frozenset(roots), fold.evaluate, special)
         _check_fetches(fetches, known)
         fed = [edge for edge in facts if edge.node in simple]
         needed = prune.prune(simple, fed, fetches, requested.targets)
+        needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
+        fetches = [copied.get(edge, edge) for edge in fetches]
+        loop_steps = loop_parts.LoopParts(
+            special, lambda cut: self._registrations.register_function(cut, deadline)
+        )
+        needed = loop_steps.replaced(needed, fetches)
         tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
-        cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home)
-        return self._registrations.register(cut, deadline)
+        waiting = [name for name, found in needed.items() if bind.waits(found)]
+        cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home, waiting)
+        if special.made:
+            cut = {
+                task: replace(part, functions=special.called(part.nodes))
+                for task, part in cut.items()
+            }
+        compiled = self._registrations.register(cut, deadline)
+        return replace(compiled, copies=copied) if copied else compiled
 
     def close(self) -> None:
         """Cancel the steps in flight, and deregister the parts from every task.

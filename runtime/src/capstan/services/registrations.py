@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from capstan import errors
 from capstan.partition import parts
-from capstan.services import step, worker
+from capstan.services import iterations, step, worker
 from capstan.transport import interfaces
 
 _RETRY_SECONDS = 0.1
@@ -82,6 +82,26 @@ class Registrations:
                 return compiled
         self._deregister(cut)
         raise step.cancelled_by_close()
+
+    def register_function(
+        self, cut: Mapping[str, parts.Part], deadline: float | None
+    ) -> tuple[iterations.PlannedPart, ...]:
+        """Register the parts of a function of a loop.
+
+        Raises:
+            CancelledError: the session is closed.
+            OpError: a task refuses its part, or does not answer.
+        """
+        return tuple(
+            iterations.PlannedPart(
+                name,
+                self._tasks[name].status.incarnation,
+                self._register_with(self._tasks[name], part, deadline),
+                part.feeds,
+                part.fetches,
+            )
+            for name, part in cut.items()
+        )
 
     def _register_each(
         self, cut: Mapping[str, parts.Part], deadline: float | None

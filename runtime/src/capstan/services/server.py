@@ -16,8 +16,18 @@ from capstan import errors
 from capstan.core import cluster as clusters
 from capstan.core import config as settings_of
 from capstan.core import devices
+from capstan.hardware import factories
 from capstan.resources import containers
-from capstan.services import cores, first_process, master, masters, step_server, targets, worker
+from capstan.services import (
+    cores,
+    first_process,
+    iterations,
+    master,
+    masters,
+    step_server,
+    targets,
+    worker,
+)
 from capstan.transport import dialer, listener, pool
 from capstan.transport.grpc import client, server
 
@@ -120,9 +130,9 @@ class Server:
         host, port = _parse(address)
         _check_free(host, port, address)
         incarnation = secrets.randbits(62) | 1
-        held = containers.ResourceManager(self._def.job_name)
-        offered = targets.cpu_devices(self._task, incarnation, self.settings)
-        home = worker.Worker(self._task, offered, incarnation, held)
+        devices_here = factories.create(self._task, self.settings)
+        held = containers.ResourceManager(self._def.job_name, devices_here)
+        home = worker.Worker(self._task, incarnation, held)
         addresses = self._def.cluster.tasks()
         usable = cores.usable()
         cores.limit(cores.threads_for(self.settings, self._task, addresses, usable))
@@ -130,6 +140,7 @@ class Server:
         self._links = links = pool.Pool(
             dialer.LinkDialer(self._task, addresses, peers.worker, planes=self._planes)
         )
+        held.iterate = iterations.Iterations(home, links).start
         self._steps = step_server.StepServer(home, links, peers.worker)
         self._masters = masters.Masters(home, peers.worker)
         reachable = host if listener.TCP in self._planes else None

@@ -8,33 +8,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from capstan import errors
-from capstan.core import node
-from capstan.graph import prune, resized
+from capstan.core import function, node
+from capstan.framework import function_gradient, gradients
+from capstan.graph import calls, prune, resized
 from capstan.placement import place
 
 
 @dataclass(frozen=True, slots=True)
 class SessionGraph:
-    """All nodes that a client has sent. `version` counts the extensions.
+    """All nodes and functions that a client has sent. `version` counts the extensions.
 
-    `resized` names the variables that do not keep the shape that they declare.
+    No node calls a function by its name: see `calls.explicit`. `resized` names the variables that
+    do not keep the shape that they declare.
     """
 
     version: int = 0
     nodes: Mapping[str, node.Node] = field(default_factory=dict)
     placement: place.Placement = field(default_factory=place.Placement)
     resized: frozenset[str] = frozenset()
+    functions: function.Library = field(default_factory=dict)
 
     def extended(
-        self, added: Sequence[node.Node], placer: place.Placer, version: int
+        self,
+        added: Sequence[node.Node],
+        placer: place.Placer,
+        version: int,
+        functions: Sequence[function.Function] = (),
     ) -> "SessionGraph":
-        """Return the graph with `added` nodes at `version`.
+        """Return the graph with `added` nodes and `functions` at `version`.
+
+        A function may be sent again.
 
         A node that cannot be placed fails the steps that need it, not the extension.
 
         Raises:
-            InvalidArgumentError: the graph already has a node with the name of an added one.
+            InvalidArgumentError: the graph already has a node with the name of an added one, or
+                another function with the name of an added one.
         """
+        library = (
+            calls.merged(self.functions, functions, _gradient) if functions else self.functions
+        )
+        if library:
+            added, library = calls.explicit(added, library, _gradient)
         for new in added:
             if new.name in self.nodes:
                 raise errors.InvalidArgumentError(
@@ -46,7 +61,8 @@ class SessionGraph:
         nodes = {**self.nodes, **{new.name: new for new in added}}
         placement = place.Placement(dict(self.placement.devices), dict(self.placement.faults))
         placer.place(added, nodes, placement)
-        return SessionGraph(version, nodes, placement, self.resized | resized.resized(added, nodes))
+        resizes = self.resized | resized.resized(added, nodes)
+        return SessionGraph(version, nodes, placement, resizes, library)
 
     def needed(
         self,
@@ -57,7 +73,8 @@ class SessionGraph:
     ) -> dict[str, node.Node]:
         """Return the nodes of `graph` that a step needs, with their devices.
 
-        `graph` holds the nodes of this graph, or a portion of them.
+        `graph` holds the nodes of this graph, or a portion of them. A node that a pass has added
+        keeps its device.
 
         Raises:
             OpError: as `prune.prune`, or the reason why one of the nodes has no device.
@@ -70,9 +87,13 @@ class SessionGraph:
                     fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]"
                 )
         placed = {
-            name: replace(found, device=self.placement.devices[name])
+            name: replace(found, device=self.placement.devices.get(name, found.device))
             for name, found in nodes.items()
         }
         for name in self.resized & placed.keys():
             placed[name] = resized.without_shape(placed[name])
         return placed
+
+
+def _gradient(source: function.Function, library: function.Library) -> list[function.Function]:
+    return function_gradient.symbolic(source, library, gradients.gradients)

@@ -119,4 +119,6 @@ class Request:
             compiled = self._variants.compile(key, in_order, deadline)
         feeds = dict(zip(self._feeds, values, strict=True))
         fetched = steps.run(compiled, feeds, deadline)
+        for edge, copy in compiled.copies.items():
+            fetched[edge] = fetched[copy]
         return [fetched[edge] if edge in fetched else feeds[edge].copy() for edge in self._fetches]

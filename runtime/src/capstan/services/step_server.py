@@ -108,7 +108,7 @@ class StepServer:
             _send_end(link, step, fetches, error)
 
         try:
-            part_run = run.PartRun(self._home.program(frame.subject), send, done)
+            part_run = run.PartRun(self._home.program(frame.subject), send, done, self._pool.submit)
             with self._lock:
                 messages = self._early.take(step)
                 self._runs[step] = part_run
@@ -161,7 +161,7 @@ class StepServer:
                     self._early.keep(kept)
                     return
             self._pool.submit(self._deliver, kept)
-        except (MemoryError, RuntimeError) as fault:  # no memory, or no thread
+        except Exception as fault:  # noqa: BLE001 - the step's error
             with self._lock:
                 if step not in self._runs and step not in self._ended:
                     self._early.drop(step)

@@ -9,8 +9,9 @@ from typing import Protocol
 
 from capstan import errors
 from capstan.core import config
+from capstan.hardware import factories
 from capstan.resources import containers
-from capstan.services import master, worker
+from capstan.services import iterations, master, placement_log, worker
 from capstan.transport import api, interfaces
 
 
@@ -70,17 +71,6 @@ def find(
     )
 
 
-def cpu_devices(
-    task: str, incarnation: int, settings: config.SessionConfig
-) -> tuple[interfaces.Device, ...]:
-    """Return the devices of a task: one CPU, or as many as `device_count` sets."""
-    count = settings.device_count.get("CPU", 1)
-    return tuple(
-        interfaces.Device(f"{task}/device:CPU:{index}", "CPU", 256 << 20, incarnation)
-        for index in range(max(1, count))
-    )
-
-
 class NoLinks:
     """The links of a process that has no peers."""
 
@@ -98,9 +88,13 @@ class NoLinks:
 
 def _direct(settings: config.SessionConfig) -> master.Master:
     incarnation = secrets.randbits(63) | 1
-    devices = cpu_devices(LOCALHOST, incarnation, settings)
-    home = worker.Worker(LOCALHOST, devices, incarnation, containers.ResourceManager("localhost"))
-    return master.Master(home, [LOCALHOST], _no_peer, NoLinks())
+    if settings.log_device_placement:
+        placement_log.report_mapping()
+    held = containers.ResourceManager("localhost", factories.create(LOCALHOST, settings))
+    home = worker.Worker(LOCALHOST, incarnation, held)
+    links = NoLinks()
+    held.iterate = iterations.Iterations(home, links).start
+    return master.Master(home, [LOCALHOST], _no_peer, links)
 
 
 def _no_peer(task: str) -> interfaces.WorkerApi:

@@ -2,11 +2,13 @@
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from capstan import errors
 from capstan.executor import program
+from capstan.hardware import device
+from capstan.kernels import registry
 from capstan.partition import parts
 from capstan.resources import containers
 from capstan.transport import interfaces
@@ -30,21 +32,22 @@ class Worker:
     def __init__(
         self,
         task: str,
-        devices: Sequence[interfaces.Device],
         incarnation: int,
         resources: containers.ResourceManager,
     ) -> None:
+        """`resources` has the devices of the task."""
         self.task = task
         self.resources = resources
-        self._status = interfaces.WorkerStatus(incarnation, tuple(devices))
+        self._incarnation = incarnation
+        self._devices = _attributes(resources.devices, incarnation)
         self._lock = threading.Lock()
         self._handles = itertools.count(1)
         self._programs: dict[int, tuple[program.Program, _Registered]] = {}
         self._sessions: dict[str, _Registered] = {}
 
     def get_status(self) -> interfaces.WorkerStatus:
-        """Return the incarnation and the devices of this task."""
-        return self._status
+        """Return the incarnation, the devices and the kernels of this task."""
+        return interfaces.WorkerStatus(self._incarnation, self._devices, registry.listed())
 
     def register_graph(
         self,
@@ -143,6 +146,15 @@ class Worker:
                 f'("{self.task}") just restarted.',
             )
         return found[0]
+
+
+def _attributes(
+    devices: Iterable[device.Device], incarnation: int
+) -> tuple[interfaces.Device, ...]:
+    return tuple(
+        interfaces.Device(found.name, found.device_type, found.memory_limit, incarnation)
+        for found in devices
+    )
 
 
 def _compiled(part: parts.Part, held: containers.SessionResources) -> program.Program:

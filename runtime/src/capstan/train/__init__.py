@@ -32,6 +32,7 @@ from capstan.train.hook import (
     SessionRunHook,
     SessionRunValues,
 )
+from capstan.train.import_graph import import_meta_graph
 from capstan.train.meta_graph import export_meta_graph
 from capstan.train.momentum import MomentumOptimizer
 from capstan.train.monitored_session import (
@@ -122,6 +123,7 @@ __all__ = [
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "import_meta_graph",
     "latest_checkpoint",
     "list_variables",
     "load_checkpoint",

@@ -8,21 +8,8 @@ from typing import Any
 
 from capstan.core import cluster as clusters
 from capstan.core import devices
+from capstan.framework import facts, opdef
 from capstan.train import ps_strategy as strategies
-
-STANDARD_PS_OPS = (
-    "Variable",
-    "VariableV2",
-    "AutoReloadVariable",
-    "MutableHashTable",
-    "MutableHashTableV2",
-    "MutableHashTableOfTensors",
-    "MutableHashTableOfTensorsV2",
-    "MutableDenseHashTable",
-    "MutableDenseHashTableV2",
-    "VarHandleOp",
-)
-"""The types of the ops that hold state shared between workers."""
 
 
 def replica_device_setter(
@@ -36,7 +23,8 @@ def replica_device_setter(
 ) -> Callable[[Any], str] | None:
     """Return a function for `tf.device` that spreads variables over the tasks of the ps job.
 
-    Return None if there is no ps task. `ps_ops` are the op types that count as variables.
+    Return None if there is no ps task. `ps_ops` are the op types that count as variables; by
+    default the ops that make variables.
     `ps_strategy(op)` returns the index of the task for a variable; the default is round-robin. If
     `cluster` is given, the number of ps tasks is the size of its job that `ps_device` names. With
     `merge_devices`, the returned function fills in the fields that inner `tf.device` blocks leave
@@ -59,7 +47,7 @@ def replica_device_setter(
         devices.parse(ps_device),
         devices.parse(worker_device),
         merge_devices,
-        frozenset(STANDARD_PS_OPS if ps_ops is None else ps_ops),
+        None if ps_ops is None else frozenset(ps_ops),
         ps_strategy,
     )
     return chooser.choose
@@ -73,7 +61,7 @@ class _Chooser:
         ps: devices.DeviceSpec,
         worker: devices.DeviceSpec,
         merge: bool,
-        ps_ops: frozenset[str],
+        ps_ops: frozenset[str] | None,
         strategy: Callable[[Any], int],
     ) -> None:
         self._ps = ps
@@ -87,7 +75,7 @@ class _Chooser:
         current = devices.parse(op.device)
         if op.device and not self._merge:
             return current.to_string()
-        if op.type not in self._ps_ops:
+        if not self._is_variable(op.type):
             return self._worker.merged(current).to_string()
         ps = self._ps
         if ps.job and (current.job is None or current.job == ps.job):
@@ -95,3 +83,8 @@ class _Chooser:
             task = devices.DeviceSpec(task=self._strategy(op))
             ps = ps.merged(task)
         return ps.merged(current).to_string()
+
+    def _is_variable(self, op_type: str) -> bool:
+        if self._ps_ops is not None:
+            return op_type in self._ps_ops
+        return opdef.role(op_type) is facts.Role.VARIABLE

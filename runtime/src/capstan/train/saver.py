@@ -182,6 +182,30 @@ class Saver:
 
     to_proto = as_saver_def
 
+    @classmethod
+    def from_proto(cls, saver_def: Any, import_scope: str | None = None) -> "Saver":
+        """Return the saver whose operations in the default graph a SaverDef names.
+
+        `import_scope` comes before the names.
+        """
+        saver = cls(
+            sharded=saver_def.sharded,
+            max_to_keep=saver_def.max_to_keep,
+            keep_checkpoint_every_n_hours=saver_def.keep_checkpoint_every_n_hours,
+            defer_build=True,
+        )
+        if saver_def.filename_tensor_name:
+            prefix = f"{import_scope}/" if import_scope else ""
+            element = graphs.get_default_graph().as_graph_element
+            saver._ops = saver_graph.SaverOps(
+                element(prefix + saver_def.filename_tensor_name),
+                element(prefix + saver_def.save_tensor_name),
+                element(prefix + saver_def.restore_op_name),
+                {},
+            )
+        saver._is_built = True
+        return saver
+
     def export_meta_graph(
         self,
         filename: str | None = None,

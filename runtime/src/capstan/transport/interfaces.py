@@ -6,18 +6,18 @@ They follow TensorFlow's master_interface.h and worker_interface.h. `services.ma
 
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from capstan.core import config, node
+from capstan.core import config, function, kernel_list, node
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,23 @@ class Device:
     memory_limit_bytes: int
     incarnation: int
 
+    def __repr__(self) -> str:
+        return (
+            f"_DeviceAttributes({self.name}, {self.device_type}, {self.memory_limit_bytes}, "
+            f"{self.incarnation})"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """The identity of a worker. `incarnation` is not 0 and changes when the task restarts."""
+    """The identity of a worker, its devices and its kernels.
+
+    `incarnation` is not 0 and changes when the task restarts.
+    """
 
     incarnation: int
     devices: tuple[Device, ...]
+    kernels: kernel_list.KernelList = field(default_factory=kernel_list.KernelList)
     protocol_version: int = PROTOCOL_VERSION
 
 
@@ -108,19 +118,31 @@ class MasterApi(Protocol):
         nodes: Sequence[node.Node],
         settings: config.SessionConfig,
         cancellation: cancellations.Cancellation | None = None,
+        functions: Sequence[function.Function] = (),
     ) -> str:
         """Open a session; returns its handle. Waits until every task of the cluster answers.
+
+        The nodes may call `functions`.
 
         Raises:
             CancelledError: `cancellation` was set during the wait.
         """
 
-    def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
-        """Add all `nodes` to a session at graph `version`, or none; returns the new version.
+    def extend_session(
+        self,
+        handle: str,
+        nodes: Sequence[node.Node],
+        version: int,
+        functions: Sequence[function.Function] = (),
+    ) -> int:
+        """Add all `nodes` and `functions` to a session at graph `version`, or none.
+
+        Return the new version. A function may be sent again.
 
         Raises:
             AbortedError: the session does not exist, or is at another version.
-            InvalidArgumentError: the session already has a node with the name of a new one.
+            InvalidArgumentError: the session already has a node, or another function, with the
+                name of a new one.
         """
 
     def run_step(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.core import config, dtypes, node, tensor_proto
+from capstan.core import config, dtypes, function, node, tensor_proto
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
@@ -22,6 +22,17 @@ from capstan.transport.grpc import channels, client, server, wire
 NODES = (
     node.Node("x", "Placeholder", attrs={"dtype": dtypes.float32}),
     node.Node("y", "Neg", (node.Edge("x"),), control=("x",), device="/job:ps", attrs={"_a": b"b"}),
+)
+FUNCTIONS = tuple(
+    function.Function(
+        name,
+        (function.Argument("x", dtypes.float32),),
+        (node.Edge("y"),),
+        {"y": node.Node("y", "Neg", (node.Edge("x"),), attrs={"T": dtypes.float32})},
+        result_names=("z",),
+        result_dtypes=(dtypes.float32,),
+    )
+    for name in ("first", "second")
 )
 DEVICES = (interfaces.Device("/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1 << 28, 2**63 + 5),)
 EDGES = tuple(node.Edge("n", index) for index in range(4))
@@ -60,12 +71,19 @@ class Recorder:
         nodes: Sequence[node.Node],
         settings: config.SessionConfig,
         cancellation: cancellations.Cancellation | None = None,
+        functions: Sequence[function.Function] = (),
     ) -> str:
         self.cancellation = cancellation
-        return self._note("create", tuple(nodes), settings)  # type: ignore[no-any-return]
+        return self._note("create", tuple(nodes), settings, *functions)  # type: ignore[no-any-return]
 
-    def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
-        return self._note("extend", handle, tuple(nodes), version)  # type: ignore[no-any-return]
+    def extend_session(
+        self,
+        handle: str,
+        nodes: Sequence[node.Node],
+        version: int,
+        functions: Sequence[function.Function] = (),
+    ) -> int:
+        return self._note("extend", handle, tuple(nodes), version, *functions)  # type: ignore[no-any-return]
 
     def run_step(
         self,
@@ -161,15 +179,15 @@ def test_sessions_are_created_extended_and_closed(
 ) -> None:
     settings = config.SessionConfig(allow_soft_placement=True, device_filters=("/job:ps",))
     task.answer = "00ff"
-    assert master.create_session(NODES, settings) == "00ff"
+    assert master.create_session(NODES, settings, functions=FUNCTIONS) == "00ff"
     task.answer = 4
-    assert master.extend_session("00ff", NODES[1:], 3) == 4
+    assert master.extend_session("00ff", NODES[1:], 3, FUNCTIONS[1:]) == 4
     task.answer = None
     master.close_session("00ff")
     master.reset(["a", "b"])
     assert task.asked == [
-        ("create", NODES, settings),
-        ("extend", "00ff", NODES[1:], 3),
+        ("create", NODES, settings, *FUNCTIONS),
+        ("extend", "00ff", NODES[1:], 3, *FUNCTIONS[1:]),
         ("close", "00ff"),
         ("reset", ["a", "b"]),
     ]

@@ -1,49 +1,7 @@
 """The rows of all ops, one file per family. Importing this package fills the registry."""
 
-from capstan.framework.ops import (
-    arithmetic,
-    batch_matmul,
-    branches,
-    constant,
-    control,
-    creation,
-    indexing,
-    io,
-    layout,
-    logic,
-    nn,
-    reduction,
-    resource,
-    sampling,
-    shape,
-    slicing,
-    state,
-    strings,
-    summary,
-    training,
-    unary,
-)
+import importlib
+import pkgutil
 
-__all__ = [
-    "arithmetic",
-    "batch_matmul",
-    "branches",
-    "constant",
-    "control",
-    "creation",
-    "indexing",
-    "io",
-    "layout",
-    "logic",
-    "nn",
-    "reduction",
-    "resource",
-    "sampling",
-    "shape",
-    "slicing",
-    "state",
-    "strings",
-    "summary",
-    "training",
-    "unary",
-]
+for _family in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_family.name}")

@@ -1,6 +1,9 @@
 """Rows of elementwise arithmetic on two operands with broadcasting, and of AddN."""
 
+import numpy as np
+
 from capstan.core import dtypes
+from capstan.framework import facts
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, define
 from capstan.framework.ops import rules, typesets
 from capstan.framework.ops.unbroadcast import summed
@@ -13,6 +16,7 @@ def _binary(
     name: str,
     gradient: GradientRule | None,
     types: tuple[dtypes.DType, ...] = typesets.NUMERIC,
+    value: facts.ValueRule | None = None,
 ) -> None:
     define(
         OpDef(
@@ -23,6 +27,7 @@ def _binary(
             gradient=gradient,
             not_differentiable=gradient is None,
             types={"T": types},
+            value=value,
         )
     )
 
@@ -91,16 +96,16 @@ def _add_n(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return list(grads) * len(op.inputs)
 
 
-_binary("Add", _add, (*typesets.ADDED, dtypes.string))
-_binary("AddV2", _add)
-_binary("Sub", _sub)
-_binary("Mul", _mul)
+_binary("Add", _add, (*typesets.ADDED, dtypes.string), value=rules.of_integers(np.add))
+_binary("AddV2", _add, value=rules.of_integers(np.add))
+_binary("Sub", _sub, value=rules.of_integers(np.subtract))
+_binary("Mul", _mul, value=rules.of_integers(np.multiply))
 _binary("RealDiv", _division("RealDiv"), typesets.FLOATING)
 _binary("Div", _division("Div"))
 _binary("DivNoNan", _division("DivNoNan"), typesets.FLOATING)
 _binary("FloorDiv", None)
 _binary("FloorMod", _floor_mod)
-_binary("Maximum", _chosen_by("GreaterEqual"))
+_binary("Maximum", _chosen_by("GreaterEqual"), value=rules.of_integers(np.maximum))
 _binary("Minimum", _chosen_by("LessEqual"))
 _binary("Pow", _pow, typesets.SIGNED)
 _binary("SquaredDifference", _squared_difference, typesets.SIGNED)

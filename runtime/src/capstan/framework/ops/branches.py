@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, shapes
-from capstan.framework import indexed_slices
+from capstan.framework import facts, indexed_slices
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules
 
@@ -38,6 +38,9 @@ def _common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
 
 def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """Return the gradient of the side that the step took, or zeros if that side has none."""
+    context = op.control_flow_context
+    if context is not None and context.is_loop:
+        return op.graph.control_flow_context.gradient.of_switch(op, grads), None
     side_grads = list(grads)
     for side, other in ((0, 1), (1, 0)):
         if side_grads[side] is None:
@@ -45,7 +48,7 @@ def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
             side_grads[side] = (_no_rows if is_sparse else _zeros)(op, side, raw)
     if not any(isinstance(grad, indexed_slices.IndexedSlices) for grad in side_grads):
         return raw.Merge(side_grads, name="cond_grad")[0], None
-    off, on = (_as_slices(grad, raw) for grad in side_grads)
+    off, on = (as_slices(grad, raw) for grad in side_grads)
     return indexed_slices.IndexedSlices(
         raw.Merge([off.values, on.values])[0],
         raw.Merge([off.indices, on.indices])[0],
@@ -76,7 +79,7 @@ def _no_rows(op: Op, side: int, raw: Raw) -> Any:
     return indexed_slices.IndexedSlices(values, indices, sizes)
 
 
-def _as_slices(grad: Any, raw: Raw) -> Any:
+def as_slices(grad: Any, raw: Raw) -> Any:
     """Return a dense gradient as IndexedSlices of all its rows."""
     if isinstance(grad, indexed_slices.IndexedSlices):
         indices = raw.Cast(grad.indices, DstT=dtypes.int64)
@@ -88,13 +91,22 @@ def _as_slices(grad: Any, raw: Raw) -> Any:
 
 
 def _merge_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    branch = op.inputs[0].op.branch
-    if branch is not None:
-        return _sides(grads[0], branch.pred, raw, "cond_grad")
-    return [
-        _sides(grads[0], raw.Equal(op.outputs[1], index), raw, None)[1]
-        for index in range(len(op.inputs))
-    ]
+    source = op.inputs[0].op
+    context, current = source.control_flow_context, op.graph.control_flow_context
+    if context is not None and source.type == "Exit":
+        context = context.outer
+    if context is None:
+        return [
+            _sides(grads[0], raw.Equal(op.outputs[1], index), raw, None)[1]
+            for index in range(len(op.inputs))
+        ]
+    if context.is_loop:
+        return _sides(grads[0], current.pivot, raw, None)
+    pred = context.pred
+    gradient = None if current is None or current.loop is None else current.loop.gradient
+    if gradient is not None:
+        pred = gradient.real_pred(pred)
+    return _sides(grads[0], pred, raw, "cond_grad")
 
 
 def _sides(grad: Any, pred: Any, raw: Raw, name: str | None) -> Sequence[Any]:
@@ -119,7 +131,8 @@ define(
         ("output_false: T", "output_true: T"),
         shape=_switched,
         gradient=_switch_gradient,
-        stateful=True,
+        role=facts.Role.SWITCH,
+        host=("pred",),
     )
 )
 define(
@@ -129,7 +142,8 @@ define(
         ("output_false: Ref(T)", "output_true: Ref(T)"),
         shape=_switched,
         gradient=_switch_gradient,
-        stateful=True,
+        role=facts.Role.SWITCH,
+        host=("pred",),
     )
 )
 define(
@@ -139,6 +153,7 @@ define(
         ("output: T", "value_index: int32"),
         shape=_merged,
         gradient=_merge_gradient,
-        stateful=True,
+        role=facts.Role.MERGE,
+        host=("value_index",),
     )
 )

@@ -1,6 +1,7 @@
 """Rows of placeholders, identities, barriers and assertions."""
 
 from capstan.core import dtypes, shapes
+from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, define
 from capstan.framework.ops import rules
 
@@ -9,20 +10,18 @@ def _passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return grads
 
 
-define(OpDef("NoOp", shape=rules.nothing, stateful=True, not_differentiable=True))
+define(OpDef("NoOp", shape=rules.nothing, not_differentiable=True))
 define(
     OpDef(
         "Placeholder",
         outputs=("output: dtype",),
         attrs={"dtype": dtypes.DType, "shape": shapes.TensorShape(None)},
         shape=rules.from_attribute,
-        stateful=True,
+        role=facts.Role.PLACEHOLDER,
         not_differentiable=True,
     )
 )
 define(
-    # Stateful, so that constant folding keeps it: a client may feed it. In TensorFlow it is not
-    # stateful, and constant folding excludes it by name.
     OpDef(
         "PlaceholderWithDefault",
         ("input: dtype",),
@@ -30,10 +29,22 @@ define(
         attrs={"shape": shapes.TensorShape},
         shape=rules.from_attribute,
         gradient=_passed_on,
-        stateful=True,
+        role=facts.Role.DEFAULT,
     )
 )
-define(OpDef("Identity", ("input: T",), ("output: T",), shape=rules.unchanged, gradient=_passed_on))
+define(
+    OpDef(
+        "Identity",
+        ("input: T",),
+        ("output: T",),
+        shape=rules.unchanged,
+        gradient=_passed_on,
+        role=facts.Role.IDENTITY,
+        value=rules.passed_on,
+    )
+)
+
+
 define(
     OpDef(
         "StopGradient",
@@ -57,7 +68,7 @@ define(
         attrs={"U": list, "message": b"", "first_n": -1, "summarize": 3},
         shape=rules.unchanged,
         gradient=_printed,
-        stateful=True,
+        effect=facts.EXTERNAL,
     )
 )
 define(
@@ -66,7 +77,8 @@ define(
         ("condition: bool", "data: T"),
         attrs={"T": list, "summarize": 3},
         shape=rules.nothing,
-        stateful=True,
+        effect=facts.EXTERNAL,
         not_differentiable=True,
+        host=("condition", "data"),
     )
 )

@@ -2,7 +2,11 @@
 
 import math
 
+import numpy as np
+
 from capstan.core import dtypes
+from capstan.core.arrays import Array
+from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -26,6 +30,25 @@ def _range_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((math.ceil((limit - start) / delta),),)
 
 
+def _fill_value(ctx: facts.ValueContext) -> Array | None:
+    values = ctx.values()
+    if values is None or np.prod(values[0], dtype=np.float64) > rules.MAX_ELEMENTS:
+        return None
+    dims, value = values
+    return np.full(tuple(dims), value, value.dtype)
+
+
+def _range_value(ctx: facts.ValueContext) -> Array | None:
+    values = ctx.values()
+    if values is None:
+        return None
+    start, limit, delta = values
+    if delta == 0 or abs((limit - start) / delta) > rules.MAX_ELEMENTS:
+        return None
+    known: Array = np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+    return known
+
+
 define(
     OpDef(
         "Fill",
@@ -35,6 +58,8 @@ define(
         shape=rules.from_value,
         gradient=_fill,
         types={"index_type": typesets.INDEX},
+        value=_fill_value,
+        host=("dims",),
     )
 )
 for _name in ("ZerosLike", "OnesLike"):
@@ -57,5 +82,7 @@ define(
         shape=_range_shape,
         not_differentiable=True,
         types={"Tidx": (dtypes.float32, dtypes.float64, *typesets.INDEX)},
+        value=_range_value,
+        host=("start", "limit", "delta", "output"),
     )
 )

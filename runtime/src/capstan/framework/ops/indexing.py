@@ -155,6 +155,7 @@ define(
         shape=_gather_v2_shape,
         gradient=_gather_v2,
         types={"Tindices": typesets.INDEX, "Taxis": typesets.INDEX},
+        host=("axis",),
     )
 )
 define(
@@ -170,6 +171,7 @@ define(
             "Tindices": typesets.INDEX,
             "Tnumsegments": typesets.INDEX,
         },
+        host=("num_segments",),
     )
 )
 define(
@@ -179,6 +181,7 @@ define(
         ("merged: T",),
         shape=_stitch_shape,
         gradient=_stitch,
+        host=("indices",),
     )
 )
 define(
@@ -201,6 +204,7 @@ define(
         shape=_one_hot_shape,
         not_differentiable=True,
         types={"TI": (dtypes.uint8, *typesets.INDEX)},
+        host=("depth",),
     )
 )
 define(

@@ -4,6 +4,7 @@ Sources: tensorflow/core/ops/{io_ops,string_ops}.cc.
 """
 
 from capstan.core import shapes
+from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules
 
@@ -30,7 +31,7 @@ define(
         ("prefix: string", "tensor_names: string", "shape_and_slices: string", "tensors: dtypes"),
         attrs={"dtypes": list},
         shape=rules.nothing,
-        stateful=True,
+        effect=facts.EXTERNAL,
         not_differentiable=True,
     )
 )
@@ -41,7 +42,7 @@ define(
         ("tensors: dtypes",),
         attrs={"dtypes": list},
         shape=_restored_shapes,
-        stateful=True,
+        effect=facts.EXTERNAL,
         not_differentiable=True,
     )
 )
@@ -51,7 +52,7 @@ define(
         ("checkpoint_prefixes: string", "destination_prefix: string"),
         attrs={"delete_old_dirs": True, "allow_missing_files": False},
         shape=rules.nothing,
-        stateful=True,
+        effect=facts.EXTERNAL,
         not_differentiable=True,
     )
 )

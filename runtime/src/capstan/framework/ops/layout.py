@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
+from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -188,6 +190,16 @@ def _pad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return raw.Slice(grads[0], before, raw.Shape(x, out_type=margins.dtype.base_dtype)), None
 
 
+def _concat_value(ctx: facts.ValueContext) -> Array | None:
+    values = ctx.values()
+    return None if values is None else np.concatenate(values[:-1], axis=int(values[-1]))
+
+
+def _pack_value(ctx: facts.ValueContext) -> Array | None:
+    values = ctx.values()
+    return None if values is None else np.stack(values, axis=ctx.attrs.get("axis", 0))
+
+
 define(
     OpDef(
         "Transpose",
@@ -197,6 +209,7 @@ define(
         shape=_transpose_shape,
         gradient=_transpose,
         types={"Tperm": typesets.INDEX},
+        host=("perm",),
     )
 )
 define(
@@ -208,6 +221,8 @@ define(
         shape=_concat_shape,
         gradient=_concat,
         types={"Tidx": typesets.INDEX},
+        value=_concat_value,
+        host=("axis",),
     )
 )
 define(
@@ -217,6 +232,7 @@ define(
         ("offset: N * int32",),
         shape=_concat_offset_shape,
         not_differentiable=True,
+        host=("concat_dim", "shape", "offset"),
     )
 )
 define(
@@ -227,6 +243,7 @@ define(
         attrs={"axis": 0},
         shape=_pack_shape,
         gradient=_pack,
+        value=_pack_value,
     )
 )
 define(
@@ -247,6 +264,7 @@ define(
         attrs={"num_split": int},
         shape=_split_shape,
         gradient=_split,
+        host=("split_dim",),
     )
 )
 define(
@@ -258,6 +276,7 @@ define(
         shape=_split_v_shape,
         gradient=_split_v,
         types={"Tlen": typesets.INDEX},
+        host=("size_splits", "split_dim"),
     )
 )
 define(
@@ -269,6 +288,7 @@ define(
         shape=_tile_shape,
         gradient=_tile,
         types={"Tmultiples": typesets.INDEX},
+        host=("multiples",),
     )
 )
 define(
@@ -280,5 +300,6 @@ define(
         shape=_pad_shape,
         gradient=_pad,
         types={"T": typesets.NUMERIC, "Tpaddings": typesets.INDEX},
+        host=("paddings",),
     )
 )

@@ -251,5 +251,6 @@ define(
         shape=_in_top_k_shape,
         not_differentiable=True,
         types={"T": typesets.INDEX},
+        host=("k",),
     )
 )

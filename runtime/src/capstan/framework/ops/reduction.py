@@ -153,6 +153,7 @@ def _reduction(
             gradient=gradient,
             not_differentiable=gradient is None,
             types={"Tidx": typesets.INDEX} | ({} if is_logical else {"T": types}),
+            host=("reduction_indices",),
         )
     )
 
@@ -178,6 +179,7 @@ for _name in ("ArgMax", "ArgMin"):
                 "Tidx": typesets.INDEX,
                 "output_type": typesets.INDEX,
             },
+            host=("dimension",),
         )
     )
 for _name, _gradient in (("Cumsum", _cumsum), ("Cumprod", _cumprod)):
@@ -190,5 +192,6 @@ for _name, _gradient in (("Cumsum", _cumsum), ("Cumprod", _cumprod)):
             shape=rules.unchanged,
             gradient=_gradient,
             types={"T": typesets.NUMERIC, "Tidx": typesets.INDEX},
+            host=("axis",),
         )
     )

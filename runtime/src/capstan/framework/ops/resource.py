@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 from capstan.core import dtypes, shapes
-from capstan.framework import indexed_slices
+from capstan.framework import facts, indexed_slices
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, ShapeRule, define
 from capstan.framework.ops import indexing, rules, training, typesets
 
@@ -63,7 +63,8 @@ define(
         },
         shape=rules.from_attribute,
         not_differentiable=True,
-        stateful=True,
+        effect=facts.MAKES,
+        role=facts.Role.VARIABLE,
     )
 )
 define(
@@ -74,7 +75,8 @@ define(
         attrs={"dtype": dtypes.DType},
         shape=rules.unchanged,
         gradient=_read,
-        stateful=True,
+        effect=facts.reads("resource"),
+        role=facts.Role.READ,
     )
 )
 define(
@@ -84,7 +86,8 @@ define(
         ("is_initialized: bool",),
         shape=rules.scalar,
         not_differentiable=True,
-        stateful=True,
+        effect=facts.reads("resource"),
+        host=("is_initialized",),
     )
 )
 define(
@@ -95,8 +98,9 @@ define(
         attrs={"out_type": dtypes.int32},
         shape=_variable_shape,
         not_differentiable=True,
-        stateful=True,
+        effect=facts.reads("input"),
         types={"out_type": typesets.INDEX},
+        host=("output",),
     )
 )
 define(
@@ -106,7 +110,7 @@ define(
         attrs={"ignore_lookup_error": True},
         shape=rules.nothing,
         not_differentiable=True,
-        stateful=True,
+        effect=facts.changes("resource"),
     )
 )
 for _name in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
@@ -116,7 +120,7 @@ for _name in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
             ("resource: resource", "value: dtype"),
             attrs={"validate_shape": False} if _name == "AssignVariableOp" else {},
             shape=_checked(rules.merged),
-            stateful=True,
+            effect=facts.changes("resource"),
             types={} if _name == "AssignVariableOp" else {"dtype": typesets.NUMERIC},
         )
     )
@@ -128,7 +132,7 @@ define(
         attrs={"dtype": dtypes.DType, "batch_dims": 0, "validate_indices": True},
         shape=indexing.gather_shape,
         gradient=_gathered,
-        stateful=True,
+        effect=facts.reads("resource"),
         types={"Tindices": typesets.INDEX},
     )
 )
@@ -138,7 +142,7 @@ for _name in ("ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate
             _name,
             ("resource: resource", "indices: Tindices", "updates: dtype"),
             shape=_scattered,
-            stateful=True,
+            effect=facts.changes("resource"),
             types={"Tindices": typesets.INDEX}
             | ({} if _name == "ResourceScatterUpdate" else {"dtype": typesets.NUMERIC}),
         )

@@ -1,17 +1,23 @@
-"""Shape rules that many rows share.
+"""Shape rules and value rules that many rows share.
 
-A rule raises ValueError with the first part of TensorFlow's message. The graph builder appends the
-name of the node, its op and the input shapes.
+A shape rule raises ValueError with the first part of TensorFlow's message. The graph builder
+appends the name of the node, its op and the input shapes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from capstan.core import shapes
 from capstan.core.arrays import Array
-from capstan.framework import opdef
+from capstan.framework import facts, opdef
 
 Shapes = Sequence[shapes.Shape]
+
+MAX_ELEMENTS = 1 << 16
+"""Value rules compute no more elements than this. An estimate: shapes are far smaller than this,
+and weights are often larger."""
 
 
 def unchanged(ctx: opdef.ShapeContext) -> Shapes:
@@ -77,4 +83,27 @@ def with_rank(shape: shapes.Shape, count: int) -> tuple[int | None, ...]:
 def known_value(tensor: Any) -> Array | None:
     """Return the value of a graph tensor if it is known while the graph is built, or None."""
     value: Array | None = tensor.op.constant_value()
+    return value
+
+
+def passed_on(ctx: facts.ValueContext) -> Array | None:
+    """Give the output the value of input 0."""
+    return ctx.value_of(0)
+
+
+def of_integers(step: Callable[[Any, Any], Any]) -> facts.ValueRule:
+    """Return the value rule of an elementwise op on two inputs, which computes with integers only.
+
+    Large arrays and floats are not shapes, so their values stay unknown.
+    """
+
+    def value(ctx: facts.ValueContext) -> Array | None:
+        values = ctx.values()
+        if values is None:
+            return None
+        x, y = values
+        if x.dtype.kind != "i" or x.size > MAX_ELEMENTS or y.size > MAX_ELEMENTS:
+            return None
+        return np.asarray(step(x, y))
+
     return value

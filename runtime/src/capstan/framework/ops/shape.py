@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+
 from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
+from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -103,6 +107,27 @@ def _gradient_args_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((None,), (None,))
 
 
+def _shape_value(ctx: facts.ValueContext) -> Array | None:
+    (shape,) = ctx.input_shapes
+    return None if shape is None or None in shape else np.array(shape, _out_type(ctx))
+
+
+def _size_value(ctx: facts.ValueContext) -> Array | None:
+    count = shapes.num_elements(ctx.input_shapes[0])
+    return None if count is None else np.array(count, _out_type(ctx))
+
+
+def _rank_value(ctx: facts.ValueContext) -> Array | None:
+    (shape,) = ctx.input_shapes
+    return None if shape is None else np.array(len(shape), np.int32)
+
+
+def _out_type(ctx: facts.ValueContext) -> type[Any]:
+    chosen: dtypes.DType = ctx.attrs.get("out_type", dtypes.int32)
+    dtype: type[Any] = chosen.as_numpy_dtype
+    return dtype
+
+
 define(
     OpDef(
         "Shape",
@@ -112,6 +137,9 @@ define(
         shape=_shape_shape,
         not_differentiable=True,
         types={"out_type": typesets.INDEX},
+        role=facts.Role.METADATA,
+        value=_shape_value,
+        host=("output",),
     )
 )
 define(
@@ -123,10 +151,22 @@ define(
         shape=rules.scalar,
         not_differentiable=True,
         types={"out_type": typesets.INDEX},
+        role=facts.Role.METADATA,
+        value=_size_value,
+        host=("output",),
     )
 )
 define(
-    OpDef("Rank", ("input: T",), ("output: int32",), shape=rules.scalar, not_differentiable=True)
+    OpDef(
+        "Rank",
+        ("input: T",),
+        ("output: int32",),
+        shape=rules.scalar,
+        not_differentiable=True,
+        role=facts.Role.METADATA,
+        value=_rank_value,
+        host=("output",),
+    )
 )
 define(
     OpDef(
@@ -137,6 +177,7 @@ define(
         shape=_reshape_shape,
         gradient=_reshape,
         types={"Tshape": typesets.INDEX},
+        host=("shape",),
     )
 )
 define(
@@ -148,6 +189,7 @@ define(
         shape=_expand_dims_shape,
         gradient=_expand_dims,
         types={"Tdim": typesets.INDEX},
+        host=("dim",),
     )
 )
 define(
@@ -169,6 +211,7 @@ define(
         shape=_broadcast_to_shape,
         gradient=_broadcast_to,
         types={"Tidx": typesets.INDEX},
+        host=("shape",),
     )
 )
 define(
@@ -180,5 +223,6 @@ define(
         shape=_gradient_args_shape,
         not_differentiable=True,
         types={"T": typesets.INDEX},
+        host=("s0", "s1", "r0", "r1"),
     )
 )

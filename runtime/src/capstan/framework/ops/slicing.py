@@ -1,6 +1,10 @@
 """Rows of Slice and StridedSlice."""
 
+import numpy as np
+
 from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
+from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, strides, typesets
 
@@ -50,8 +54,13 @@ def _slice(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 def _strided_shape(ctx: ShapeContext) -> rules.Shapes:
     shape = ctx.inputs[0]
     begin, end, steps = (ctx.constant(index) for index in (1, 2, 3))
-    if shape is None or begin is None or end is None or steps is None:
+    if shape is None or steps is None:
         return (None,)
+    if begin is None or end is None:
+        # Only the masks say which axes are left.
+        first, last = [0] * len(steps), [1] * len(steps)
+        unknown = strides.Spec.parse(first, last, steps.tolist(), ctx.attrs)
+        return (unknown.shape_for_any_bounds(shape),)
     spec = strides.Spec.parse(begin.tolist(), end.tolist(), steps.tolist(), ctx.attrs)
     return (spec.shape(shape),)
 
@@ -81,8 +90,27 @@ define(
         shape=_slice_shape,
         gradient=_slice,
         types={"Index": typesets.INDEX},
+        host=("begin", "size"),
     )
 )
+
+
+def _strided_value(ctx: facts.ValueContext) -> Array | None:
+    """Evaluate one index or slice of a vector, such as `tf.shape(x)[0]` or `tf.shape(x)[1:]`."""
+    values = ctx.values()
+    if values is None:
+        return None
+    vector, begin, end, strides = values
+    masks = ctx.attrs
+    if vector.ndim != 1 or begin.shape != (1,) or masks["ellipsis_mask"] or masks["new_axis_mask"]:
+        return None
+    if masks["shrink_axis_mask"]:
+        return np.asarray(vector[int(begin[0])])
+    start = None if masks["begin_mask"] else int(begin[0])
+    stop = None if masks["end_mask"] else int(end[0])
+    return vector[slice(start, stop, int(strides[0]))]
+
+
 define(
     OpDef(
         "StridedSlice",
@@ -92,6 +120,8 @@ define(
         shape=_strided_shape,
         gradient=_strided,
         types={"Index": typesets.INDEX},
+        value=_strided_value,
+        host=("begin", "end", "strides"),
     )
 )
 define(
@@ -103,5 +133,6 @@ define(
         shape=_strided_grad_shape,
         gradient=_strided_grad,
         types={"T": (*typesets.NUMERIC, dtypes.bool_), "Index": typesets.INDEX},
+        host=("shape", "begin", "end", "strides"),
     )
 )

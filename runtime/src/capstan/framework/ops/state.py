@@ -1,6 +1,7 @@
 """Rows of reference variables, and of the ops that change them."""
 
 from capstan.core import dtypes, shapes
+from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -32,7 +33,8 @@ define(
         },
         shape=rules.from_attribute,
         not_differentiable=True,
-        stateful=True,
+        effect=facts.MAKES,
+        role=facts.Role.VARIABLE,
     )
 )
 define(
@@ -42,7 +44,8 @@ define(
         ("is_initialized: bool",),
         shape=rules.scalar,
         not_differentiable=True,
-        stateful=True,
+        effect=facts.reads("ref"),
+        host=("is_initialized",),
     )
 )
 define(
@@ -52,7 +55,7 @@ define(
         ("output_ref: Ref(T)",),
         attrs={"validate_shape": True, "use_locking": True},
         shape=_assign_shape,
-        stateful=True,
+        effect=facts.changes("ref"),
     )
 )
 for _name in ("AssignAdd", "AssignSub"):
@@ -63,7 +66,7 @@ for _name in ("AssignAdd", "AssignSub"):
             ("output_ref: Ref(T)",),
             attrs={"use_locking": False},
             shape=rules.merged,
-            stateful=True,
+            effect=facts.changes("ref"),
             types={"T": typesets.NUMERIC},
         )
     )
@@ -75,7 +78,7 @@ for _name in ("ScatterAdd", "ScatterSub", "ScatterUpdate"):
             ("output_ref: Ref(T)",),
             attrs={"use_locking": _name == "ScatterUpdate"},
             shape=_scatter_shape,
-            stateful=True,
+            effect=facts.changes("ref"),
             types={"Tindices": typesets.INDEX}
             | ({} if _name == "ScatterUpdate" else {"T": typesets.NUMERIC}),
         )

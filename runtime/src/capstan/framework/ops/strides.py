@@ -81,6 +81,21 @@ class Spec:
                 _check(item, source[axis], axis)
         return tuple(result)
 
+    def shape_for_any_bounds(self, source: tuple[int | None, ...]) -> shapes.Shape:
+        """Return what is known of the shape if the integers in the items are not known.
+
+        >>> Spec((0, slice(None), slice(0, 1))).shape_for_any_bounds((4, 5, 6, 7))
+        (5, None, 7)
+        """
+        result: list[int | None] = []
+        for axis, item in self._by_axis(len(source)):
+            if axis is None:
+                result.append(1)
+            elif isinstance(item, slice):
+                is_whole = item.start is None and item.stop is None and item.step in (None, 1)
+                result.append(source[axis] if is_whole else None)
+        return tuple(result)
+
     def _by_axis(self, rank: int) -> Iterator[tuple[int | None, Any]]:
         used = sum(1 for item in self.items if item is not None and item is not ...)
         if used > rank:

@@ -1,6 +1,7 @@
 """Rows of the optimizers' updates, which run where the variable is (core/ops/training_ops.cc)."""
 
 from capstan.core import shapes
+from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -48,7 +49,7 @@ UPDATES = (
         ("out: Ref(T)",),
         attrs={"use_locking": False},
         shape=_descent_shape,
-        stateful=True,
+        effect=facts.changes("var"),
         types=_FLOAT,
     ),
     OpDef(
@@ -57,7 +58,7 @@ UPDATES = (
         ("out: Ref(T)",),
         attrs={"use_locking": False, "use_nesterov": False},
         shape=_momentum_shape,
-        stateful=True,
+        effect=facts.changes("var", "accum"),
         types=_FLOAT,
     ),
     OpDef(
@@ -73,7 +74,7 @@ UPDATES = (
         ("out: Ref(T)",),
         attrs={"use_locking": False, "use_nesterov": False},
         shape=_sparse_momentum_shape,
-        stateful=True,
+        effect=facts.changes("var", "accum"),
         types={**_FLOAT, "Tindices": typesets.INDEX},
     ),
     OpDef(
@@ -93,7 +94,7 @@ UPDATES = (
         ("out: Ref(T)",),
         attrs={"use_locking": False, "use_nesterov": False},
         shape=_adam_shape,
-        stateful=True,
+        effect=facts.changes("var", "m", "v"),
         types=_FLOAT,
     ),
 )

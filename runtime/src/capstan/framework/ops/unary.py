@@ -1,6 +1,10 @@
 """Rows of elementwise functions of one operand, and of Cast."""
 
+import numpy as np
+
 from capstan.core import dtypes
+from capstan.core.arrays import Array
+from capstan.framework import facts
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, define
 from capstan.framework.ops import rules, typesets
 
@@ -92,6 +96,11 @@ def _cast(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Cast(grads[0], DstT=source),)
 
 
+def _cast_value(ctx: facts.ValueContext) -> Array | None:
+    value = ctx.value_of(0)
+    return None if value is None else np.asarray(value).astype(ctx.attrs["DstT"].as_numpy_dtype)
+
+
 _unary("Neg", _neg, typesets.SIGNED)
 _unary("Abs", _abs, typesets.SIGNED)
 _unary("Sign", _zero, typesets.SIGNED)
@@ -145,5 +154,6 @@ define(
             "SrcT": (*typesets.NUMERIC, dtypes.bool_, dtypes.bfloat16),
             "DstT": (*typesets.NUMERIC, dtypes.bool_, dtypes.bfloat16),
         },
+        value=_cast_value,
     )
 )

@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, graph_def, node, tensor_proto
+from capstan.core import config, function, graph_def, node, tensor_proto
+from capstan.framework import function_def
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
@@ -22,6 +23,14 @@ Array = np.ndarray[Any, Any]
 
 # How long a call without a caller's deadline waits for a task that accepts it but does not answer.
 _PATIENCE_S: Final = 2.0
+
+
+def _graph(nodes: Sequence[node.Node], functions: Sequence[function.Function]) -> Any:
+    message = graph_def.encode(nodes)
+    if functions:
+        library = {each.name: each for each in functions}
+        message.library.CopyFrom(function_def.encode(library))
+    return message
 
 
 def _seconds_to(deadline: float | None) -> float | None:
@@ -43,10 +52,11 @@ class GrpcMaster(interfaces.MasterApi):
         nodes: Sequence[node.Node],
         settings: config.SessionConfig,
         cancellation: cancellations.Cancellation | None = None,
+        functions: Sequence[function.Function] = (),
     ) -> str:
         """Open a session; waits for the master up to `settings.operation_timeout_ms`."""
         request = wire.CreateSessionRequest(
-            graph_def=graph_def.encode(nodes), config=settings.to_proto()
+            graph_def=_graph(nodes, functions), config=settings.to_proto()
         )
         timeout_s = settings.operation_timeout_ms / 1000 or None
         response = self._service.call(
@@ -54,10 +64,16 @@ class GrpcMaster(interfaces.MasterApi):
         )
         return str(response.session_handle)
 
-    def extend_session(self, handle: str, nodes: Sequence[node.Node], version: int) -> int:
+    def extend_session(
+        self,
+        handle: str,
+        nodes: Sequence[node.Node],
+        version: int,
+        functions: Sequence[function.Function] = (),
+    ) -> int:
         request = wire.ExtendSessionRequest(
             session_handle=handle,
-            graph_def=graph_def.encode(nodes),
+            graph_def=_graph(nodes, functions),
             current_graph_version=version,
         )
         return int(self._service.call("ExtendSession", request).new_graph_version)
@@ -164,9 +180,10 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         self._service = calls.Service(address, channels.WORKER)
 
     def get_status(self) -> interfaces.WorkerStatus:
-        """Return the incarnation and the devices of the task.
+        """Return the incarnation, the devices and the kernels of the task.
 
         Raises:
+            InvalidArgumentError: the list of kernels is malformed.
             FailedPreconditionError: the task speaks another version of the protocol.
         """
         response = self._service.call("GetStatus", wire.GetStatusRequest(), _PATIENCE_S)
@@ -181,6 +198,7 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         return interfaces.WorkerStatus(
             response.incarnation,
             codec.decode_devices(response.device),
+            codec.decode_kernels(response.kernels),
             response.protocol_version,
         )
 

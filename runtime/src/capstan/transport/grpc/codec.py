@@ -1,12 +1,15 @@
 """Converts the values of the two services to protocol buffers and back."""
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from google.protobuf import message as protobuf_message
 
 from capstan import errors
-from capstan.core import dtypes, graph_def, node, shapes, tensor_proto
+from capstan.core import dtypes, graph_def, kernel_list, node, shapes, tensor_proto
+from capstan.framework import function_def
 from capstan.partition import parts
 from capstan.transport import interfaces
 from capstan.transport.grpc import wire
@@ -64,19 +67,62 @@ def decode_devices(messages: Iterable[Any]) -> tuple[interfaces.Device, ...]:
     )
 
 
+@functools.lru_cache(maxsize=8)
+def encode_kernels(kernels: kernel_list.KernelList) -> bytes:
+    """Return a serialised KernelList. A task sends the same list in each answer."""
+    message = wire.KernelList()
+    for kernel in kernels:
+        added = message.kernel.add(op=kernel.op, device_type=kernel.device_type)
+        for name, allowed in kernel.constraints.items():
+            constraint = added.constraint.add(name=name)
+            numbers = sorted(dtype.as_datatype_enum for dtype in allowed)
+            constraint.allowed_values.list.type.extend(numbers)
+    serialised: bytes = message.SerializeToString()
+    return serialised
+
+
+@functools.lru_cache(maxsize=64)
+def decode_kernels(serialised: bytes) -> kernel_list.KernelList:
+    """Return the kernels of a serialised KernelList. The tasks of a cluster often have the same.
+
+    Raises:
+        InvalidArgumentError: the message is malformed, or has a dtype that does not exist.
+    """
+    try:
+        message = wire.KernelList.FromString(serialised)
+        return kernel_list.KernelList(map(_decode_kernel, message.kernel))
+    except (protobuf_message.DecodeError, TypeError, ValueError) as error:
+        raise errors.InvalidArgumentError(
+            None, None, f"The list of kernels of a task cannot be read: {error}"
+        ) from None
+
+
+def _decode_kernel(message: Any) -> kernel_list.KernelDef:
+    constraints = {
+        constraint.name: frozenset(map(dtypes.as_dtype, constraint.allowed_values.list.type))
+        for constraint in message.constraint
+    }
+    return kernel_list.KernelDef(message.op, message.device_type, constraints)
+
+
 def encode_part(session: str, part: parts.Part) -> Any:
     """Return the RegisterGraphRequest that gives `part` to its task."""
     known = dict.fromkeys([*part.tensor_dtypes, *part.tensor_shapes])
+    graph = graph_def.encode(part.nodes)
+    if part.functions:
+        graph.library.CopyFrom(function_def.encode(part.functions))
     return wire.RegisterGraphRequest(
         session=session,
         task=part.task,
-        graph_def=graph_def.encode(part.nodes),
+        graph_def=graph,
         leg=[part.legs[part_node.name] for part_node in part.nodes],
         incoming=map(_encode_message, part.incoming),
         outgoing=map(_encode_message, part.outgoing),
         feed=_names(part.feeds),
         fetch=_names(part.fetches),
         tensor=[_encode_facts(edge, part) for edge in known],
+        wait_set=_numbers(part.wait_sets, part.nodes),
+        answer=_numbers(part.answers, part.nodes),
     )
 
 
@@ -91,6 +137,7 @@ def decode_part(request: Any) -> parts.Part:
     facts = {node.parse_tensor(message.edge): message for message in request.tensor}
     return parts.Part(
         task=request.task,
+        functions=function_def.decode(request.graph_def.library),
         nodes=nodes,
         legs=dict(zip((part_node.name for part_node in nodes), request.leg, strict=True)),
         incoming=tuple(map(_decode_message, request.incoming)),
@@ -105,7 +152,22 @@ def decode_part(request: Any) -> parts.Part:
         tensor_dtypes={
             edge: dtypes.as_dtype(message.dtype) for edge, message in facts.items() if message.dtype
         },
+        wait_sets=_by_name(request.wait_set, nodes),
+        answers=_by_name(request.answer, nodes),
     )
+
+
+def _numbers(by_name: Mapping[str, int], nodes: Sequence[node.Node]) -> list[int]:
+    """Return the number of each node, 0 for a node without one. Return [] if no node has one."""
+    return [by_name.get(part_node.name, 0) for part_node in nodes] if by_name else []
+
+
+def _by_name(numbers: Sequence[int], nodes: Sequence[node.Node]) -> dict[str, int]:
+    """Return the numbers other than 0 by node. `numbers` has one for each node, or is empty."""
+    if not numbers:
+        return {}
+    pairs = zip(nodes, numbers, strict=True)
+    return {part_node.name: number for part_node, number in pairs if number}
 
 
 def _encode_message(message: parts.Message) -> Any:
@@ -116,6 +178,8 @@ def _encode_message(message: parts.Message) -> Any:
         leg=message.leg,
         edge=_names(message.edges),
         conditional=_names(message.conditional),
+        wait_set=message.wait_set,
+        control=message.controls,
     )
 
 
@@ -127,6 +191,8 @@ def _decode_message(message: Any) -> parts.Message:
         leg=message.leg,
         edges=_edges(message.edge),
         conditional=_edges(message.conditional),
+        wait_set=message.wait_set,
+        controls=tuple(message.control),
     )
 
 

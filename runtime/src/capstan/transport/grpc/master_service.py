@@ -14,6 +14,7 @@ import grpc
 
 from capstan import errors
 from capstan.core import config, graph_def, tensor_proto
+from capstan.framework import function_def
 from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
 from capstan.transport.grpc import codec, leases, replay, wire
@@ -58,11 +59,12 @@ class MasterService:
 
     def _create(self, request: Any, context: grpc.ServicerContext) -> Any:
         nodes = graph_def.decode(request.graph_def)
+        functions = tuple(function_def.decode(request.graph_def.library).values())
         settings = config.SessionConfig.from_proto(request.config)
         is_gone = cancellations.Cancellation()
         if not context.add_callback(is_gone.cancel):
             is_gone.cancel()
-        handle = self._master.create_session(nodes, settings, is_gone)
+        handle = self._master.create_session(nodes, settings, is_gone, functions)
         self._sessions.grant(handle, context)
         if is_gone.is_cancelled:
             self._sessions.forget(handle)
@@ -75,6 +77,7 @@ class MasterService:
             request.session_handle,
             graph_def.decode(request.graph_def),
             request.current_graph_version,
+            tuple(function_def.decode(request.graph_def.library).values()),
         )
         return wire.ExtendSessionResponse(new_graph_version=version)
 

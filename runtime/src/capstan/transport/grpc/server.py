@@ -103,6 +103,7 @@ class _Worker:
             device=codec.encode_devices(found.devices),
             incarnation=found.incarnation,
             protocol_version=found.protocol_version,
+            kernels=codec.encode_kernels(found.kernels),
         )
 
     def _register(self, request: Any, context: grpc.ServicerContext) -> Any:

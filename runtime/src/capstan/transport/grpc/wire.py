@@ -41,14 +41,18 @@ ListDevicesRequest     session_handle:string=1
 ListDevicesResponse    local_device:DeviceAttributes*=1 remote_device:DeviceAttributes*=2
 
 GetStatusRequest
-GetStatusResponse      device:DeviceAttributes*=1 incarnation:fixed64=2 protocol_version:int32=3
+GetStatusResponse      device:DeviceAttributes*=1 incarnation:fixed64=2 protocol_version:int32=3 \
+                       kernels:bytes=4
+KernelConstraint       name:string=1 allowed_values:AttrValue=2
+KernelDef              op:string=1 device_type:string=2 constraint:KernelConstraint*=3
+KernelList             kernel:KernelDef*=1
 LegMessage             number:uint32=1 source:string=2 destination:string=3 leg:uint32=4 \
-                       edge:string*=5 conditional:string*=6
+                       edge:string*=5 conditional:string*=6 wait_set:uint32=7 control:string*=8
 TensorFacts            edge:string=1 dtype:DataType=2 shape:TensorShapeProto=3
 RegisterGraphRequest   session:string=1 task:string=2 graph_def:GraphDef=3 leg:uint32*=4 \
                        incoming:LegMessage*=5 outgoing:LegMessage*=6 feed:string*=7 \
                        fetch:string*=8 tensor:TensorFacts*=9 master:string=10 \
-                       master_incarnation:fixed64=11
+                       master_incarnation:fixed64=11 wait_set:uint32*=12 answer:uint32*=13
 RegisterGraphResponse  graph:uint32=1
 DeregisterGraphRequest session:string=1
 DeregisterGraphResponse

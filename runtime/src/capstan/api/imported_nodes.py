@@ -1,0 +1,292 @@
+"""The operations that `import_graph_def` adds for the nodes of a GraphDef.
+
+The texts of errors are those of graph_constructor.cc. A node is added after the nodes that it
+reads, otherwise in the order of the GraphDef. The edge that closes a loop is added last.
+"""
+
+import heapq
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from capstan.core import attr_value, dtypes, node
+from capstan.framework import facts, opdef
+from capstan.framework import graph as graphs
+from capstan.graph import infer
+
+_SHAPES = "_output_shapes"
+_C_NAMES = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
+_TYPE_NAMES = frozenset(dtype.name for dtype in dtypes.BASE_DTYPES)
+
+
+class Import:
+    """One import: the nodes of the GraphDef, and the operations made of them so far."""
+
+    def __init__(
+        self,
+        graph: graphs.Graph,
+        scope: str,
+        nodes: Sequence[node.Node],
+        mapped: Mapping[node.Edge, Any],
+    ) -> None:
+        self._graph = graph
+        self._scope = scope
+        self._nodes = {each.name: each for each in nodes}
+        if len(self._nodes) < len(nodes):
+            repeated = next(each for each in nodes if self._nodes[each.name] is not each)
+            raise ValueError(f"Node '{repeated.name}' is not unique")
+        self._mapped = mapped
+        self._used: set[node.Edge] = set()
+        self._made: dict[str, graphs.Operation] = {}
+
+    def run(self) -> None:
+        """Add all nodes."""
+        for each in self._nodes.values():
+            self._check_inputs_exist(each)
+        order = self._order()
+        late = [(each, place) for each in order for place in self._closing_inputs(each)]
+        for each in order:
+            self._add(each)
+        for each, place in late:
+            closing = self._output(each, each.inputs[place])
+            self._made[each.name]._update_input(place, closing)
+        for each in order:
+            self._colocate(self._made[each.name], each)
+
+    def check_map(self) -> None:
+        """Check that the map names only tensors of the GraphDef.
+
+        Raises:
+            ValueError: it has other names, perhaps because of a typing error.
+        """
+        missing = [
+            f"^{edge.node}" if edge.index < 0 else edge.tensor
+            for edge in self._mapped
+            if edge not in self._used and not self._has(edge)
+        ]
+        if missing:
+            raise ValueError(
+                f"Attempted to map inputs that were not found in graph_def: [{', '.join(missing)}]"
+            )
+
+    def operation(self, name: str) -> graphs.Operation:
+        """Return the operation of a node."""
+        if name not in self._made:
+            raise ValueError(f"Requested return node '{name}' not found in graph def")
+        return self._made[name]
+
+    def tensor(self, edge: node.Edge) -> Any:
+        """Return the tensor of an edge of the GraphDef, or the tensor that replaces it."""
+        if edge in self._mapped:
+            return self._mapped[edge]
+        if edge.node not in self._made:
+            raise ValueError(f"Requested return tensor '{edge.tensor}' not found in graph def")
+        outputs = self._made[edge.node].outputs
+        if not 0 <= edge.index < len(outputs):
+            raise ValueError(
+                f"Invalid return output {edge.index} of node '{edge.node}', which has "
+                f"{len(outputs)} output(s)"
+            )
+        return outputs[edge.index]
+
+    def _has(self, edge: node.Edge) -> bool:
+        made = self._made.get(edge.node)
+        return made is not None and edge.index < len(made.outputs)
+
+    def _check_inputs_exist(self, each: node.Node) -> None:
+        for edge in (*each.inputs, *(node.Edge(name, -1) for name in each.control)):
+            if edge.node not in self._nodes and edge not in self._mapped:
+                text = f"^{edge.node}" if edge.index < 0 else edge.node
+                raise ValueError(f"Node '{each.name}': Unknown input node '{text}'")
+
+    def _order(self) -> list[node.Node]:
+        """Return the nodes, each after those that it reads, otherwise in their order.
+
+        Raises:
+            ValueError: the nodes form a cycle that is no loop.
+        """
+        position = {name: place for place, name in enumerate(self._nodes)}
+        readers: dict[str, list[str]] = {}
+        missing: dict[str, int] = {}
+        for each in self._nodes.values():
+            closing = self._closing_inputs(each)
+            edges = [edge for place, edge in enumerate(each.inputs) if place not in closing]
+            edges += [node.Edge(name, -1) for name in each.control]
+            sources = {edge.node for edge in edges if edge not in self._mapped}
+            missing[each.name] = len(sources)
+            for source in sources:
+                readers.setdefault(source, []).append(each.name)
+        ready = [position[name] for name, count in missing.items() if not count]
+        heapq.heapify(ready)
+        in_order = list(self._nodes.values())
+        order: list[node.Node] = []
+        while ready:
+            each = in_order[heapq.heappop(ready)]
+            order.append(each)
+            for reader in readers.get(each.name, ()):
+                missing[reader] -= 1
+                if not missing[reader]:
+                    heapq.heappush(ready, position[reader])
+        if len(order) < len(in_order):
+            raise ValueError(f"{len(in_order) - len(order)} nodes in a cycle")
+        return order
+
+    def _closing_inputs(self, each: node.Node) -> list[int]:
+        """Return the places of the inputs that close a loop: a Merge reads a NextIteration."""
+        if opdef.role(each.op) is not facts.Role.MERGE:
+            return []
+        return [
+            place
+            for place, edge in enumerate(each.inputs)
+            if edge not in self._mapped
+            and edge.node in self._nodes
+            and opdef.role(self._nodes[edge.node].op) is facts.Role.NEXT_ITERATION
+        ]
+
+    def _add(self, each: node.Node) -> None:
+        closing = self._closing_inputs(each)
+        known = [
+            None if place in closing else self._output(each, edge)
+            for place, edge in enumerate(each.inputs)
+        ]
+        first = [tensor for tensor in known if tensor is not None][:1]
+        inputs = [tensor for given in known for tensor in (first if given is None else [given])]
+        control = [self._control(name) for name in each.control]
+        with ExitStack() as blocks:
+            if each.device and "_class" not in each.attrs:
+                blocks.enter_context(self._graph.device(each.device))
+            full_name = self._unique(each.name)
+            attrs, outputs = self._described(each, full_name, inputs)
+            given_shapes = attrs.pop(_SHAPES, None)
+            op = self._graph.create_op(
+                each.op,
+                inputs,
+                outputs,
+                name=f"{full_name}/",
+                attrs=attrs,
+                compute_shapes=not closing,
+                compute_device="_class" not in each.attrs,
+            )
+        self._made[each.name] = op
+        if closing:
+            op.outputs[1].set_shape(())
+        op._add_control_inputs([source for source in control if source not in op.control_inputs])
+        for tensor, shape in zip(op.outputs, given_shapes or (), strict=False):
+            tensor.set_shape(shape)
+
+    def _output(self, reader: node.Node, edge: node.Edge) -> graphs.Tensor:
+        """Return the tensor that `reader` gets for `edge`."""
+        if edge in self._mapped:
+            self._used.add(edge)
+            replacement: graphs.Tensor = self._mapped[edge]
+            return replacement
+        outputs = self._made[edge.node].outputs
+        if edge.index >= len(outputs):
+            raise ValueError(
+                f"Node '{reader.name}': Connecting to invalid output {edge.index} of source node "
+                f"{edge.node} which has {len(outputs)} outputs."
+            )
+        return outputs[edge.index]
+
+    def _control(self, name: str) -> graphs.Operation:
+        edge = node.Edge(name, -1)
+        if edge in self._mapped:
+            self._used.add(edge)
+            element = self._graph.as_graph_element(self._mapped[edge])
+            source: graphs.Operation = getattr(element, "op", element)
+            return source
+        return self._made[name]
+
+    def _unique(self, name: str) -> str:
+        """Return the full name of a new operation, with a number if that name is in use."""
+        with self._graph.name_scope(None):
+            return self._graph.unique_name(self._scope + name, mark_as_used=False)
+
+    def _described(
+        self, each: node.Node, full_name: str, inputs: Sequence[graphs.Tensor]
+    ) -> tuple[dict[str, Any], Any]:
+        """Return the attributes of a node with defaults, and the types of its outputs."""
+        callee = self._graph.named_function(each.op)
+        if callee is not None:
+            expected: Any = [(argument.dtype, argument.is_ref) for argument in callee.arguments]
+            outputs: Any = callee.result_dtypes
+            attrs = dict(each.attrs)
+        else:
+            attrs = infer.attributes(each)
+            expected, outputs = _types(each, full_name), None
+        if len(expected) != len(inputs):
+            kinds = ", ".join(_c_name(dtype) for dtype, _ in expected)
+            raise ValueError(
+                f"NodeDef expected inputs '{kinds}' do not match {len(inputs)} inputs specified; "
+                f"Op<name={each.op}>; NodeDef: {{{{node {full_name}}}}}"
+            )
+        for place, (tensor, (dtype, is_ref)) in enumerate(zip(inputs, expected, strict=True)):
+            if tensor.dtype.base_dtype is not dtype or (is_ref and not tensor.dtype.is_ref_dtype):
+                wanted = _c_name(dtype.ref_dtype if is_ref else dtype)
+                raise ValueError(
+                    f"Input {place} of node {full_name} was passed {_c_name(tensor.dtype)} from "
+                    f"{tensor.name} incompatible with expected {wanted}."
+                )
+        return attrs, outputs
+
+    def _colocate(self, op: graphs.Operation, each: node.Node) -> None:
+        """Give the groups of `_class` their new names, and `op` the device of its group."""
+        groups = each.attrs.get("_class")
+        if not groups:
+            return
+        renamed = []
+        for group in groups:
+            kind, _, other = attr_value.text(group).partition("@")
+            if kind != "loc:":
+                renamed.append(group)
+                continue
+            if other not in self._nodes:
+                raise ValueError(
+                    f"Node '{each.name}' expects to be colocated with unknown node '{other}'"
+                )
+            made = self._made[other]
+            renamed.append(f"loc:@{made.name}".encode())
+            if made is not op and made.device and not op.device:
+                op._set_device(made.device)
+        op._set_attr("_class", renamed)
+
+
+def _c_name(dtype: dtypes.DType) -> str:
+    """Return the name of a dtype in the messages of TensorFlow's C++ code."""
+    name = _C_NAMES.get(dtype.base_dtype, dtype.base_dtype.name)
+    return f"{name}_ref" if dtype.is_ref_dtype else name
+
+
+def _types(each: node.Node, full_name: str) -> Any:
+    """Return the type of each input of a node, and whether it is a reference.
+
+    Raises:
+        NotFoundError: Capstan does not have the op.
+        ValueError: an attribute is missing or has a wrong value.
+    """
+    row = opdef.lookup(each.op)
+    attrs = infer.attributes(each)
+    needed = [*row.attrs, *_implied(row)]
+    for name in needed:
+        if name not in attrs:
+            raise ValueError(
+                f"NodeDef missing attr '{name}' from Op<name={each.op}>; NodeDef: "
+                f"{{{{node {full_name}}}}}"
+            )
+    for name, allowed in row.types.items():
+        value = attrs.get(name)
+        for dtype in value if isinstance(value, list | tuple) else [value]:
+            if dtype is not None and dtype not in allowed:
+                kinds = ", ".join(map(_c_name, allowed))
+                raise ValueError(
+                    f"Value for attr '{name}' of {_c_name(dtype)} is not in the list of allowed "
+                    f"values: {kinds}\n\t; NodeDef: {{{{node {full_name}}}}}; Op<name={each.op}>"
+                )
+    return opdef.expand(row.input_arguments, attrs)
+
+
+def _implied(row: opdef.OpDef) -> list[str]:
+    """Return the attributes that only the arguments of an op mention: its types and counts."""
+    arguments = (*row.input_arguments, *row.output_arguments)
+    found = [name for each in arguments for name in (each.type, each.number) if name is not None]
+    return [name for name in dict.fromkeys(found) if name not in _TYPE_NAMES]

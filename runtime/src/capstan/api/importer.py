@@ -1,0 +1,140 @@
+"""`tf.import_graph_def` (python/framework/importer.py)."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from capstan import errors
+from capstan.api import imported_nodes
+from capstan.core import attr_value, graph_def, node
+from capstan.framework import convert, function_def
+from capstan.framework import graph as graphs
+
+__all__ = ["import_graph_def"]
+
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\\-/>]*\Z")
+
+
+def import_graph_def(
+    graph_def: Any,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Any] | None:
+    """Add the nodes and functions of a GraphDef to the default graph.
+
+    The names of the new operations begin with `name`, by default "import". `input_map` maps names
+    of tensors in `graph_def` to the tensors that replace them as inputs. Return the operations and
+    tensors that `return_elements` names, or None without it. `op_dict` and `producer_op_list` are
+    accepted for compatibility with TensorFlow and ignored: unknown attributes are kept.
+
+    Raises:
+        TypeError: an argument is of the wrong kind.
+        ValueError: `graph_def` is not well-formed, or lacks a name of `input_map` or
+            `return_elements`.
+        NotFoundError: Capstan does not have the op of a node.
+    """
+    message = _as_graph_def(graph_def)
+    given, wanted = _checked(input_map), _checked_elements(return_elements)
+    graph = graphs.get_default_graph()
+    with graph.name_scope("import" if name is None else name) as scope:
+        mapped = {_tensor(key): value for key, value in _tensors(name, given).items()}
+    try:
+        nodes = [_decoded(each) for each in message.node]
+        functions = function_def.decode(message.library)
+    except errors.InvalidArgumentError as error:
+        raise ValueError(error.message) from None
+    for each in functions.values():
+        graph.add_function(each)
+    added = imported_nodes.Import(graph, scope, nodes, mapped)
+    added.run()
+    added.check_map()
+    if wanted is None:
+        return None
+    return [
+        added.tensor(_tensor(element)) if ":" in element else added.operation(element)
+        for element in wanted
+    ]
+
+
+def _as_graph_def(given: Any) -> Any:
+    from tensorboard.compat.proto import graph_pb2
+
+    if not hasattr(given, "SerializeToString"):
+        raise TypeError("Argument `graph_def` must be a GraphDef proto.")
+    return graph_pb2.GraphDef.FromString(given.SerializeToString())
+
+
+def _checked(input_map: Any) -> Mapping[str, Any]:
+    if input_map is None:
+        return {}
+    if not isinstance(input_map, dict):
+        raise TypeError(
+            f"Argument `input_map` must be a dictionary. Obtained {type(input_map).__name__}"
+        )
+    if not all(isinstance(key, str | bytes) for key in input_map):
+        raise TypeError(
+            f"All keys for argument `input_map` must be strings. Obtained keys: {list(input_map)}"
+        )
+    return {attr_value.text(key): value for key, value in input_map.items()}
+
+
+def _checked_elements(elements: Any) -> list[str] | None:
+    if elements is None:
+        return None
+    if not all(isinstance(element, str | bytes) for element in elements):
+        raise TypeError(
+            f"Argument `return_elements` must be a list of strings. Obtained {elements}."
+        )
+    return [attr_value.text(element) for element in elements]
+
+
+def _tensors(name: str | None, input_map: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `input_map` with tensors as its values, which may add constants to the graph."""
+    graph = graphs.get_default_graph()
+    is_tensor = [isinstance(value, graphs.Tensor) for value in input_map.values()]
+    if all(is_tensor):
+        return dict(input_map)
+    if name == "":
+        raise ValueError(
+            "tf.import_graph_def() requires a non-empty `name` if `input_map` contains non-Tensor "
+            "values. Try calling tf.convert_to_tensor() on `input_map` values before calling "
+            "tf.import_graph_def()."
+        )
+    with graph.name_scope("_inputs"):
+        return {
+            key: value if key.startswith("^") else convert.convert_to_tensor(value)
+            for key, value in input_map.items()
+        }
+
+
+def _tensor(text: str) -> node.Edge:
+    """Return the edge that a key of an input map or a return element names."""
+    if text.startswith("^"):
+        return node.Edge(text[1:], -1)
+    name, *rest = text.split(":")
+    if len(rest) > 1:
+        raise ValueError(
+            f"Cannot convert '{text}' to a tensor name. Tensor names should not contain more than "
+            f"1 `:`. Obtained {len(rest)}"
+        )
+    try:
+        return node.Edge(name, int(rest[0]) if rest else 0)
+    except ValueError:
+        raise ValueError(
+            f"Cannot convert {text!r} to a tensor name. Second component of the name following "
+            f"the `:` should be an int. Got {rest[0]}."
+        ) from None
+
+
+def _decoded(message: Any) -> node.Node:
+    if not _NAME.match(message.name):
+        raise ValueError(f"Node '{message.name}': Node name contains invalid characters")
+    is_control = [text.startswith("^") for text in message.input]
+    if is_control != sorted(is_control):
+        raise ValueError(
+            f"Node '{message.name}': Control dependencies must come after regular dependencies"
+        )
+    return graph_def.decode_node(message)

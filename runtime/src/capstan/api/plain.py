@@ -1,0 +1,37 @@
+"""The public functions that add one operation and pass their arguments on."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from capstan.framework import opdef
+from capstan.framework.raw import raw
+
+
+def function(name: str, op: str, purpose: str) -> Callable[..., Any]:
+    """Return the public function `name`, which adds one operation of type `op`.
+
+    Its parameters are the input arguments of the op, and `name`, as in TensorFlow. `purpose` is its
+    docstring.
+    """
+    add = getattr(raw, op)
+    inputs = [argument.name for argument in opdef.lookup(op).input_arguments]
+    parameters = [
+        inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in inputs
+    ]
+    parameters.append(
+        inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    )
+    signature = inspect.Signature(parameters)
+
+    def plain(*arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) == len(inputs) and not keywords:
+            return add(*arguments)
+        given = signature.bind(*arguments, **keywords).arguments
+        node_name = given.pop("name", None)
+        return add(*given.values(), name=node_name)
+
+    plain.__name__ = plain.__qualname__ = name
+    plain.__doc__ = purpose
+    plain.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect and help
+    return plain

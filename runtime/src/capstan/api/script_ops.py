@@ -1,0 +1,70 @@
+"""`py_func` and `numpy_function`: Python functions in a graph (python/ops/script_ops.py)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from capstan.core import dtypes
+from capstan.framework import convert
+from capstan.framework import graph as graphs
+from capstan.resources import python_functions
+
+__all__ = ["numpy_function", "py_func"]
+
+
+def py_func(
+    func: Callable[..., Any],
+    inp: Any,
+    Tout: Any,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Return the results of `func`, which gets the values of the tensors `inp` as NumPy arrays.
+
+    `Tout` is the type of the result, or a list of types; the return value is then a list. It is the
+    operation if that list is empty. A scalar
+    arrives as a NumPy scalar, and a string as bytes. `func` runs in the process that builds the
+    graph, which must be the process of the task that runs the operation. Other processes that use
+    the graph cannot call it. The graph keeps `func` alive.
+
+    If `func` raises, the step fails: with InvalidArgumentError for a ValueError or TypeError,
+    OutOfRangeError for StopIteration, ResourceExhaustedError for MemoryError, UnimplementedError
+    for NotImplementedError, and UnknownError for any other exception.
+
+    Raises:
+        ValueError: `func` is not callable.
+    """
+    if not callable(func):
+        raise ValueError(  # noqa: TRY004 - TensorFlow's class
+            f"Expected func to be callable. Received func={func} of type {type(func)}."
+        )
+    is_list = isinstance(Tout, list | tuple)
+    types = [dtypes.as_dtype(dtype) for dtype in (Tout if is_list else [Tout])]
+    registered = python_functions.FUNCTIONS.register(func)
+    outermost: Any = graphs.get_default_graph()
+    while outermost.building_function:
+        outermost = outermost.outer_graph
+    outermost.keep(registered)
+    graph = graphs.get_default_graph()
+    op_type = "PyFunc" if stateful else "PyFuncStateless"
+    with graph.name_scope(name or op_type) as scope:
+        tensors = [
+            convert.convert_to_tensor(value, name=f"input_{place}")
+            for place, value in enumerate(inp)
+        ]
+        kinds = [tensor.dtype.base_dtype for tensor in tensors]
+        attrs = {"token": registered.token.encode(), "Tin": kinds, "Tout": types}
+        op = graph.create_op(op_type, tensors, name=scope, attrs=attrs)
+    if not types:
+        return op
+    return op.outputs if is_list else op.outputs[0]
+
+
+def numpy_function(
+    func: Callable[..., Any],
+    inp: Any,
+    Tout: Any,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Return the results of `func`, as `py_func` does."""
+    return py_func(func, inp, Tout, stateful, name)

@@ -1,0 +1,59 @@
+"""The cancellation of a step: it ends every operation of the step that waits."""
+
+from collections.abc import Callable
+
+from capstan import errors
+
+Callback = Callable[[errors.OpError], None]
+
+
+class Cancellation:
+    """Says whether a step is over early, and with which error.
+
+    Thread-safe without a lock, because every access is one operation of a dict: `cancel` sets the
+    error and then looks for callbacks, and `register` adds its callback and then looks for the
+    error. At least one of them therefore sees the other, and only one of them removes the callback.
+    """
+
+    __slots__ = ("_callbacks", "_first")
+
+    def __init__(self) -> None:
+        self._callbacks: dict[object, Callback] = {}
+        self._first: dict[str, errors.OpError] = {}
+
+    @property
+    def error(self) -> errors.OpError | None:
+        """The error of the first call of `cancel`, or None."""
+        return self._first.get("error")
+
+    def register(self, callback: Callback) -> Callable[[], None]:
+        """Call `callback(error)` once when the step is cancelled, or now if it already is.
+
+        The callback runs in the thread that cancels. It must not block and must not raise. Return
+        the function that removes the callback. Removing it twice changes nothing. A callback that
+        another thread has begun may still run after its removal, so the callback and the completion
+        of the operation must agree between themselves which of them came first.
+        """
+        key = object()
+        self._callbacks[key] = callback
+        if self._first:
+            self._call(key)
+
+        def deregister() -> None:
+            self._callbacks.pop(key, None)
+
+        return deregister
+
+    def cancel(self, error: errors.OpError) -> None:
+        """Set the error, and call every registered callback in the order of registration.
+
+        If the step is cancelled already, the call changes nothing.
+        """
+        if self._first.setdefault("error", error) is error:
+            for key in list(self._callbacks):
+                self._call(key)
+
+    def _call(self, key: object) -> None:
+        callback = self._callbacks.pop(key, None)
+        if callback is not None:
+            callback(self._first["error"])

@@ -1,0 +1,37 @@
+"""The messages in which a MetaGraphDef keeps conditionals and loops
+(tensorflow/core/protobuf/control_flow.proto).
+
+An entry of a map, ExternalValue, has the encoding of a repeated message.
+"""
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from capstan.core import messages
+
+_SCHEMA = """
+ExternalValue          key:string=1 value:string=2
+ValuesDef              values:string*=1 external_values:ExternalValue*=2
+CondContextDef         context_name:string=1 pred_name:string=2 pivot_name:string=3 branch:int32=4 \
+                       values_def:ValuesDef=5 nested_contexts:ControlFlowContextDef*=6
+WhileContextDef        context_name:string=1 parallel_iterations:int32=2 back_prop:bool=3 \
+                       swap_memory:bool=4 pivot_name:string=5 pivot_for_pred_name:string=6 \
+                       pivot_for_body_name:string=7 loop_exit_names:string*=8 \
+                       values_def:ValuesDef=9 loop_enter_names:string*=10 \
+                       maximum_iterations_name:string=11 nested_contexts:ControlFlowContextDef*=12
+ControlFlowContextDef  cond_ctxt:CondContextDef=1 while_ctxt:WhileContextDef=2
+"""
+
+
+def __getattr__(name: str) -> Any:
+    """Return the class of the message `name`."""
+    message_class = None if name.startswith("_") else _classes().get(name)
+    if message_class is None:
+        raise AttributeError(f"module {__name__!r} has no message {name!r}")
+    return message_class
+
+
+@functools.cache
+def _classes() -> Mapping[str, Any]:
+    return messages.classes("capstan.control_flow", _SCHEMA)

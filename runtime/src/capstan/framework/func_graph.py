@@ -1,0 +1,144 @@
+"""The graph in which the body of a function is built (python/framework/function.py)."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from capstan.core import dtypes, function
+from capstan.core import node as ir
+from capstan.framework import facts, function_def, names
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+
+class FuncGraph(graphs.Graph):
+    """A graph with arguments and results.
+
+    An operation that reads a tensor of another graph gets an argument in its place: the tensor is
+    captured. Whoever calls the function passes the captured tensors after the other inputs.
+    """
+
+    building_function = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outer_graph = graphs.get_default_graph()
+        self.inputs: list[graphs.Tensor] = []
+        self.outputs: list[graphs.Tensor] = []
+        self._captured: dict[graphs.Tensor, graphs.Tensor] = {}
+
+    @property
+    def captured_inputs(self) -> list[graphs.Tensor]:
+        """The tensors of other graphs that the body reads, in the order of their arguments."""
+        return list(self._captured)
+
+    def add_argument(
+        self, name: str | None, dtype: dtypes.DType, shape: Any = None
+    ) -> graphs.Tensor:
+        """Add an argument, and return the tensor that stands for it in the body."""
+        with self.as_default():
+            argument: graphs.Tensor = raw.Placeholder(dtype=dtype, shape=shape, name=name)
+        self.inputs.append(argument)
+        return argument
+
+    def create_op(
+        self, op_type: str, inputs: Sequence[graphs.Tensor], *types: Any, **described: Any
+    ) -> graphs.Operation:
+        """Add an operation as `Graph.create_op`. Tensors of other graphs are captured."""
+        captured = [self.capture(tensor) for tensor in inputs]
+        return super().create_op(op_type, captured, *types, **described)
+
+    def capture(self, tensor: graphs.Tensor) -> graphs.Tensor:
+        """Return the tensor that stands for `tensor` in the body."""
+        if tensor.graph is self:
+            return tensor
+        if isinstance(self.outer_graph, FuncGraph):
+            tensor = self.outer_graph.capture(tensor)
+        inner = self._captured.get(tensor)
+        if inner is None:
+            with self.control_dependencies(None):
+                inner = self.add_argument(None, tensor.dtype.base_dtype, tensor.shape)
+            self._captured[tensor] = inner
+        return inner
+
+    def finished(
+        self,
+        name: str | None,
+        base_name: str,
+        result_names: Sequence[str] = (),
+        attrs: dict[str, Any] | None = None,
+    ) -> function.Function:
+        """Return the function from `inputs` to `outputs`.
+
+        Without `name`, its name is `base_name` and a hash of its body, as in TensorFlow.
+        """
+        arguments = self._argument_names()
+        nodes = {
+            op.name: _with_arguments(op.node, arguments)
+            for op in self.get_operations()
+            if op.name not in arguments
+        }
+        results = tuple(_argument_edge(tensor.edge, arguments) for tensor in self.outputs)
+        made = function.Function(
+            name or "",
+            tuple(
+                function.Argument(arguments[tensor.op.name], tensor.dtype.base_dtype)
+                for tensor in self.inputs
+            ),
+            results,
+            nodes,
+            result_names=tuple(result_names) or _unique(_words(edge.node) for edge in results),
+            is_stateful=any(_is_stateful(op) for op in self.get_operations()),
+            attrs=attrs or {},
+            result_dtypes=tuple(tensor.dtype.base_dtype for tensor in self.outputs),
+        )
+        if name:
+            return made
+        library = {each.name: each for each in self.functions()}
+        content = function_def.encode_function(made, library).SerializeToString(deterministic=True)
+        return replace(made, name=f"{base_name}_{hashlib.sha1(content).hexdigest()[:8]}")
+
+    def _argument_names(self) -> dict[str, str]:
+        """Return the name of the argument for each placeholder that stands for one."""
+        placeholders = [tensor.op.name for tensor in self.inputs]
+        table = names.NameTable()
+        for op in self.get_operations():
+            if op.name not in placeholders:
+                table.unique(op.name)
+        return {name: table.unique(_words(name)) for name in placeholders}
+
+
+def _words(name: str) -> str:
+    """Return `name` as the name of an argument or a result: lower case, digits and underscores.
+
+    >>> _words("Layer/add_1"), _words("1x")
+    ('layer_add_1', 'arg_1x')
+    """
+    word = re.sub(r"[^a-z0-9]", "_", name.lower())
+    return word if word[:1].isalpha() else f"arg_{word}"
+
+
+def _unique(wanted: Iterable[str]) -> tuple[str, ...]:
+    table = names.NameTable()
+    return tuple(table.unique(name) for name in wanted)
+
+
+def _with_arguments(node: ir.Node, arguments: dict[str, str]) -> ir.Node:
+    inputs = tuple(_argument_edge(edge, arguments) for edge in node.inputs)
+    control = tuple(name for name in node.control if name not in arguments)
+    return replace(node, inputs=inputs, control=control)
+
+
+def _argument_edge(edge: ir.Edge, arguments: dict[str, str]) -> ir.Edge:
+    name = arguments.get(edge.node)
+    return edge if name is None else ir.Edge(name)
+
+
+def _is_stateful(op: graphs.Operation) -> bool:
+    row = op.op_def
+    if row is not None:
+        return row.effect != facts.PURE
+    callee = op.graph.named_function(op.type)
+    return callee is not None and callee.is_stateful

@@ -1,0 +1,194 @@
+"""The gradients of all loops that one call of `tf.gradients` passes through (`_ControlFlowState` of
+python/ops/control_flow_state.py)."""
+
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from capstan.framework import (
+    control_context,
+    facts,
+    indexed_slices,
+    loop_accumulators,
+    loop_gradient,
+    while_context,
+)
+from capstan.framework import graph as graphs
+from capstan.framework.cond_context import CondContext, switched
+from capstan.framework.raw import raw
+
+
+class LoopGradients:
+    """The gradient of each loop, by the loop. It belongs to the thread that calls `tf.gradients`.
+
+    `caller` is the context in which `tf.gradients` is called, or None.
+    """
+
+    def __init__(self, caller: control_context.ControlFlowContext | None) -> None:
+        self._caller = caller
+        self._states: dict[Any, loop_gradient.LoopGradient] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._states)
+
+    def add(self, op: graphs.Operation) -> list[graphs.Operation]:
+        """Begin the gradient of the loop that `op`, an `Exit`, leaves. Return the loop's `Exit`s.
+
+        Return no operations if the gradient was begun before.
+
+        Raises:
+            ValueError: the operation does not say which loop it leaves: its graph was imported
+                without the contexts of its control flow.
+        """
+        forward = control_context.loop_of(op)
+        if forward is None:
+            raise ValueError(
+                f"Failed to call gradients on the while loop that '{op.name}' leaves without "
+                "properly serializing graph via MetaGraphDef"
+            )
+        if forward in self._states:
+            return []
+        around = None if forward.outer is None else forward.outer.loop
+        state = loop_gradient.LoopGradient(forward, self._states.get(around), self._caller)
+        self._states[forward] = state
+        return [tensor.op for tensor in state.forward_exits]
+
+    def before(self, op: graphs.Operation) -> AbstractContextManager[None]:
+        """Return the context in which the gradients of `op`'s outputs are added up."""
+        context = op.control_flow_context
+        if context is not None and control_context.role(op) is facts.Role.EXIT:
+            context = context.outer
+        return self._in_gradient_of(context)
+
+    def of(self, op: graphs.Operation) -> AbstractContextManager[None]:
+        """Return the context in which the gradient rule of `op` runs."""
+        return self._in_gradient_of(op.control_flow_context)
+
+    def _in_gradient_of(self, context: Any) -> AbstractContextManager[None]:
+        state = None if context is None else self._states.get(context.loop)
+        return nullcontext() if state is None else state.context.entered()
+
+    def unused_exits(
+        self, pending: dict[graphs.Operation, int], targets: Collection[graphs.Operation]
+    ) -> list[graphs.Tensor]:
+        """Return the exits of the loops whose exits all get gradients without any operation.
+
+        `pending` counts the operations that each operation waits for. Must be called once, before
+        the first operation.
+        """
+        ready: list[graphs.Tensor] = []
+        for state in self._states.values():
+            for tensor in state.forward_exits:
+                if not pending.get(tensor.op):
+                    state.pending_exits -= 1
+                    if tensor.op not in targets:
+                        state.unused_exits.append(tensor)
+                    if state.pending_exits == 0:
+                        ready += state.unused_exits
+            for tensor in state.forward.enters:
+                if not pending.get(tensor.op):
+                    pending[tensor.op] = 1
+        return ready
+
+    def arrived(
+        self, exit_op: graphs.Operation, has_gradient: Mapping[graphs.Tensor, Any]
+    ) -> tuple[list[graphs.Tensor], list[graphs.Tensor]]:
+        """Note that all readers of an `Exit` are done.
+
+        When they are done for all exits of the loop, return the exits to process next, and those of
+        them that need zeros for their gradients. Before that, return no exits.
+        """
+        state = self._states[control_context.loop_of(exit_op)]
+        state.deferred_exits.append(exit_op.outputs[0])
+        state.pending_exits -= 1
+        if state.pending_exits:
+            return [], []
+        used = [tensor for tensor in state.deferred_exits if has_gradient.get(tensor)]
+        unused = [tensor for tensor in state.deferred_exits if tensor not in used]
+        state.unused_exits += unused
+        return [*used, *state.unused_exits], list(state.unused_exits) if used else []
+
+    def zeros_for_exit(self, tensor: graphs.Tensor) -> graphs.Tensor:
+        """Return the gradient of an exit that only other variables of the loop depend on."""
+        context = tensor.op.control_flow_context
+        around = None if context.outer is None else context.outer.loop
+        outer = self._states.get(around)
+        is_known = tensor.shape.is_fully_defined()
+        if outer is None:
+            if is_known:
+                return _zeros(tensor.shape.as_list(), tensor, "zeros")
+            return _zeros_like(tensor)
+        shape: Any = tensor.shape.as_list() if is_known else None
+        if shape is None:
+            with context.outer.entered():
+                sizes = raw.Shape(tensor)
+            shape = outer.pop(outer.push(sizes), sizes)
+        with outer.context.entered():
+            return _zeros(shape, tensor, "zeros")
+
+    def zeros_like(self, op: graphs.Operation, index: int) -> graphs.Tensor | None:
+        """Return the zero gradient of an output that nothing depends on, in the context of `of`."""
+        if control_context.is_loop_switch(op):
+            return None
+        tensor = op.outputs[index]
+        state = self._states.get(control_context.loop_of(op))
+        if state is None:
+            return None
+        if control_context.role(op) is facts.Role.SWITCH:
+            return self._zeros_of_other_side(state, op, tensor)
+        if tensor.shape.is_fully_defined():
+            return _zeros(tensor.shape.as_list(), tensor)
+        with op.control_flow_context.entered():
+            sizes = raw.Shape(tensor)
+        return _zeros(state.pop(state.push(sizes), sizes), tensor)
+
+    def _zeros_of_other_side(
+        self, state: loop_gradient.LoopGradient, op: graphs.Operation, tensor: graphs.Tensor
+    ) -> graphs.Tensor:
+        """Return zeros that exist if a conditional in a loop takes the side that lacks a gradient.
+
+        `op` is a Switch of that conditional.
+        """
+        side = op.control_flow_context
+        assert isinstance(side, CondContext)
+        other = 1 - int(side.side)
+        if tensor.shape.is_fully_defined():
+            zeros = _zeros(tensor.shape.as_list(), tensor)
+            return switched(zeros, state.history[side.pred])[other]
+        with state.graph.in_control_flow_context(side.outer):
+            value = switched(op.inputs[0], side.pred)[other]
+            sizes = raw.Shape(value)
+        value.op.control_flow_context = side
+        sizes.op.control_flow_context = side
+        return _zeros(state.pop(state.push(sizes, is_dead=True), sizes, is_dead=True), tensor)
+
+    def finish(self) -> None:
+        """Close the gradients of loop variables whose next value does not depend on them."""
+        for state in self._states.values():
+            for merges in state.merges.values():
+                for merge in indexed_slices.parts(merges):
+                    first, second = merge.op.inputs
+                    if first is second:
+                        _close_with_zeros(state, merge)
+
+
+def _close_with_zeros(state: loop_gradient.LoopGradient, merge: graphs.Tensor) -> None:
+    entered = merge.op.inputs[0]
+    if entered.shape.is_fully_defined():
+        with state.context.entered():
+            zeros = _zeros(entered.shape.as_list(), entered)
+            while_context.close(merge, zeros)
+        return
+    with state.graph.in_control_flow_context(state.context.outer):
+        zeros = _zeros(raw.Shape(entered.op.inputs[0]), entered)
+    with state.context.entered():
+        while_context.close(merge, zeros)
+
+
+def _zeros(shape: Any, like: graphs.Tensor, name: str | None = None) -> graphs.Tensor:
+    return loop_accumulators.zeros(shape, like.dtype, name)
+
+
+def _zeros_like(tensor: graphs.Tensor) -> graphs.Tensor:
+    zeros: graphs.Tensor = raw.ZerosLike(tensor, name="zeros_like")
+    return zeros

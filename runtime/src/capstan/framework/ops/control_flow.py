@@ -1,0 +1,164 @@
+"""Rows of loops: the ops that frames are made of, and the stacks of their gradients.
+
+A frame is the loop that `tf.while_loop` builds. A tensor enters it by `Enter`, goes to the next
+iteration by `NextIteration` and leaves it by `Exit`. `LoopCond` decides whether another iteration
+runs. The gradient of a loop pops in reverse order what the loop pushed on stacks.
+
+No kernel runs a frame: the compiler turns each frame into one node first. A stack lives as long as
+the step.
+"""
+
+from capstan.core import dtypes, shapes
+from capstan.framework import facts, indexed_slices
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
+from capstan.framework.ops import rules
+
+
+def _entered(ctx: ShapeContext) -> rules.Shapes:
+    # The shape of a loop variable may change: the builder sets the shape invariant.
+    return (ctx.inputs[0] if ctx.attrs["is_constant"] else None,)
+
+
+def _decided(ctx: ShapeContext) -> rules.Shapes:
+    return (rules.with_rank(ctx.inputs[0], 0),)
+
+
+def _stacked(ctx: ShapeContext) -> rules.Shapes:
+    return (shapes.unknown(1),)
+
+
+def _pushed(ctx: ShapeContext) -> rules.Shapes:
+    return (ctx.inputs[1],)
+
+
+def _popped(ctx: ShapeContext) -> rules.Shapes:
+    # The compiler notes the shape if all elements of the stack have it.
+    noted = ctx.attrs.get("_element_shape")
+    return (None if noted is None else noted.internal,)
+
+
+def _enter_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """Leave the loop that computes gradients: with the gradient, or with the sum of all of them."""
+    context = op.graph.control_flow_context
+    if context is None or not context.back_prop or context.gradient is None:
+        return grads
+    if op.get_attr("is_constant"):
+        return (context.gradient.accumulated(op, grads[0]),)
+    return (indexed_slices.mapped(context.exited, grads[0]),)
+
+
+def _exit_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """Enter the loop that computes gradients."""
+    context = op.graph.control_flow_context
+    if not context.back_prop:
+        return (None,)
+    if op.control_flow_context.gradient is not None:
+        raise TypeError("Second-order gradient for while loops not supported.")
+    return (indexed_slices.mapped(context.entered_gradient, grads[0]),)
+
+
+def _passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    # The gradient rule of the loop's Switch adds the NextIteration of the gradients.
+    return grads
+
+
+def _no_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (None,)
+
+
+for _name, _type in (("Enter", "T"), ("RefEnter", "Ref(T)")):
+    define(
+        OpDef(
+            _name,
+            (f"data: {_type}",),
+            (f"output: {_type}",),
+            attrs={"frame_name": bytes, "is_constant": False, "parallel_iterations": 10},
+            shape=_entered,
+            gradient=_enter_gradient,
+            role=facts.Role.ENTER,
+        )
+    )
+define(
+    OpDef(
+        "Exit",
+        ("data: T",),
+        ("output: T",),
+        shape=rules.unchanged,
+        gradient=_exit_gradient,
+        role=facts.Role.EXIT,
+    )
+)
+define(
+    OpDef(
+        "NextIteration",
+        ("data: T",),
+        ("output: T",),
+        shape=rules.unchanged,
+        gradient=_passed_on,
+        role=facts.Role.NEXT_ITERATION,
+    )
+)
+define(
+    OpDef(
+        "LoopCond",
+        ("input: bool",),
+        ("output: bool",),
+        shape=_decided,
+        gradient=_no_gradient,
+        role=facts.Role.LOOP_COND,
+    )
+)
+define(
+    # A NoOp that also runs if an operation that it waits for is on the side not taken.
+    OpDef(
+        "ControlTrigger",
+        shape=rules.nothing,
+        not_differentiable=True,
+        effect=facts.EXTERNAL,
+        role=facts.Role.TRIGGER,
+    )
+)
+define(
+    OpDef(
+        "StackV2",
+        ("max_size: int32",),
+        ("handle: resource",),
+        attrs={"elem_type": dtypes.DType, "stack_name": b""},
+        shape=_stacked,
+        not_differentiable=True,
+        effect=facts.MAKES,
+    )
+)
+define(
+    OpDef(
+        "StackPushV2",
+        ("handle: resource", "elem: T"),
+        ("output: T",),
+        attrs={"swap_memory": False},
+        shape=_pushed,
+        not_differentiable=True,
+        effect=facts.changes("handle"),
+        role=facts.Role.PUSH,
+    )
+)
+define(
+    OpDef(
+        "StackPopV2",
+        ("handle: resource",),
+        ("elem: elem_type",),
+        attrs={"elem_type": dtypes.DType},
+        shape=_popped,
+        not_differentiable=True,
+        effect=facts.changes("handle"),
+        role=facts.Role.POP,
+    )
+)
+define(
+    OpDef(
+        "StackCloseV2",
+        ("handle: resource",),
+        shape=rules.nothing,
+        not_differentiable=True,
+        effect=facts.changes("handle"),
+    )
+)

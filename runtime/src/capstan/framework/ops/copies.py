@@ -1,0 +1,48 @@
+"""Rows of the copies between host memory and the memory of a device.
+
+The compiler puts them on the edges that need them (`partition.copies`). No client sends them.
+"""
+
+from collections.abc import Sequence
+
+from capstan.core import dtypes
+from capstan.core import node as ir
+from capstan.framework import facts
+from capstan.framework.opdef import OpDef, define
+from capstan.framework.ops import rules
+
+define(
+    OpDef(
+        "_CopyToHost",
+        ("input: T",),
+        ("output: T",),
+        shape=rules.unchanged,
+        effect=facts.BLOCKS,
+        host=("output",),
+    )
+)
+define(
+    OpDef(
+        "_CopyToDevice",
+        ("input: T",),
+        ("output: T",),
+        shape=rules.unchanged,
+        effect=facts.BLOCKS,
+        host=("input",),
+    )
+)
+
+
+def to_host(name: str, edge: ir.Edge, dtype: dtypes.DType, device: str) -> ir.Node:
+    """Return a node that copies `edge` from the memory of `device` to host memory."""
+    return ir.Node(name, "_CopyToHost", (edge,), (), device, {"T": dtype})
+
+
+def to_device(name: str, edge: ir.Edge, dtype: dtypes.DType, device: str) -> ir.Node:
+    """Return a node that copies `edge` from host memory to the memory of `device`."""
+    return ir.Node(name, "_CopyToDevice", (edge,), (), device, {"T": dtype})
+
+
+def constant(name: str, source: ir.Node, device: str, control: Sequence[str]) -> ir.Node:
+    """Return a constant like `source` that lies in the memory of `device`."""
+    return ir.Node(name, source.op, (), tuple(control), device, source.attrs)

@@ -1,0 +1,103 @@
+"""Rows of queues (tensorflow/core/ops/data_flow_ops.cc).
+
+Each op exists twice: with a reference to the queue, as TensorFlow 1 made it at first, and with a
+handle (`V2`).
+"""
+
+from capstan.framework import facts
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules
+
+_QUEUE = {
+    "component_types": list,
+    "shapes": [],
+    "capacity": -1,
+    "container": b"",
+    "shared_name": b"",
+}
+_QUEUES = {
+    "FIFOQueue": _QUEUE,
+    "PaddingFIFOQueue": _QUEUE,
+    "PriorityQueue": {**_QUEUE, "component_types": [], "shapes": list},
+    "RandomShuffleQueue": {**_QUEUE, "min_after_dequeue": 0, "seed": 0, "seed2": 0},
+}
+
+
+def _reference(ctx: ShapeContext) -> rules.Shapes:
+    return ((2,),)
+
+
+def _unknown(ctx: ShapeContext) -> rules.Shapes:
+    return (None,) * len(ctx.attrs["component_types"])
+
+
+def _batched(ctx: ShapeContext) -> rules.Shapes:
+    value = ctx.constant(1)
+    if value is not None and value.size == 1 and value.item() < 0:
+        raise ValueError(f"Input 'n' must be >= 0, but is {value.item()}")
+    return _unknown(ctx)
+
+
+for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resource", rules.scalar)):
+    _handle = f"handle: {_type}"
+    for _name, _attrs in _QUEUES.items():
+        define(
+            OpDef(
+                _name + _version,
+                outputs=(_handle,),
+                attrs=_attrs,
+                shape=_shape,
+                not_differentiable=True,
+                effect=facts.MAKES,
+                role=facts.Role.HANDLE,
+            )
+        )
+    for _name in ("QueueEnqueue", "QueueEnqueueMany"):
+        define(
+            OpDef(
+                _name + _version,
+                (_handle, "components: Tcomponents"),
+                attrs={"Tcomponents": list, "timeout_ms": -1},
+                shape=rules.nothing,
+                not_differentiable=True,
+                effect=facts.changes("handle") | facts.BLOCKS,
+            )
+        )
+    for _name, _more, _rule in (
+        ("QueueDequeue", (), _unknown),
+        ("QueueDequeueMany", ("n: int32",), _batched),
+        ("QueueDequeueUpTo", ("n: int32",), _unknown),
+    ):
+        define(
+            OpDef(
+                _name + _version,
+                (_handle, *_more),
+                ("components: component_types",),
+                attrs={"component_types": list, "timeout_ms": -1},
+                shape=_rule,
+                not_differentiable=True,
+                effect=facts.changes("handle") | facts.BLOCKS,
+                host=("n",) if _more else (),
+            )
+        )
+    define(
+        OpDef(
+            f"QueueClose{_version}",
+            (_handle,),
+            attrs={"cancel_pending_enqueues": False},
+            shape=rules.nothing,
+            not_differentiable=True,
+            effect=facts.changes("handle") | facts.BLOCKS,
+        )
+    )
+    for _name, _output in (("QueueSize", "size: int32"), ("QueueIsClosed", "is_closed: bool")):
+        define(
+            OpDef(
+                _name + _version,
+                (_handle,),
+                (_output,),
+                shape=rules.scalar,
+                not_differentiable=True,
+                effect=facts.reads("handle"),
+            )
+        )

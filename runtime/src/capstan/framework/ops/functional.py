@@ -1,0 +1,147 @@
+"""Rows of the ops that call functions: loops, branches and plain calls.
+
+The compiler makes a `While` or `StatelessWhile` of every loop of TensorFlow 1. It writes the bodies
+of all other calls in the place of the node, so no kernel runs one.
+"""
+
+from typing import Any
+
+from capstan.core import function
+from capstan.framework import facts
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
+from capstan.framework.ops import rules
+
+
+def _declared(outputs: str) -> Any:
+    """Return the rule of an op that declares the shapes of its outputs in an attribute."""
+
+    def shapes(ctx: ShapeContext) -> rules.Shapes:
+        count = len(ctx.attrs[outputs])
+        declared = ctx.attrs["output_shapes"]
+        if len(declared) != count:
+            return (None,) * count
+        return tuple(shape.internal for shape in declared)
+
+    return shapes
+
+
+def _undeclared(ctx: ShapeContext) -> rules.Shapes:
+    return (None,) * len(ctx.attrs["Tout"])
+
+
+def _all_unchanged(ctx: ShapeContext) -> rules.Shapes:
+    return tuple(ctx.inputs)
+
+
+def _all_passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return grads
+
+
+# A stateless loop may draw random numbers, so its row does not let the compiler merge two of them.
+for _prefix, _effect in (("", facts.CALLS), ("Stateless", facts.RANDOM)):
+    define(
+        OpDef(
+            f"{_prefix}While",
+            ("input: T",),
+            ("output: T",),
+            attrs={
+                "T": list,
+                "cond": function.Reference,
+                "body": function.Reference,
+                "output_shapes": [],
+                "parallel_iterations": 10,
+            },
+            shape=_declared("T"),
+            effect=_effect,
+            role=facts.Role.WHILE,
+        )
+    )
+    define(
+        OpDef(
+            f"{_prefix}If",
+            ("cond: Tcond", "input: Tin"),
+            ("output: Tout",),
+            attrs={
+                "Tin": list,
+                "Tout": list,
+                "then_branch": function.Reference,
+                "else_branch": function.Reference,
+                "output_shapes": [],
+            },
+            shape=_declared("Tout"),
+            effect=facts.CALLS,
+            role=facts.Role.IF,
+        )
+    )
+    define(
+        OpDef(
+            f"{_prefix}Case",
+            ("branch_index: int32", "input: Tin"),
+            ("output: Tout",),
+            attrs={"Tin": list, "Tout": list, "branches": list, "output_shapes": []},
+            shape=_declared("Tout"),
+            effect=facts.CALLS,
+            role=facts.Role.CASE,
+        )
+    )
+define(
+    # The compiler makes it of a loop whose body waits or spans tasks. Clients must not send it: its
+    # attributes are handles of programs.
+    OpDef(
+        "_While",
+        ("input: Tin",),
+        ("output: T",),
+        attrs={
+            "Tin": list,
+            "T": list,
+            "cond": bytes,
+            "body": bytes,
+            "output_shapes": [],
+        },
+        shape=_declared("T"),
+        effect=facts.CALLS | facts.BLOCKS,
+        role=facts.Role.ITERATIONS,
+    )
+)
+define(
+    # `graph.calls` replaces it by a call.
+    OpDef(
+        "SymbolicGradient",
+        ("input: Tin",),
+        ("output: Tout",),
+        attrs={"Tin": list, "Tout": list, "f": function.Reference},
+        shape=_undeclared,
+        effect=facts.CALLS,
+        role=facts.Role.GRADIENT,
+    )
+)
+for _op in ("PartitionedCall", "StatefulPartitionedCall"):
+    define(
+        OpDef(
+            _op,
+            ("args: Tin",),
+            ("output: Tout",),
+            attrs={
+                "Tin": list,
+                "Tout": list,
+                "f": function.Reference,
+                "config": b"",
+                "config_proto": b"",
+                "executor_type": b"",
+            },
+            shape=_undeclared,
+            effect=facts.CALLS,
+            role=facts.Role.CALL,
+        )
+    )
+define(
+    OpDef(
+        "IdentityN",
+        ("input: T",),
+        ("output: T",),
+        attrs={"T": list},
+        shape=_all_unchanged,
+        gradient=_all_passed_on,
+        role=facts.Role.IDENTITIES,
+    )
+)

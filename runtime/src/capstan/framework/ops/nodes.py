@@ -1,0 +1,120 @@
+"""The nodes that the compiler's passes add to a graph. No pass names an op: it calls a function.
+
+Every function returns a node on `device` that waits for the nodes in `control`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from capstan.core import dtypes, function
+from capstan.core import node as ir
+from capstan.core.arrays import Array
+
+Control = Sequence[str]
+
+
+def constant(
+    name: str, value: Array, dtype: dtypes.DType, device: str, control: Control = ()
+) -> ir.Node:
+    """Return a node whose output is `value`."""
+    attrs = {"dtype": dtype, "value": value}
+    return ir.Node(name, "Const", (), tuple(control), device, attrs)
+
+
+def no_op(name: str, device: str, control: Control = ()) -> ir.Node:
+    """Return a node that only waits."""
+    return ir.Node(name, "NoOp", (), tuple(control), device)
+
+
+def identity(
+    name: str, source: ir.Edge, dtype: dtypes.DType, device: str, control: Control = ()
+) -> ir.Node:
+    """Return a node whose output is the value of `source`."""
+    return ir.Node(name, "Identity", (source,), tuple(control), device, {"T": dtype})
+
+
+def identities(
+    name: str,
+    sources: Sequence[ir.Edge],
+    types: Sequence[dtypes.DType],
+    device: str,
+    control: Control = (),
+) -> ir.Node:
+    """Return a node whose outputs are the values of `sources`, of which there is at least one."""
+    attrs = {"T": list(types)}
+    return ir.Node(name, "IdentityN", tuple(sources), tuple(control), device, attrs)
+
+
+def equal(name: str, x: ir.Edge, y: ir.Edge, dtype: dtypes.DType, device: str) -> ir.Node:
+    """Return a node that compares two tensors element by element."""
+    return ir.Node(name, "Equal", (x, y), (), device, {"T": dtype})
+
+
+def switch(
+    name: str, data: ir.Edge, predicate: ir.Edge, dtype: dtypes.DType, device: str
+) -> ir.Node:
+    """Return a node that passes `data` to output 1 if `predicate` is true, or else to output 0."""
+    return ir.Node(name, "Switch", (data, predicate), (), device, {"T": dtype})
+
+
+def merge(name: str, sides: Sequence[ir.Edge], dtype: dtypes.DType, device: str) -> ir.Node:
+    """Return a node whose output 0 is the side that arrives."""
+    return ir.Node(name, "Merge", tuple(sides), (), device, {"T": dtype, "N": len(sides)})
+
+
+def while_loop(
+    name: str,
+    inputs: Sequence[ir.Edge],
+    types: Sequence[dtypes.DType],
+    condition: str,
+    body: str,
+    device: str,
+    control: Control = (),
+    *,
+    is_stateful: bool,
+) -> ir.Node:
+    """Return a node that calls the function `body` while the function `condition` returns true."""
+    attrs = {
+        "T": list(types),
+        "cond": function.Reference(condition),
+        "body": function.Reference(body),
+    }
+    op = "While" if is_stateful else "StatelessWhile"
+    return ir.Node(name, op, tuple(inputs), tuple(control), device, attrs)
+
+
+def call(node: ir.Node, callee: function.Function) -> ir.Node:
+    """Return the call in place of `node`, whose op is the name of the function `callee`.
+
+    The attributes of `node` are those of the function, except for names with an underscore.
+    """
+    private = {name: value for name, value in node.attrs.items() if name.startswith("_")}
+    arguments = {name: value for name, value in node.attrs.items() if name not in private}
+    return replace(
+        node,
+        op="StatefulPartitionedCall" if callee.is_stateful else "PartitionedCall",
+        attrs={
+            **private,
+            "Tin": [argument.dtype for argument in callee.arguments],
+            "Tout": list(callee.result_dtypes),
+            "f": function.Reference(node.op, arguments),
+        },
+    )
+
+
+def iterations(
+    loop: ir.Node, inputs: Sequence[ir.Edge], types: Sequence[dtypes.DType], cond: str, body: str
+) -> ir.Node:
+    """Return the node in place of `loop`, a loop whose iterations are steps of their own.
+
+    `inputs` are the inputs that the functions read, of the given types. `cond` and `body` say which
+    programs run the functions.
+    """
+    attrs = {
+        "Tin": list(types),
+        "T": loop.attrs["T"],
+        "cond": cond.encode(),
+        "body": body.encode(),
+        "output_shapes": loop.attrs["output_shapes"],
+    }
+    return replace(loop, op="_While", inputs=tuple(inputs), attrs=attrs)

@@ -1,0 +1,225 @@
+"""Rows of TensorArrays: arrays of tensors that a step writes and reads by index.
+
+An array lives as long as the step. Ops on one array form a chain: each takes the `flow` of the op
+before it. The gradient of an array is another array, which TensorArrayGradV3 finds by the array's
+handle and by the name of the call of `tf.gradients`. Sources: tensorflow/core/ops/data_flow_ops.cc
+and python/ops/tensor_array_grad.py.
+"""
+
+from typing import Any
+
+from capstan.core import dtypes, shapes
+from capstan.framework import facts
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, ShapeRule, define
+from capstan.framework.ops import rules
+
+_HANDLE: shapes.Shape = (2,)
+
+
+def _made(ctx: ShapeContext) -> rules.Shapes:
+    return (_HANDLE, ())
+
+
+def _read_shape(ctx: ShapeContext) -> rules.Shapes:
+    rules.with_rank(ctx.inputs[1], 0)
+    return (None,)
+
+
+def _written(ctx: ShapeContext) -> rules.Shapes:
+    rules.with_rank(ctx.inputs[1], 0)
+    return ((),)
+
+
+def _gathered(ctx: ShapeContext) -> rules.Shapes:
+    (count,) = rules.with_rank(ctx.inputs[1], 1)
+    element: shapes.Shape = ctx.attrs["element_shape"].internal
+    return (None if element is None else (count, *element),)
+
+
+def _concatenated(ctx: ShapeContext) -> rules.Shapes:
+    rest: shapes.Shape = ctx.attrs["element_shape_except0"].internal
+    return (None if rest is None else (None, *rest), (None,))
+
+
+def _source(tensor: Any) -> str:
+    """Return the name of the call of `tf.gradients` that computed `tensor`, a gradient.
+
+    Two calls may run in one step, so each call has gradient arrays of its own.
+    """
+    parts = tensor.name.split("/")
+    calls = [index for index, part in enumerate(parts) if part.startswith("gradients")]
+    if not calls:
+        raise ValueError(
+            "Expected op/tensor name to start with gradients (excluding scope), got: "
+            f"{tensor.name}. This means that a tf.gradients op with this op in its dependency path "
+            "has a custom name that does not start with 'gradients'. Please make sure all calls to "
+            "tf.gradients that have non-empty `name` arguments use names that start with "
+            "'gradients'."
+        )
+    return "/".join(parts[: calls[-1] + 1])
+
+
+def _gradient_array(op: Op, flow: Any, source: str, raw: Raw) -> tuple[Any, Any]:
+    """Return the handle and the flow of the gradient of the array that `op` uses.
+
+    The flow waits for the gradient array, and that for `flow`: the final size of the array must be
+    known when its gradient is made.
+    """
+    handle: Any = op.inputs[0]
+    with op.graph.name_scope("TensorArray"):
+        # TensorFlow makes a Python object for the array here, which takes this name.
+        pass
+    with op.graph.name_scope("TensorArrayGrad"), op.graph.colocate_with(handle.op):
+        gradient, _ = raw.TensorArrayGradV3(handle, flow, source=source)
+        with op.graph.control_dependencies([gradient]):
+            flow = raw.Identity(flow, name="gradient_flow")
+        with op.graph.name_scope("TensorArray"):
+            pass
+    return gradient, flow
+
+
+def _after_write(op: Op, grad: Any, raw: Raw) -> Any:
+    """Return the gradient `grad` of the flow that `op` returns, available once `op` has run."""
+    done = raw.Identity(op.outputs[0], name="flow_out")
+    with op.graph.control_dependencies([done]):
+        return raw.Identity(grad, name="write_barrier")
+
+
+def _read(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (_, index, flow) = grads, op.inputs
+    gradient, flow = _gradient_array(op, flow, _source(grad), raw)
+    with op.graph.name_scope("TensorArrayWrite"):
+        return None, None, raw.TensorArrayWriteV3(gradient, index, grad, flow)
+
+
+def _write(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    source = _source(grads[0])
+    flow = _after_write(op, grads[0], raw)
+    gradient, gradient_flow = _gradient_array(op, flow, source, raw)
+    grad = raw.TensorArrayReadV3(gradient, op.inputs[1], gradient_flow, dtype=op.get_attr("T"))
+    return None, None, grad, flow
+
+
+def _gather(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (_, indices, flow) = grads, op.inputs
+    gradient, flow = _gradient_array(op, flow, _source(grad), raw)
+    with op.graph.name_scope("TensorArrayScatter"):
+        return None, None, raw.TensorArrayScatterV3(gradient, indices, grad, flow)
+
+
+def _scatter(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    source = _source(grads[0])
+    flow = _after_write(op, grads[0], raw)
+    gradient, gradient_flow = _gradient_array(op, flow, source, raw)
+    grad = raw.TensorArrayGatherV3(gradient, op.inputs[1], gradient_flow, dtype=op.get_attr("T"))
+    return None, None, grad, flow
+
+
+def _concat(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    grad, flow = grads[0], op.inputs[1]
+    if grad is None:
+        return None, None
+    gradient, flow = _gradient_array(op, flow, _source(grad), raw)
+    with op.graph.name_scope("TensorArraySplit"):
+        return None, raw.TensorArraySplitV3(gradient, grad, op.outputs[1], flow)
+
+
+def _split(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    source = _source(grads[0])
+    flow = _after_write(op, grads[0], raw)
+    gradient, gradient_flow = _gradient_array(op, flow, source, raw)
+    grad, _ = raw.TensorArrayConcatV3(gradient, gradient_flow, dtype=op.get_attr("T"))
+    return None, grad, None, flow
+
+
+def _define(
+    name: str,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    shape: ShapeRule,
+    gradient: Any = None,
+    **attrs: Any,
+) -> None:
+    define(
+        OpDef(
+            name,
+            ("handle: resource", *inputs),
+            outputs,
+            attrs=attrs,
+            shape=shape,
+            gradient=gradient,
+            not_differentiable=gradient is None,
+            # The flow orders the ops on one array. A read changes it too: it may clear the element.
+            effect=facts.changes("handle"),
+        )
+    )
+
+
+_FLOW = "flow_in: float32"
+_OUT = ("flow_out: float32",)
+_UNKNOWN = shapes.TensorShape(None)
+
+define(
+    OpDef(
+        "TensorArrayV3",
+        ("size: int32",),
+        ("handle: resource", "flow: float32"),
+        attrs={
+            "dtype": dtypes.DType,
+            "element_shape": _UNKNOWN,
+            "dynamic_size": False,
+            "clear_after_read": True,
+            "identical_element_shapes": False,
+            "tensor_array_name": b"",
+        },
+        shape=_made,
+        not_differentiable=True,
+        effect=facts.MAKES,
+    )
+)
+for _name, _more in (
+    ("TensorArrayGradV3", ()),
+    ("TensorArrayGradWithShape", ("shape_to_prepend: int32",)),
+):
+    define(
+        OpDef(
+            _name,
+            ("handle: resource", _FLOW, *_more),
+            ("grad_handle: resource", "flow_out: float32"),
+            attrs={"source": bytes},
+            shape=_made,
+            not_differentiable=True,
+            effect=facts.MAKES | facts.changes("handle"),
+        )
+    )
+_define(
+    "TensorArrayReadV3",
+    ("index: int32", _FLOW),
+    ("value: dtype",),
+    _read_shape,
+    _read,
+    dtype=dtypes.DType,
+)
+_define("TensorArrayWriteV3", ("index: int32", "value: T", _FLOW), _OUT, _written, _write)
+_define(
+    "TensorArrayGatherV3",
+    ("indices: int32", _FLOW),
+    ("value: dtype",),
+    _gathered,
+    _gather,
+    dtype=dtypes.DType,
+    element_shape=_UNKNOWN,
+)
+_define("TensorArrayScatterV3", ("indices: int32", "value: T", _FLOW), _OUT, rules.scalar, _scatter)
+_define(
+    "TensorArrayConcatV3",
+    (_FLOW,),
+    ("value: dtype", "lengths: int64"),
+    _concatenated,
+    _concat,
+    dtype=dtypes.DType,
+    element_shape_except0=_UNKNOWN,
+)
+_define("TensorArraySplitV3", ("value: T", "lengths: int64", _FLOW), _OUT, rules.scalar, _split)
+_define("TensorArraySizeV3", (_FLOW,), ("size: int32",), rules.scalar)
+_define("TensorArrayCloseV3", (), (), rules.nothing)

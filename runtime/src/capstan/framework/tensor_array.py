@@ -1,0 +1,334 @@
+"""`tf.TensorArray`: an array of tensors that a step writes and reads by index
+(python/ops/tensor_array_ops.py).
+
+The array belongs to the step. A TensorArray object of the program stands for the array after a
+certain operation: `write` returns a new object, and later operations wait for it through `flow`.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes, shapes
+from capstan.framework import convert
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+
+class TensorArray:
+    """An array of `size` tensors of type `dtype`, each of which is written once in a step.
+
+    With `dynamic_size`, a write past the end makes the array longer. With `clear_after_read` (the
+    default), each element may be read once. `element_shape` is the shape of all elements, as far as
+    it is known; with `infer_shape`, the first write fixes it. The array is on the device of the
+    first tensor that is written, unless `colocate_with_first_write_call` is false. `handle` and
+    `flow` make an object for an array that exists.
+
+    Raises:
+        TypeError: `handle` is not a tensor.
+        ValueError: `size` and `handle` are both given or both missing, or another argument
+            contradicts `handle`.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        _check_arguments(
+            handle,
+            size,
+            tensor_array_name=tensor_array_name,
+            element_shape=element_shape,
+            dynamic_size=dynamic_size,
+            clear_after_read=clear_after_read,
+        )
+        self._dtype = dtypes.as_dtype(dtype).base_dtype
+        self._dynamic_size = dynamic_size or False
+        self._size = size
+        self._infer_shape = infer_shape
+        self._colocates = colocate_with_first_write_call
+        # Objects for one array share the shape of the elements and the tensor that was written
+        # first, each the only element of a list.
+        self._shape = [shapes.as_shape(element_shape)]
+        self._first_written: list[graphs.Tensor] = []
+        graph: Any = graphs.graph_of([handle, size, flow])
+        with graph.as_default(), graph.name_scope(name or "TensorArray") as scope:
+            if handle is not None:
+                if flow is None:
+                    raise ValueError("flow must not be None if handle is not None.")
+                self._handle, self._flow = handle, flow
+                return
+            with self._without_device(graph):
+                self._handle, self._flow = raw.TensorArrayV3(
+                    size,
+                    dtype=self._dtype,
+                    element_shape=self._shape[0],
+                    identical_element_shapes=infer_shape,
+                    dynamic_size=self._dynamic_size,
+                    clear_after_read=clear_after_read,
+                    tensor_array_name=tensor_array_name,
+                    name=scope,
+                )
+
+    @contextmanager
+    def _without_device(self, graph: Any) -> Iterator[None]:
+        if not self._colocates:
+            yield
+            return
+        with graph.device(None), graph.colocate_with(None, ignore_existing=True):
+            yield
+
+    @property
+    def handle(self) -> graphs.Tensor:
+        """The tensor that names the array."""
+        handle: graphs.Tensor = self._handle
+        return handle
+
+    @property
+    def flow(self) -> graphs.Tensor:
+        """The tensor that waits for the operations so far."""
+        flow: graphs.Tensor = self._flow
+        return flow
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return self._dtype
+
+    @property
+    def element_shape(self) -> shapes.TensorShape:
+        """The static shape that all elements share."""
+        return self._shape[0]
+
+    @property
+    def dynamic_size(self) -> bool:
+        return self._dynamic_size
+
+    @property
+    def graph(self) -> Any:
+        return self.handle.graph
+
+    def with_flow(self, flow: graphs.Tensor) -> "TensorArray":
+        """Return an object for the same array after the operation that computes `flow`."""
+        later = TensorArray(
+            self._dtype,
+            handle=self._handle,
+            flow=flow,
+            infer_shape=self._infer_shape,
+            colocate_with_first_write_call=self._colocates,
+        )
+        later._dynamic_size = self._dynamic_size
+        later._size = self._size
+        later._first_written = self._first_written
+        later._shape = self._shape
+        return later
+
+    def identity(self) -> "TensorArray":
+        """Return an object for the same array that waits for the current control dependencies."""
+        return self.with_flow(raw.Identity(self._flow))
+
+    def grad(self, source: str, flow: Any = None, name: str | None = None) -> "TensorArray":
+        """Return the array of the gradients of this one, for the call of tf.gradients `source`."""
+        flow = self._flow if flow is None else flow
+        graph = self.graph
+        with graph.name_scope(name or "TensorArrayGrad"), graph.colocate_with(self.handle.op):
+            handle, _ = raw.TensorArrayGradV3(self._handle, flow, source=source, name=name)
+            with graph.control_dependencies([handle]):
+                flow = raw.Identity(flow, name="gradient_flow")
+            gradients = TensorArray(
+                self._dtype,
+                handle=handle,
+                flow=flow,
+                infer_shape=self._infer_shape,
+                colocate_with_first_write_call=False,
+            )
+            gradients._shape = self._shape
+            return gradients
+
+    def read(self, index: Any, name: str | None = None) -> graphs.Tensor:
+        """Return the element `index`, a scalar."""
+        value: graphs.Tensor = raw.TensorArrayReadV3(
+            self._handle, index, self._flow, dtype=self._dtype, name=name
+        )
+        value.set_shape(self.element_shape)
+        return value
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> "TensorArray":
+        """Write the element `index`; return the array after that.
+
+        Raises:
+            ValueError: the shape of `value` contradicts that of the other elements.
+        """
+        with self.graph.name_scope(name or "TensorArrayWrite"):
+            value = convert.convert_to_tensor(value, None, "value", self._dtype)
+            self._check_shape(value.shape)
+            with self._beside(value):
+                return self.with_flow(
+                    raw.TensorArrayWriteV3(self._handle, index, value, self._flow, name=name)
+                )
+
+    def stack(self, name: str | None = None) -> graphs.Tensor:
+        """Return all elements, stacked along a new first axis."""
+        with (
+            self.graph.colocate_with(self.handle.op),
+            self.graph.name_scope(name or "TensorArrayStack"),
+        ):
+            count = self.size()
+            value = self.gather(self._indices(count), name=name)
+            if self.element_shape.ndims is not None and not self._dynamic_size:
+                size = _known(self._size)
+                value.set_shape([size, *self.element_shape.as_list()])
+            return value
+
+    def gather(self, indices: Any, name: str | None = None) -> graphs.Tensor:
+        """Return the elements at `indices`, a vector, stacked along a new first axis."""
+        value: graphs.Tensor = raw.TensorArrayGatherV3(
+            self._handle,
+            indices,
+            self._flow,
+            dtype=self._dtype,
+            element_shape=self.element_shape,
+            name=name,
+        )
+        if self.element_shape.ndims is not None:
+            value.set_shape([None, *self.element_shape.as_list()])
+        return value
+
+    def concat(self, name: str | None = None) -> graphs.Tensor:
+        """Return all elements, joined along their first axis."""
+        element = self.element_shape
+        value: graphs.Tensor
+        value, _ = raw.TensorArrayConcatV3(
+            self._handle,
+            self._flow,
+            dtype=self._dtype,
+            element_shape_except0=element[1:],
+            name=name,
+        )
+        if element.ndims is not None:
+            size = _known(self.size()) if self._infer_shape else None
+            first, *rest = element.as_list()
+            known = size is not None and first is not None
+            value.set_shape([size * first if known else None, *rest])  # type: ignore[operator]
+        return value
+
+    def unstack(self, value: Any, name: str | None = None) -> "TensorArray":
+        """Write the slices of `value` along its first axis; return the array after that."""
+        with self.graph.name_scope(name or "TensorArrayUnstack"):
+            value = convert.convert_to_tensor(value, None, "value", self._dtype)
+            count = raw.Shape(value)[0]
+            return self.scatter(self._indices(count), value, name=name)
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> "TensorArray":
+        """Write the slices of `value` at `indices`, a vector; return the array after that."""
+        with self.graph.name_scope(name or "TensorArrayScatter"):
+            value = convert.convert_to_tensor(value, None, "value", self._dtype)
+            self._check_shape(value.shape[1:])
+            with self._beside(value):
+                return self.with_flow(
+                    raw.TensorArrayScatterV3(self._handle, indices, value, self._flow, name=name)
+                )
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> "TensorArray":
+        """Write consecutive slices of `value` with `lengths` rows; return the array after that."""
+        with self.graph.name_scope(name or "TensorArraySplit"):
+            value = convert.convert_to_tensor(value, self._dtype, "value")
+            with self._beside(value):
+                lengths = convert.convert_to_tensor(lengths)
+                if lengths.dtype.base_dtype is not dtypes.int64:
+                    lengths = raw.Cast(lengths, DstT=dtypes.int64, name="Cast")
+                known = convert.constant_value(lengths)
+                if known is not None and value.shape.ndims is not None and len(set(known)) == 1:
+                    self._check_shape(
+                        shapes.TensorShape([int(known[0]), *value.shape.as_list()[1:]])
+                    )
+                return self.with_flow(
+                    raw.TensorArraySplitV3(self._handle, value, lengths, self._flow, name=name)
+                )
+
+    def size(self, name: str | None = None) -> graphs.Tensor:
+        """Return the number of elements, an int32 scalar."""
+        if not self._dynamic_size and self._size is not None:
+            return convert.convert_to_tensor(self._size, dtypes.int32)
+        size: graphs.Tensor = raw.TensorArraySizeV3(self._handle, self._flow, name=name)
+        return size
+
+    def close(self, name: str | None = None) -> graphs.Operation:
+        """Return an operation that gives up the array before the end of the step."""
+        operation: graphs.Operation = raw.TensorArrayCloseV3(self._handle, name=name)
+        return operation
+
+    def _indices(self, count: Any) -> Any:
+        with self.graph.name_scope("range") as scope:
+            start, delta = (
+                convert.constant(value, name=name) for name, value in (("start", 0), ("delta", 1))
+            )
+            return raw.Range(start, count, delta, name=scope)
+
+    def _check_shape(self, shape: shapes.TensorShape) -> None:
+        if not shape.is_compatible_with(self.element_shape):
+            raise ValueError(f"Inconsistent shapes: saw {shape} but expected {self.element_shape}")
+        if self._infer_shape:
+            self._shape[0] = self.element_shape.merge_with(shape)
+
+    @contextmanager
+    def _beside(self, value: graphs.Tensor) -> Iterator[None]:
+        """Build operations on the device of the tensor that was written first."""
+        if not self._colocates:
+            yield
+            return
+        if not self._first_written:
+            self._first_written.append(value)
+        with self.graph.colocate_with(self._first_written[0].op):
+            yield
+
+
+def flow_of(leaf: Any) -> Any:
+    """Return the flow of a TensorArray, and any other value as it is."""
+    return leaf.flow if isinstance(leaf, TensorArray) else leaf
+
+
+def with_flows(leaves: Sequence[Any], tensors: Sequence[graphs.Tensor]) -> list[Any]:
+    """Return `tensors`, with TensorArrays in place of the flows of those among `leaves`."""
+    return [
+        leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor
+        for leaf, tensor in zip(leaves, tensors, strict=True)
+    ]
+
+
+def _check_arguments(handle: Any, size: Any, **of_a_new_array: Any) -> None:
+    if handle is None:
+        if size is None:
+            raise ValueError("Argument `size` must be provided if handle is not provided.")
+        return
+    if of_a_new_array["tensor_array_name"]:
+        raise ValueError(
+            "Cannot provide both `handle` and `tensor_array_name` arguments at the same time."
+        )
+    if not isinstance(handle, graphs.Tensor):
+        raise TypeError(
+            f"Expected `handle` to be a Tensor, but got `{handle}` of type `{type(handle)}` "
+            "instead."
+        )
+    for name, value in {"size": size, **of_a_new_array}.items():
+        if value is not None:
+            raise ValueError(
+                f"Cannot provide both `handle` and `{name}` arguments at the same time."
+            )
+
+
+def _known(size: Any) -> int | None:
+    """Return the value of a number or a tensor if it is known before the step, or None."""
+    value = convert.constant_value(size) if isinstance(size, graphs.Tensor) else size
+    return None if value is None else int(np.asarray(value))

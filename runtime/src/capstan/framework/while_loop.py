@@ -1,0 +1,183 @@
+"""The operations of `tf.while_loop` (`WhileContext.BuildLoop` of python/ops/control_flow_ops.py).
+
+Each loop variable enters the loop (`Enter`), is read by the condition (`Merge`), goes to the body
+or leaves the loop (`Switch`, `Exit`), and the body computes its next value (`NextIteration`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from capstan.core import shapes
+from capstan.framework import (
+    cond_context,
+    control_context,
+    convert,
+    indexed_slices,
+    nest,
+    tensor_array,
+    while_context,
+)
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+
+def build(
+    context: while_context.WhileContext,
+    condition: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+) -> tuple[Any, list[Any]]:
+    """Build the loop `context`. Return the body's result, and the final value of each leaf of it.
+
+    Raises:
+        TypeError: the body returns another structure than `loop_vars`.
+        ValueError: the shape of a loop variable contradicts its shape invariant, or the body
+            returns another number of values or a value of another type.
+    """
+    loop_vars = nest.mapped(_converted, loop_vars)
+    leaves = nest.flatten(loop_vars)
+    flows = [tensor_array.flow_of(leaf) for leaf in leaves]
+    invariants = _invariants(loop_vars, shape_invariants)
+    with context.entered():
+        merges = _entered(context, flows, invariants)
+        condition_vars = nest.packed(loop_vars, tensor_array.with_flows(leaves, merges))
+        context.pivot = raw.LoopCond(
+            convert.convert_to_tensor(condition(*condition_vars)), name="LoopCond"
+        )
+        switches = [cond_context.switched(merge, context.pivot) for merge in merges]
+        values = [raw.Identity(switch[1]) for switch in switches]
+        context.pivot_for_body = values[0]
+        body_vars = nest.packed(loop_vars, tensor_array.with_flows(leaves, values))
+        result = body(*body_vars)
+        if isinstance(result, indexed_slices.IndexedSlices) or not nest.is_nested(result):
+            result = [result]
+        nest.check_same(list(body_vars), list(result))
+        results = nest.flatten(result)
+        if len(results) != len(merges):
+            raise ValueError(
+                "Number of inputs and outputs of 'body' must match 'loop_vars'. Got "
+                f"{len(merges)} for the number of inputs/outputs, and {len(results)} for "
+                "'loop_vars'."
+            )
+        following = [convert.convert_to_tensor(tensor_array.flow_of(leaf)) for leaf in results]
+        for merge, value in zip(merges, following, strict=True):
+            _close(merge, value)
+        exits = [context.exited(switch[0]) for switch in switches]
+    return result, tensor_array.with_flows(results, exits)
+
+
+def _converted(leaf: Any) -> Any:
+    if isinstance(leaf, tensor_array.TensorArray):
+        return leaf
+    tensor = convert.convert_to_tensor(leaf)
+    # A loop variable is a value: assignments to a variable do not change it.
+    return raw.Identity(tensor) if tensor.dtype.is_ref_dtype else tensor
+
+
+def _invariants(loop_vars: Any, given: Any) -> list[shapes.TensorShape]:
+    """Return the shape invariant of each leaf: the given one, or the shape that enters the loop."""
+    if given is None:
+        return [tensor_array.flow_of(leaf).shape for leaf in nest.flatten(loop_vars)]
+    invariants: list[shapes.TensorShape] = []
+    for variable, invariant in _pairs(loop_vars, given):
+        if not isinstance(invariant, shapes.TensorShape):
+            raise TypeError(
+                f"'shape' must be one of TypeSpec, TensorShape or None. Received: {type(invariant)}"
+            )
+        if isinstance(variable, indexed_slices.IndexedSlices):
+            rank = invariant.ndims
+            parts = [invariant, shapes.TensorShape([None] if rank is None else invariant[:1])]
+            dense = [] if variable.dense_shape is None else [shapes.TensorShape([rank])]
+            invariants += [*parts, *dense]
+        else:
+            invariants.append(invariant)
+    return invariants
+
+
+def _pairs(variables: Any, invariants: Any) -> list[tuple[Any, Any]]:
+    """Return each loop variable with its shape invariant; both have the same structure."""
+    if isinstance(variables, indexed_slices.IndexedSlices) or not nest.is_nested(variables):
+        if invariants is None:
+            invariants = tensor_array.flow_of(variables).shape
+        return [(variables, invariants)]
+    if not nest.is_nested(invariants) or len(variables) != len(invariants):
+        raise ValueError(
+            "The two structures don't have the same nested structure: "
+            f"{variables!r} and {invariants!r}."
+        )
+    keys = sorted(variables) if isinstance(variables, dict) else range(len(variables))
+    return [pair for key in keys for pair in _pairs(variables[key], invariants[key])]
+
+
+def _entered(
+    context: while_context.WhileContext,
+    flows: Sequence[graphs.Tensor],
+    invariants: Sequence[shapes.TensorShape],
+) -> list[graphs.Tensor]:
+    """Make the loop variables: return the Merge of each."""
+    sources = list(flows)
+    if context.outer is not None:
+        sources = [context.outer.admit(flow) for flow in flows]
+    entered = []
+    with control_context.outside(context.graph):
+        for source, invariant in zip(sources, invariants, strict=True):
+            tensor = context.enter(source, keep_shape=False)
+            if not _is_within(source.shape, invariant):
+                raise ValueError(
+                    f"The shape invariant specified for {source.name} is not compatible with the "
+                    f"initial shape of the loop variable. It enters the loop with shape "
+                    f"{source.shape}, but the specified shape invariant is {invariant}."
+                )
+            tensor.set_shape(invariant)
+            context.graph.prevent_feeding(tensor)
+            entered.append(tensor)
+    _wait_for_outer(context, entered)
+    context.own_enters(entered)
+    context.start(entered)
+    context.enters = list(entered)
+    merges = [while_context.merged(tensor) for tensor in entered]
+    context.pivot_for_pred = merges[0]
+    return merges
+
+
+def _wait_for_outer(context: while_context.WhileContext, entered: Sequence[graphs.Tensor]) -> None:
+    """Make an Enter of a value that is constant in the loop around run in each iteration of it."""
+    outer, pivot = context.outer, None
+    while outer is not None and pivot is None:
+        pivot = outer.pivot_for_control
+        outer = outer.outer
+    if pivot is None:
+        return
+    for tensor in entered:
+        if control_context.is_constant_enter(tensor.op.inputs[0].op):
+            tensor.op._add_control_inputs([pivot.op])
+
+
+def _close(merge: graphs.Tensor, value: graphs.Tensor) -> None:
+    if not _is_within(value.shape, merge.shape):
+        source = merge.op.inputs[0].op.inputs[0]
+        raise ValueError(
+            f"Input tensor '{source.name}' enters the loop with shape {source.shape}, but has "
+            f"shape {value.shape} after one iteration. To allow the shape to vary across "
+            "iterations, use the `shape_invariants` argument of tf.while_loop to specify a "
+            "less-specific shape."
+        )
+    if value.dtype.base_dtype is not merge.dtype.base_dtype:
+        raise ValueError(
+            f"Input 1 of node {merge.op.name} was passed {value.dtype.base_dtype.name} from "
+            f"{value.name} incompatible with expected {merge.dtype.base_dtype.name}."
+        )
+    while_context.close(merge, value)
+
+
+def _is_within(shape: shapes.TensorShape, invariant: shapes.TensorShape) -> bool:
+    """Return whether every tensor of `shape` has a shape that `invariant` allows."""
+    if invariant.ndims is None:
+        return True
+    if shape.ndims != invariant.ndims:
+        return False
+    return all(
+        allowed is None or size == allowed
+        for size, allowed in zip(shape.as_list(), invariant.as_list(), strict=True)
+    )

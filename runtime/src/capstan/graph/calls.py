@@ -1,0 +1,90 @@
+"""Calls of functions by name, and of their gradients, become PartitionedCall.
+
+A node whose op is the name of a function calls that function, as `Defun` of TensorFlow 1 writes it.
+A `SymbolicGradient` calls the gradient of a function, which may have to be made from its body.
+Later passes know only nodes that hold a function in an attribute.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from capstan import errors
+from capstan.core import function
+from capstan.core import node as ir
+from capstan.framework import facts, function_def, opdef
+from capstan.framework.ops import nodes as build
+
+Symbolic = Callable[[function.Function, function.Library], Sequence[function.Function]]
+"""Called with a function and a library; returns the gradient of the function, after the functions
+that the gradient calls. Raises LookupError, TypeError or ValueError if there is none."""
+
+
+def merged(
+    known: function.Library, added: Iterable[function.Function], symbolic: Symbolic
+) -> function.Library:
+    """Return the functions of `known` and `added`, with the calls of their bodies replaced.
+
+    Raises:
+        InvalidArgumentError: two different functions have one name, or a function whose gradient
+            is needed has none.
+    """
+    fresh = {each.name: each for each in added}
+    library: function.Library = {**fresh, **known}
+    for each in fresh.values():
+        nodes, library = explicit(list(each.nodes.values()), library, symbolic)
+        rewritten = replace(each, nodes={node.name: node for node in nodes})
+        if each.name not in known:
+            library = {**library, each.name: rewritten}
+        elif not function_def.are_equal(known[each.name], rewritten):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Cannot add function '{each.name}' because a different function with the same "
+                "name already exists.",
+            )
+    return library
+
+
+def explicit(
+    nodes: Sequence[ir.Node], library: function.Library, symbolic: Symbolic
+) -> tuple[list[ir.Node], function.Library]:
+    """Return `nodes` with their calls replaced, and `library` with the gradients that they need.
+
+    Raises:
+        InvalidArgumentError: a function whose gradient is needed has none.
+    """
+    found: list[ir.Node] = []
+    for node in nodes:
+        call = node
+        if opdef.role(node.op) is facts.Role.GRADIENT:
+            name, library = _gradient(node, library, symbolic)
+            private = {key: value for key, value in node.attrs.items() if key.startswith("_")}
+            call = replace(node, op=name, attrs=private)
+        callee = library.get(call.op)
+        found.append(node if callee is None else build.call(call, callee))
+    return found, library
+
+
+def _gradient(
+    node: ir.Node, library: function.Library, symbolic: Symbolic
+) -> tuple[str, function.Library]:
+    """Return the name of the gradient that a node calls, and the library with that gradient."""
+    name = node.attrs["f"].name if "f" in node.attrs else ""
+    source = library.get(name)
+    if source is None:
+        raise _invalid(node, f"its function '{name}' is not in the library of the graph")
+    if source.gradient in library:
+        return source.gradient, library
+    if function.gradient_name(name) in library:
+        return function.gradient_name(name), library
+    try:
+        *called, gradient = symbolic(source, library)
+    except (LookupError, TypeError, ValueError) as fault:
+        raise _invalid(node, f"the gradient of '{name}' cannot be built: {fault}") from None
+    return gradient.name, merged(library, [*called, gradient], symbolic)
+
+
+def _invalid(node: ir.Node, reason: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        None, None, f"Node '{node.name}' ({node.op}): {reason}\n\t [[{{{{node {node.name}}}}}]]"
+    )

@@ -1,0 +1,258 @@
+"""Compile the functions that loops call for the shapes of one step.
+
+A body is compiled by the passes that compile a graph: its arguments are fed, its results fetched.
+The shape of a loop variable is what all iterations have in common. A tensor that the loop does not
+change and that is known before the step becomes a constant of the functions.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from capstan import errors
+from capstan.core import dtypes, function, shapes
+from capstan.core import node as ir
+from capstan.framework import facts, opdef
+from capstan.framework.ops import nodes as build
+from capstan.graph import infer, inline, lift, order, simplify, verify
+
+UNUSED = "unused"
+"""The last part of the name of an argument that no node reads."""
+
+
+@dataclass(slots=True)
+class Specialiser:
+    """Specialises the functions of `library` that the nodes of one graph call.
+
+    `made` are the specialised functions so far, by their new names.
+    """
+
+    library: function.Library
+    evaluate: simplify.Evaluate
+    made: dict[str, function.Function] = field(default_factory=dict)
+    scope: str = ""
+
+    def __call__(self, node: ir.Node, known: infer.Knowledge) -> ir.Node:
+        """Return `node`, whose inputs must be in `known`, with functions for their shapes.
+
+        A node that is no loop is returned as it is.
+
+        Raises:
+            NotFoundError: the library lacks the function, or an op in it is not registered.
+            InvalidArgumentError: a function does not fit the node, or is malformed.
+        """
+        role = opdef.role(node.op)
+        if role is facts.Role.POP:
+            return _with_element(node, known)
+        if role is not facts.Role.WHILE:
+            return node
+        cond, body = self._function(node, "cond"), self._function(node, "body")
+        kinds: Sequence[dtypes.DType] = node.attrs["T"]
+        for called, results in ((cond, (dtypes.bool_,)), (body, kinds)):
+            _check_fit(node, called, kinds, results)
+        invariant = {
+            index: edge
+            for index, edge in enumerate(node.inputs)
+            if body.results[index] == body.arguments[index].edge
+        }
+        found_copies = (
+            (index, _copy(edge, body.arguments[index].name, (cond, body), known))
+            for index, edge in invariant.items()
+        )
+        copies = {index: copy for index, copy in found_copies if copy is not None}
+        sizes = [known.tensor_shapes.get(edge) for edge in node.inputs]
+        elements = [
+            known.elements.get(known.first_handle(edge)) if index in invariant else None
+            for index, edge in enumerate(node.inputs)
+        ]
+        while True:
+            given = list(map(_Given, sizes, elements))
+            special, found = self._compiled(node, "body", body, given, copies)
+            returned = [found.tensor_shapes.get(edge) for edge in special.results]
+            common = list(map(shapes.most_general, sizes, returned))
+            pushed = [found.elements.get(argument.edge) for argument in special.arguments]
+            is_stable = not any(
+                argument.edge in found.popped and _differ(before, after)
+                for argument, before, after in zip(special.arguments, elements, pushed, strict=True)
+            )
+            elements = pushed
+            if common == sizes and is_stable:
+                break
+            sizes = common
+        for index, (edge, after) in enumerate(zip(node.inputs, elements, strict=True)):
+            if known.tensor_dtypes.get(edge) is dtypes.resource and (
+                after is not None or index not in invariant
+            ):
+                known.add_elements(
+                    edge, after if after and index in invariant else infer.Elements()
+                )
+        condition, _ = self._compiled(node, "cond", cond, given, copies)
+        for each in (special, condition):
+            self.made[each.name] = each
+        return replace(
+            node,
+            attrs={
+                **node.attrs,
+                "cond": function.Reference(condition.name),
+                "body": function.Reference(special.name),
+                "output_shapes": list(map(shapes.TensorShape, sizes)),
+            },
+        )
+
+    def called(self, nodes: Iterable[ir.Node]) -> dict[str, function.Function]:
+        """Return the functions in `made` that the nodes call, and those that these call."""
+        found: dict[str, function.Function] = {}
+        pending = list(nodes)
+        while pending:
+            for value in pending.pop().attrs.values():
+                if isinstance(value, function.Reference) and value.name not in found:
+                    found[value.name] = self.made[value.name]
+                    pending += found[value.name].nodes.values()
+        return found
+
+    def _function(self, node: ir.Node, attribute: str) -> function.Function:
+        name = node.attrs[attribute].name
+        if name not in self.library:
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"Function {name} of node {{{{node {node.name}}}}} is not in the library",
+            )
+        return self.library[name]
+
+    def _compiled(
+        self,
+        node: ir.Node,
+        attribute: str,
+        called: function.Function,
+        given: Sequence["_Given"],
+        copies: Mapping[int, ir.Node],
+    ) -> tuple[function.Function, infer.Knowledge]:
+        """Return a function for such arguments, and the facts about its tensors."""
+        called = _with_copies(called, copies, node.device)
+        fed = {
+            argument.edge: infer.Fed(argument.dtype, fact.shape, argument.is_ref, fact.elements)
+            for argument, fact in zip(called.arguments, given, strict=True)
+        }
+        roots = [edge.node for edge in called.results] + list(called.control_results)
+        library = self.library
+        nodes = inline.inline(order.topological(dict(called.nodes), roots), library, roots)
+        verify.verify(nodes, fed)
+        nodes, functions = lift.lift(nodes, list(fed), roots)
+        if functions:
+            library = {**library, **functions}
+        inner = Specialiser(
+            library, self.evaluate, self.made, f"{self.scope}{node.name}/{attribute}/"
+        )
+        simple, known = simplify.simplify(nodes, fed, frozenset(roots), self.evaluate, inner)
+        special = replace(
+            called,
+            name=f"{self.scope}{node.name}/{attribute}",
+            arguments=tuple(
+                replace(argument, shape=fact.shape)
+                for argument, fact in zip(called.arguments, given, strict=True)
+            ),
+            nodes=order.topological(simple, roots),
+            result_dtypes=tuple(known.tensor_dtypes[edge] for edge in called.results),
+        )
+        return special, known
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The facts about an argument of a function in all iterations."""
+
+    shape: shapes.Shape
+    elements: infer.Elements | None
+
+
+def _differ(before: infer.Elements | None, after: infer.Elements | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    return not before.is_as(after)
+
+
+def _with_element(node: ir.Node, known: infer.Knowledge) -> ir.Node:
+    """Return a node that pops, with what is known about all elements of the stack.
+
+    If they all have the same known value, return a constant. The handle must be an argument, so
+    that no branch decides whether the node runs.
+    """
+    (handle,) = node.inputs
+    elements = known.elements.get(known.first_handle(handle))
+    if elements is None:
+        return node
+    if elements.value is not None and handle in known.fed:
+        kind = node.attrs["elem_type"]
+        return build.constant(node.name, elements.value, kind, node.device, node.control)
+    if elements.shape is None:
+        return node
+    shape = shapes.TensorShape(elements.shape)
+    return replace(node, attrs={**node.attrs, "_element_shape": shape})
+
+
+def _copy(
+    edge: ir.Edge, name: str, called: Sequence[function.Function], known: infer.Knowledge
+) -> ir.Node | None:
+    """Return a node that gives the tensor `edge` without inputs, if there is one.
+
+    A constant takes the name of the argument. The node of a resource keeps its own name, by which
+    it finds the resource.
+    """
+    value = known.constants.get(edge)
+    if value is not None and value.nbytes <= simplify.MAX_FOLDED_BYTES:
+        return build.constant(name, value, known.tensor_dtypes[edge], "")
+    node = known.named.get(edge)
+    if node is None or any(node.name in each.nodes for each in called):
+        return None
+    return replace(node, control=())
+
+
+def _with_copies(
+    called: function.Function, copies: Mapping[int, ir.Node], device: str
+) -> function.Function:
+    """Return a function in which nodes replace some of the arguments.
+
+    The arguments stay, under other names, so that the calls stay as they are.
+    """
+    if not copies:
+        return called
+    arguments, moved = list(called.arguments), {}
+    nodes = {copy.name: replace(copy, device=copy.device or device) for copy in copies.values()}
+    for index, copy in copies.items():
+        old = arguments[index]
+        name = f"{old.name}/{UNUSED}"
+        while name in called.nodes:
+            name += "_"
+        arguments[index] = replace(old, name=name)
+        moved[old.edge] = ir.Edge(copy.name)
+    for node in called.nodes.values():
+        inputs = tuple(moved.get(edge, edge) for edge in node.inputs)
+        nodes[node.name] = replace(node, inputs=inputs) if inputs != node.inputs else node
+    results = [
+        arguments[index].edge
+        if index in copies and edge == called.arguments[index].edge
+        else moved.get(edge, edge)
+        for index, edge in enumerate(called.results)
+    ]
+    return replace(called, arguments=tuple(arguments), results=tuple(results), nodes=nodes)
+
+
+def _check_fit(
+    node: ir.Node,
+    called: function.Function,
+    arguments: Sequence[dtypes.DType],
+    results: Sequence[dtypes.DType],
+) -> None:
+    taken = [argument.dtype for argument in called.arguments]
+    if taken != list(arguments) or len(called.results) != len(results):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Node '{node.name}' ({node.op}) passes {_names(arguments)} and expects "
+            f"{_names(results)}, but function '{called.name}' takes {_names(taken)} and returns "
+            f"{len(called.results)} results",
+        )
+
+
+def _names(kinds: Sequence[dtypes.DType]) -> str:
+    return f"({', '.join(kind.name for kind in kinds)})"

@@ -1,0 +1,92 @@
+"""CPU devices: NumPy arrays in the memory of the process."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import dtypes
+from capstan.core.arrays import Array
+from capstan.hardware import device
+
+_ALIGNMENT = 64
+
+_MEMORY_LIMIT = 256 << 20
+"""The number that TensorFlow shows for a CPU (common_runtime/threadpool_device_factory.cc). It
+limits nothing."""
+
+
+class _Immediate(device.Stream):
+    """The stream of a device that does all work in the thread that gives it."""
+
+    def then(self, passed: device.Passed) -> None:
+        passed(None)
+
+    def synchronize(self) -> None:
+        """Return at once."""
+
+
+class Cpu(device.Device):
+    """A CPU. All CPUs of a task share the memory of the process, so a copy out copies nothing."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, _MEMORY_LIMIT)
+        self._stream = _Immediate()
+
+    @property
+    def arrays(self) -> Any:
+        return np
+
+    @property
+    def stream(self) -> device.Stream:
+        return self._stream
+
+    @property
+    def is_host(self) -> bool:
+        return True
+
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return an uninitialised array whose memory starts on a cache line."""
+        element = np.dtype(dtype)
+        if element.hasobject:
+            return np.empty(shape, element)
+        size = math.prod(shape) * element.itemsize
+        try:
+            raw = np.empty(size + _ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError):  # NumPy raises ValueError above its maximum size
+            raise exhausted(shape, element, size) from None
+        start = -raw.ctypes.data % _ALIGNMENT
+        array: Array = raw[start : start + size].view(element).reshape(shape)
+        return array
+
+    def copy(self, source: Array, destination: Array) -> None:
+        np.copyto(destination, source)
+
+    def copy_in(self, value: Array) -> Array:
+        """Return `value` itself."""
+        return value
+
+    def copy_out(self, value: Array) -> Array:
+        """Return `value` itself."""
+        return value
+
+    def duplicate(self, value: Array) -> Array:
+        return np.array(value, order="C")
+
+
+def exhausted(shape: Sequence[int], dtype: Any, size: int) -> errors.ResourceExhaustedError:
+    """Return the error for an array of `size` bytes that no memory is left for."""
+    sizes = ",".join(map(str, shape))
+    return errors.ResourceExhaustedError(
+        None,
+        None,
+        f"OOM when allocating tensor with shape[{sizes}] and type "
+        f"{dtypes.as_dtype(dtype).name}: it takes {size} bytes",
+    )
+
+
+def create(task: str, count: int | None) -> list[device.Device]:
+    """Return `count` CPUs of a task, or one if `count` is None."""
+    return [Cpu(f"{task}/device:CPU:{index}") for index in range(1 if count is None else count)]

@@ -1,0 +1,153 @@
+"""A device of a task: an array module, memory, copies to and from the host, and a stream.
+
+This is TensorFlow's Device (core/framework/device.h) without the kernels. The values of a CPU are
+NumPy arrays. Other devices have an array type of their own that NumPy's functions accept (`np.add`,
+`np.matmul`), but that is never converted to a NumPy array without a call of `copy_out`.
+"""
+
+import abc
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
+from typing import Any
+
+from capstan import errors
+from capstan.core import devices
+from capstan.core.arrays import Array
+
+Passed = Callable[[errors.OpError | None], None]
+"""Receives the first error of the work on a stream, or None."""
+
+
+class Stream(abc.ABC):
+    """The order in which a device works. Work that was given to it first is done first.
+
+    Thread-safe.
+    """
+
+    @abc.abstractmethod
+    def then(self, passed: Passed) -> None:
+        """Call `passed` once, when all work that the stream has now is done.
+
+        The call returns at once. Another thread may call `passed`, which must not block.
+        """
+
+    @abc.abstractmethod
+    def synchronize(self) -> None:
+        """Block until all work that the stream has now is done.
+
+        Raises:
+            OpError: some of the work failed.
+        """
+
+
+class Device(abc.ABC):
+    """One device. Thread-safe."""
+
+    def __init__(self, name: str, memory_limit: int) -> None:
+        """`name` is the full name of the device, and `memory_limit` is in bytes."""
+        self.name = name
+        self.device_type = devices.parse(name).device_type or ""
+        self.memory_limit = memory_limit
+
+    @property
+    @abc.abstractmethod
+    def arrays(self) -> Any:
+        """The array module: NumPy, or a module with the same functions (`zeros`, `arange`)."""
+
+    @property
+    @abc.abstractmethod
+    def stream(self) -> Stream:
+        """The stream of all work of this device."""
+
+    @property
+    @abc.abstractmethod
+    def is_host(self) -> bool:
+        """Whether the values of this device are NumPy arrays, so that the host uses them as is."""
+
+    @abc.abstractmethod
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return an uninitialised array in C order of a NumPy dtype.
+
+        Raises:
+            ResourceExhaustedError: the device has not enough memory.
+        """
+
+    @abc.abstractmethod
+    def copy(self, source: Array, destination: Array) -> None:
+        """Copy the elements of an array of this device to another array of this device."""
+
+    @abc.abstractmethod
+    def copy_in(self, value: Array) -> Array:
+        """Return an array of this device that gets the elements of a NumPy array.
+
+        `value` must not change until the stream has done the copy.
+        """
+
+    @abc.abstractmethod
+    def copy_out(self, value: Array) -> Array:
+        """Return a NumPy array that gets the elements of an array of this device.
+
+        It has the elements when the stream has done the copy.
+        """
+
+    def put(self, value: Array) -> Array:
+        """Return a copy of a NumPy array in this device's memory. Blocks until it is copied.
+
+        Raises:
+            OpError: the copy failed.
+        """
+        array = self.copy_in(value)
+        self.stream.synchronize()
+        return array
+
+    def duplicate(self, value: Array) -> Array:
+        """Return a copy of an array of this device, in C order."""
+        copy = self.allocate(value.shape, value.dtype)
+        self.copy(value, copy)
+        return copy
+
+
+class Devices:
+    """The devices of a task, by name, and the threads that run their segments. Thread-safe."""
+
+    def __init__(self, found: Iterable[Device], inter_op_threads: int = 0) -> None:
+        """`found` must hold at least one device. The first is the default.
+
+        By default, there is one thread for each device.
+        """
+        self._devices = tuple(found)
+        self._threads = inter_op_threads if inter_op_threads > 0 else len(self._devices)
+        self._lock = threading.Lock()
+        self._pool: futures.ThreadPoolExecutor | None = None
+        self._by_name = {device.name: device for device in self._devices}
+
+    def __iter__(self) -> Iterator[Device]:
+        return iter(self._devices)
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Run `work` soon, in one of the inter-op threads of the task. Never blocks.
+
+        The threads start with the first call, and end when nobody uses this object any more.
+        """
+        with self._lock:
+            if self._pool is None:
+                self._pool = futures.ThreadPoolExecutor(self._threads, "capstan-inter-op")
+        self._pool.submit(work)
+
+    def of(self, name: str) -> Device:
+        """Return the first device that a full or partial name can denote.
+
+        Raises:
+            InvalidArgumentError: the task has no such device.
+        """
+        found = self._by_name.get(name)
+        if found is not None:
+            return found
+        for device in self._devices:
+            if devices.matches(name, device.name):
+                return device
+        known = ", ".join(device.name for device in self._devices)
+        raise errors.InvalidArgumentError(
+            None, None, f"This task has no device {name!r}. Its devices are {known}"
+        )

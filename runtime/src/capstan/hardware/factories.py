@@ -1,0 +1,46 @@
+"""The registry of device types (TensorFlow: core/common_runtime/device_factory.h).
+
+A process makes the devices of a task once, when the task starts.
+"""
+
+from collections.abc import Callable, Sequence
+
+from capstan import errors
+from capstan.core import config
+from capstan.hardware import cpu, device
+
+Factory = Callable[[str, int | None], Sequence[device.Device]]
+"""`factory(task, count)` returns the devices of a type. `count` limits their number. If it is None,
+the factory returns all devices that the process can use. The CPU factory then returns one."""
+
+_FACTORIES: dict[str, Factory] = {}
+
+
+def register(device_type: str, factory: Factory) -> None:
+    """Let tasks that start from now on have the devices that `factory` makes.
+
+    A second factory for a device type replaces the first.
+    """
+    _FACTORIES[device_type] = factory
+
+
+def create(task: str, settings: config.SessionConfig) -> device.Devices:
+    """Return the devices of a task that starts. The CPUs come first.
+
+    Raises:
+        NotFoundError: `settings.device_count` leaves no CPU.
+    """
+    made: list[device.Device] = []
+    for device_type in sorted(_FACTORIES, key=lambda name: (name != "CPU", name)):
+        made += _FACTORIES[device_type](task, settings.device_count.get(device_type))
+    if not any(found.device_type == "CPU" for found in made):
+        raise errors.NotFoundError(
+            None,
+            None,
+            "No CPU devices are available in this process: set device_count['CPU'] to 1 or more, "
+            "or leave it out",
+        )
+    return device.Devices(made, settings.inter_op_parallelism_threads)
+
+
+register("CPU", cpu.create)

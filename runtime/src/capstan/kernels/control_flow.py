@@ -1,0 +1,52 @@
+"""Kernels of the ops that decide which other nodes run.
+
+The compiler writes loops, branches and calls of functions itself. The rows only tell the placer
+where such a node can run.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.core import cancellation as cancellations
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Done, Function, Kernel, NodeContext, register
+
+
+def _passed_on(*inputs: Any) -> Any:
+    return inputs[0]
+
+
+for _prefix in ("", "Ref"):
+    for _op in ("Enter", "Exit", "NextIteration"):
+        register(Kernel(f"{_prefix}{_op}", constantly(_passed_on), alias=True))
+register(Kernel("LoopCond", constantly(_passed_on), alias=True))
+register(Kernel("ControlTrigger", constantly(lambda: None), emit=lambda inputs: "None"))
+for _prefix in ("", "Stateless"):
+    for _op in ("While", "If", "Case"):
+        register(Kernel(f"{_prefix}{_op}", constantly(_passed_on), alias=True))
+for _op in ("PartitionedCall", "StatefulPartitionedCall"):
+    register(Kernel(_op, constantly(_passed_on), alias=True))
+
+
+def _iterations(node: NodeContext) -> Function:
+    run = node.resources.iterate
+    cond, body = node.attrs["cond"], node.attrs["body"]
+
+    def start(*values: Any, done: Done, cancellation: cancellations.Cancellation) -> None:
+        run(cond, body, values, done, cancellation)
+
+    return start
+
+
+register(Kernel("_While", start=_iterations))
+
+
+def _all(inputs: Sequence[str]) -> str:
+    return inputs[0] if len(inputs) == 1 else f"({', '.join(inputs)})"
+
+
+def _every(*inputs: Any) -> Any:
+    return inputs[0] if len(inputs) == 1 else inputs
+
+
+register(Kernel("IdentityN", constantly(_every), alias=True, emit=_all))

@@ -1,0 +1,94 @@
+"""The table of the kernels of GPUs.
+
+These ops have one kernel for both device types. The kernel calls NumPy's functions, which call
+those of the array type that they are given. The table needs no GPU and no CuPy: every task can tell
+a placer what a GPU of its own would run. As in TensorFlow, a GPU has no variables of integers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from capstan.core import dtypes
+from capstan.kernels import (
+    arithmetic,
+    control,
+    creation,
+    layout,
+    logic,
+    nn,
+    reduction,
+    resource,
+    shape,
+    state,
+    training,
+    unary,
+)
+from capstan.kernels.registry import register, rows
+
+_FAMILIES = (
+    arithmetic,
+    control,
+    creation,
+    layout,
+    logic,
+    nn,
+    reduction,
+    resource,
+    shape,
+    state,
+    training,
+    unary,
+)
+"""The families whose rows this table repeats. They must be imported first."""
+
+_FLOATS = frozenset({dtypes.float16, dtypes.float32, dtypes.float64})
+_NUMBERS = _FLOATS | {dtypes.int32}
+_PLAIN = _NUMBERS | {dtypes.int64, dtypes.bool_}
+
+_TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
+    (
+        {"T": _PLAIN},
+        "BroadcastTo ConcatV2 ExpandDims Fill Identity Merge OnesLike Pack Rank RefSwitch Reshape "
+        "Shape Size Squeeze StopGradient Switch Tile Transpose ZerosLike",
+    ),
+    (
+        {"T": _NUMBERS},
+        "Abs Add AddN AddV2 DivNoNan Equal Greater GreaterEqual Less LessEqual Max Maximum Mean "
+        "Min Minimum Mul Neg NotEqual Pow Prod RealDiv Sign Square SquaredDifference Sub Sum",
+    ),
+    (
+        {"T": _FLOATS},
+        "ApplyAdam ApplyGradientDescent ApplyMomentum Assign AssignAdd AssignSub BiasAdd "
+        "BiasAddGrad Exp L2Loss Log Log1p LogSoftmax MatMul Reciprocal Relu ReluGrad "
+        "ResourceApplyAdam ResourceApplyGradientDescent ResourceApplyMomentum Rsqrt Sigmoid "
+        "SigmoidGrad Softmax SoftmaxCrossEntropyWithLogits Sqrt Tanh TanhGrad",
+    ),
+    ({"dtype": _PLAIN}, "Const Placeholder"),
+    (
+        {"dtype": _FLOATS},
+        "AssignAddVariableOp AssignSubVariableOp AssignVariableOp IsVariableInitialized "
+        "ReadVariableOp VarHandleOp VariableV2",
+    ),
+    (
+        {
+            "SrcT": _PLAIN,
+            "DstT": _PLAIN - {dtypes.int32},
+        },
+        "Cast",
+    ),
+    (
+        {},
+        "BroadcastGradientArgs LogicalAnd LogicalNot LogicalOr NoOp VarIsInitializedOp "
+        "VariableShape",
+    ),
+)
+"""The types that a GPU serves, by type attribute, and the ops for which it serves them."""
+
+for _types, _ops in _TABLE:
+    for _op in _ops.split():
+        for _row in rows(_op, "CPU"):
+            _both = {**_row.types}
+            for _name, _allowed in _types.items():
+                _both[_name] = _allowed & _row.types.get(_name, _allowed)
+            if all(_both.values()):
+                register(replace(_row, device="GPU", types=_both))

@@ -1,0 +1,39 @@
+"""Kernels of the stacks of loops (core/kernels/stack_ops.cc)."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.resources.stack import Stack
+
+
+def _make(node: NodeContext) -> Function:
+    name = (node.attrs["stack_name"] or node.name.encode()).decode(errors="replace")
+    dtype = node.attrs["elem_type"]
+
+    def make(max_size: Any) -> Stack:
+        return Stack(name, dtype, int(max_size))
+
+    return make
+
+
+def retained(value: Any) -> Any:
+    """Return a value that does not change when the step reuses the memory of `value`."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _push(handle: Stack, value: Any) -> Any:
+    handle.push(retained(value))
+    return value
+
+
+def _pop(handle: Stack) -> Any:
+    return handle.pop()
+
+
+register(Kernel("StackV2", _make))
+register(Kernel("StackPushV2", constantly(_push)))
+register(Kernel("StackPopV2", constantly(_pop)))
+register(Kernel("StackCloseV2", constantly(Stack.close)))

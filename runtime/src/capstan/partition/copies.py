@@ -1,0 +1,123 @@
+"""Copies between the memories of a step: host memory, and the memory of each device that has one.
+
+The CPUs of a task share host memory. A tensor of another device that a node in another memory
+reads, that leaves the task or that is fetched is copied by a node on that device. Feeds and
+messages are host memory. Constants are not copied in the step: each device gets its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from capstan.core import devices, dtypes
+from capstan.core import node as ir
+from capstan.framework.ops import copies
+from capstan.graph import infer
+from capstan.partition import late_reads, memories
+
+_Copy = Callable[[str, ir.Edge, dtypes.DType, str], ir.Node]
+
+
+def insert(
+    nodes: Mapping[str, ir.Node],
+    fetches: Sequence[ir.Edge],
+    known: infer.Knowledge,
+    fed: frozenset[ir.Edge],
+) -> tuple[dict[str, ir.Node], dict[ir.Edge, ir.Edge]]:
+    """Return the graph with its copies, and the copy of each fetch that is not in host memory.
+
+    `nodes` and the returned graph are in topological order, and each node has a full device name.
+    The facts about the new tensors are added to `known`.
+    """
+    if all(memories.of_device(node.device) == memories.HOST for node in nodes.values()):
+        return dict(nodes), {}
+    places = {
+        name: memories.of_device(node.device) or devices.task_of(node.device)
+        for name, node in nodes.items()
+    }
+    ordered, _ = late_reads.insert(nodes, places, known, fed)
+    inserted = _Copies(ordered, known, fed)
+    for node in ordered.values():
+        inserted.add(node)
+    copied = {edge: inserted.bring(edge, memories.HOST) for edge in fetches if edge not in fed}
+    return inserted.graph, {edge: copy for edge, copy in copied.items() if copy != edge}
+
+
+class _Copies:
+    """The new graph under construction."""
+
+    def __init__(
+        self, nodes: Mapping[str, ir.Node], known: infer.Knowledge, fed: frozenset[ir.Edge]
+    ) -> None:
+        self.graph: dict[str, ir.Node] = {}
+        self._nodes = nodes
+        self._known = known
+        self._fed = fed
+        self._made: dict[tuple[ir.Edge, str], ir.Edge] = {}
+        """The copies made so far, by the tensor and the memory that they are in."""
+
+    def add(self, node: ir.Node) -> None:
+        """Add a node, and the copies that it reads."""
+        if infer.is_constant(node):
+            # Readers on a device read a constant of that device.
+            node = ir.Node(node.name, node.op, (), node.control, _host_of(node.device), node.attrs)
+        else:
+            wanted = memories.inputs(node)
+            inputs = tuple(map(self.bring, node.inputs, wanted))
+            if inputs != node.inputs:
+                node = ir.Node(node.name, node.op, inputs, node.control, node.device, node.attrs)
+        self.graph[node.name] = node
+
+    def bring(self, edge: ir.Edge, memory: str) -> ir.Edge:
+        """Return the tensor in `memory` that has the value of `edge`."""
+        here = self._memory(edge)
+        if here == memory:
+            return edge
+        if edge not in self._fed and infer.is_constant(self._nodes[edge.node]):
+            return self._constant(edge, memory)
+        if here != memories.HOST:
+            edge = self._copy(edge, memories.HOST, here, copies.to_host)
+        if memory != memories.HOST:
+            edge = self._copy(edge, memory, memory, copies.to_device)
+        return edge
+
+    def _memory(self, edge: ir.Edge) -> str:
+        """Return the memory of a tensor: the name of a device, or `memories.HOST`."""
+        node = self._nodes.get(edge.node)
+        if node is None or edge in self._fed or infer.is_constant(node):
+            return memories.HOST
+        return memories.outputs(node)[edge.index]
+
+    def _copy(self, edge: ir.Edge, memory: str, device: str, make: _Copy) -> ir.Edge:
+        """Return the copy of `edge` in `memory`, which a node on `device` makes."""
+        made = self._made.get((edge, memory))
+        if made is None:
+            name = self._free_name(f"{edge.node}/copy_{edge.index}")
+            made = self._add(make(name, edge, self._known.tensor_dtypes[edge], device))
+            self._made[edge, memory] = made
+        return made
+
+    def _constant(self, edge: ir.Edge, device: str) -> ir.Edge:
+        made = self._made.get((edge, device))
+        if made is None:
+            source = self._nodes[edge.node]
+            name = self._free_name(f"{edge.node}/copy")
+            made = self._add(copies.constant(name, source, device, source.control))
+            self._made[edge, device] = made
+        return made
+
+    def _add(self, node: ir.Node) -> ir.Edge:
+        self.graph[node.name] = node
+        self._known.learn(node)
+        return ir.Edge(node.name)
+
+    def _free_name(self, wanted: str) -> str:
+        name, number = wanted, 0
+        while name in self._nodes or name in self.graph:
+            number += 1
+            name = f"{wanted}_{number}"
+        return name
+
+
+def _host_of(device: str) -> str:
+    """Return the device of the same task that uses host memory."""
+    is_host = memories.of_device(device) == memories.HOST
+    return device if is_host else f"{devices.task_of(device)}/device:CPU:0"

@@ -1,0 +1,70 @@
+"""Which memory each tensor of a placed node is in: host memory, or the memory of its device.
+
+The CPUs of a task share host memory. On every device, some arguments of an op are in host memory
+(`OpDef.host`). So are strings, handles and, as in TensorFlow, 32-bit integers, because they are
+mostly sizes and positions. A node on a device whose tensors are all of these types runs on the
+host.
+"""
+
+import functools
+from collections.abc import Sequence
+
+from capstan.core import devices, dtypes
+from capstan.core import node as ir
+from capstan.framework import opdef
+from capstan.graph import infer
+
+HOST = ""
+"""The name of host memory. The memory of a device has the name of the device."""
+
+_HANDLES = frozenset({dtypes.resource, dtypes.variant})
+
+_ON_HOST = _HANDLES | {dtypes.string, dtypes.int32}
+
+
+@functools.lru_cache(maxsize=1024)
+def of_device(device: str) -> str:
+    """Return the memory of a device with this full or empty name."""
+    kind = devices.parse(device).device_type
+    return HOST if kind in (None, "CPU") else device
+
+
+def inputs(node: ir.Node) -> list[str]:
+    """Return the memory in which `node` expects each of its inputs."""
+    row, here = opdef.lookup(node.op), of_device(node.device)
+    types, _ = infer.arguments(node)
+    return [
+        # A reference stays with its variable, which is on the same device.
+        here if is_ref or not (dtype in _ON_HOST or name in row.host) else HOST
+        for name, (dtype, is_ref) in zip(_names(node, row.input_arguments), types, strict=True)
+    ]
+
+
+def outputs(node: ir.Node) -> list[str]:
+    """Return the memory of each output of `node`."""
+    row, here = opdef.lookup(node.op), of_device(node.device)
+    if here == HOST or _runs_on_host(node, row):
+        here = HOST
+    _, types = infer.arguments(node)
+    return [
+        here if is_ref or not (dtype in _ON_HOST or name in row.host) else HOST
+        for name, (dtype, is_ref) in zip(_names(node, row.output_arguments), types, strict=True)
+    ]
+
+
+def _runs_on_host(node: ir.Node, row: opdef.OpDef) -> bool:
+    types, _ = infer.arguments(node)
+    data = [
+        (dtype, is_ref)
+        for name, (dtype, is_ref) in zip(_names(node, row.input_arguments), types, strict=True)
+        if name not in row.host
+    ]
+    return bool(data) and all(
+        dtype in _ON_HOST and dtype not in _HANDLES and not is_ref for dtype, is_ref in data
+    )
+
+
+def _names(node: ir.Node, arguments: Sequence[opdef.Argument]) -> list[str]:
+    """Return the name of the argument of each input or output tensor."""
+    attrs = infer.attributes(node)
+    return [argument.name for argument in arguments for _ in opdef.expand([argument], attrs)]

@@ -1,0 +1,82 @@
+"""The errors of nodes that no device suits, in the words of TensorFlow 1.4's placer."""
+
+from capstan import errors
+from capstan.core import devices, dtypes
+from capstan.core import node as ir
+from capstan.graph import infer
+from capstan.placement import available, groups
+
+
+def no_kernel(node: ir.Node, found: available.Available) -> errors.OpError:
+    """Return the fault of a node that no task has a kernel for."""
+    kernels = found.registered(node.op) or ["  <no registered kernels>"]
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"No OpKernel was registered to support Op '{node.op}' with these attrs.  Registered "
+        f"devices: [{', '.join(found.types)}], Registered kernels:\n" + "\n".join(kernels),
+    )
+
+
+def no_device(group: groups.Group, found: available.Available) -> errors.OpError:
+    """Return the fault of a group whose nodes have kernels, but none on the device asked for."""
+    node = group.members[0]
+    reason = _reason(node, group, found)
+    return errors.InvalidArgumentError(
+        None, None, f"Cannot assign a device for operation '{node.name}': {reason}"
+    )
+
+
+def malformed(node: ir.Node, reason: ValueError) -> errors.OpError:
+    """Return the fault of a node whose device cannot be read."""
+    return errors.InvalidArgumentError(
+        None, None, f"Malformed device specification '{node.device}' of '{node.name}': {reason}"
+    )
+
+
+def _reason(node: ir.Node, group: groups.Group, found: available.Available) -> str:
+    notes = _colocation_notes(group, found)
+    asked = devices.parse(node.device)
+    if not group.spec.to_string():
+        inputs = ", ".join(_cpp_name(dtype) for dtype, _ in infer.arguments(node)[0])
+        return (
+            "Node had no OpKernel registered to support this operation: Operation was "
+            f"{node.op} and inputs were {inputs}{notes}"
+        )
+    if asked != group.spec:
+        return (
+            f"Could not satisfy explicit device specification '{node.device}' because the node was "
+            "colocated with a group of nodes that required incompatible device "
+            f"'{group.spec.to_string()}'{notes}"
+        )
+    if not found.matching(asked):
+        return (
+            f"Operation was explicitly assigned to {node.device} but available devices are "
+            f"[ {', '.join(sorted(found.names))} ]. Make sure the device specification refers to a "
+            "valid device."
+        )
+    kind = asked.device_type or "the matching"
+    return (
+        f"Could not satisfy explicit device specification '{node.device}' because no supported "
+        f"kernel for {kind} devices is available.{notes}"
+    )
+
+
+def _colocation_notes(group: groups.Group, found: available.Available) -> str:
+    """Return the device types of each op of a group of several nodes."""
+    if len(group.members) < 2:
+        return ""
+    kinds = {
+        member.op: found.types_of(found.runners(member, infer.attributes(member)))
+        for member in group.members
+    }
+    lines = [f"\n{op}: {''.join(f'{kind} ' for kind in types)}" for op, types in kinds.items()]
+    return (
+        "\nColocation Debug Info:\nColocation group had the following types and devices: "
+        + "".join(lines)
+    )
+
+
+def _cpp_name(dtype: dtypes.DType) -> str:
+    names = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
+    return names.get(dtype.base_dtype, dtype.base_dtype.name)

@@ -1,0 +1,338 @@
+"""Queues: TensorFlow's QueueBase (core/kernels/queue_base.cc).
+
+Enqueues wait while the queue is full, dequeues while it is empty. Each line is served in order. A
+dequeue of several elements takes them as they come, so it may take more than the queue can hold.
+In one respect the queue differs from TensorFlow's: elements that were taken for a step that has
+ended go back to where they were. TensorFlow loses them.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from capstan import errors
+from capstan.core import cancellation, dtypes, resource_name, shapes
+from capstan.resources import elements, waiters
+
+Entry = tuple[int, elements.Element]
+"""The position of an element in the order of arrival, and the element."""
+
+Shapes = tuple[tuple[int | None, ...], ...] | None
+"""The shape of each component of an element, or None if the elements may have any shapes."""
+
+
+class Queue(waiters.Waited):
+    """Elements that wait for dequeues. Subclasses say which element comes next.
+
+    `capacity` is None if it has no limit. Thread-safe; no method blocks.
+    """
+
+    kind: ClassVar[str]
+    is_piecemeal: ClassVar[bool] = True
+    """Whether a dequeue of several elements may take some of them while it waits for the rest."""
+    single_kind: ClassVar[str] = ""
+    """The kind in the messages of enqueues and of single dequeues, if it differs from `kind`."""
+    needs_shapes: ClassVar[str] = "DequeueMany and DequeueUpTo require the components"
+
+    def __init__(
+        self,
+        name: resource_name.ResourceName,
+        capacity: int | None,
+        component_types: Sequence[dtypes.DType],
+        component_shapes: Shapes,
+    ) -> None:
+        super().__init__(name, (waiters.Line(), waiters.Line()))
+        self.capacity = capacity
+        self.types = tuple(component_types)
+        self.shapes = component_shapes
+        self.is_closed = False
+        self._enqueues, self._dequeues = self._lines
+
+    # --- the order of the elements
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def put(self, element: elements.Element) -> None:
+        """Add an element. Called under the lock."""
+        raise NotImplementedError
+
+    def take(self) -> Entry:
+        """Remove the next element. Called under the lock."""
+        raise NotImplementedError
+
+    def restore(self, entries: Sequence[Entry]) -> None:
+        """Put entries back to where `take` found them. Called under the lock."""
+        raise NotImplementedError
+
+    def ready(self) -> int:
+        """Return the number of elements that dequeues may take now."""
+        return len(self)
+
+    def is_full(self) -> bool:
+        return self.capacity is not None and len(self) >= self.capacity
+
+    def batch(self, column: Sequence[Any], component: int) -> Any:
+        """Return the values of one component of several elements as one array."""
+        shape: Any = self._known_shapes()[component]
+        return elements.stack(column, self.types[component], shape)
+
+    # --- operations
+
+    def enqueue(
+        self, element: elements.Element, done: waiters.Done, cancelled: cancellation.Cancellation
+    ) -> None:
+        """Add an element, of which the queue keeps a copy.
+
+        Raises:
+            InvalidArgumentError: a component has another shape than the queue's components.
+        """
+        self.check(element)
+        copies = [tuple(map(elements.owned, element))]
+        self.submit(Enqueue(self, copies, done, cancelled), self._enqueues)
+
+    def enqueue_many(
+        self, batches: elements.Element, done: waiters.Done, cancelled: cancellation.Cancellation
+    ) -> None:
+        """Add the slices of the batches along axis 0, of which the queue keeps copies.
+
+        If the step is cancelled while the queue is full, the first elements stay in the queue.
+
+        Raises:
+            InvalidArgumentError: the batches differ in size, or an element has another shape than
+                the queue's components.
+        """
+        self.check_many(batches)
+        columns = [self._slices(batch) for batch in batches]
+        copies = list(zip(*columns, strict=True))
+        if copies:
+            self.submit(Enqueue(self, copies, done, cancelled), self._enqueues)
+        else:
+            done((), None)
+
+    def dequeue(self, done: waiters.Done, cancelled: cancellation.Cancellation) -> None:
+        """Take the next element. The outputs are its components."""
+        self.submit(Dequeue(self, 1, done, cancelled), self._dequeues)
+
+    def dequeue_many(
+        self,
+        count: int,
+        done: waiters.Done,
+        cancelled: cancellation.Cancellation,
+        *,
+        allow_small_batch: bool = False,
+    ) -> None:
+        """Take `count` elements. Each output holds one component of all of them.
+
+        With `allow_small_batch`, a closed queue gives what it has, if that is at least one element.
+
+        Raises:
+            InvalidArgumentError: the queue does not know the shapes of its components.
+        """
+        self._known_shapes()
+        attempt = DequeueMany(self, count, done, cancelled)
+        attempt.kind = self.kind
+        attempt.allows_small_batch = allow_small_batch
+        if count:
+            self.submit(attempt, self._dequeues)
+        else:
+            done(attempt.outputs(), None)
+
+    def close(
+        self,
+        done: waiters.Done,
+        cancelled: cancellation.Cancellation,
+        *,
+        cancel_pending_enqueues: bool = False,
+    ) -> None:
+        """Refuse later enqueues.
+
+        The queue closes when the enqueues before this operation are over. With
+        `cancel_pending_enqueues` it closes at once and ends them with CancelledError.
+        """
+        if not cancel_pending_enqueues:
+            self.submit(_Close(self, done, cancelled), self._enqueues)
+            return
+        with self._lock:
+            self.is_closed = True
+            pending = self._enqueues.clear()
+            for attempt in pending:
+                attempt.error = errors.CancelledError(None, None, "Enqueue operation was cancelled")
+            pending += self._advance()
+        self._answer(pending)
+        done((), self._abandoned)
+
+    def size(self) -> int:
+        """Return the number of elements. Raise the error of a queue that was abandoned."""
+        if self._abandoned is not None:
+            raise self._abandoned
+        return len(self)
+
+    # --- checks
+
+    def check(self, element: elements.Element) -> None:
+        """Check the shapes of the components of an element."""
+        for index, shape in enumerate(self.shapes or ()):
+            if element[index].shape != shape:
+                raise mismatch(index, shape, element[index].shape)
+
+    def check_many(self, batches: elements.Element) -> None:
+        """Check the shapes of the components of a batch of elements."""
+        for index, batch in enumerate(batches):
+            if not batch.ndim:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Component {index} of a batch of elements must have at least one dimension, "
+                    "but it is a scalar",
+                )
+        count = len(batches[0])
+        if self.shapes is not None:
+            for index, shape in enumerate(self.shapes):
+                expected = (count, *shape)
+                if not shapes.is_compatible(expected, batches[index].shape):
+                    raise mismatch(index, expected, batches[index].shape)
+            return
+        for index, batch in enumerate(batches):
+            if len(batch) != count:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    "All input tensors must have the same size in the 0th dimension. Component "
+                    f"{index} has {len(batch)}, and should have {count}",
+                )
+
+    def _known_shapes(self) -> tuple[tuple[int | None, ...], ...]:
+        if self.shapes is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"{self.kind}'s {self.needs_shapes} to have specified shapes."
+            )
+        return self.shapes
+
+    def _slices(self, batch: Any) -> list[Any]:
+        """Return copies of the slices of a batch. They share one array."""
+        return elements.rows(batch.copy())
+
+
+def mismatch(index: int, expected: shapes.Shape, given: shapes.Shape) -> errors.OpError:
+    """Return the error for a component of another shape."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Shape mismatch in tuple component {index}. Expected {shapes.show(expected)}, got "
+        f"{shapes.show(given)}",
+    )
+
+
+class Enqueue(waiters.Attempt):
+    """Elements that enter a queue one after the other, as there is room for them."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        copies: Sequence[elements.Element],
+        done: waiters.Done,
+        cancelled: cancellation.Cancellation,
+    ) -> None:
+        super().__init__(done, cancelled)
+        self._queue = queue
+        self._left = deque(copies)
+
+    def advance(self) -> waiters.Progress:
+        queue, left = self._queue, self._left
+        if queue.is_closed:
+            self.error = errors.CancelledError(
+                None, None, f"{queue.single_kind or queue.kind} '{queue.name}' is closed."
+            )
+            return waiters.Progress.COMPLETE
+        progress = waiters.Progress.NONE
+        while left and not queue.is_full():
+            queue.put(left.popleft())
+            progress = waiters.Progress.SOME
+        return progress if left else waiters.Progress.COMPLETE
+
+
+class _Close(waiters.Attempt):
+    """The end of the enqueues."""
+
+    def __init__(
+        self, queue: Queue, done: waiters.Done, cancelled: cancellation.Cancellation
+    ) -> None:
+        super().__init__(done, cancelled)
+        self._queue = queue
+
+    def advance(self) -> waiters.Progress:
+        if self._queue.is_closed:
+            self.error = errors.CancelledError(
+                None, None, f"Queue '{self._queue.name}' is already closed."
+            )
+        self._queue.is_closed = True
+        return waiters.Progress.COMPLETE
+
+
+class Dequeue(waiters.Attempt):
+    """Elements that are taken from a queue."""
+
+    allows_small_batch = False
+
+    def __init__(
+        self,
+        queue: Queue,
+        count: int,
+        done: waiters.Done,
+        cancelled: cancellation.Cancellation,
+    ) -> None:
+        super().__init__(done, cancelled)
+        self._queue = queue
+        self.kind = queue.single_kind or queue.kind
+        self._missing = count
+        self._entries: list[Entry] = []
+
+    def advance(self) -> waiters.Progress:
+        queue = self._queue
+        if queue.is_closed and len(queue) < self._missing and not self._shrink():
+            return waiters.Progress.COMPLETE
+        ready = queue.ready()
+        if ready < self._missing and not queue.is_piecemeal:
+            return waiters.Progress.NONE
+        count = min(ready, self._missing)
+        if count <= 0:
+            return waiters.Progress.NONE
+        self._entries += [queue.take() for _ in range(count)]
+        self._missing -= count
+        return waiters.Progress.SOME if self._missing else waiters.Progress.COMPLETE
+
+    def _shrink(self) -> bool:
+        """Settle for the elements of a closed queue, or set the error and return False."""
+        queue = self._queue
+        missing, size = self._missing, len(queue)
+        self.undo()
+        if self.allows_small_batch and len(queue):
+            self._missing = len(queue)
+            return True
+        self.error = errors.OutOfRangeError(
+            None,
+            None,
+            f"{self.kind} '{queue.name}' is closed and has insufficient elements (requested "
+            f"{missing}, current size {size})",
+        )
+        return False
+
+    def undo(self) -> None:
+        self._missing += len(self._entries)
+        self._queue.restore(self._entries)
+        self._entries = []
+
+    def outputs(self) -> Sequence[Any]:
+        return self._entries[0][1]
+
+
+class DequeueMany(Dequeue):
+    """Elements that are taken from a queue and batched."""
+
+    def outputs(self) -> Sequence[Any]:
+        columns = list(zip(*(element for _, element in self._entries), strict=True))
+        columns = columns or [()] * len(self._queue.types)
+        return tuple(
+            self._queue.batch(column, component) for component, column in enumerate(columns)
+        )

@@ -1,0 +1,69 @@
+"""Stacks: a loop pushes the values that its gradient pops in reverse order.
+
+The handle of a stack is the stack itself, so it goes with the step (core/kernels/stack.cc).
+"""
+
+from typing import Any
+
+from capstan import errors
+from capstan.core import dtypes
+
+
+class Stack:
+    """One stack. Control dependencies order every access to it, so it needs no lock.
+
+    `limit` is the largest number of elements; a negative one means no limit.
+    """
+
+    def __init__(self, name: str, dtype: dtypes.DType, limit: int) -> None:
+        self._name = name
+        self._dtype = dtype
+        self._limit = limit
+        self._elements: list[Any] = []
+        self._is_closed = False
+
+    def push(self, value: Any) -> None:
+        """Add `value`, which must not change later, at the top.
+
+        Raises:
+            InvalidArgumentError: the stack is full or closed.
+        """
+        self._require_open()
+        if 0 <= self._limit <= len(self._elements):
+            raise errors.InvalidArgumentError(
+                None, None, f"Stack[{self._name}] overflowed its max_size ({self._limit})"
+            )
+        self._elements.append(value)
+
+    def pop(self) -> Any:
+        """Remove the value at the top and return it.
+
+        Raises:
+            InvalidArgumentError: the stack is empty or closed.
+        """
+        self._require_open()
+        if not self._elements:
+            raise errors.InvalidArgumentError(
+                None, None, f"Stack[{self._name}] is empty when calling Pop()."
+            )
+        return self._elements.pop()
+
+    def close(self) -> None:
+        """Drop the elements. Every later access fails."""
+        self._is_closed = True
+        self._elements.clear()
+
+    def handle(self, device: str) -> None:
+        """Refuse to leave the step: a handle of a stack means nothing outside of it."""
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"Stack {self._name} on {device} cannot leave its step or its task. Place the loop "
+            "and its gradient on one task",
+        )
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise errors.InvalidArgumentError(
+                None, None, f"Stack[{self._name}] has already been closed."
+            )

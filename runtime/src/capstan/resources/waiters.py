@@ -1,0 +1,205 @@
+"""Operations that wait for a resource: callbacks in order, without a thread.
+
+A resource has one or more lines of *attempts*. Only the first attempt of a line is tried, unless
+the line is a `Crowd`. After each change the resource tries the lines in turn until no attempt gets
+further, as TensorFlow's QueueBase does (core/kernels/queue_base.cc). It answers attempts after it
+has released its lock.
+
+An attempt leaves its line exactly once: it is complete, or its step is cancelled. Only the thread
+that removed the attempt answers it. If the step has ended when the answer arrives, the attempt
+gives back what it took.
+"""
+
+import enum
+import functools
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from capstan import errors
+from capstan.core import cancellation, resource_name
+from capstan.resources import resource
+
+Done = Callable[[Sequence[Any], errors.OpError | None], bool]
+"""Takes the outputs or the error of an operation; returns False if its step has ended."""
+
+
+class Progress(enum.Enum):
+    """The result of trying an attempt."""
+
+    NONE = "it must wait"
+    SOME = "it changed the resource, and must wait"
+    COMPLETE = "it is over, with or without an error"
+
+
+class Attempt:
+    """An operation that may have to wait."""
+
+    def __init__(self, done: Done, cancelled: cancellation.Cancellation) -> None:
+        self.done = done
+        self.cancellation = cancelled
+        self.error: errors.OpError | None = None
+        self.deregister: Callable[[], None] | None = None
+
+    def advance(self) -> Progress:
+        """Try to complete the operation. Called under the lock of the resource."""
+        raise NotImplementedError
+
+    def undo(self) -> None:
+        """Give back what the attempt took. Called under the lock of the resource."""
+
+    def outputs(self) -> Sequence[Any]:
+        """Return the outputs of the complete operation. Called without the lock."""
+        return ()
+
+
+class Line:
+    """Attempts in the order of their arrival. The owner must hold its lock."""
+
+    def __init__(self) -> None:
+        self._attempts: OrderedDict[Attempt, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._attempts)
+
+    def __contains__(self, attempt: Attempt) -> bool:
+        return attempt in self._attempts
+
+    def append(self, attempt: Attempt) -> None:
+        self._attempts[attempt] = None
+
+    def remove(self, attempt: Attempt) -> bool:
+        """Remove an attempt. Return False if it has left the line already."""
+        if attempt not in self._attempts:
+            return False
+        del self._attempts[attempt]
+        return True
+
+    def clear(self) -> list[Attempt]:
+        """Remove and return all attempts."""
+        attempts = list(self._attempts)
+        self._attempts.clear()
+        return attempts
+
+    def advance(self, complete: list[Attempt]) -> bool:
+        """Try the attempts in order until one must wait. Return whether anything changed.
+
+        Attempts that are over move to `complete`.
+        """
+        has_changed = False
+        while self._attempts:
+            attempt = next(iter(self._attempts))
+            progress = attempt.advance()
+            if progress is not Progress.COMPLETE:
+                return has_changed or progress is Progress.SOME
+            del self._attempts[attempt]
+            complete.append(attempt)
+            has_changed = True
+        return has_changed
+
+
+class Crowd(Line):
+    """Attempts of which any may be served, the first of them first."""
+
+    def advance(self, complete: list[Attempt]) -> bool:
+        """Try every attempt. Return whether anything changed."""
+        has_changed = False
+        for attempt in list(self._attempts):
+            progress = attempt.advance()
+            if progress is Progress.COMPLETE:
+                del self._attempts[attempt]
+                complete.append(attempt)
+            has_changed |= progress is not Progress.NONE
+        return has_changed
+
+
+class Waited(resource.Resource):
+    """A resource that operations wait for. Thread-safe; no method blocks."""
+
+    def __init__(self, name: resource_name.ResourceName, lines: Sequence[Line] = ()) -> None:
+        super().__init__(name)
+        self._lock = threading.Lock()
+        self._lines = tuple(lines) or (Line(),)
+        self._abandoned: errors.OpError | None = None
+
+    def submit(self, attempt: Attempt, line: Line | None = None) -> None:
+        """Complete `attempt` now or later, in `line` or else in the first line."""
+        line = self._lines[0] if line is None else line
+        if attempt.cancellation.error is not None:
+            attempt.done((), attempt.cancellation.error)
+            return
+        complete: list[Attempt] = []
+        is_waiting = False
+        with self._lock:
+            error = self._abandoned
+            if error is None:
+                line.append(attempt)
+                complete = self._advance()
+                is_waiting = attempt in line
+        if error is not None:
+            attempt.done((), error)
+            return
+        self._answer(complete)
+        if is_waiting:
+            self._watch(attempt, line)
+
+    def abandon(self, error: errors.OpError) -> None:
+        with self._lock:
+            self._abandoned = error
+            waiting = [attempt for line in self._lines for attempt in line.clear()]
+        for attempt in waiting:
+            attempt.error = error
+        self._answer(waiting)
+
+    def _advance(self) -> list[Attempt]:
+        """Try the attempts until none gets further. Return those that are over."""
+        complete: list[Attempt] = []
+        while any(line.advance(complete) for line in self._lines):
+            pass
+        return complete
+
+    def _watch(self, attempt: Attempt, line: Line) -> None:
+        """Cancel a waiting attempt when its step is cancelled."""
+        cancel = functools.partial(self._cancel, attempt, line)
+        deregister = attempt.cancellation.register(cancel)
+        with self._lock:
+            if attempt in line:
+                attempt.deregister = deregister
+                return
+        deregister()
+
+    def _cancel(self, attempt: Attempt, line: Line, error: errors.OpError) -> None:
+        with self._lock:
+            if not line.remove(attempt):
+                return
+            attempt.undo()
+            complete = self._advance()
+        attempt.done((), error)
+        self._answer(complete)
+
+    def _answer(self, attempts: Iterable[Attempt]) -> None:
+        """Answer attempts that are over. If a step has ended, give back what it was to get."""
+        left = deque(attempts)
+        while left:
+            attempt = left.popleft()
+            if attempt.deregister is not None:
+                attempt.deregister()
+            if attempt.error is not None:
+                attempt.done((), attempt.error)
+            elif not _hand_over(attempt):
+                with self._lock:
+                    attempt.undo()
+                    left += self._advance()
+
+
+def _hand_over(attempt: Attempt) -> bool:
+    """Give an attempt its outputs. Return False if it did not get them."""
+    error = attempt.cancellation.error
+    try:
+        if error is None:
+            return attempt.done(attempt.outputs(), None)
+    except Exception as fault:  # noqa: BLE001 - the step's error, such as a lack of memory
+        error = errors.from_exception(fault)
+    attempt.done((), error)
+    return False

@@ -1,0 +1,186 @@
+"""Loops of which every iteration is a step of its own, because the body waits or spans tasks.
+
+The master of a session registers the parts of the condition and of the body with their tasks, once.
+The task of the loop is then to an iteration what a master is to a step: it starts the parts, and
+gives the results to the next iteration. A `Plan` travels in an attribute of the loop's node.
+"""
+
+import itertools
+import json
+import secrets
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import cancellation as cancellations
+from capstan.core import node as ir
+from capstan.kernels import registry
+from capstan.partition import parts
+from capstan.services import step, worker
+from capstan.transport import api
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPart:
+    """A registered part of a function of a loop."""
+
+    task: str
+    incarnation: int
+    handle: int
+    feeds: tuple[ir.Edge, ...]
+    fetches: tuple[ir.Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A function of a loop: its arguments, its results, and the registered parts that run it.
+
+    `arguments` are the numbers of the loop variables that are inputs of the loop's node, with the
+    edge of each in the function.
+    """
+
+    arguments: tuple[tuple[int, ir.Edge], ...]
+    results: tuple[ir.Edge, ...]
+    parts: tuple[PlannedPart, ...]
+
+    def to_text(self) -> str:
+        """Return the plan as text, for an attribute of a node."""
+        return json.dumps(
+            {
+                "arguments": [[index, edge.tensor] for index, edge in self.arguments],
+                "results": [edge.tensor for edge in self.results],
+                "parts": [
+                    {
+                        "task": part.task,
+                        "incarnation": part.incarnation,
+                        "handle": part.handle,
+                        "feeds": [edge.tensor for edge in part.feeds],
+                        "fetches": [edge.tensor for edge in part.fetches],
+                    }
+                    for part in self.parts
+                ],
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: bytes) -> "Plan":
+        """Return the plan that `to_text` wrote."""
+        read = json.loads(text)
+        return cls(
+            tuple((index, ir.parse_tensor(name)) for index, name in read["arguments"]),
+            _edges(read["results"]),
+            tuple(
+                PlannedPart(
+                    part["task"],
+                    part["incarnation"],
+                    part["handle"],
+                    _edges(part["feeds"]),
+                    _edges(part["fetches"]),
+                )
+                for part in read["parts"]
+            ),
+        )
+
+
+def _edges(names: Sequence[str]) -> tuple[ir.Edge, ...]:
+    return tuple(map(ir.parse_tensor, names))
+
+
+class Iterations:
+    """Runs the loops of one task. Thread-safe. A loop in flight holds one thread."""
+
+    def __init__(self, home: worker.Worker, links: api.Links) -> None:
+        self._home = home
+        self._links = links
+        self._numbers = itertools.count(1)
+        self._epoch = secrets.randbits(32) << 32
+
+    def start(
+        self,
+        cond: bytes,
+        body: bytes,
+        values: Sequence[Any],
+        done: registry.Done,
+        cancellation: cancellations.Cancellation,
+    ) -> None:
+        """Run a loop in a thread of its own, as a kernel with `start`.
+
+        `values` are the inputs of the loop's node. `cond` and `body` are plans.
+        """
+        loop = _Loop(
+            step.Steps(self._links, self._next_step),
+            Plan.from_text(cond),
+            Plan.from_text(body),
+            cancellation,
+        )
+        for plan in (loop.cond, loop.body):
+            loop.steps_of.append(self._compiled(plan))
+
+        def run() -> None:
+            try:
+                outputs = loop.run(values)
+            except Exception as fault:  # noqa: BLE001 - the step's error
+                done((), cancellation.error or errors.from_exception(fault))
+            else:
+                done(outputs, None)
+
+        threading.Thread(target=run, name="capstan-loop", daemon=True).start()
+
+    def _next_step(self) -> int:
+        return self._epoch | (next(self._numbers) & 0xFFFFFFFF)
+
+    def _compiled(self, plan: Plan) -> step.CompiledStep:
+        local = None
+        remotes = []
+        for part in plan.parts:
+            if part.task == self._home.task:
+                local = self._home.program(part.handle)
+            else:
+                bare = parts.Part(part.task, (), {}, feeds=part.feeds, fetches=part.fetches)
+                remotes.append(step.Remote(part.task, part.incarnation, part.handle, bare))
+        return step.CompiledStep(local, tuple(remotes))
+
+
+class _Loop:
+    """One loop in flight."""
+
+    def __init__(
+        self,
+        steps: step.Steps,
+        cond: Plan,
+        body: Plan,
+        cancellation: cancellations.Cancellation,
+    ) -> None:
+        self.cond = cond
+        self.body = body
+        self.steps_of: list[step.CompiledStep] = []
+        self._steps = steps
+        self._cancellation = cancellation
+
+    def run(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """Iterate, and return the outputs of the loop's node. Blocks."""
+        values: list[Any] = [None] * len(self.body.results)
+        for (index, _), value in zip(self.body.arguments, inputs, strict=True):
+            values[index] = value
+        deregister = self._cancellation.register(lambda error: self._steps.close())
+        try:
+            while self._call(self.cond, self.steps_of[0], values)[0]:
+                values = self._call(self.body, self.steps_of[1], values)
+        finally:
+            deregister()
+        return values
+
+    def _call(self, plan: Plan, compiled: step.CompiledStep, values: Sequence[Any]) -> list[Any]:
+        if self._cancellation.error is not None:
+            raise self._cancellation.error
+        feeds = {edge: _array(values[index]) for index, edge in plan.arguments}
+        fetched = self._steps.run(compiled, feeds, None) if plan.parts else {}
+        return [fetched[edge] if edge in fetched else feeds.get(edge) for edge in plan.results]
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, np.generic) else value

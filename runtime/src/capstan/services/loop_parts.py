@@ -1,0 +1,126 @@
+"""Compile the loops that cannot run inside a segment.
+
+The body of such a loop waits, spans tasks, or runs on a device with memory of its own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from capstan.core import devices, function
+from capstan.core import node as ir
+from capstan.executor import bind
+from capstan.framework import facts, opdef
+from capstan.framework.ops import nodes as build
+from capstan.graph import infer, specialise
+from capstan.partition import copies, memories, partition, parts
+from capstan.services import iterations
+
+Register = Callable[[Mapping[str, parts.Part]], tuple[iterations.PlannedPart, ...]]
+"""Registers the parts of a function with their tasks."""
+
+
+class LoopParts:
+    """Replaces the loops of one step whose iterations must be steps of their own."""
+
+    def __init__(self, special: specialise.Specialiser, register: Register) -> None:
+        self._special = special
+        self._register = register
+
+    def replaced(
+        self, nodes: Mapping[str, ir.Node], fetches: Iterable[ir.Edge]
+    ) -> dict[str, ir.Node]:
+        """Return the graph with a node for iterations in place of each such loop."""
+        read = {edge for node in nodes.values() for edge in node.inputs} | set(fetches)
+        found: dict[str, ir.Node] = {}
+        for name, node in nodes.items():
+            loop = node
+            if opdef.role(node.op) is facts.Role.WHILE:
+                loop = replace(node, device=_home(node, nodes))
+                if self._is_detached(loop):
+                    loop = self._detached(loop, read)
+            found[name] = loop
+        return found
+
+    def _is_detached(self, node: ir.Node) -> bool:
+        inner = list(self._inner(node))
+        return (
+            any(map(bind.waits, inner))
+            or any(memories.of_device(each.device) != memories.HOST for each in inner)
+            or {devices.task_of(each.device) for each in inner if not infer.is_constant(each)}
+            - {devices.task_of(node.device)}
+            != set()
+        )
+
+    def _inner(self, node: ir.Node) -> Iterable[ir.Node]:
+        """Yield the nodes of the functions of a loop, and of the loops in them."""
+        for attribute in ("cond", "body"):
+            for each in self._special.made[node.attrs[attribute].name].nodes.values():
+                yield each
+                if opdef.role(each.op) is facts.Role.WHILE:
+                    yield from self._inner(each)
+
+    def _detached(self, node: ir.Node, read: set[ir.Edge]) -> ir.Node:
+        cond, body = (
+            self._special.made[node.attrs[attribute].name] for attribute in ("cond", "body")
+        )
+        used = {
+            edge for each in (*cond.nodes.values(), *body.nodes.values()) for edge in each.inputs
+        }
+        used.update(cond.results)
+        kept = [
+            index
+            for index, argument in enumerate(body.arguments)
+            if body.results[index] != argument.edge
+            or {argument.edge, cond.arguments[index].edge} & used
+            or ir.Edge(node.name, index) in read
+        ]
+        plans = [self._plan(called, kept, node.device) for called in (cond, body)]
+        return build.iterations(
+            node,
+            [node.inputs[index] for index in kept],
+            [node.attrs["T"][index] for index in kept],
+            *(plan.to_text() for plan in plans),
+        )
+
+    def _plan(self, called: function.Function, kept: list[int], device: str) -> iterations.Plan:
+        feeds = [called.arguments[index].edge for index in kept]
+        known = infer.Knowledge(
+            {
+                argument.edge: infer.Fed(argument.dtype, argument.shape, argument.is_ref)
+                for argument in called.arguments
+            }
+        )
+        nodes = self.replaced(called.nodes, called.results)
+        for node in nodes.values():
+            known.learn(node)
+        fetches = [edge for edge in called.results if edge.node in nodes]
+        nodes, copied = copies.insert(nodes, fetches, known, frozenset(feeds))
+        fetches = [copied.get(edge, edge) for edge in fetches]
+        results = tuple(copied.get(edge, edge) for edge in called.results)
+        tasks = {name: devices.task_of(node.device) for name, node in nodes.items()}
+        home = devices.task_of(device)
+        waiting = [name for name, node in nodes.items() if bind.waits(node)]
+        cut = partition.partition(nodes, tasks, feeds, fetches, known, home, waiting)
+        cut = {
+            task: replace(part, functions=self._special.called(part.nodes))
+            for task, part in cut.items()
+        }
+        return iterations.Plan(tuple(zip(kept, feeds, strict=True)), results, self._register(cut))
+
+
+def _home(loop: ir.Node, nodes: Mapping[str, ir.Node]) -> str:
+    """Return the device of the loop: that of its stacks and arrays if one task has them all.
+
+    They cannot leave their task. The condition of a loop that computes gradients may be elsewhere.
+    """
+    makers = [
+        nodes[edge.node].device
+        for edge in loop.inputs
+        if edge.node in nodes and _makes_state_of_step(nodes[edge.node])
+    ]
+    tasks = set(map(devices.task_of, makers))
+    return makers[0] if len(tasks) == 1 else loop.device
+
+
+def _makes_state_of_step(node: ir.Node) -> bool:
+    return opdef.lookup(node.op).effect.makes and opdef.role(node.op) is None

@@ -1,0 +1,136 @@
+"""`tf.train.import_meta_graph`: build the graph of a MetaGraphDef and its saver again.
+
+Source: tensorflow/python/framework/meta_graph.py, tensorflow/python/training/saver.py.
+"""
+
+import os
+from typing import Any
+
+from capstan.api import importer, logging, variables
+from capstan.core import control_flow_messages
+from capstan.framework import collections, context_defs
+from capstan.framework import graph as graphs
+from capstan.train import saver as savers
+
+_Keys = collections.GraphKeys
+_VARIABLES = frozenset(
+    {
+        _Keys.GLOBAL_VARIABLES,
+        _Keys.LOCAL_VARIABLES,
+        _Keys.MODEL_VARIABLES,
+        _Keys.MOVING_AVERAGE_VARIABLES,
+        _Keys.TRAINABLE_VARIABLES,
+    }
+)
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **arguments: Any,
+) -> savers.Saver | None:
+    """Add the graph of a MetaGraphDef, or of a file that holds one, to the default graph.
+
+    Also add its collections: variables, conditionals, loops, names of operations, and numbers.
+    Return its saver; a new one if it has none; None if there is nothing to restore. With
+    `clear_devices`, ignore the devices of the operations. `import_scope` becomes the first part of
+    all names. `arguments` go to `tf.import_graph_def`.
+
+    Raises:
+        OSError: the file does not exist or holds no MetaGraphDef.
+        ValueError: the graph is not well-formed.
+    """
+    meta = _read(meta_graph_or_file)
+    if clear_devices:
+        for node in meta.graph_def.node:
+            node.device = ""
+    graph = graphs.get_default_graph()
+    scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else None
+    prefix = _Prefix(graph, scope)
+    importer.import_graph_def(meta.graph_def, name=import_scope or "", **arguments)
+    known: dict[str, variables.Variable] = {}
+    for key in sorted(meta.collection_def):
+        for member in _members(key, meta.collection_def[key], prefix, known):
+            graph.add_to_collection(key, member)
+    if meta.HasField("saver_def"):
+        return savers.Saver.from_proto(meta.saver_def, scope)
+    if variables.global_variables():
+        return savers.Saver()
+    logging.info("Saver not created because there are no variables in the graph to restore")
+    return None
+
+
+class _Prefix:
+    """Names of the imported graph, with the import scope before them."""
+
+    def __init__(self, graph: graphs.Graph, scope: str | None) -> None:
+        self.graph = graph
+        self.scope = scope
+
+    def name(self, name: str) -> str:
+        return f"{self.scope}/{name}" if self.scope and name else name
+
+
+def _read(given: Any) -> Any:
+    """Return a MetaGraphDef, which may be given as the name of a file."""
+    from google.protobuf import message, text_format
+    from tensorboard.compat.proto import meta_graph_pb2
+
+    if hasattr(given, "SerializeToString"):
+        return meta_graph_pb2.MetaGraphDef.FromString(given.SerializeToString())
+    path = os.fspath(given)
+    if not os.path.exists(path):
+        raise OSError(f"File does not exist. Received: {path}.")
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        return meta_graph_pb2.MetaGraphDef.FromString(content)
+    except message.DecodeError:
+        pass
+    try:
+        return text_format.Parse(content.decode(), meta_graph_pb2.MetaGraphDef())
+    except (UnicodeDecodeError, text_format.ParseError) as error:
+        raise OSError(f"Cannot parse file {path}: {error}.") from None
+
+
+def _members(
+    key: str, collection: Any, prefix: _Prefix, known: dict[str, variables.Variable]
+) -> list[Any]:
+    """Return the members of a collection. `known` holds the variables that are made already."""
+    kind = collection.WhichOneof("kind")
+    if kind is None:
+        logging.error("Cannot identify data type for collection %s. Skipping.", key)
+        return []
+    values = list(getattr(collection, kind).value)
+    if kind == "node_list":
+        return [prefix.graph.as_graph_element(prefix.name(value)) for value in values]
+    if kind != "bytes_list":
+        return values
+    if key in _VARIABLES:
+        return [_variable(value, prefix, known) for value in values]
+    if key in (_Keys.COND_CONTEXT, _Keys.WHILE_CONTEXT):
+        return [_context(key, value, prefix) for value in values]
+    return values
+
+
+def _variable(
+    content: bytes, prefix: _Prefix, known: dict[str, variables.Variable]
+) -> variables.Variable:
+    from tensorboard.compat.proto import variable_pb2
+
+    message = variable_pb2.VariableDef.FromString(content)
+    name = message.variable_name
+    if name not in known:
+        for field in ("variable_name", "initial_value_name", "initializer_name", "snapshot_name"):
+            setattr(message, field, prefix.name(getattr(message, field)))
+        known[name] = variables.Variable.from_proto(message)
+    return known[name]
+
+
+def _context(key: str, content: bytes, prefix: _Prefix) -> Any:
+    if key == _Keys.COND_CONTEXT:
+        message = control_flow_messages.CondContextDef.FromString(content)
+        return context_defs.decode_cond(message, prefix.graph, prefix.scope)
+    message = control_flow_messages.WhileContextDef.FromString(content)
+    return context_defs.decode_while(message, prefix.graph, prefix.scope)

@@ -1,0 +1,265 @@
+"""Steps whose nodes wait: they hold no thread, delay no other node, and end when the step ends."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import clusters
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan import errors
+from capstan.api import data_flow_ops, while_ops
+from capstan.framework.raw import raw
+
+PS = "/job:ps/task:0"
+OTHER_PS = "/job:ps/task:1"
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, tf.train.Server]]:
+    started = clusters.start(ps=2, worker=1)
+    yield started
+    for server in started.values():
+        server.stop()
+
+
+@pytest.fixture(params=["local", "remote"])
+def session(request: pytest.FixtureRequest, servers: Any) -> Iterator[tf.Session]:
+    """A session of one task, and one whose queues are on another task."""
+    target = servers["worker:0"].target if request.param == "remote" else ""
+    device = PS if request.param == "remote" else ""
+    with tf.Graph().as_default(), tf.device(device), tf.Session(target) as opened:
+        yield opened
+
+
+def queue(capacity: int = 100, name: str | None = None) -> Any:
+    return data_flow_ops.FIFOQueue(capacity, [tf.float32], shapes=[[]], shared_name=name)
+
+
+def _options(timeout_ms: int) -> Any:
+    return tf.RunOptions(timeout_in_ms=timeout_ms)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + PATIENCE_S
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < limit
+        pause.wait(0.01)
+
+
+class Background:
+    """Runs a call in a thread, and keeps its result or its error."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.result: Any = None
+        self.error: Exception | None = None
+        self._call = call
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.result = self._call()
+        except Exception as error:  # noqa: BLE001 - `join` raises it
+            self.error = error
+
+    def join(self) -> Any:
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive()
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+def test_an_enqueue_never_waits_for_a_dequeue_of_the_same_step(session: tf.Session) -> None:
+    elements = queue()
+    value = elements.dequeue() * 2.0
+    put = elements.enqueue(21.0)
+    assert session.run([value, put])[0] == 42.0
+
+
+def test_a_chain_of_waiting_nodes_runs_in_order_and_does_not_recurse(session: tf.Session) -> None:
+    elements = queue(1000)
+    values: list[Any] = []
+    previous = elements.enqueue_many([np.arange(300, dtype=np.float32)])
+    for _ in range(300):
+        with tf.control_dependencies([previous]):
+            values.append(elements.dequeue())
+        previous = values[-1].op
+    assert session.run(values) == list(range(300))
+
+
+def test_a_deadline_ends_a_wait_and_takes_it_out_of_the_queue(session: tf.Session) -> None:
+    elements = queue()
+    value = elements.dequeue()
+    put, size = elements.enqueue(5.0), elements.size()
+    session.run(size)
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(value, options=tf.RunOptions(timeout_in_ms=100))
+    session.run(put)
+    assert session.run(size) == 1
+    assert session.run(value) == 5.0
+
+
+def test_a_step_that_computes_beyond_its_deadline_fails(session: tf.Session) -> None:
+    value = tf.placeholder(tf.float32, [])
+    for _ in range(300):
+        value = tf.tanh(value)
+    # Compiling 300 nodes alone takes longer.
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(value, {value.graph.get_operations()[0].outputs[0]: 0.5}, _options(1))
+    assert session.run(tf.constant(1.0)) == 1.0
+
+
+def test_the_operation_timeout_of_a_session_ends_a_wait(servers: Any) -> None:
+    for target, device in (("", ""), (servers["worker:0"].target, PS)):
+        with tf.Graph().as_default(), tf.device(device):
+            value = queue().dequeue()
+            config = tf.ConfigProto(operation_timeout_in_ms=2000)
+            with (
+                tf.Session(target, config=config) as session,
+                pytest.raises(tf.errors.DeadlineExceededError),
+            ):
+                session.run(value)
+
+
+def test_closing_the_session_ends_a_wait(session: tf.Session) -> None:
+    elements = queue()
+    value, size = elements.dequeue(), elements.size()
+    session.run(size)
+    waiting = Background(lambda: session.run(value))
+    steps = session._master._sessions[session._handle]._steps
+    until(lambda: bool(steps._runs))
+    session.close()
+    with pytest.raises(tf.errors.CancelledError, match="explicit call to `Session::Close"):
+        waiting.join()
+
+
+def test_an_error_of_another_node_ends_a_wait(session: tf.Session) -> None:
+    elements = queue()
+    x = tf.placeholder(tf.int32, [])
+    fault = tf.constant(1) // x
+    value, put = elements.dequeue(), elements.enqueue(3.0)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        session.run([value, fault], {x: 0})
+    session.run(put)
+    assert session.run(value) == 3.0
+
+
+def test_the_error_of_a_waiting_node_names_the_node(session: tf.Session) -> None:
+    elements = queue()
+    value = elements.dequeue(name="taken")
+    session.run(elements.close())
+    with pytest.raises(tf.errors.OutOfRangeError) as caught:
+        session.run(value)
+    assert caught.value.op is value.op
+    assert "{{node taken}}" in caught.value.message
+
+
+def test_a_wait_in_a_branch_that_is_not_taken_does_not_happen(session: tf.Session) -> None:
+    elements = queue()
+    choice = tf.placeholder(tf.bool, [])
+    value = tf.cond(choice, lambda: elements.dequeue() + 1.0, lambda: tf.constant(0.5))
+    put = elements.enqueue(1.0)
+    assert session.run(value, {choice: False}) == 0.5
+    session.run(put)
+    assert session.run(value, {choice: True}) == 2.0
+
+
+def test_a_value_that_was_read_does_not_change_while_its_reader_waits(session: tf.Session) -> None:
+    first, second = queue(), queue()
+    ones, of = np.ones(3, np.float32), {"dtype": tf.float32}
+    variable = raw.VarHandleOp(**of, shape=[3], shared_name="changing")
+    read = raw.ReadVariableOp(variable, **of)
+    with tf.control_dependencies([read, second.dequeue()]):
+        changed = raw.AssignAddVariableOp(variable, ones, **of)
+    total = read + first.dequeue()
+    put_first, put_second, now = first.enqueue(10.0), second.enqueue(0.0), read[0]
+    session.run(raw.AssignVariableOp(variable, ones, **of))
+    waiting = Background(lambda: session.run([total, changed])[0])
+    session.run(put_second)
+    until(lambda: session.run(now) == 2.0)
+    session.run(put_first)
+    assert waiting.join().tolist() == [11.0, 11.0, 11.0]
+
+
+def test_waiting_nodes_hold_no_thread(session: tf.Session) -> None:
+    elements = queue(2000)
+    values = [elements.dequeue() for _ in range(1000)]
+    put = elements.enqueue_many([np.arange(1000, dtype=np.float32)])
+    total = tf.add_n(values)
+    session.run([elements.size()])
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(total, options=tf.RunOptions(timeout_in_ms=1))  # compiles the step
+    waiting = Background(lambda: session.run(total))
+    steps = session._master._sessions[session._handle]._steps
+    until(lambda: bool(steps._runs))
+    threads = threading.active_count()
+    session.run(put)
+    assert waiting.join() == sum(range(1000))
+    assert threading.active_count() <= threads + 1
+
+
+def test_a_value_that_hangs_on_no_wait_crosses_tasks_while_another_waits(servers: Any) -> None:
+    with tf.Graph().as_default(), tf.Session(servers["worker:0"].target) as session:
+        with tf.device(PS):
+            first = queue(name="crossing")
+            taken = first.dequeue()
+            source = tf.Variable(4.0)
+        with tf.device("/job:worker/task:0"):
+            doubled = source * 2.0
+            product = taken * doubled
+        with tf.device(OTHER_PS):
+            put = first.enqueue(doubled + 1.0)
+        session.run(source.initializer)
+        assert session.run([product, put])[0] == 72.0
+
+
+def test_the_end_of_the_owner_of_a_queue_ends_a_wait() -> None:
+    started = clusters.start(ps=1, worker=1)
+    try:
+        with tf.Graph().as_default(), tf.device(PS):
+            elements = queue()
+            value, size = elements.dequeue(), elements.size()
+            session = tf.Session(started["worker:0"].target)
+            session.run(size)
+            waiting = Background(lambda: session.run(value))
+            runs = started["ps:0"]._steps._runs
+            until(lambda: bool(runs))
+            started["ps:0"].stop()
+            with pytest.raises(errors.UnavailableError):
+                waiting.join()
+    finally:
+        for server in started.values():
+            server.stop()
+
+
+def endless() -> Any:
+    """Return a loop without end."""
+    return while_ops.while_loop(
+        lambda count: count >= 0.0, lambda count: count + 1.0, [tf.constant(0.0)]
+    )
+
+
+def test_closing_the_session_ends_a_loop(session: tf.Session) -> None:
+    loop, other = endless(), tf.constant(1.0)
+    session.run(other)
+    running = Background(lambda: session.run(loop))
+    steps = session._master._sessions[session._handle]._steps
+    until(lambda: bool(steps._runs))
+    session.close()
+    with pytest.raises(tf.errors.CancelledError, match="explicit call to `Session::Close"):
+        running.join()
+
+
+def test_a_deadline_ends_a_loop(session: tf.Session, servers: Any) -> None:
+    loop = endless()
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(loop, options=tf.RunOptions(timeout_in_ms=500))
+    for server in servers.values():
+        until(lambda server=server: not server._steps._runs)

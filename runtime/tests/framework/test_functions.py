@@ -1,0 +1,172 @@
+"""`Defun`: functions of the graph, what they capture, and their gradients, in sessions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.api import function
+
+
+@pytest.fixture(autouse=True)
+def _fresh_graph() -> None:
+    tf.reset_default_graph()
+
+
+def run(fetches: Any, feeds: Any = None) -> Any:
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches, feeds)
+
+
+def test_a_function_is_called_with_tensors_and_returns_its_results() -> None:
+    @function.Defun(tf.float32, tf.float32, func_name="AddAndSubtract")
+    def add_and_subtract(x: Any, y: Any) -> Any:
+        return x + y, x - y
+
+    total, difference = add_and_subtract(5.0, tf.constant(2.0), name="call")
+    assert total.op.type == "AddAndSubtract"
+    assert total.op.name == "call"
+    assert run([total, difference]) == [7.0, 3.0]
+
+
+def test_the_name_of_a_function_follows_from_its_body() -> None:
+    def twice(x: Any) -> Any:
+        return x * 2.0
+
+    def half(x: Any) -> Any:
+        return x * 0.5
+
+    names = [function.Defun(tf.float32)(body).name for body in (twice, twice, half)]
+    assert names[0] == names[1]
+    assert names[0].startswith("twice_")
+    assert names[2].startswith("half_")
+
+
+def test_a_function_without_types_is_defined_for_each_combination() -> None:
+    @function.Defun(func_name="Twice")
+    def twice(x: Any) -> Any:
+        return x + x
+
+    results = [twice(1.5), twice(2), twice(np.int32(3))]
+    assert [result.op.type for result in results] == ["Twice_float32", "Twice_int32", "Twice_int32"]
+    assert run(results) == [3.0, 4, 6]
+
+
+def test_a_function_captures_tensors_and_hoists_variables() -> None:
+    outside = tf.placeholder(tf.float32, [])
+
+    @function.Defun(tf.float32)
+    def inner(x: Any) -> Any:
+        return x + outside
+
+    @function.Defun(tf.float32)
+    def outer(x: Any) -> Any:
+        return inner(x) * tf.get_variable("weight", initializer=3.0)
+
+    with tf.variable_scope("layer"):
+        result = outer(1.0)
+    assert outer.captured_inputs[0] is outside
+    assert [variable.name for variable in tf.global_variables()] == ["layer/weight:0"]
+    assert run(result, {outside: 4.0}) == 15.0
+
+
+def test_a_function_without_results_returns_its_operation() -> None:
+    @function.Defun(tf.float32)
+    def check(x: Any) -> None:
+        tf.Assert(x > 0, [x], name="is_positive")
+
+    call = check(-1.0)
+    assert isinstance(call, tf.Operation)
+
+
+def test_conditions_and_loops_run_inside_of_a_function() -> None:
+    @function.Defun(tf.float32)
+    def size(x: Any) -> Any:
+        return tf.cond(x > 0, lambda: x, lambda: -x)
+
+    assert run([size(3.0), size(-4.0)]) == [3.0, 4.0]
+
+
+def test_the_gradient_of_a_call_differentiates_the_body() -> None:
+    x, z = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+
+    @function.Defun(tf.float32, tf.float32)
+    def product(a: Any, b: Any) -> Any:
+        return a * b, a + b
+
+    @function.Defun(tf.float32)
+    def cube(a: Any) -> Any:
+        return product(product(a, a)[0], a)[0] * z
+
+    y = cube(x)
+    first = tf.gradients(y, [x, z])
+    (second,) = tf.gradients(first[0], [x])
+    assert run([y, *first, second], {x: 2.0, z: 5.0}) == [40.0, 60.0, 8.0, 60.0]
+
+
+def test_a_gradient_function_takes_the_place_of_the_derivative() -> None:
+    @function.Defun(tf.float32, tf.float32)
+    def hundred(x: Any, grad: Any) -> Any:
+        return grad * 100.0
+
+    @function.Defun(tf.float32, grad_func=hundred)
+    def by_function(x: Any) -> Any:
+        return x * x
+
+    @function.Defun(tf.float32, python_grad_func=lambda op, grad: grad * op.inputs[0] * 10.0)
+    def by_python(x: Any) -> Any:
+        return x * x
+
+    x = tf.constant(3.0)
+    found = [tf.gradients(call(x), x)[0] for call in (by_function, by_python)]
+    assert run(found) == [100.0, 30.0]
+
+
+def test_functions_are_in_the_graph_def_and_can_be_imported() -> None:
+    @function.Defun(tf.float32, func_name="Square")
+    def square(x: Any) -> Any:
+        return x * x
+
+    y = tf.identity(square(3.0), name="y")
+    message = tf.get_default_graph().as_graph_def()
+    assert [each.signature.name for each in message.library.function] == ["Square"]
+    with tf.Graph().as_default():
+        (again,) = tf.import_graph_def(message, return_elements=["y:0"])
+        (gradient,) = tf.gradients(
+            again, [again.graph.get_operation_by_name("import/Square").inputs[0]]
+        )
+        assert run([again, gradient]) == [9.0, 6.0]
+    assert run(y) == 9.0
+
+
+@pytest.mark.parametrize(
+    "define, error, message",
+    [
+        (lambda: function.Defun(tf.float32)(3), ValueError, "Function 3 must be a callable"),
+        (
+            lambda: function.Defun(tf.float32)(lambda x, y: x),
+            ValueError,
+            "The tf.function have 1 input types, while the python function allows minimum 2",
+        ),
+        (
+            lambda: function.Defun(tf.float32)(lambda x=1: x),
+            ValueError,
+            "Functions with argument defaults or keywords arguments are not supported",
+        ),
+        (
+            lambda: function.Defun(tf.float32)(lambda x: [None])(1.0),
+            ValueError,
+            "Function <lambda> can not return None",
+        ),
+        (
+            lambda: function.Defun(tf.float32)(lambda x: x)(1.0, 2.0),
+            ValueError,
+            "Expected 1 arguments, got 2",
+        ),
+    ],
+)
+def test_a_wrong_definition_or_call_is_refused(define: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        define()

@@ -1,0 +1,188 @@
+"""`tf.while_loop` adds the same operations to the graph as TensorFlow does, with the same names.
+
+`oracle/test_control_flow.py` compares many more loops with TensorFlow.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import capstan as tf
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[Any]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def listed(graph: Any) -> list[str]:
+    return [
+        f"{op.type} {op.name} ("
+        + ", ".join([t.name for t in op.inputs] + [f"^{c.name}" for c in op.control_inputs])
+        + ")"
+        for op in graph.get_operations()
+    ]
+
+
+def test_a_loop_variable_enters_is_merged_and_leaves(graph: Any) -> None:
+    x = tf.placeholder(tf.float32, [], "x")
+    tf.while_loop(lambda y: y < 3.0, lambda y: y + x, [x])
+    assert listed(graph) == [
+        "Placeholder x ()",
+        "Enter while/Enter (x:0)",
+        "Merge while/Merge (while/Enter:0, while/NextIteration:0)",
+        "Const while/Less/y (^while/Merge)",
+        "Less while/Less (while/Merge:0, while/Less/y:0)",
+        "LoopCond while/LoopCond (while/Less:0)",
+        "Switch while/Switch (while/Merge:0, while/LoopCond:0)",
+        "Identity while/Identity (while/Switch:1)",
+        "Enter while/add/Enter (x:0)",
+        "Add while/add (while/Identity:0, while/add/Enter:0)",
+        "NextIteration while/NextIteration (while/add:0)",
+        "Exit while/Exit (while/Switch:0)",
+    ]
+    enter, invariant = (graph.get_operation_by_name(f"while/{n}") for n in ("Enter", "add/Enter"))
+    assert enter.get_attr("frame_name") == b"while/while_context"
+    assert (enter.get_attr("is_constant"), invariant.get_attr("is_constant")) == (False, True)
+
+
+def test_operations_inside_a_loop_can_be_neither_fetched_nor_fed(graph: Any) -> None:
+    inside: list[Any] = []
+    y = tf.while_loop(lambda y: y < 3.0, lambda y: inside.append(y + 1.0) or inside[0], [0.0])
+    assert graph.is_fetchable(y)
+    assert not graph.is_fetchable(inside[0])
+    assert not graph.is_feedable(inside[0])
+
+
+def test_the_shape_invariant_is_the_static_shape_inside(graph: Any) -> None:
+    seen: list[Any] = []
+    y = tf.while_loop(
+        lambda y: True,
+        lambda y: seen.append(y.shape.as_list()) or tf.concat([y, y], 0),
+        [tf.constant([1.0])],
+        shape_invariants=[tf.TensorShape([None])],
+    )
+    assert seen == [[None]]
+    assert y.shape.as_list() == [None]
+
+
+def leaked() -> Any:
+    inside: list[Any] = []
+    tf.while_loop(lambda x: x < 3.0, lambda x: inside.append(x) or x + 1.0, [0.0])
+    return inside[0]
+
+
+def second_order() -> Any:
+    x = tf.constant(2.0)
+    _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, x])
+    return tf.gradients(tf.gradients(y, x), x)
+
+
+def through_the_initial_value() -> Any:
+    start = tf.constant(2.0) * 1.0
+
+    def body(i: Any, y: Any) -> Any:
+        tf.gradients(y * 2.0, start)
+        return i + 1, y
+
+    return tf.while_loop(lambda i, y: i < 3, body, [0, start])
+
+
+REFUSED = {
+    "no loop variables": (
+        lambda: tf.while_loop(lambda: True, lambda: 1, []),
+        ValueError, "'loop_vars' must be provided",
+    ),
+    "a condition that is no function": (
+        lambda: tf.while_loop(True, lambda x: x, [0]), TypeError, "'cond' must be callable",
+    ),
+    "a body that is no function": (
+        lambda: tf.while_loop(lambda x: True, 1, [0]), TypeError, "'body' must be callable",
+    ),
+    "no iterations in parallel": (
+        lambda: tf.while_loop(lambda x: True, lambda x: x, [0], parallel_iterations=0),
+        TypeError, "'parallel_iterations' must be a positive integer",
+    ),
+    "several maximum iterations": (
+        lambda: tf.while_loop(lambda x: True, lambda x: x, [0], maximum_iterations=[1, 2]),
+        ValueError, "'maximum_iterations' must be a scalar",
+    ),
+    "a condition that is no boolean": (
+        lambda: tf.while_loop(lambda x: x, lambda x: x, [0.0]),
+        TypeError, "'LoopCond' Op has type float32 that does not match expected type of bool",
+    ),
+    "too few results": (
+        lambda: tf.while_loop(lambda i, x: True, lambda i, x: i, [0, 1]),
+        ValueError, "don't have the same nested structure",
+    ),
+    "a result of another type": (
+        lambda: tf.while_loop(lambda i: i < 3, lambda i: tf.cast(i, tf.float32), [0]),
+        ValueError, "Input 1 of node while/Merge was passed float32 .* expected int32",
+    ),
+    "a result of another shape": (
+        lambda: tf.while_loop(lambda x: True, lambda x: tf.concat([x, x], 0), [tf.constant([1.0])]),
+        ValueError, "enters the loop with shape .1,., but has shape .2,. after one iteration",
+    ),
+    "a shape invariant that excludes the first value": (
+        lambda: tf.while_loop(
+            lambda x: True, lambda x: x, [tf.constant([1.0])],
+            shape_invariants=[tf.TensorShape([2])],
+        ),
+        ValueError, "is not compatible with the initial shape of the loop variable",
+    ),
+    "a tensor of a loop outside": (
+        lambda: leaked() + 1.0,
+        ValueError, "Cannot use 'while/Identity' as input to 'add' because .* is in a while loop",
+    ),
+    "a tensor of a loop in another loop": (
+        lambda: tf.while_loop(lambda x: x < 3.0, lambda x, y=leaked: x + y(), [0.0]),
+        ValueError, "Cannot use .* because they are in different while loops",
+    ),
+    "a second derivative": (
+        second_order, TypeError, "Second-order gradient for while loops not supported",
+    ),
+    "a gradient inside of the value that entered": (
+        through_the_initial_value,
+        ValueError, "Cannot compute gradient inside while loop with respect to op 'mul'",
+    ),
+    "an array without size": (
+        lambda: tf.TensorArray(tf.float32), ValueError, "Argument `size` must be provided",
+    ),
+    "elements of different shapes": (
+        lambda: tf.TensorArray(tf.float32, 2).write(0, [1.0]).write(1, [1.0, 2.0]),
+        ValueError, "Inconsistent shapes: saw .2,. but expected .1,.",
+    ),
+    "a gradient of an array under another name": (
+        lambda: _array_gradient("slopes"),
+        ValueError, "Expected op/tensor name to start with gradients",
+    ),
+    "branches with gaps": (
+        lambda: tf.switch_case(tf.constant(1), {1: lambda: 1}),
+        ValueError, "must form contiguous range of .0 to 1. but found .1.",
+    ),
+    "a branch index that is no tensor": (
+        lambda: tf.switch_case(1, [lambda: 1]), TypeError, "'branch_index' must be a Tensor",
+    ),
+}  # fmt: skip
+
+
+def _array_gradient(name: str) -> Any:
+    x = tf.constant([1.0])
+    return tf.gradients(tf.TensorArray(tf.float32, 1).unstack(x).read(0), x, name=name)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_loop_that_cannot_be_built_is_refused(case: str) -> None:
+    build: Callable[[], Any]
+    build, error, message = REFUSED[case]
+    with pytest.raises(error, match=message):
+        build()
+
+
+def test_an_unused_gradient_of_a_gradient_is_not_refused() -> None:
+    x = tf.constant(2.0)
+    _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, x])
+    (grad,) = tf.gradients(y, x)
+    assert tf.gradients(tf.stop_gradient(grad), x) == [None]

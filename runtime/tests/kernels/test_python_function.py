@@ -1,0 +1,179 @@
+"""`py_func` calls Python functions in sessions, with the values and errors of TensorFlow."""
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.api import function, script_ops
+
+
+def run(fetches: Any) -> Any:
+    with tf.Session() as session:
+        return session.run(fetches)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_graph() -> None:
+    tf.reset_default_graph()
+
+
+def test_a_function_gets_arrays_and_its_results_are_tensors() -> None:
+    def both(x: Any, y: Any) -> Any:
+        return x @ y, np.float32(x.sum())
+
+    x = np.array([[1.0, 2.0]], np.float32)
+    results = script_ops.py_func(both, [x, x.T], [tf.float32, tf.float32], name="both")
+    product, total = run(results)
+    assert product.tolist() == [[5.0]]
+    assert total == 3.0
+    assert results[0].op.type == "PyFunc"
+    assert results[0].shape.ndims is None
+
+
+def test_a_function_gets_scalars_and_bytes() -> None:
+    seen: list[Any] = []
+
+    def look(*values: Any) -> Any:
+        seen.extend(values)
+        return np.int64(len(values))
+
+    values = [tf.constant(1.5), tf.constant("a"), tf.constant(["a", "b"]), tf.constant(True)]
+    assert run(script_ops.py_func(look, values, tf.int64)) == 4
+    assert [type(value) for value in seen] == [np.float32, bytes, np.ndarray, np.bool_]
+    assert seen[2].tolist() == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    "returned, dtype, expected",
+    [
+        ("text", tf.string, [b"text"]),
+        ([np.array(["a", "bcd"])], [tf.string], [[b"a", b"bcd"]]),
+        ([[1, 2]], [tf.int64], [[1, 2]]),
+        ([1, 2], [tf.int64, tf.int64], [1, 2]),
+        (True, tf.bool, [True]),
+    ],
+)
+def test_plain_values_become_tensors(returned: Any, dtype: Any, expected: Any) -> None:
+    found = run(script_ops.py_func(lambda: returned, [], dtype))
+    values = found if isinstance(dtype, list) else [found]
+    assert [np.asarray(value).tolist() for value in values] == expected
+
+
+def test_a_function_may_return_nothing() -> None:
+    calls: list[int] = []
+    call = script_ops.py_func(lambda: calls.append(1), [], [])
+    for _ in range(2):
+        run(call)
+    assert calls == [1, 1]
+
+
+def test_a_function_may_change_and_return_its_argument() -> None:
+    def double(x: Any) -> Any:
+        x *= 2
+        return x
+
+    x = tf.constant([1.0, 2.0])
+    y = script_ops.py_func(double, [x], tf.float32)
+    assert [value.tolist() for value in run([x, y, x + 1])] == [[1, 2], [2, 4], [2, 3]]
+
+
+class Odd(Exception):
+    """An exception that no class of error stands for."""
+
+
+def raising(fault: BaseException) -> Callable[[], Any]:
+    def fail() -> Any:
+        raise fault
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    "fault, error",
+    [
+        (ValueError("v"), tf.errors.InvalidArgumentError),
+        (TypeError("v"), tf.errors.InvalidArgumentError),
+        (StopIteration("v"), tf.errors.OutOfRangeError),
+        (MemoryError("v"), tf.errors.ResourceExhaustedError),
+        (NotImplementedError("v"), tf.errors.UnimplementedError),
+        (Odd("v"), tf.errors.UnknownError),
+        (tf.errors.NotFoundError(None, None, "v"), tf.errors.UnknownError),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_an_exception_of_the_function_fails_the_step(fault: Exception, error: Any) -> None:
+    call = script_ops.py_func(raising(fault), [], tf.float32, name="call")
+    with pytest.raises(error, match=f"{type(fault).__name__}: v\nTraceback") as raised:
+        run(call)
+    assert type(raised.value) is error
+    assert raised.value.op.name == "call"
+    assert "raise fault" in raised.value.message
+
+
+@pytest.mark.parametrize(
+    "returned, dtype, error, message",
+    [
+        (
+            1.0,
+            tf.float32,
+            tf.errors.InvalidArgumentError,
+            r"0-th value returned by pyfunc_\d+ is double, but expects float",
+        ),
+        (
+            (1, 2),
+            tf.int64,
+            tf.errors.InvalidArgumentError,
+            r"pyfunc_\d+ returns 2 values, but expects to see 1 values.",
+        ),
+        (
+            None,
+            tf.float32,
+            tf.errors.InvalidArgumentError,
+            r"pyfunc_\d+ returns 0 values, but expects to see 1 values.",
+        ),
+        ({"a": 1}, tf.int32, tf.errors.InternalError, "Unsupported object type dict"),
+    ],
+)
+def test_a_wrong_result_fails_the_step(returned: Any, dtype: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        run(script_ops.py_func(lambda: returned, [], dtype))
+
+
+def test_the_graph_keeps_its_functions_alive() -> None:
+    with tf.Graph().as_default() as graph:
+        value = script_ops.py_func(lambda: np.float32(1), [], tf.float32)
+        gc.collect()
+        with tf.Session() as session:
+            assert session.run(value) == 1
+    message = graph.as_graph_def()
+    del graph, value, session
+    tf.reset_default_graph()
+    gc.collect()
+    with tf.Graph().as_default():
+        (again,) = tf.import_graph_def(message, return_elements=["PyFunc:0"])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Could not find callback"):
+            run(again)
+
+
+def test_a_python_function_runs_inside_of_a_function_of_the_graph() -> None:
+    @function.Defun(tf.float32)
+    def doubled(x: Any) -> Any:
+        return script_ops.py_func(lambda value: value * 2, [x], tf.float32)
+
+    assert run(doubled(2.0)) == 4.0
+
+
+def test_what_cannot_be_called_is_refused() -> None:
+    with pytest.raises(ValueError, match="Expected func to be callable"):
+        script_ops.py_func(3, [], tf.float32)  # type: ignore[arg-type]
+
+
+def test_a_python_function_has_no_gradient() -> None:
+    x = tf.constant(1.0)
+    assert tf.gradients(script_ops.numpy_function(lambda value: value, [x], tf.float32), x) == [
+        None
+    ]

@@ -1,0 +1,43 @@
+"""The public functions that pass their arguments on take TensorFlow's parameters."""
+
+import inspect
+from typing import Any
+
+import genuine
+import pytest
+
+import capstan
+from capstan.api import array_ops, creation_ops, gather_ops, logic_ops, math_ops, nn
+
+pytestmark = genuine.MARKS
+
+PLAIN = sorted(
+    name
+    for module in (array_ops, creation_ops, gather_ops, logic_ops, math_ops, nn)
+    for name in module.__all__
+    if getattr(getattr(module, name), "__module__", None) == "capstan.api.plain"
+)
+
+
+def parameters(function: Any) -> list[tuple[str, bool]]:
+    """Return the name of each parameter, and whether it has a default.
+
+    TensorFlow 1 has no parameter `layout`.
+    """
+    signature = inspect.signature(function)
+    return [
+        (name, parameter.default is not inspect.Parameter.empty)
+        for name, parameter in signature.parameters.items()
+        if name != "layout"
+    ]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_plain_function_has_tensorflows_parameters(v1: Any, name: str) -> None:
+    function = getattr(capstan, name, None) or getattr(capstan.nn, name)
+    expected = getattr(v1, name, None) or getattr(v1.math, name, None) or getattr(v1.nn, name)
+    assert parameters(function) == parameters(expected)
+
+
+def test_there_are_plain_functions() -> None:
+    assert {"add", "tanh", "logical_not"} <= set(PLAIN)

@@ -1,0 +1,118 @@
+"""Accumulators, barriers and staging areas: what waits, and what a cancelled step gives back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import cancellation, dtypes, resource_name
+from capstan.resources import accumulator, barrier, staging, staging_map
+
+NAME = resource_name.ResourceName("container", "r")
+NUMBER = np.int32(1)
+
+
+class Call:
+    """An operation of a step, which ends with its answer or with its cancellation."""
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        self.step = cancellation.Cancellation()
+        self.refuses = refuses
+        self.answers: list[tuple[Sequence[Any], errors.OpError | None]] = []
+
+    def done(self, outputs: Sequence[Any], error: errors.OpError | None) -> bool:
+        if self.refuses and error is None:
+            return False
+        self.answers.append((outputs, error))
+        return True
+
+    @property
+    def numbers(self) -> list[Any]:
+        (outputs, error) = self.answers[0]
+        assert error is None
+        return [np.asarray(output).tolist() for output in outputs]
+
+    def cancel(self) -> None:
+        self.step.cancel(errors.CancelledError(None, None, "the step is over"))
+        (_, error) = self.answers[0]
+        assert isinstance(error, errors.CancelledError)
+
+
+def take(target: accumulator.Accumulator, count: int, *, refuses: bool = False) -> Call:
+    call = Call(refuses=refuses)
+    target.take(count, call.done, call.step)
+    return call
+
+
+def test_a_gradient_of_a_step_that_ended_stays_in_the_accumulator() -> None:
+    target = accumulator.DenseAccumulator(NAME, dtypes.float32, None, "MEAN")
+    target.apply(0, np.array([2.0], np.float32))
+    take(target, 1, refuses=True)
+    assert (target.count, target.step) == (1, 0)
+    waiting, other = take(target, 2), take(target, 2)
+    waiting.cancel()
+    target.apply(0, np.array([4.0], np.float32))
+    assert other.numbers == [[3.0]]
+    assert (target.count, target.step) == (0, 1)
+
+
+def test_rows_of_a_step_that_ended_stay_in_the_accumulator() -> None:
+    target = accumulator.SparseAccumulator(NAME, dtypes.float32, (None, 1), "MEAN")
+    target.apply(0, np.array([1, 3]), np.array([[1.0], [2.0]], np.float32), None)
+    take(target, 1, refuses=True)
+    target.apply(0, np.array([2, 3]), np.array([[5.0], [4.0]], np.float32), None)
+    assert take(target, 2).numbers == [[1, 2, 3], [[1.0], [5.0], [3.0]], [-1, 1]]
+
+
+def test_a_barrier_serves_a_take_that_waits() -> None:
+    target = barrier.Barrier(NAME, [dtypes.int32, dtypes.int32], [(), ()])
+    waiting, cancelled = Call(), Call()
+    target.take_many(2, cancelled.done, cancelled.step)
+    target.take_many(2, waiting.done, waiting.step)
+    cancelled.cancel()
+    keys, values = np.array([b"a", b"b"], object), np.array([1, 2], np.int32)
+    for component in range(2):
+        call = Call()
+        target.insert_many(component, keys, values, call.done, call.step)
+    assert waiting.numbers[1:] == [[b"a", b"b"], [1, 2], [1, 2]]
+
+
+def test_a_put_waits_for_room_and_a_get_for_an_element() -> None:
+    area = staging.StagingArea(NAME, 1, 0)
+    calls = [Call() for _ in range(4)]
+    early = Call()
+    area.get(1, early.done, early.step)
+    early.cancel()
+    area.put((NUMBER,), calls[0].done, calls[0].step)
+    area.put((np.int32(2),), calls[1].done, calls[1].step)
+    area.peek(1, 1, calls[3].done, calls[3].step)
+    assert not calls[1].answers
+    area.get(1, calls[2].done, calls[2].step)
+    assert calls[2].numbers == [1]
+    assert calls[1].answers
+    assert not calls[3].answers
+    calls[3].cancel()
+    refused = Call(refuses=True)
+    area.get(1, refused.done, refused.step)
+    assert len(area) == 1
+
+
+def test_the_gets_of_a_staging_map_wait_for_their_own_keys() -> None:
+    area = staging_map.StagingMap(NAME, [dtypes.int32], 1, 0, is_ordered=True)
+    first, second, put, full = Call(), Call(), Call(), Call()
+    index = np.array([0], np.int32)
+    area.get(1, index, first.done, first.step)
+    area.get(2, index, second.done, second.step)
+    area.put(2, index, (np.int32(20),), put.done, put.step)
+    assert not first.answers
+    assert second.numbers == [20]
+    area.put(3, index, (np.int32(30),), put.done, put.step)
+    area.put(1, index, (np.int32(10),), full.done, full.step)
+    assert not full.answers
+    area.clear()
+    assert first.numbers == [10]
+    refused = Call(refuses=True)
+    area.put(4, index, (np.int32(40),), put.done, put.step)
+    area.get(None, index, refused.done, refused.step)
+    assert len(area) == 1

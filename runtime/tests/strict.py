@@ -1,0 +1,293 @@
+"""A device for tests that behaves like a GPU and runs on NumPy.
+
+Its arrays refuse to be taken for NumPy arrays, as CuPy's do. Its memory must be copied: an
+operation that mixes its arrays with NumPy arrays raises TypeError. Its stream runs late: nothing is
+computed or copied before somebody waits for the stream, and memory holds garbage until then. It has
+the device type GPU, so it runs the rows that a real GPU runs.
+"""
+
+import math
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.hardware import cpu, device, factories
+
+_GARBAGE = 0xA5
+
+_VIEWS = frozenset(
+    {
+        "reshape",
+        "ravel",
+        "transpose",
+        "swapaxes",
+        "expand_dims",
+        "squeeze",
+        "broadcast_to",
+        "moveaxis",
+    }
+)
+"""The functions of NumPy that return the memory of their first argument."""
+
+
+class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array of a `Strict` device. NumPy's functions accept it and return such arrays."""
+
+    def __init__(self, home: "Strict", memory: np.ndarray) -> None:
+        self._home = home
+        self._memory = memory
+
+    shape = property(lambda self: self._memory.shape)
+    dtype = property(lambda self: self._memory.dtype)
+    ndim = property(lambda self: self._memory.ndim)
+    size = property(lambda self: self._memory.size)
+    itemsize = property(lambda self: self._memory.itemsize)
+    nbytes = property(lambda self: self._memory.nbytes)
+    flags = property(lambda self: self._memory.flags)
+    T = property(lambda self: self.transpose())
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("Implicit conversion of a strict array to a NumPy array is not allowed")
+
+    def __len__(self) -> int:
+        return len(self._memory)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return self._home.compute(getattr(ufunc, method), inputs, options)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, inputs: Any, options: Any
+    ) -> Any:
+        if function is np.empty_like:
+            return self._home.like(*inputs, **options)
+        if function.__name__ in _VIEWS:
+            return StrictArray(self._home, function(self._memory, *inputs[1:], **options))
+        return self._home.compute(function, inputs, options)
+
+    def __getitem__(self, key: Any) -> "StrictArray":
+        if _is_basic(key):
+            return StrictArray(self._home, self._memory[key])
+        return self._home.compute(lambda array, index: array[index], (self, key), {})
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._home.enqueue(lambda: self._memory.__setitem__(_memory(key), _memory(value)))
+        _refuse_mixture((key, value))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(np.ndarray, name):
+            raise AttributeError(name)
+        if name in ("view", *_VIEWS):
+            return lambda *args, **options: StrictArray(
+                self._home, getattr(self._memory, name)(*args, **options)
+            )
+        if name in ("ctypes", "data", "tobytes", "tofile", "dump", "byteswap"):
+            raise TypeError(f"The memory of a strict array cannot be reached by {name}")
+        return lambda *args, **options: self._home.compute(
+            lambda array, *rest, **named: getattr(array, name)(*rest, **named),
+            (self, *args),
+            options,
+        )
+
+    def _number(self) -> Any:
+        """Wait for the stream and return the only element, as CuPy does for `float(array)`."""
+        self._home.stream.synchronize()
+        return self._memory.item()
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __bool__(self) -> bool:
+        return bool(self._number())
+
+    def item(self) -> Any:
+        return self._number()
+
+
+class LateStream(device.Stream):
+    """Does its work when somebody waits for it, in a thread of its own, and not before."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._work: list[Callable[[], None]] = []
+        self._failed: errors.OpError | None = None
+        self._batches: queue.SimpleQueue[list[Callable[[], None]]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="strict-stream", daemon=True).start()
+
+    def enqueue(self, work: Callable[[], None]) -> None:
+        with self._lock:
+            self._work.append(work)
+
+    def then(self, passed: device.Passed) -> None:
+        with self._lock:
+            batch, self._work = self._work, []
+            self._batches.put([*batch, lambda: passed(self._failed)])
+
+    def synchronize(self) -> None:
+        done = threading.Event()
+        self.then(lambda _: done.set())
+        done.wait()
+        if self._failed is not None:
+            raise self._failed
+
+    def _run(self) -> None:
+        while True:
+            for work in self._batches.get():
+                try:
+                    with np.errstate(all="ignore"):
+                        work()
+                except Exception as fault:  # noqa: BLE001 - the next `then` reports it
+                    self._failed = self._failed or errors.from_exception(fault)
+
+
+class Strict(device.Device):
+    """A device with memory of its own. `allocated` is the sum of the sizes of all its arrays."""
+
+    def __init__(self, name: str, memory_limit: int = 1 << 30) -> None:
+        super().__init__(name, memory_limit)
+        self._stream = LateStream()
+
+    @property
+    def arrays(self) -> Any:
+        return _Module(self)
+
+    @property
+    def stream(self) -> LateStream:
+        return self._stream
+
+    @property
+    def is_host(self) -> bool:
+        return False
+
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if size > self.memory_limit:
+            raise cpu.exhausted(shape, dtype, size)
+        return StrictArray(self, np.full(size, _GARBAGE, np.uint8).view(dtype).reshape(shape))
+
+    def copy(self, source: Any, destination: Any) -> None:
+        self.compute(np.copyto, (destination, source), {})
+
+    def copy_in(self, value: Any) -> Any:
+        if not isinstance(value, np.ndarray | np.generic):
+            raise TypeError(f"copy_in takes an array of the host, not {type(value).__name__}")
+        array = self.allocate(value.shape, value.dtype)
+        self.enqueue(lambda: np.copyto(array._memory, value))
+        return array
+
+    def copy_out(self, value: Any) -> Any:
+        if not isinstance(value, StrictArray):
+            raise TypeError(f"copy_out takes a strict array, not {type(value).__name__}")
+        host = np.full(value.nbytes, _GARBAGE, np.uint8).view(value.dtype).reshape(value.shape)
+        self.enqueue(lambda: np.copyto(host, value._memory))
+        return host
+
+    def like(self, array: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
+        return self.allocate(
+            array.shape if shape is None else tuple(np.atleast_1d(shape)), dtype or array.dtype
+        )
+
+    def enqueue(self, work: Callable[[], None]) -> None:
+        self._stream.enqueue(work)
+
+    def compute(self, function: Callable[..., Any], inputs: Any, options: dict[str, Any]) -> Any:
+        """Enqueue a function of NumPy. Return arrays that get its results.
+
+        The shapes and dtypes of the results follow from a call with zeros.
+        """
+        _refuse_mixture((inputs, options))
+        with np.errstate(all="ignore"):
+            facts = function(*_zeros(inputs), **_zeros(options))
+        given = options.get("out")
+        results: Any
+        if facts is None:
+            results = None
+        elif given is not None:
+            results = given[0] if isinstance(given, tuple) and len(given) == 1 else given
+        elif isinstance(facts, tuple | list):
+            results = tuple(
+                self.allocate(fact.shape, fact.dtype) for fact in map(np.asarray, facts)
+            )
+        else:
+            fact = np.asarray(facts)
+            results = self.allocate(fact.shape, fact.dtype)
+
+        def work() -> None:
+            computed = function(*_memory(inputs), **_memory(options))
+            if given is None and results is not None:
+                several = results if isinstance(results, tuple) else (results,)
+                values = computed if isinstance(results, tuple) else (computed,)
+                for result, value in zip(several, values, strict=True):
+                    np.copyto(result._memory, value)
+
+        self.enqueue(work)
+        return results
+
+
+class _Module:
+    """The array module of a device: NumPy's functions that make arrays from no array."""
+
+    def __init__(self, home: Strict) -> None:
+        self._home = home
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(np, name)
+        if name in ("empty", "zeros", "ones", "full", "arange", "eye", "linspace"):
+            return lambda *args, **options: self._home.compute(function, args, options)
+        return function
+
+
+def _walk(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple | list):
+        return type(value)(_walk(part, change) for part in value)
+    if isinstance(value, dict):
+        return {key: _walk(part, change) for key, part in value.items()}
+    return change(value)
+
+
+def _memory(value: Any) -> Any:
+    return _walk(value, lambda part: part._memory if isinstance(part, StrictArray) else part)
+
+
+def _zeros(value: Any) -> Any:
+    return _walk(
+        value,
+        lambda part: np.zeros_like(part._memory) if isinstance(part, StrictArray) else part,
+    )
+
+
+def _refuse_mixture(values: Any) -> None:
+    def refuse(part: Any) -> None:
+        if isinstance(part, np.ndarray):
+            raise TypeError("A strict array and a NumPy array cannot be used together")
+
+    _walk(values, refuse)
+
+
+def _is_basic(key: Any) -> bool:
+    parts: Sequence[Any] = key if isinstance(key, tuple) else (key,)
+    return all(
+        part is None or part is ... or isinstance(part, int | np.integer | slice) for part in parts
+    )
+
+
+@contextmanager
+def installed(count: int = 1) -> Iterator[None]:
+    """Give each task that starts within the block `count` strict devices, as GPU:0, GPU:1, ..."""
+
+    def create(task: str, wanted: int | None) -> list[device.Device]:
+        number = count if wanted is None else min(wanted, count)
+        return [Strict(f"{task}/device:GPU:{index}") for index in range(number)]
+
+    factories.register("GPU", create)
+    try:
+        yield
+    finally:
+        factories.register("GPU", lambda task, wanted: [])

@@ -1,0 +1,134 @@
+"""`import_meta_graph` builds a graph again: its variables, conditionals, loops and its saver."""
+
+import pathlib
+from typing import Any
+
+import pytest
+
+import capstan as tf
+from capstan.api import function
+
+
+def build() -> None:
+    x = tf.placeholder(tf.float32, [], "x")
+    weight = tf.get_variable("weight", initializer=2.0)
+
+    @function.Defun(tf.float32)
+    def add_one(value: Any) -> Any:
+        return value + 1.0
+
+    y = tf.cond(x > 0, lambda: add_one(x * weight), lambda: -x, name="choose")
+    tf.identity(y, name="y")
+    tf.add_to_collection("inputs", x)
+    tf.add_to_collection("words", "hello")
+    tf.add_to_collection("numbers", 7)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: pathlib.Path) -> str:
+    with tf.Graph().as_default(), tf.Session() as session:
+        build()
+        saver = tf.train.Saver(max_to_keep=3)
+        session.run(tf.global_variables_initializer())
+        session.run(tf.global_variables()[0].assign(5.0).op)
+        return str(saver.save(session, str(tmp_path / "model")))
+
+
+@pytest.mark.parametrize("scope", [None, "again"])
+def test_a_graph_its_variables_and_its_saver_are_restored(
+    checkpoint: str, scope: str | None
+) -> None:
+    prefix = f"{scope}/" if scope else ""
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        saver = tf.train.import_meta_graph(f"{checkpoint}.meta", import_scope=scope)
+        assert saver is not None
+        saver.restore(session, checkpoint)
+        assert session.run(f"{prefix}y:0", {f"{prefix}x:0": 3.0}) == 16.0
+        (weight,) = tf.trainable_variables()
+        assert tf.global_variables() == [weight]
+        assert weight.name == f"{prefix}weight:0"
+        assert session.run(weight) == 5.0
+        assert graph.get_collection("inputs") == [graph.get_tensor_by_name(f"{prefix}x:0")]
+        assert graph.get_collection("words") == [b"hello"]
+        assert graph.get_collection("numbers") == [7]
+
+
+def test_gradients_go_through_an_imported_conditional(checkpoint: str) -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        saver = tf.train.import_meta_graph(f"{checkpoint}.meta")
+        assert saver is not None
+        x, y = graph.get_tensor_by_name("x:0"), graph.get_tensor_by_name("y:0")
+        gradients = tf.gradients(y, [x, tf.trainable_variables()[0]])
+        saver.restore(session, checkpoint)
+        assert session.run(gradients, {x: 3.0}) == [5.0, 3.0]
+        assert session.run(gradients, {x: -3.0}) == [-1.0, 0.0]
+
+
+@pytest.mark.parametrize("scope", [None, "again"])
+def test_gradients_go_through_an_imported_loop(scope: str | None) -> None:
+    def body(number: Any, value: Any) -> Any:
+        grown = tf.cond(value > 5.0, lambda: value + x, lambda: value * x)
+        return number + 1, grown
+
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [], "x")
+        _, y = tf.while_loop(lambda number, _: number < 4, body, [tf.constant(0), x])
+        tf.identity(y, name="y")
+        meta = tf.train.export_meta_graph()
+    prefix = f"{scope}/" if scope else ""
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.train.import_meta_graph(meta, import_scope=scope)
+        x, y = (graph.get_tensor_by_name(f"{prefix}{name}:0") for name in ("x", "y"))
+        first = tf.gradients(y, x)[0]
+        # 2, 4, 8, 10, 12: the derivative of x ** 3 + 2 * x
+        assert session.run([y, first], {x: 2.0}) == [12.0, 14.0]
+
+
+def test_a_graph_may_be_imported_twice_into_one_scope(checkpoint: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        for scope in ("again", "again_1"):
+            saver = tf.train.import_meta_graph(f"{checkpoint}.meta", import_scope="again")
+            assert saver is not None
+            saver.restore(session, checkpoint)
+            assert session.run(f"{scope}/weight:0") == 5.0
+
+
+def test_devices_are_cleared_on_request() -> None:
+    with tf.Graph().as_default(), tf.device("/job:ps"):
+        build()
+        meta = tf.train.export_meta_graph()
+    for clear, device in ((False, "/job:ps"), (True, "")):
+        with tf.Graph().as_default() as graph:
+            tf.train.import_meta_graph(meta, clear_devices=clear)
+            assert graph.get_operation_by_name("x").device == device
+
+
+def test_a_graph_without_a_saver_gets_one_if_it_has_variables() -> None:
+    with tf.Graph().as_default():
+        build()
+        meta = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        assert isinstance(tf.train.import_meta_graph(meta), tf.train.Saver)
+    with tf.Graph().as_default():
+        tf.constant(1.0)
+        empty = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        assert tf.train.import_meta_graph(empty) is None
+
+
+def test_a_file_may_hold_text(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "graph.txt")
+    with tf.Graph().as_default():
+        build()
+        tf.train.export_meta_graph(path, as_text=True)
+    with tf.Graph().as_default() as graph:
+        tf.train.import_meta_graph(path)
+        assert graph.get_operation_by_name("y").type == "Identity"
+
+
+def test_a_file_that_is_no_graph_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(OSError, match="File does not exist"):
+        tf.train.import_meta_graph(str(tmp_path / "nothing"))
+    (tmp_path / "noise").write_bytes(b"\xff\xfe noise")
+    with pytest.raises(OSError, match="Cannot parse file"):
+        tf.train.import_meta_graph(str(tmp_path / "noise"))
