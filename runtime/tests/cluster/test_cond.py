@@ -71,7 +71,7 @@ def test_only_the_taken_branch_changes_variables(target: str) -> None:
             assert session.run(v).tolist() == [0, 0]
 
 
-def test_lookups_in_a_branch_have_sparse_gradients(target: str) -> None:
+def test_a_gradient_is_sparse_only_if_both_branches_look_rows_up(target: str) -> None:
     with tf.Graph().as_default():
         p = tf.placeholder(tf.bool, [])
         table = tf.Variable(np.arange(10, dtype=np.float32).reshape(5, 2), name="table")

@@ -109,13 +109,13 @@ def test_a_ps_that_dies_during_a_step_ends_the_step(start: Start) -> None:
         session.run(counter.initializer)
         session.run(count)
         stop(ps)
-        ended: list[BaseException] = []
+        raised: list[BaseException] = []
 
         def step() -> None:
             try:
                 session.run(count)
             except tf.errors.OpError as error:
-                ended.append(error)
+                raised.append(error)
 
         thread = threading.Thread(target=step)
         thread.start()
@@ -123,7 +123,7 @@ def test_a_ps_that_dies_during_a_step_ends_the_step(start: Start) -> None:
         assert thread.is_alive()  # the ps has the step and does not answer
         kill(ps)
         thread.join()
-        assert [type(error) for error in ended] == [tf.errors.UnavailableError]
+        assert [type(error) for error in raised] == [tf.errors.UnavailableError]
 
 
 @pytest.mark.alone

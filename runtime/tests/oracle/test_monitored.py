@@ -15,7 +15,7 @@ KINDS = pytest.mark.parametrize("is_resource", [False, True], ids=["ref", "resou
 
 
 @pytest.fixture
-def mortal() -> Iterator[genuine.Tasks]:
+def killable() -> Iterator[genuine.Tasks]:
     """Tasks that the test may kill."""
     tasks = genuine.Tasks(ps=1, worker=1)
     yield tasks
@@ -37,13 +37,13 @@ def regression(v1: Any, cluster: Any, *, is_resource: bool) -> tuple[Any, Any, A
 @pytest.mark.alone
 @KINDS
 def test_a_monitored_session_continues_from_its_checkpoint(
-    v1: Any, mortal: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool
+    v1: Any, killable: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool
 ) -> None:
     def train_to(last: int) -> tuple[list[int], float]:
         with v1.Graph().as_default():
-            train, loss, step = regression(v1, mortal.spec, is_resource=is_resource)
+            train, loss, step = regression(v1, killable.spec, is_resource=is_resource)
             with v1.train.MonitoredTrainingSession(
-                master=mortal.target(),
+                master=killable.target(),
                 checkpoint_dir=str(tmp_path),
                 save_checkpoint_steps=10,
                 save_summaries_steps=5,
@@ -59,8 +59,8 @@ def test_a_monitored_session_continues_from_its_checkpoint(
     steps, early = train_to(20)
     assert len(steps) == 20
     assert v1.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-20")
-    mortal.kill("ps")
-    mortal.start("ps")
+    killable.kill("ps")
+    killable.start("ps")
     steps, late = train_to(60)
     assert len(steps) == 40
     assert late < early
@@ -75,12 +75,12 @@ def test_a_monitored_session_continues_from_its_checkpoint(
 @pytest.mark.alone
 @KINDS
 def test_a_monitored_session_recovers_when_the_ps_is_restarted(
-    v1: Any, mortal: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool
+    v1: Any, killable: genuine.Tasks, tmp_path: pathlib.Path, is_resource: bool
 ) -> None:
-    train, _loss, step = regression(v1, mortal.spec, is_resource=is_resource)
+    train, _loss, step = regression(v1, killable.spec, is_resource=is_resource)
     seen = []
     with v1.train.MonitoredTrainingSession(
-        master=mortal.target(),
+        master=killable.target(),
         checkpoint_dir=str(tmp_path),
         save_checkpoint_steps=10,
         hooks=[v1.train.StopAtStepHook(last_step=50)],
@@ -89,9 +89,10 @@ def test_a_monitored_session_recovers_when_the_ps_is_restarted(
         while not session.should_stop():
             seen.append(int(session.run([train, step])[1]))
             if len(seen) == 25:
-                mortal.kill("ps")
-                mortal.start("ps")
-    # The steps since the last checkpoint are repeated, and no step is skipped.
+                killable.kill("ps")
+                killable.start("ps")
+    # The steps since the last checkpoint are repeated, and no step is skipped. A run may fetch the
+    # step from before or from after its update, so two runs in a row may differ by two.
     assert len(seen) > 50
     assert all(later <= earlier + 2 for earlier, later in itertools.pairwise(seen))
     assert any(later < earlier for earlier, later in itertools.pairwise(seen))

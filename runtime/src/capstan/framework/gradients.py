@@ -179,7 +179,7 @@ class _Reverse:
         self._loops = loops
         self._colocate = colocate
         self._gate = gate
-        self._parts: dict[graphs.Tensor, list[Any]] = {}
+        self._gradients: dict[graphs.Tensor, list[Any]] = {}
         # How many reads of an operation's outputs the pass has still to visit.
         self._pending: dict[graphs.Operation, int] = defaultdict(int)
         for op in path:
@@ -192,18 +192,18 @@ class _Reverse:
 
     def receive(self, tensor: graphs.Tensor, gradient: Any) -> None:
         """Add `gradient` to the gradients of `tensor`."""
-        self._parts.setdefault(tensor, []).append(gradient)
+        self._gradients.setdefault(tensor, []).append(gradient)
 
     def total(self, tensor: graphs.Tensor) -> Any:
         """Return the sum of the gradients of `tensor`, or None if there are none."""
-        parts = self._parts.get(tensor)
+        parts = self._gradients.get(tensor)
         if not parts:
             return None
         if len(parts) > 1:
             # The sum runs where the first gradient is computed. At the variable, every gradient
             # would have to travel to the parameter server.
             with self._graph.colocate_with(parts[0].op, ignore_existing=True):
-                self._parts[tensor] = parts = [_sum(parts)]
+                self._gradients[tensor] = parts = [_sum(parts)]
         return parts[0]
 
     def run(self, targets: Sequence[graphs.Operation]) -> None:
@@ -235,7 +235,7 @@ class _Reverse:
         if control_context.role(op) is not facts.Role.EXIT:
             self._push(op)
             return
-        exits, without = self._loops.arrived(op, self._parts)
+        exits, without = self._loops.arrived(op, self._gradients)
         for tensor in filter(_is_trainable, without):
             self.receive(tensor, self._loops.zeros_for_exit(tensor))
         for tensor in exits:

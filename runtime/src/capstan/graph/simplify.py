@@ -57,7 +57,7 @@ def simplify(
             if len(replacements) > 1:
                 moves.split(name, [new.name for new in replacements])
             elif (twin := _twin(replacements[0], twins)) is not None and name not in keep:
-                moves.rename(name, twin)
+                moves.replace(name, twin)
                 replacements = []
         for new in replacements:
             done[new.name] = new
@@ -100,12 +100,12 @@ class _Moves:
 
     def __init__(self, fed: frozenset[ir.Edge]) -> None:
         self._fed = fed
-        self._renamed: dict[str, str] = {}
+        self._replaced: dict[str, str] = {}
         self._split: dict[str, Sequence[str]] = {}
 
-    def rename(self, name: str, other: str) -> None:
-        """Record that the node `other` replaces `name`, because it computes the same."""
-        self._renamed[name] = other
+    def replace(self, name: str, other: str) -> None:
+        """Record that the node `other` replaces `name`, because both compute the same values."""
+        self._replaced[name] = other
 
     def split(self, name: str, others: Sequence[str]) -> None:
         """Record that the constants `others`, one for each output, replace the node `name`."""
@@ -118,7 +118,7 @@ class _Moves:
             dict.fromkeys(
                 self._split[source][0]
                 if source in self._split
-                else self._renamed.get(source, source)
+                else self._replaced.get(source, source)
                 for source in node.control
             )
         )
@@ -131,7 +131,7 @@ class _Moves:
             return edge
         if edge.node in self._split:
             return ir.Edge(self._split[edge.node][edge.index])
-        return ir.Edge(self._renamed.get(edge.node, edge.node), edge.index)
+        return ir.Edge(self._replaced.get(edge.node, edge.node), edge.index)
 
 
 class _Waits:

@@ -10,7 +10,10 @@ from capstan.kernels.rejection import invalid
 
 
 def _select(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
-    """Select elements by the condition, or rows if the condition is a vector."""
+    """Return the elements of `x` where the condition is true, and those of `y` elsewhere.
+
+    A condition that is a vector selects whole rows if `x` has more dimensions.
+    """
     if x.shape != y.shape:
         raise invalid(
             f"Inputs must have the same size and shape, but are {show(x.shape)} and {show(y.shape)}"
