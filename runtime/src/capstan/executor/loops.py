@@ -14,7 +14,7 @@ the same buffers. Only a value that the next iteration may read has memory of it
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from capstan import errors
@@ -177,9 +177,14 @@ def _part(node: ir.Node, attribute: str, caller: parts.Part) -> parts.Part:
     )
     for each in called.nodes.values():
         known.learn(each)
+    # The constants of a function may be on any task. The other nodes are on the task of the loop.
+    nodes = (
+        replace(each, device=node.device) if infer.is_constant(each) else each
+        for each in called.nodes.values()
+    )
     return parts.Part(
         task=caller.task,
-        nodes=tuple(called.nodes.values()),
+        nodes=tuple(nodes),
         legs=dict.fromkeys(called.nodes, 0),
         feeds=tuple(argument.edge for argument in called.arguments),
         fetches=called.results,
@@ -209,6 +214,8 @@ def carried_edges(
             pending.append(node.inputs[edge.index])
         elif guards.is_merge(node):
             pending += node.inputs
+        elif opdef.role(node.op) is facts.Role.IDENTITIES:
+            pending.append(node.inputs[edge.index])
         elif shares(node) and node.inputs:
             pending.append(node.inputs[0])
     return frozenset(found)
