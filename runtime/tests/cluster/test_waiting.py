@@ -1,5 +1,6 @@
 """Steps whose nodes wait: they hold no thread, delay no other node, and end when the step ends."""
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import capstan as tf
 from capstan import errors
 from capstan.api import data_flow_ops, while_ops
 from capstan.framework.raw import raw
+from capstan.services import step
 
 PS = "/job:ps/task:0"
 OTHER_PS = "/job:ps/task:1"
@@ -263,3 +265,35 @@ def test_a_deadline_ends_a_loop(session: tf.Session, servers: Any) -> None:
         session.run(loop, options=tf.RunOptions(timeout_in_ms=500))
     for server in servers.values():
         until(lambda server=server: not server._steps._runs)
+
+
+def test_an_interrupted_dequeue_takes_no_element(session: tf.Session) -> None:
+    elements = queue()
+    taken, enqueue = elements.dequeue(), elements.enqueue(tf.constant(1.0))
+    main = threading.main_thread().ident
+    interrupt = threading.Timer(0.5, signal.pthread_kill, [main, signal.SIGINT])
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        session.run(taken)
+    interrupt.join()
+    session.run(enqueue)
+    assert session.run(taken) == 1.0
+
+
+def test_a_fetch_that_cannot_be_copied_fails_the_step(
+    session: tf.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no way to have too little memory only for the copy."""
+    elements = queue()
+    session.run(elements.enqueue(tf.constant(1.0)))
+    taken = elements.dequeue() + tf.constant([1.0, 2.0])
+
+    def too_little(value: Any) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(step, "_owned", too_little)
+        with pytest.raises(errors.ResourceExhaustedError):
+            session.run(taken)
+    session.run(elements.enqueue(tf.constant(2.0)))
+    assert session.run(taken).tolist() == [3.0, 4.0]

@@ -10,7 +10,7 @@ from capstan.core import config, dtypes, node
 from capstan.hardware import cpu, device
 from capstan.partition import parts
 from capstan.resources import containers
-from capstan.services import master, targets, worker
+from capstan.services import master, registrations, targets, worker
 from capstan.transport import interfaces
 
 HOME = "/job:worker/replica:0/task:0"
@@ -73,6 +73,20 @@ def test_a_session_that_is_closed_while_a_part_is_registered_leaves_no_part(mome
     with pytest.raises(errors.CancelledError, match=r"Session::Close\(\)"):
         cluster.run(session)
     assert not cluster.ps.masters()
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_session_that_is_closed_while_a_function_is_registered_leaves_no_part(
+    moment: str,
+) -> None:
+    ps = Task(PS)
+    status = interfaces.WorkerStatus(1, ())
+    tasks = {PS: registrations.Task(PS, ps, status)}
+    registered = registrations.Registrations("session", PS, tasks, registrations.Leftovers())
+    setattr(ps, moment, registered.close)
+    with pytest.raises(errors.CancelledError, match=r"Session::Close\(\)"):
+        registered.register_function({PS: parts.Part(PS, (), {})}, None)
+    assert not ps.masters()
 
 
 def test_a_part_of_a_task_that_a_closing_session_cannot_reach_is_removed_later() -> None:

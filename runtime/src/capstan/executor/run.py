@@ -243,8 +243,10 @@ class PartRun:
             if self._ended:
                 return
             self._ended = True
-        if error is not None and self._waits is not None:
-            self._waits.flight.cancel(error)
-        self._done(fetches, error)
+        try:
+            if error is not None and self._waits is not None:
+                self._waits.flight.cancel(error)
+        finally:
+            self._done(fetches, error)
         if reusable:
             self._program.give_back(self._context)

@@ -2,13 +2,16 @@
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from capstan import errors
 from capstan.partition import parts
 from capstan.services import iterations, step, worker
 from capstan.transport import interfaces
+
+Registered = TypeVar("Registered")
 
 _RETRY_SECONDS = 0.1
 
@@ -72,16 +75,7 @@ class Registrations:
             CancelledError: the session was closed. Its parts were deregistered, as by `close`.
             OpError: a task refuses its part, or does not answer.
         """
-        try:
-            compiled = self._register_each(cut, deadline)
-        except errors.OpError:
-            if not self._is_closed:
-                raise
-        else:
-            if not self._is_closed:
-                return compiled
-        self._deregister(cut)
-        raise step.cancelled_by_close()
+        return self._unless_closed(cut, lambda: self._register_each(cut, deadline))
 
     def register_function(
         self, cut: Mapping[str, parts.Part], deadline: float | None
@@ -89,19 +83,37 @@ class Registrations:
         """Register the parts of a function of a loop.
 
         Raises:
-            CancelledError: the session is closed.
+            CancelledError: the session was closed. Its parts were deregistered, as by `close`.
             OpError: a task refuses its part, or does not answer.
         """
-        return tuple(
-            iterations.PlannedPart(
-                name,
-                self._tasks[name].status.incarnation,
-                self._register_with(self._tasks[name], part, deadline),
-                part.feeds,
-                part.fetches,
-            )
-            for name, part in cut.items()
+        return self._unless_closed(
+            cut,
+            lambda: tuple(
+                iterations.PlannedPart(
+                    name,
+                    self._tasks[name].status.incarnation,
+                    self._register_with(self._tasks[name], part, deadline),
+                    part.feeds,
+                    part.fetches,
+                )
+                for name, part in cut.items()
+            ),
         )
+
+    def _unless_closed(
+        self, cut: Mapping[str, parts.Part], register: Callable[[], Registered]
+    ) -> Registered:
+        """Call `register`. Deregister the parts if the session was closed meanwhile."""
+        try:
+            registered = register()
+        except errors.OpError:
+            if not self._is_closed:
+                raise
+        else:
+            if not self._is_closed:
+                return registered
+        self._deregister(cut)
+        raise step.cancelled_by_close()
 
     def _register_each(
         self, cut: Mapping[str, parts.Part], deadline: float | None

@@ -83,11 +83,8 @@ class Steps:
         if not step.remotes and local is not None and not (local.waits or local.loops):
             return self._run_alone(local, feeds, deadline)
         step_run = _Run(step, self._links, self._next_step(), deadline)
-        with self._lock:
-            if self._closed:
-                raise cancelled_by_close()
-            self._runs.add(step_run)
         try:
+            self._begin(step_run)
             return step_run.execute(feeds)
         except Exception as fault:  # noqa: BLE001 - the step's error
             if self._closed:
@@ -97,6 +94,12 @@ class Steps:
             with self._lock:
                 self._runs.discard(step_run)
             step_run.release()
+
+    def _begin(self, step_run: "_Run") -> None:
+        with self._lock:
+            if self._closed:
+                raise cancelled_by_close()
+            self._runs.add(step_run)
 
     def _run_alone(
         self, compiled: program.Program, feeds: Feeds, deadline: float | None
@@ -182,6 +185,11 @@ class _Run:
                     self._inbox.run_next(self._deadline)
         except Exception as fault:  # noqa: BLE001 - the step's error
             self._fault = self._fault or errors.from_exception(fault)
+        except BaseException:
+            # An interrupt ends the step too. A dequeue must not take an element after it.
+            if self._local is not None:
+                self._local.fail(errors.CancelledError(None, None, "The step was interrupted"))
+            raise
         finally:
             if timer is not None:
                 timer.cancel()
@@ -288,7 +296,10 @@ class _Run:
         if error is not None:
             self._fault = self._fault or error
         elif self._step.local is not None:
-            self._keep(self._step.local.part.fetches, fetches)
+            try:
+                self._keep(self._step.local.part.fetches, fetches)
+            except Exception as fault:  # noqa: BLE001 - the step's error, such as too little memory
+                self._fault = self._fault or errors.from_exception(fault)
             self._local_is_over = True
 
     def _note_end(self, task: str, frame: api.Frame) -> None:
