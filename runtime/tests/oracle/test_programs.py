@@ -26,8 +26,8 @@ TIMEOUT_MS = 60_000
 
 
 def counts(number: int) -> Any:
-    """Return the numbers of programs: `number`, and ten times as many in the soak variant."""
-    soak = pytest.param(10 * number, marks=[pytest.mark.soak, pytest.mark.timeout(7200)])
+    """Return the numbers of programs: `number`, and twenty times as many in the soak variant."""
+    soak = pytest.param(20 * number, marks=[pytest.mark.soak, pytest.mark.timeout(7200)])
     return pytest.mark.parametrize("count", [number, soak])
 
 
@@ -156,7 +156,7 @@ KINDS = pytest.mark.parametrize("has_gradient", [False, True], ids=["values", "g
 
 
 @KINDS
-@counts(100)
+@counts(50)
 def test_the_interpreter_gives_the_values_of_tensorflow(
     v1: Any, plain: Any, has_gradient: bool, count: int
 ) -> None:
@@ -171,7 +171,7 @@ def test_the_interpreter_gives_the_values_of_tensorflow(
 
 
 @KINDS
-@counts(100)
+@counts(50)
 def test_the_api_gives_the_values_of_the_interpreter(
     v1: Any, has_gradient: bool, count: int
 ) -> None:
@@ -189,7 +189,7 @@ def test_the_api_gives_the_values_of_the_interpreter(
 
 
 @KINDS
-@counts(100)
+@counts(50)
 def test_a_tensorflow_client_gets_the_values_of_the_interpreter(
     v1: Any, three_tasks: genuine.Tasks, has_gradient: bool, count: int
 ) -> None:
@@ -207,7 +207,7 @@ def test_a_tensorflow_client_gets_the_values_of_the_interpreter(
     check(count, PROGRAMS[has_gradient], check_one, () if has_gradient else EXAMPLES)
 
 
-@counts(100)
+@counts(50)
 def test_placements_on_three_tasks_change_no_value(
     v1: Any, three_tasks: genuine.Tasks, count: int
 ) -> None:
