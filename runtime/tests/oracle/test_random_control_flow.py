@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import examples
 import genuine
 import hypothesis
 import numpy as np
@@ -20,8 +21,13 @@ def _switch_and_merge(v1: Any) -> None:
 
 
 @pytest.mark.timeout(1800)
-# A smaller seed is not a smaller program, so there is nothing to shrink.
-@hypothesis.settings(phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate])
+# A smaller seed is not a smaller program, so there is nothing to shrink. The seeds are always the
+# same: a program may decide by a value that lies between the roundings of two correct runtimes.
+@hypothesis.settings(
+    max_examples=examples.share(30),
+    derandomize=True,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+)
 @hypothesis.given(seed=st.integers(0, 2**32 - 1))
 def test_a_random_program_gives_the_values_of_tensorflow(v1: Any, tf: Any, seed: int) -> None:
     program = random_control_flow.program(seed)
