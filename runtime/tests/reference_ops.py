@@ -76,7 +76,7 @@ def call(state: StepState, node: ir.Node, inputs: Sequence[Any], where: str) -> 
             return (np.asarray(plain(*inputs)),)
     special = globals().get(f"_{node.op}")
     if special is None:
-        raise NotImplementedError(f"the reference interpreter lacks {node.op} ({node.name})")
+        raise LookupError(f"the reference interpreter lacks {node.op} ({node.name})")
     return special(state, node, inputs, where)
 
 

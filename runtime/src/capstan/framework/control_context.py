@@ -5,6 +5,7 @@ tensors and control inputs they get: a tensor from outside enters the context th
 an `Enter`.
 """
 
+import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from capstan.framework import facts
 from capstan.framework.operation import Operation, Tensor
 
 
-class ControlFlowContext:
+class ControlFlowContext(abc.ABC):
     """One side of a conditional (`cond_context`) or a loop (`while_context`) that is being built.
 
     Contexts nest. A tensor enters the inner context through the outer ones. Not thread-safe: only
@@ -61,6 +62,7 @@ class ControlFlowContext:
         """
         return self.graph.in_control_flow_context(self)
 
+    @abc.abstractmethod
     def admit_operation(
         self, row: Any, inputs: Sequence[Tensor], control: Sequence[Operation]
     ) -> "tuple[ControlFlowContext, list[Tensor], list[Operation]]":
@@ -68,15 +70,14 @@ class ControlFlowContext:
 
         `row` is the row of its op, or None if the op has none.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def admit(self, tensor: Tensor) -> Tensor:
         """Return the tensor that stands for `tensor` in the context."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def note(self, op: Operation) -> None:
         """Remember an operation that was built in the context."""
-        raise NotImplementedError
 
     def know(self, tensor: Tensor) -> None:
         """Take `tensor` for a tensor of the context, which needs no replacement."""
@@ -97,12 +98,12 @@ class ControlFlowContext:
         """Know exactly the tensors `known`; `inner` replaces those of them that are outside."""
         self._known, self._inner = set(known), dict(inner)
 
+    @abc.abstractmethod
     def to_proto(self, export_scope: str | None = None) -> Any:
         """Return the context as a message, without `export_scope` before the names.
 
         Return None if the context is not in that scope.
         """
-        raise NotImplementedError
 
     def _fill_in(self, message: Any, export_scope: str | None) -> None:
         """Write what all contexts have in common to `message`."""

@@ -4,6 +4,7 @@ A gradient that was computed before the accumulator's step is dropped
 (core/kernels/conditional_accumulator_base.h).
 """
 
+import abc
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from capstan.core.arrays import Array
 from capstan.resources import waiters
 
 
-class Accumulator(waiters.Waited):
+class Accumulator(waiters.Waited, abc.ABC):
     """A sum of gradients, and the operations that wait for it. Subclasses hold the sum.
 
     `reduction` is `MEAN` or `SUM`. Thread-safe; no method blocks.
@@ -76,21 +77,21 @@ class Accumulator(waiters.Waited):
 
     # --- the sum. All methods are called under the lock.
 
+    @abc.abstractmethod
     def add(self, *gradient: Any) -> None:
         """Check a gradient, and add it to the sum."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def state(self) -> Any:
         """Return the sum. Nobody changes it later."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def restore(self, state: Any) -> None:
         """Add a sum that `state` returned, unless there is none, to the present one."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def result(self, state: Any, count: int) -> Sequence[Any]:
         """Return the outputs for a sum of `count` gradients. Called without the lock."""
-        raise NotImplementedError
 
 
 class _Take(waiters.Attempt):

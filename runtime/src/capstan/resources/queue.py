@@ -6,6 +6,7 @@ In one respect the queue differs from TensorFlow's: elements that were taken for
 ended go back to where they were. TensorFlow loses them.
 """
 
+import abc
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ Shapes = tuple[tuple[int | None, ...], ...] | None
 """The shape of each component of an element, or None if the elements may have any shapes."""
 
 
-class Queue(waiters.Waited):
+class Queue(waiters.Waited, abc.ABC):
     """Elements that wait for dequeues. Subclasses say which element comes next.
 
     `capacity` is None if it has no limit. Thread-safe; no method blocks.
@@ -50,20 +51,20 @@ class Queue(waiters.Waited):
 
     # --- the order of the elements
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def __len__(self) -> int: ...
 
+    @abc.abstractmethod
     def put(self, element: elements.Element) -> None:
         """Add an element. Called under the lock."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def take(self) -> Entry:
         """Remove the next element. Called under the lock."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def restore(self, entries: Sequence[Entry]) -> None:
         """Put entries back to where `take` found them. Called under the lock."""
-        raise NotImplementedError
 
     def ready(self) -> int:
         """Return the number of elements that dequeues may take now."""

@@ -10,6 +10,7 @@ that removed the attempt answers it. If the step has ended when the answer arriv
 gives back what it took.
 """
 
+import abc
 import enum
 import functools
 import threading
@@ -33,7 +34,7 @@ class Progress(enum.Enum):
     COMPLETE = "it is over, with or without an error"
 
 
-class Attempt:
+class Attempt(abc.ABC):
     """An operation that may have to wait."""
 
     def __init__(self, done: Done, cancelled: cancellation.Cancellation) -> None:
@@ -42,12 +43,16 @@ class Attempt:
         self.error: errors.OpError | None = None
         self.deregister: Callable[[], None] | None = None
 
+    @abc.abstractmethod
     def advance(self) -> Progress:
         """Try to complete the operation. Called under the lock of the resource."""
-        raise NotImplementedError
 
     def undo(self) -> None:
-        """Give back what the attempt took. Called under the lock of the resource."""
+        """Give back what the attempt took. Called under the lock of the resource.
+
+        An attempt that takes nothing has nothing to give back.
+        """
+        return None
 
     def outputs(self) -> Sequence[Any]:
         """Return the outputs of the complete operation. Called without the lock."""
