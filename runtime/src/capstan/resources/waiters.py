@@ -47,12 +47,8 @@ class Attempt(abc.ABC):
     def advance(self) -> Progress:
         """Try to complete the operation. Called under the lock of the resource."""
 
-    def undo(self) -> None:
-        """Give back what the attempt took. Called under the lock of the resource.
-
-        An attempt that takes nothing has nothing to give back.
-        """
-        return None
+    def undo(self) -> None:  # noqa: B027 - an attempt that takes nothing gives nothing back
+        """Give back what the attempt took. Called under the lock of the resource."""
 
     def outputs(self) -> Sequence[Any]:
         """Return the outputs of the complete operation. Called without the lock."""
