@@ -235,7 +235,9 @@ class Builder:
             case Update(variable, value):
                 with tf.control_dependencies([known[0]]):
                     added = tf.identity(known[value % len(known)])
-                    known[0] = tf.identity(tf.assign_add(self._variables[variable], added))
+                    new = tf.assign_add(self._variables[variable], added)
+                # An identity could share the memory of a reference variable, which changes again.
+                known[0] = tf.multiply(new, 1.0)
                 known.append(known[0])
             case Enqueue(value):
                 known.append(known[value % len(known)])

@@ -180,7 +180,7 @@ def test_the_api_gives_the_values_of_the_interpreter(
     def check_one(program: programs.Program) -> None:
         expected = reference_values(v1, program, has_gradient)
         with capstan.Graph().as_default():
-            builder, fetches = built(capstan, program, has_gradient, use_resource=True)
+            builder, fetches = built(capstan, program, has_gradient)
             with capstan.Session(config=config) as session:
                 found = programs.results(session, builder, program, fetches)
         programs.check_equal(found, expected)
