@@ -128,10 +128,9 @@ PURE = st.one_of(
     ),
     st.builds(Constant, numbers, device_numbers),
 )
-STATEFUL = st.one_of(
-    st.builds(Update, st.integers(0, 1), places, device_numbers),
-    st.builds(Enqueue, places, device_numbers),
-    st.builds(Dequeue, places, device_numbers),
+UPDATES = st.builds(Update, st.integers(0, 1), places, device_numbers)
+QUEUED = st.one_of(
+    st.builds(Enqueue, places, device_numbers), st.builds(Dequeue, places, device_numbers)
 )
 
 
@@ -160,7 +159,14 @@ def _blocks(
 
 
 feeds = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=2).map(tuple)
-programs = st.builds(Program, _blocks(st.one_of(PURE, STATEFUL), 2), feeds)
+programs = st.builds(Program, _blocks(st.one_of(PURE, UPDATES, QUEUED), 2), feeds)
+unmixed_programs = st.one_of(
+    st.builds(Program, _blocks(st.one_of(PURE, UPDATES), 2), feeds),
+    st.builds(Program, _blocks(st.one_of(PURE, QUEUED), 2), feeds),
+)
+"""Programs with variables or with a queue: a loop in a branch cannot wait for a queue and change a
+reference variable.
+"""
 placed_programs = st.builds(Program, _blocks(PURE, 2, has_arrays=False), feeds)
 """Programs whose statements may be on any tasks: a TensorArray stays on the task that made it."""
 pure_programs = st.builds(Program, _blocks(PURE, 2), feeds)
