@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 from capstan import errors
 from capstan.core import cancellation, dtypes, resource_name
@@ -32,6 +33,13 @@ class Call:
         (outputs, error) = self.answers[0]
         assert error is None
         return [np.asarray(output).tolist() for output in outputs]
+
+    @property
+    def ends(self) -> tuple[Any, cancellation.Cancellation]:
+        return self.done, self.step
+
+    def cancel_step(self) -> None:
+        self.step.cancel(errors.CancelledError(None, None, "the step is over"))
 
     def cancel(self) -> None:
         self.step.cancel(errors.CancelledError(None, None, "the step is over"))
@@ -63,6 +71,24 @@ def test_rows_of_a_step_that_ended_stay_in_the_accumulator() -> None:
     take(target, 1, refuses=True)
     target.apply(0, np.array([2, 3]), np.array([[5.0], [4.0]], np.float32), None)
     assert take(target, 2).numbers == [[1, 2, 3], [[1.0], [5.0], [3.0]], [-1, 1]]
+
+
+def test_an_element_of_a_barrier_stays_if_a_later_key_of_its_batch_is_refused() -> None:
+    target = barrier.Barrier(NAME, [dtypes.int32], [()])
+    keys = np.array([b"a", b"b"], object)
+    ended = Call()
+    ended.cancel_step()
+    with pytest.raises(errors.CancelledError):
+        target.insert_many(0, keys, np.array([1, 2], np.int32), ended.done, ended.step)
+    assert (target.ready_size(), target.incomplete_size()) == (0, 0)
+    refused = Call()
+    two = barrier.Barrier(NAME, [dtypes.int32, dtypes.int32], [(), ()])
+    two.insert_many(0, keys[:1], np.array([1], np.int32), refused.done, refused.step)
+    with pytest.raises(errors.InvalidArgumentError, match="already has a value"):
+        two.insert_many(
+            1, np.array([b"a", b"b", b"b"], object), np.arange(3, dtype=np.int32), *refused.ends
+        )
+    assert (two.ready_size(), two.incomplete_size()) == (1, 1)
 
 
 def test_a_barrier_serves_a_take_that_waits() -> None:

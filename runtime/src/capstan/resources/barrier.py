@@ -12,7 +12,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation, dtypes, resource_name, shapes
 from capstan.core.arrays import Array
-from capstan.resources import elements, queue, queues, resource, waiters
+from capstan.resources import elements, queues, resource, waiters
 
 _FIRST_INDEX = -(2**63)
 
@@ -75,16 +75,20 @@ class Barrier(resource.Resource):
                 f"{shapes.show(values.shape)}"
             )
         names, rows = keys.ravel().tolist(), elements.rows(values.copy())
-        with self._lock:
-            complete = self._insert(component, names, rows)
-        if not complete:
-            done((), None)
-            return
-        self._ready.add(complete, done, cancelled)
-        with self._lock:
-            is_last = self._is_closed and not self._incomplete
-        if is_last:
-            self._ready.finish()
+        complete: list[elements.Element] = []
+        served: Sequence[waiters.Attempt] = ()
+        try:
+            with self._lock:
+                self._ready.require_alive(cancelled)
+                try:
+                    self._insert(component, names, rows, complete)
+                finally:
+                    # An element that is complete stays, even if a later key is refused.
+                    is_last = self._is_closed and not self._incomplete
+                    served = self._ready.add(complete, is_last=is_last)
+        finally:
+            self._ready.serve(served)
+        done((), None)
 
     def take_many(
         self,
@@ -128,14 +132,20 @@ class Barrier(resource.Resource):
             self._cancels, self._is_closed = cancel_pending_enqueues, True
             if cancel_pending_enqueues:
                 self._incomplete.clear()
-            is_last = not self._incomplete
-        if is_last:
-            self._ready.finish()
+            served = self._ready.add((), is_last=not self._incomplete)
+        self._ready.serve(served)
 
     def _insert(
-        self, component: int, keys: Sequence[bytes], rows: Sequence[Any]
-    ) -> list[elements.Element]:
-        """Add the values to the incomplete elements. Return the elements that became complete."""
+        self,
+        component: int,
+        keys: Sequence[bytes],
+        rows: Sequence[Any],
+        complete: list[elements.Element],
+    ) -> None:
+        """Add the values to the incomplete elements, and those that become complete to `complete`.
+
+        The caller holds the lock.
+        """
         if self._is_closed and (self._cancels or (keys and not self._incomplete)):
             raise errors.CancelledError(
                 None,
@@ -144,7 +154,6 @@ class Barrier(resource.Resource):
                 f"{int(self._cancels)}.  Number of new insertions: {len(keys)}.  Number of "
                 f"incomplete keys: {len(self._incomplete)}.",
             )
-        complete: list[elements.Element] = []
         has_new_keys = False
         for position, (key, value) in enumerate(zip(keys, rows, strict=True)):
             if self._is_closed and key not in self._incomplete:
@@ -171,7 +180,6 @@ class Barrier(resource.Resource):
                 self._ready.check(element)
                 complete.append(element)
         self._index += has_new_keys
-        return complete
 
 
 class _ReadyQueue(queues.PriorityQueue):
@@ -181,21 +189,27 @@ class _ReadyQueue(queues.PriorityQueue):
     def lock(self) -> Any:
         return self._lock
 
-    def add(
-        self,
-        complete: Sequence[elements.Element],
-        done: waiters.Done,
-        cancelled: cancellation.Cancellation,
-    ) -> None:
-        """Add elements that nobody else changes."""
-        self.submit(queue.Enqueue(self, complete, done, cancelled), self._enqueues)
+    def require_alive(self, cancelled: cancellation.Cancellation) -> None:
+        """Raise the error that ended the barrier or the step, if there is one."""
+        error = self._abandoned or cancelled.error
+        if error is not None:
+            raise error
 
-    def finish(self) -> None:
-        """Close the queue, and answer the dequeues that cannot be served any more."""
-        with self._lock:
-            self.is_closed = True
-            complete = self._advance()
-        self._answer(complete)
+    def add(
+        self, complete: Sequence[elements.Element], *, is_last: bool
+    ) -> Sequence[waiters.Attempt]:
+        """Add elements, and close the queue after the last. Return the dequeues that are over.
+
+        The caller holds the lock, and passes them to `serve` when it has released the lock.
+        """
+        for element in complete:
+            self.put(element)
+        self.is_closed |= is_last
+        return self._advance()
+
+    def serve(self, attempts: Sequence[waiters.Attempt]) -> None:
+        """Answer the dequeues that are over. The caller does not hold the lock."""
+        self._answer(attempts)
 
 
 def _invalid(message: str) -> errors.OpError:
