@@ -183,20 +183,22 @@ def test_references_can_be_used_as_values() -> None:
     assert raw.Exp(v.assign(2.0)).dtype is tf.float32
 
 
-@pytest.mark.parametrize("row", opdef.all_rows(), ids=lambda row: row.name)
-def test_every_row_is_consistent(row: opdef.OpDef) -> None:
-    arguments = (*row.input_arguments, *row.output_arguments)
-    names = [argument.name for argument in row.input_arguments]
-    assert len(set(names)) == len(names)
-    assert not set(names) & set(row.attrs)
-    implied = {a.type for a in row.input_arguments} | {a.number for a in row.input_arguments}
-    for argument in row.output_arguments:
-        known = argument.type in row.attrs or argument.type in implied
-        assert known or tf.as_dtype(argument.type), f"the row does not fix the type of {argument}"
-        assert argument.number is None or argument.number in implied | set(row.attrs)
-    for name in row.types:
-        assert name in implied | set(row.attrs), f"`types` has {name}, which is not an attribute"
-    assert all(opdef.Argument.parse(text) in arguments for text in (*row.inputs, *row.outputs))
+def test_every_row_is_consistent() -> None:
+    for row in opdef.all_rows():
+        arguments = (*row.input_arguments, *row.output_arguments)
+        names = [argument.name for argument in row.input_arguments]
+        assert len(set(names)) == len(names), row.name
+        assert not set(names) & set(row.attrs), row.name
+        implied = {a.type for a in row.input_arguments} | {a.number for a in row.input_arguments}
+        for argument in row.output_arguments:
+            known = argument.type in row.attrs or argument.type in implied
+            assert known or tf.as_dtype(argument.type), f"{row.name} does not fix {argument}"
+            assert argument.number is None or argument.number in implied | set(row.attrs), row.name
+        for name in row.types:
+            is_attribute = name in implied | set(row.attrs)
+            assert is_attribute, f"`types` of {row.name} has {name}, which is not an attribute"
+        texts = (*row.inputs, *row.outputs)
+        assert all(opdef.Argument.parse(text) in arguments for text in texts), row.name
 
 
 # --- conversion to tensors
