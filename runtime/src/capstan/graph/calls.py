@@ -1,6 +1,6 @@
 """Calls of functions by name, and of their gradients, become PartitionedCall.
 
-A node whose op is the name of a function calls that function, as `Defun` of TensorFlow 1 writes it.
+`Defun` of TensorFlow 1 writes a call as a node whose op is the name of the function.
 A `SymbolicGradient` calls the gradient of a function, which may have to be made from its body.
 Later passes know only nodes that hold a function in an attribute.
 """

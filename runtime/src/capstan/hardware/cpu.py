@@ -19,7 +19,7 @@ limits nothing."""
 
 
 class _Immediate(device.Stream):
-    """The stream of a device that does all work in the thread that gives it."""
+    """The stream of a device that does all work in the thread of the caller."""
 
     def then(self, passed: device.Passed) -> None:
         passed(None)
@@ -77,7 +77,7 @@ class Cpu(device.Device):
 
 
 def exhausted(shape: Sequence[int], dtype: Any, size: int) -> errors.ResourceExhaustedError:
-    """Return the error for an array of `size` bytes that no memory is left for."""
+    """Return the error for an array of `size` bytes that does not fit into the memory."""
     sizes = ",".join(map(str, shape))
     return errors.ResourceExhaustedError(
         None,

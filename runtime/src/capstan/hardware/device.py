@@ -7,13 +7,14 @@ NumPy arrays. Other devices have an array type of their own that NumPy's functio
 
 import abc
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
-from concurrent import futures
 from typing import Any
 
 from capstan import errors
 from capstan.core import devices
 from capstan.core.arrays import Array
+from capstan.hardware import threads
 
 Passed = Callable[[errors.OpError | None], None]
 """Receives the first error of the work on a stream, or None."""
@@ -63,11 +64,11 @@ class Device(abc.ABC):
     @property
     @abc.abstractmethod
     def is_host(self) -> bool:
-        """Whether the values of this device are NumPy arrays, so that the host uses them as is."""
+        """Whether the values of this device are NumPy arrays, which the host uses as they are."""
 
     @abc.abstractmethod
     def allocate(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Return an uninitialised array in C order of a NumPy dtype.
+        """Return an uninitialised array of a NumPy dtype, in C order.
 
         Raises:
             ResourceExhaustedError: the device has not enough memory.
@@ -119,7 +120,7 @@ class Devices:
         self._devices = tuple(found)
         self._threads = inter_op_threads if inter_op_threads > 0 else len(self._devices)
         self._lock = threading.Lock()
-        self._pool: futures.ThreadPoolExecutor | None = None
+        self._pool: threads.DaemonThreads | None = None
         self._by_name = {device.name: device for device in self._devices}
 
     def __iter__(self) -> Iterator[Device]:
@@ -128,11 +129,13 @@ class Devices:
     def submit(self, work: Callable[[], None]) -> None:
         """Run `work` soon, in one of the inter-op threads of the task. Never blocks.
 
-        The threads start with the first call, and end when nobody uses this object any more.
+        The threads start with the first call, and end when this object is garbage. They
+        do not keep the process alive.
         """
         with self._lock:
             if self._pool is None:
-                self._pool = futures.ThreadPoolExecutor(self._threads, "capstan-inter-op")
+                self._pool = threads.DaemonThreads(self._threads, "capstan-inter-op")
+                weakref.finalize(self, self._pool.shutdown)
         self._pool.submit(work)
 
     def of(self, name: str) -> Device:

@@ -17,7 +17,7 @@ _FACTORIES: dict[str, Factory] = {}
 
 
 def register(device_type: str, factory: Factory) -> None:
-    """Let tasks that start from now on have the devices that `factory` makes.
+    """Give each task that starts from now on the devices that `factory` makes.
 
     A second factory for a device type replaces the first.
     """

@@ -1,8 +1,8 @@
 """The table of the kernels of GPUs.
 
-These ops have one kernel for both device types. The kernel calls NumPy's functions, which call
-those of the array type that they are given. The table needs no GPU and no CuPy: every task can tell
-a placer what a GPU of its own would run. As in TensorFlow, a GPU has no variables of integers.
+These ops have one kernel for both device types. The kernel calls NumPy's functions, which call the
+functions of the array type of their arguments. The table needs no GPU and no CuPy: every task can
+tell a placer which nodes a GPU would run. As in TensorFlow, a GPU has no variables of integers.
 """
 
 from collections.abc import Mapping

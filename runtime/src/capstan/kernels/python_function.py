@@ -45,7 +45,7 @@ def _python_function(node: NodeContext) -> Function:
 
 
 def _argument(value: Any) -> Any:
-    """Return an input as the function gets it: a copy, or a scalar without dimensions."""
+    """Return an input as the function gets it: a copy of an array, or a NumPy scalar."""
     array = np.asarray(value)
     return array[()] if array.ndim == 0 else array.copy()
 
@@ -59,7 +59,7 @@ def _error(fault: Exception) -> errors.OpError:
 
 
 def _results(token: str, returned: Any, expected: list[dtypes.DType]) -> tuple[Array, ...]:
-    """Return what a function returned as arrays.
+    """Return the results of a function as arrays.
 
     Raises:
         InvalidArgumentError: the number of values or the type of a value is wrong.

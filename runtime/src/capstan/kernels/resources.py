@@ -1,4 +1,4 @@
-"""How kernels find the resources that nodes name, and those behind handles."""
+"""How kernels find resources: by the name that a node gives, and by a handle."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -23,11 +23,11 @@ def named(
     *,
     may_be_private: bool = True,
 ) -> Kind:
-    """Return the resource that a node names, and make it if it does not exist.
+    """Return the resource that a node names. Make the resource if it does not exist.
 
-    `kind` is that of `resource.Registry.find`. `verify` raises if a resource that another node made
+    `kind` is as for `resource.Registry.find`. `verify` raises if a resource that another node made
     does not fit this node. A node without `shared_name` has a resource of its own in each session.
-    Unless it `may_be_private`, it shares the resource called like the node instead.
+    Unless it `may_be_private`, it shares the resource that has the name of the node instead.
 
     Raises:
         InvalidArgumentError: the name of the resource begins with an underscore.

@@ -1,7 +1,7 @@
 """Copies between the memories of a step: host memory, and the memory of each device that has one.
 
-The CPUs of a task share host memory. A tensor of another device that a node in another memory
-reads, that leaves the task or that is fetched is copied by a node on that device. Feeds and
+The CPUs of a task share host memory. A tensor of another device is copied by a node on that device
+if a node in another memory reads the tensor, if it leaves the task, or if it is fetched. Feeds and
 messages are host memory. Constants are not copied in the step: each device gets its own.
 """
 

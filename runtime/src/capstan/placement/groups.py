@@ -17,10 +17,10 @@ from capstan.placement import available
 class Group:
     """The nodes of a group that wait for a device, and the facts about all of its nodes.
 
-    `spec` is the merged device name that the nodes ask for. `runners` can run all of the nodes that
-    wait. `is_placed` says that the group has a node that was placed before. `state_spec` is what
-    its variables and other resources ask for, which soft placement does not change. `fault` says
-    why no device suits the group, and is None if nothing is known against the group.
+    `spec` is the merged device name that the nodes ask for. `runners` are the kernels and device
+    types that can run every node that waits. `is_placed`: a node of the group was placed before.
+    `state_spec` is the name that its variables and other resources ask for, which soft placement
+    does not change. `fault` is the reason why no device suits the group, or None.
     """
 
     members: list[ir.Node] = field(default_factory=list)
@@ -187,7 +187,7 @@ def class_names(node: ir.Node) -> tuple[str, ...]:
 
 
 def colocated(groups: Groups, new: Sequence[ir.Node]) -> None:
-    """Join the groups of the `new` nodes by their attributes, and then by what they refer to.
+    """Join the groups of the `new` nodes by their attributes, then by the variables they use.
 
     A group whose nodes cannot share a device gets a fault.
     """

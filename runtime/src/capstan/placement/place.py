@@ -141,7 +141,7 @@ _ORDINARY, _METADATA, _GENERATOR = range(3)
 
 
 def _turn(node: ir.Node) -> int:
-    """Return when to place a node: nodes that follow their neighbours are placed after them."""
+    """Return the turn of a node: a node that follows its neighbours is placed after them."""
     row = opdef.lookup(node.op)
     if row.role is facts.Role.METADATA:
         return _METADATA

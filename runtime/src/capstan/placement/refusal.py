@@ -8,7 +8,7 @@ from capstan.placement import available, groups
 
 
 def no_kernel(node: ir.Node, found: available.Available) -> errors.OpError:
-    """Return the fault of a node that no task has a kernel for."""
+    """Return the fault of a node for which no task has a kernel."""
     kernels = found.registered(node.op) or ["  <no registered kernels>"]
     return errors.InvalidArgumentError(
         None,

@@ -1,4 +1,4 @@
-"""The elements of queues and staging areas: tuples of arrays that nobody else changes."""
+"""The elements of queues and staging areas: tuples of arrays that nothing else changes."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -24,7 +24,7 @@ class Inbox:
                 os.set_blocking(descriptor, False)
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Let the waiting thread run `work`. Never blocks. After `close`, nobody runs it."""
+        """Let the waiting thread run `work`. Never blocks. After `close`, `work` never runs."""
         self._work.put(work)
         with self._lock:
             if self._pipe is not None:

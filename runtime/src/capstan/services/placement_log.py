@@ -19,7 +19,7 @@ def report(placed: Iterable[tuple[str, str, str]], notes: Iterable[str]) -> None
 
 
 def report_mapping() -> None:
-    """Write which hardware is behind the devices of an in-process session. A CPU has no line."""
+    """Write a line with the hardware of each device of an in-process session, except CPUs."""
     line = "Device mapping: no known devices."
     print(line, flush=True)  # noqa: T201 - TensorFlow prints this line
     logging.getLogger("capstan").info("%s", line)

@@ -1,0 +1,70 @@
+"""A thread pool of daemon threads.
+
+`concurrent.futures` waits for its threads when the interpreter exits. A blocked call, such as a
+step that waits for a queue, would keep the process alive after its program has ended. Daemon
+threads do not.
+"""
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent import futures
+from typing import Any
+
+_Work = tuple["futures.Future[Any]", Callable[[], Any]]
+
+
+class DaemonThreads(futures.Executor):
+    """An executor of at most `limit` daemon threads. It starts one when all others are busy."""
+
+    def __init__(self, limit: int, name: str) -> None:
+        self._limit = limit
+        self._name = name
+        self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._count = 0
+        self._ended = False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "futures.Future[Any]":
+        """Run `fn` in one of the threads. Above the limit the call is queued until one is free.
+
+        Raises:
+            RuntimeError: `shutdown` was called, or the system cannot start the first thread.
+        """
+        future: futures.Future[Any] = futures.Future()
+        with self._lock:
+            if self._ended:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            if not self._idle.acquire(blocking=False) and self._count < self._limit:
+                self._start_thread()
+            self._work.put((future, lambda: fn(*args, **kwargs)))
+        return future
+
+    def _start_thread(self) -> None:
+        """Start another thread. If the system cannot, the present threads have to do."""
+        name = f"{self._name}-{self._count + 1}"
+        try:
+            threading.Thread(target=self._run, name=name, daemon=True).start()
+        except RuntimeError:
+            if not self._count:
+                raise
+        else:
+            self._count += 1
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End each thread after the calls submitted so far. Never waits, whatever `wait` says."""
+        with self._lock:
+            self._ended = True
+            for _ in range(self._count):
+                self._work.put(None)
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            future, call = work
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(call())
+                except BaseException as error:  # noqa: BLE001 - the future raises it
+                    future.set_exception(error)
+            self._idle.release()
