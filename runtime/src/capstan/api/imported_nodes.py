@@ -57,7 +57,7 @@ class Import:
         """Check that the map names only tensors of the GraphDef.
 
         Raises:
-            ValueError: it has other names, perhaps because of a typing error.
+            ValueError: the map has other names, perhaps because of a typing error.
         """
         missing = [
             f"^{edge.node}" if edge.index < 0 else edge.tensor

@@ -1,4 +1,4 @@
-"""`tf.queue`: the queues, which `tf` has too."""
+"""`tf.queue`: the names of the queues, which `tf` also has."""
 
 from typing import Any
 

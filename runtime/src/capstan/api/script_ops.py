@@ -20,11 +20,10 @@ def py_func(
 ) -> Any:
     """Return the results of `func`, which gets the values of the tensors `inp` as NumPy arrays.
 
-    `Tout` is the type of the result, or a list of types; the return value is then a list. It is the
-    operation if that list is empty. A scalar
-    arrives as a NumPy scalar, and a string as bytes. `func` runs in the process that builds the
-    graph, which must be the process of the task that runs the operation. Other processes that use
-    the graph cannot call it. The graph keeps `func` alive.
+    `Tout` is the type of the result. If it is a list of types, the return value is a list; if the
+    list is empty, the return value is the operation. A scalar arrives as a NumPy scalar, and a
+    string as bytes. `func` runs in the process that builds the graph, so the task that runs the
+    operation must be in this process. The graph keeps `func` alive.
 
     If `func` raises, the step fails: with InvalidArgumentError for a ValueError or TypeError,
     OutOfRangeError for StopIteration, ResourceExhaustedError for MemoryError, UnimplementedError

@@ -25,7 +25,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Any:
 def get_session_tensor(handle: str, dtype: Any, name: str | None = None) -> tuple[Any, Any]:
     """Return a placeholder for a handle, and the tensor with that handle.
 
-    `handle` only says on which device the tensor is.
+    `handle` only tells the device of the tensor.
     """
     with context.device(_device(handle)):
         holder = creation_ops.placeholder(dtypes.string)

@@ -77,7 +77,7 @@ def verify(row: opdef.OpDef, attrs: Mapping[str, Any]) -> None:
 
 
 def _verify_argument(argument: opdef.Argument, attrs: Mapping[str, Any]) -> None:
-    """Raise TypeError unless the types and the number of the argument's tensors are such."""
+    """Raise TypeError unless the types and the number of the argument's tensors are valid."""
     kinds = attrs.get(argument.type)
     for kind in kinds if isinstance(kinds, list | tuple) else [kinds]:
         if not isinstance(kind, dtypes.DType | None):

@@ -13,7 +13,7 @@ from capstan.framework.while_context import WhileContext
 
 
 def decode_cond(message: Any, graph: Any, import_scope: str | None = None) -> CondContext:
-    """Return the side of a conditional that a CondContextDef describes, with all within it.
+    """Return the side of a conditional that a CondContextDef describes, with the contexts in it.
 
     The operations must be in `graph`, with `import_scope` before their names.
 
@@ -28,7 +28,7 @@ def decode_cond(message: Any, graph: Any, import_scope: str | None = None) -> Co
 
 
 def decode_while(message: Any, graph: Any, import_scope: str | None = None) -> WhileContext:
-    """Return the loop that a WhileContextDef describes, with all within it.
+    """Return the loop that a WhileContextDef describes, with the contexts in it.
 
     The operations must be in `graph`, with `import_scope` before their names. The frames of the
     loop get the name of the new context.

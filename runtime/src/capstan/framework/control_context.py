@@ -31,9 +31,9 @@ class ControlFlowContext(abc.ABC):
         self.nested: list[ControlFlowContext] = []
         if self.outer is not None:
             self.outer.nested.append(self)
-        # The names of the tensors that the context knows, and the tensors that replace those of
-        # them that come from outside. Tensors are known by name, because a MetaGraphDef holds names
-        # of tensors that its graph lacks.
+        # The names of the tensors that the context knows. Those from outside have a replacement in
+        # `_inner`. Tensors are known by name, because a MetaGraphDef holds names of tensors that
+        # its graph lacks.
         self._known: set[str] = set()
         self._inner: dict[str, Tensor] = {}
 
@@ -80,7 +80,7 @@ class ControlFlowContext(abc.ABC):
         """Remember an operation that was built in the context."""
 
     def know(self, tensor: Tensor) -> None:
-        """Take `tensor` for a tensor of the context, which needs no replacement."""
+        """Note that `tensor` belongs to the context, so that it needs no replacement."""
         self._known.add(tensor.name)
 
     def left(self, tensors: Sequence[Tensor]) -> None:
@@ -95,7 +95,7 @@ class ControlFlowContext(abc.ABC):
         return frozenset(self._known)
 
     def restore(self, known: Iterable[str], inner: Mapping[str, Tensor]) -> None:
-        """Know exactly the tensors `known`; `inner` replaces those of them that are outside."""
+        """Set the known tensors. `inner` maps those from outside to their replacements."""
         self._known, self._inner = set(known), dict(inner)
 
     @abc.abstractmethod
@@ -106,7 +106,7 @@ class ControlFlowContext(abc.ABC):
         """
 
     def _fill_in(self, message: Any, export_scope: str | None) -> None:
-        """Write what all contexts have in common to `message`."""
+        """Write the fields that all contexts have to `message`."""
         message.context_name = stripped(self.name, export_scope)
         message.values_def.values.extend(
             stripped(name, export_scope) for name in sorted(self._known)
@@ -225,7 +225,7 @@ def check_inputs(
 
 def _is_reachable(row: Any, loop: Any, source: Any) -> bool:
     if loop is None:
-        # The builders of loops and conditionals make these outside all contexts.
+        # The builders of loops and conditionals add Enter and Switch outside all contexts.
         enters = row is not None and row.role in (facts.Role.ENTER, facts.Role.SWITCH)
         return source is None or enters
     return any(_allowed(loop, source))
@@ -236,17 +236,17 @@ def _allowed(loop: Any, source: Any) -> Iterator[bool]:
     yield is_within(loop, source)
     forward = None if loop.gradient is None else loop.gradient.forward
     if forward is not None:
-        # The gradient of a loop reads the tensors of that loop, and of conditionals' loops in it.
+        # The gradient of a loop reads the tensors of that loop, and of the loops directly in it.
         yield is_within(forward, source)
         yield source is not None and source.outer is forward
     while source is not None and source.gradient is not None:
-        # A gradient of the gradient. It fails later, unless its result is not needed.
+        # A gradient of the gradient. It fails later if its result is needed.
         source = source.gradient.forward
         yield source is loop
 
 
 @contextmanager
 def outside(graph: Any) -> Iterator[None]:
-    """Build operations without the control dependencies and contexts around."""
+    """Build operations outside all contexts and control dependencies."""
     with graph.control_dependencies(None):
         yield

@@ -1,4 +1,4 @@
-"""The facts about running an op that its row states: its effects, its role in a graph, its value.
+"""The facts that the row of an op states about running it: effects, role in a graph, value.
 
 The compiler's passes ask these facts. No pass knows an op by its name.
 """
@@ -65,14 +65,14 @@ def changes(*arguments: str) -> Effect:
 
 
 class Role(enum.Enum):
-    """The role of an op that the compiler treats in a way of its own."""
+    """The role of an op that the compiler treats specially."""
 
     CONSTANT = "the output is the attribute `value`"
     PLACEHOLDER = "the output must be fed"
     DEFAULT = "the output is input 0 unless it is fed"
     IDENTITY = "the output is input 0"
     IDENTITIES = "each output is the input of the same number"
-    METADATA = "the output depends only on the shape of input 0"
+    METADATA = "each output depends only on the shape of the input of the same number"
     VARIABLE = "output 0 is the reference or the handle of the variable that the node names"
     HANDLE = "output 0 is the handle of another resource that the node names"
     SESSION_HANDLE = "the output is the handle of a tensor, input 0, that the session keeps"

@@ -17,7 +17,7 @@ class FuncGraph(graphs.Graph):
     """A graph with arguments and results.
 
     An operation that reads a tensor of another graph gets an argument in its place: the tensor is
-    captured. Whoever calls the function passes the captured tensors after the other inputs.
+    captured. A call of the function passes the captured tensors after the other inputs.
     """
 
     building_function = True
@@ -101,7 +101,7 @@ class FuncGraph(graphs.Graph):
         return replace(made, name=f"{base_name}_{hashlib.sha1(content).hexdigest()[:8]}")
 
     def _argument_names(self) -> dict[str, str]:
-        """Return the name of the argument for each placeholder that stands for one."""
+        """Return the name of the argument that each placeholder stands for."""
         placeholders = [tensor.op.name for tensor in self.inputs]
         table = names.NameTable()
         for op in self.get_operations():

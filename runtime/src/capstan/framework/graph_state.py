@@ -119,7 +119,7 @@ class GraphState(scopes.Scoped):
                 self._python_gradients[added.name] = python_gradient
 
     def python_gradient(self, name: str) -> Callable[..., Any] | None:
-        """Return what builds the gradients of calls of a function, or None if Python does not."""
+        """Return the Python function that builds the gradients of calls, or None without one."""
         return self._python_gradients.get(name)
 
     def named_function(self, name: str) -> function.Function | None:

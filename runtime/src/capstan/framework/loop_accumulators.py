@@ -17,8 +17,8 @@ from capstan.framework.raw import raw
 def accumulated(state: Any, op: graphs.Operation, grad: Any) -> Any:
     """Return the sum of `grad` over all iterations of the gradient `state` (`loop_gradient`).
 
-    `op` is the Enter of the tensor that `grad` is the gradient of. Must be called in the context of
-    the gradient.
+    `grad` is the gradient of the tensor that `op`, an Enter, brings into the loop. Must be called
+    in the context of the gradient.
     """
     if isinstance(grad, indexed_slices.IndexedSlices):
         return _sum_of_slices(state, op, grad)
@@ -65,7 +65,7 @@ def _zero(state: Any, op: graphs.Operation, grad: graphs.Tensor) -> graphs.Tenso
 
 
 def _sizes(value: graphs.Tensor) -> graphs.Tensor:
-    """Return the shape of a tensor, or of the variable that it is the handle of."""
+    """Return the shape of a tensor. The shape of a handle is that of its variable."""
     make = raw.VariableShape if value.dtype.base_dtype is dtypes.resource else raw.Shape
     sizes: graphs.Tensor = make(value)
     return sizes

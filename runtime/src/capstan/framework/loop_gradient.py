@@ -50,7 +50,7 @@ class LoopGradient:
         self.deferred_exits: list[graphs.Tensor] = []
         # The gradient of the Switch of each loop variable: a Merge, closed by its second visit.
         self.merges: dict[graphs.Operation, Any] = {}
-        # What stands in the gradient for each tensor of the forward loop.
+        # The tensor of the gradient that holds the value of each tensor of the forward loop.
         self.history: dict[graphs.Tensor, graphs.Tensor] = {}
         self._forward_sync: graphs.Operation | None = None
         self._gradient_sync: graphs.Operation | None = None
@@ -211,7 +211,7 @@ class LoopGradient:
             entering = _constant_enter(value)
             if entering is None:
                 break
-            # The same in every iteration, so it needs no stack.
+            # The tensor is the same in every iteration, so it needs no stack.
             value = entering.inputs[0]
             if state.outer is None:
                 return self.context.admit(value)

@@ -71,7 +71,7 @@ class LoopGradients:
     def unused_exits(
         self, pending: dict[graphs.Operation, int], targets: Collection[graphs.Operation]
     ) -> list[graphs.Tensor]:
-        """Return the exits of the loops whose exits all get gradients without any operation.
+        """Return the exits of the loops whose exits no operation on the path reads.
 
         `pending` counts the operations that each operation waits for. Must be called once, before
         the first operation.
@@ -93,10 +93,10 @@ class LoopGradients:
     def arrived(
         self, exit_op: graphs.Operation, has_gradient: Mapping[graphs.Tensor, Any]
     ) -> tuple[list[graphs.Tensor], list[graphs.Tensor]]:
-        """Note that all readers of an `Exit` are done.
+        """Note that the pass has visited all readers of an `Exit`.
 
-        When they are done for all exits of the loop, return the exits to process next, and those of
-        them that need zeros for their gradients. Before that, return no exits.
+        If this was the last exit of the loop, return the exits to visit next, and the exits among
+        them that need zeros for gradients. Otherwise return no exits.
         """
         state = self._states[control_context.loop_of(exit_op)]
         state.deferred_exits.append(exit_op.outputs[0])
@@ -109,7 +109,7 @@ class LoopGradients:
         return [*used, *state.unused_exits], list(state.unused_exits) if used else []
 
     def zeros_for_exit(self, tensor: graphs.Tensor) -> graphs.Tensor:
-        """Return the gradient of an exit that only other variables of the loop depend on."""
+        """Return the zero gradient of an exit that no operation on the path reads."""
         context = tensor.op.control_flow_context
         around = None if context.outer is None else context.outer.loop
         outer = self._states.get(around)

@@ -43,7 +43,8 @@ class WhileContext(control_context.ControlFlowContext):
         self.gradient = gradient
         self.enters: list[graphs.Tensor] = []
         self.exits: list[graphs.Tensor] = []
-        # LoopCond's output, and a tensor of every test of the condition and of every iteration.
+        # The output of LoopCond, a tensor that exists in every test of the condition, and a tensor
+        # that exists in every iteration.
         self.pivot: graphs.Tensor | None = None
         self.pivot_for_pred: graphs.Tensor | None = None
         self.pivot_for_body: graphs.Tensor | None = None
@@ -132,7 +133,7 @@ class WhileContext(control_context.ControlFlowContext):
         A stack of shapes takes less memory than a stack of the tensors.
         """
         loop = self._building_gradient()
-        if loop is None or row is None or row.role is not facts.Role.METADATA or not inputs:
+        if loop is None or row is None or row.role is not facts.Role.METADATA or len(inputs) != 1:
             return None
         if control_context.loop_of(inputs[0].op) is loop.gradient.forward:
             context: control_context.ControlFlowContext = inputs[0].op.control_flow_context

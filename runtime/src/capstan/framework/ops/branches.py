@@ -37,7 +37,7 @@ def _common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
 
 
 def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    """Return the gradient of the side that the step took, or zeros if that side has none."""
+    """Return the gradient of the side that the step took, or zeros if the side has none."""
     context = op.control_flow_context
     if context is not None and context.is_loop:
         return op.graph.control_flow_context.gradient.of_switch(op, grads), None

@@ -1,8 +1,8 @@
-"""Rows of loops: the ops that frames are made of, and the stacks of their gradients.
+"""Rows of loops: the ops of a frame, and the stacks of its gradient.
 
 A frame is the loop that `tf.while_loop` builds. A tensor enters it by `Enter`, goes to the next
 iteration by `NextIteration` and leaves it by `Exit`. `LoopCond` decides whether another iteration
-runs. The gradient of a loop pops in reverse order what the loop pushed on stacks.
+runs. The gradient of a loop pops the values that the loop pushed on stacks, in reverse order.
 
 No kernel runs a frame: the compiler turns each frame into one node first. A stack lives as long as
 the step.
@@ -38,7 +38,7 @@ def _popped(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _enter_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    """Leave the loop that computes gradients: with the gradient, or with the sum of all of them."""
+    """Leave the loop that computes gradients, with the last gradient or with the sum of all."""
     context = op.graph.control_flow_context
     if context is None or not context.back_prop or context.gradient is None:
         return grads
@@ -109,7 +109,7 @@ define(
     )
 )
 define(
-    # A NoOp that also runs if an operation that it waits for is on the side not taken.
+    # A NoOp. It also runs if it waits for an operation on a side that the step does not take.
     OpDef(
         "ControlTrigger",
         shape=rules.nothing,

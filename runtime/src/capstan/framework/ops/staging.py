@@ -1,7 +1,7 @@
 """Rows of staging areas and of session tensors (tensorflow/core/ops/data_flow_ops.cc).
 
-A node names its staging area by attributes, and no tensor stands for the area. The order of two
-such nodes in a step therefore follows only from their inputs and control inputs.
+A node names its staging area by attributes, and no tensor stands for the area. Only inputs
+and control inputs therefore order two such nodes in a step.
 """
 
 from capstan.core import dtypes, shapes

@@ -62,8 +62,8 @@ def _source(tensor: Any) -> str:
 def _gradient_array(op: Op, flow: Any, source: str, raw: Raw) -> tuple[Any, Any]:
     """Return the handle and the flow of the gradient of the array that `op` uses.
 
-    The flow waits for the gradient array, and that for `flow`: the final size of the array must be
-    known when its gradient is made.
+    The returned flow waits for the gradient array, which waits for `flow`: the gradient array is
+    made when the final size of the array is known.
     """
     handle: Any = op.inputs[0]
     with op.graph.name_scope("TensorArray"):
@@ -79,7 +79,7 @@ def _gradient_array(op: Op, flow: Any, source: str, raw: Raw) -> tuple[Any, Any]
 
 
 def _after_write(op: Op, grad: Any, raw: Raw) -> Any:
-    """Return the gradient `grad` of the flow that `op` returns, available once `op` has run."""
+    """Return `grad`, the gradient of the flow that `op` returns. It waits until `op` has run."""
     done = raw.Identity(op.outputs[0], name="flow_out")
     with op.graph.control_dependencies([done]):
         return raw.Identity(grad, name="write_barrier")
