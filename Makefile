@@ -15,6 +15,8 @@ HALVES := runtime operator
 SUITES ?=
 # The seed that orders the tests and draws the examples; nothing means a new one, which is printed.
 SEED   ?=
+# Without its bytecode, each of the many processes of a run would compile Capstan's modules again.
+unexport PYTHONDONTWRITEBYTECODE
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 # Old versions of make cannot separate the output of parallel jobs.
 IN_BLOCKS := $(if $(filter output-sync,$(.FEATURES)),--output-sync=recurse)
@@ -64,15 +66,15 @@ unit: $(UNITS)
 
 $(UNITS): unit-%: $(VENV)/.dev
 	@echo "unit tests: $*"
-	@cd $* && $(PY) -m pytest -q -m "not e2e" $(if $(filter $*,$(HALVES)),--hypothesis-profile=fast)
+	@cd $* && $(PY) -m pytest -q -p no:randomly -m "not e2e" $(if $(filter $*,$(HALVES)),--hypothesis-profile=fast)
 
-# The suites run one after another.
+# `suites.py` sets up what the chosen suites need.
 .PHONY: test
-test: $(VENV)/.oracle ## check, and everything else that this machine can run; SUITES=runtime for less.
+test: $(PY) ## check, and everything else that this machine can run; SUITES=runtime for less.
 	@SEED="$(SEED)" $(PY) .ci/suites.py gate $(SUITES)
 
 .PHONY: soak
-soak: $(VENV)/.oracle ## The long variants: 300 examples a property, hours of kills; SUITES=runtime for less.
+soak: $(PY) ## The long variants: 300 examples a property, hours of kills; SUITES=runtime for less.
 	@SEED="$(SEED)" $(PY) .ci/suites.py soak $(SUITES)
 
 .PHONY: programs

@@ -3,11 +3,12 @@
     suites.py gate [SUITE ...]    what `make test` runs: everything but the long variants
     suites.py soak [SUITE ...]    what `make soak` runs: 300 examples a property, the long variants
 
-Without names, all suites of the mode run. The next suite runs even if one fails; the exit status is
-then 1. One seed orders the tests and draws the examples. The run prints the seed, and `SEED=` in
-the environment sets it. A suite that runs alone writes to this terminal. Suites that run side by
-side write through this process, which puts the name of the suite before each line. The last lines
-of the run are a table of the suites, the ten slowest tests, and the reason of each skipped test.
+Without names, all suites of the mode run. First `make` installs what the chosen suites need; if it
+cannot, no suite runs. The next suite runs even if one fails; the exit status is then 1. One seed
+orders the tests and draws the examples. The run prints the seed, and `SEED=` in the environment
+sets it. A suite that runs alone writes to this terminal. Suites that run side by side write through
+this process, which puts the name of the suite before each line. The last lines of the run are a
+table of the suites, the ten slowest tests, and the reason of each skipped test.
 
 SIGINT and SIGTERM end the current suites, which remove everything that they made. No further suite
 runs, and the table ends with those suites.
@@ -30,15 +31,21 @@ from xml.etree import ElementTree as ET
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOWEST = 10
 WORKERS = str(os.cpu_count() or 1)
+CHECKERS, GO, ORACLE = ".venv/.dev", ".venv/.testbed", ".venv/.oracle"
+STEPS = (CHECKERS, GO, ORACLE)
+"""The targets of `make` that install what a suite needs. Each includes the ones before it."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A command that runs in a folder of the repository. A suite of pytest also writes a report."""
+    """A command that runs in a folder of the repository, when the step `needs` is made. A suite of
+    pytest also writes a report.
+    """
 
     name: str
     folder: str
     command: tuple[str, ...]
+    needs: str
     is_pytest: bool
 
 
@@ -70,20 +77,19 @@ Stage = Sequence[Lane]
 
 def stages(mode: str, seed: int) -> list[Stage]:
     """Return all suites of a mode. Stages run one after another, the cheapest first."""
-    runtime, runtime_alone = half("runtime", mode, seed)
-    operator, operator_alone = half("operator", mode, seed)
+    runtime, runtime_alone = half("runtime", ORACLE, mode, seed)
+    operator, operator_alone = half("operator", CHECKERS, mode, seed)
     commands, control_plane, nodes = e2e(mode, seed)
-    style = make("style", "--jobs=2", "lint", "types", "layers")
-    programs = make("programs", "programs")
+    style = make("style", CHECKERS, "--jobs=2", "lint", "types", "layers")
+    programs = make("programs", GO, "programs")
+    halves = [runtime, operator, runtime_alone, operator_alone]
+    # The stories on a Kubernetes spend much of their time in pauses.
     if mode == "soak":
-        stories = [[runtime_alone, operator_alone], [control_plane]]
-        return [[[runtime]], [[operator]], [[programs]], stories]
-    # The stories of the control plane spend most of their time in pauses.
-    stories = [[runtime_alone, operator_alone, commands], [control_plane]]
-    return [[[style]], [[runtime]], [[operator]], [[programs]], stories, [[nodes]]]
+        return [[[programs]], [halves, [control_plane]]]
+    return [[[style]], [[programs]], [[*halves, commands], [control_plane, nodes]]]
 
 
-def half(name: str, mode: str, seed: int) -> tuple[Suite, Suite]:
+def half(name: str, needs: str, mode: str, seed: int) -> tuple[Suite, Suite]:
     """Return the suite of a half that uses all processors, and the suite that uses one process:
     tests that count memory and threads, or kill processes.
     """
@@ -94,28 +100,35 @@ def half(name: str, mode: str, seed: int) -> tuple[Suite, Suite]:
     )
     selection = "" if mode == "soak" else " and not soak"
     return (
-        pytest(name, name, *words, "-n", WORKERS, "-m", f"not alone{selection}"),
-        pytest(f"{name}-alone", name, *words, "-m", f"alone{selection}"),
+        pytest(name, name, needs, *words, "-n", WORKERS, "-m", f"not alone{selection}"),
+        pytest(f"{name}-alone", name, needs, *words, "-m", f"alone{selection}"),
     )
 
 
 def e2e(mode: str, seed: int) -> tuple[Suite, Suite, Suite]:
     """Return the suites without Kubernetes, with a control plane, and with nodes."""
-    words = ("e2e", f"--seed={seed}", "-m")
+    words = (f"--seed={seed}", "-m")
     selection = "soak" if mode == "soak" else "not soak"
     return (
-        pytest("commands", *words, f"{selection} and not cluster", "--ignore=nodes"),
-        pytest("control-plane", *words, f"{selection} and cluster", "--ignore=nodes"),
-        pytest("nodes", *words, selection, "nodes"),
+        pytest("commands", "e2e", ORACLE, *words, f"{selection} and not cluster", "--ignore=nodes"),
+        pytest("control-plane", "e2e", GO, *words, f"{selection} and cluster", "--ignore=nodes"),
+        pytest("nodes", "e2e", GO, *words, selection, "nodes"),
     )
 
 
-def make(name: str, *words: str) -> Suite:
-    return Suite(name, ".", ("make", "--no-print-directory", *words), is_pytest=False)
+def make(name: str, needs: str, *words: str) -> Suite:
+    return Suite(name, ".", ("make", "--no-print-directory", *words), needs, is_pytest=False)
 
 
-def pytest(name: str, folder: str, *words: str) -> Suite:
-    return Suite(name, folder, (sys.executable, "-m", "pytest", "-q", *words), is_pytest=True)
+def pytest(name: str, folder: str, needs: str, *words: str) -> Suite:
+    command = (sys.executable, "-m", "pytest", "-q", *words)
+    return Suite(name, folder, command, needs, is_pytest=True)
+
+
+def setup(suites: Sequence[Suite]) -> Suite:
+    """Return the suite that installs what the suites need."""
+    step = max((suite.needs for suite in suites), key=STEPS.index)
+    return make("setup", step, step)
 
 
 class Runner:
@@ -241,17 +254,22 @@ def main() -> int:
     mode, *names = sys.argv[1:]
     seed = int(os.environ.get("SEED") or secrets.randbelow(2**31))
     all_stages = stages(mode, seed)
-    order = [suite.name for stage in all_stages for lane in stage for suite in lane]
-    if unknown := set(names) - set(order):
+    suites = [suite for stage in all_stages for lane in stage for suite in lane]
+    order = ["setup", *(suite.name for suite in suites)]
+    if unknown := set(names) - set(order[1:]):
         listed = ", ".join(f"`{name}`" for name in sorted(unknown))
-        print(f"no suite is called {listed}: there are {', '.join(order)}")
+        print(f"no suite is called {listed}: there are {', '.join(order[1:])}")
         return 2
+    chosen = [suite for suite in suites if suite.name in (names or order)]
     print(f"seed {seed}: SEED={seed} repeats this order and these examples", flush=True)
     with tempfile.TemporaryDirectory(prefix="capstan-suites-") as reports:
         runner = Runner(pathlib.Path(reports))
         began = time.monotonic()
+        runner.run([[setup(chosen)]])
+        if not runner.results or runner.results[0].status:
+            return 1
         for stage in all_stages:
-            lanes = [[suite for suite in lane if suite.name in (names or order)] for lane in stage]
+            lanes = [[suite for suite in lane if suite in chosen] for lane in stage]
             runner.run([lane for lane in lanes if lane])
         seconds = time.monotonic() - began
     results = sorted(runner.results, key=lambda result: order.index(result.suite.name))

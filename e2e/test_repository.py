@@ -184,7 +184,7 @@ def test_make_refuses_a_python_that_is_too_old_or_not_installed(tmp_path: pathli
     old.write_text('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.8.1 && exit\nexit 1\n')
     old.chmod(0o755)
     for python, words in ((str(old), "Python 3.8.1"), ("no-such-python", "not installed")):
-        ran = make_in_a_bare_copy(tmp_path, f"PYTHON={python}")
+        ran = make_in_a_bare_copy(tmp_path, "demo", f"PYTHON={python}")
         assert ran.returncode == 2
         assert "Capstan needs Python 3.11 or newer" in ran.stderr
         assert words in ran.stderr
@@ -195,14 +195,26 @@ def test_make_names_the_package_to_install_if_venv_is_missing(tmp_path: pathlib.
     bare = tmp_path / "python-bare"
     bare.write_text('#!/bin/sh\ncase "$2" in *ensurepip*) exit 1;; esac\nexit 0\n')
     bare.chmod(0o755)
-    ran = make_in_a_bare_copy(tmp_path, f"PYTHON={bare}")
+    ran = make_in_a_bare_copy(tmp_path, "demo", f"PYTHON={bare}")
     assert ran.returncode == 2
     assert "apt-get install python3-venv" in ran.stderr
 
 
+@pytest.mark.e2e
+def test_make_refuses_an_unknown_suite_before_it_installs_anything(tmp_path: pathlib.Path) -> None:
+    for target in ("test", "soak"):
+        ran = make_in_a_bare_copy(
+            tmp_path, target, "SUITES=operator sty", f"PYTHON={sys.executable}"
+        )
+        assert ran.returncode == 2
+        assert "no suite is called `sty`: there are " in ran.stdout
+        assert "setup 1/4" not in ran.stdout
+
+
 def make_in_a_bare_copy(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `make demo` in a folder with only the Makefile and the files that it depends on."""
-    for name in ("Makefile", "operator/pyproject.toml", "runtime/pyproject.toml"):
+    """Run `make` in a folder with only the Makefile and the files that it depends on."""
+    files = ("Makefile", ".ci/suites.py", "operator/pyproject.toml", "runtime/pyproject.toml")
+    for name in files:
         copy = folder / name
         copy.parent.mkdir(exist_ok=True)
         copy.write_bytes((ROOT / name).read_bytes())
@@ -210,7 +222,7 @@ def make_in_a_bare_copy(folder: pathlib.Path, *arguments: str) -> subprocess.Com
         copy = folder / lock.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(lock.read_bytes())
-    return make(folder, "demo", *arguments)
+    return make(folder, *arguments)
 
 
 def make(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
