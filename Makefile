@@ -66,7 +66,8 @@ unit: $(UNITS)
 
 $(UNITS): unit-%: $(VENV)/.dev
 	@echo "unit tests: $*"
-	@cd $* && $(PY) -m pytest -q -p no:randomly -m "not e2e" $(if $(filter $*,$(HALVES)),--hypothesis-profile=fast)
+	@cd $* && $(PY) -m pytest -q -p no:randomly \
+	  $(if $(filter $*,$(HALVES)),-m "not e2e and not alone" --hypothesis-profile=fast,-m "not e2e")
 
 # `suites.py` sets up what the chosen suites need.
 .PHONY: test

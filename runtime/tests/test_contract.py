@@ -57,6 +57,7 @@ def test_the_evaluator_is_not_in_the_cluster_and_still_reaches_the_chief(
     assert found.master("chief", 0) == f"grpc://{chief}"
 
 
+@pytest.mark.e2e
 def test_the_evaluator_cannot_serve():
     environment = os.environ | TASKS["evaluator-0"]["environment"]
     served = subprocess.run(

@@ -130,6 +130,7 @@ def many(workers: int, **metadata: str) -> dict[str, Any]:
     return raw | {"metadata": {**raw["metadata"], **metadata}}
 
 
+@pytest.mark.e2e
 def test_a_job_is_refused_by_the_first_task_whose_address_does_not_fit() -> None:
     called = {"name": "x" * 40, "namespace": "y" * 20}
     fits = next(n for n in range(1000, 0, -1) if longest(n, called) <= addresses.MAX_BYTES)

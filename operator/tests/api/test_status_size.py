@@ -73,6 +73,7 @@ def test_healthy_rows_lose_their_messages_before_failed_rows_do() -> None:
     }
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("count, length", [(1100, 1000), (2800, 100), (3800, 0)])
 def test_a_status_of_any_size_keeps_the_fields_that_decisions_need(count: int, length: int) -> None:
     rows = [row(index, message="ü" * length) for index in range(count - 9)]
@@ -88,6 +89,7 @@ def test_a_status_of_any_size_keeps_the_fields_that_decisions_need(count: int, l
         ]
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("count, length", [(1100, 1000), (2800, 100), (3800, 1000)])
 def test_a_trimmed_status_is_written_the_same_in_the_next_pass(count: int, length: int) -> None:
     status = table(*(row(index, message="m" * length) for index in range(count)))

@@ -22,6 +22,8 @@ from capstan_operator.kube.credentials import Connection
 from capstan_operator.kube.errors import ApiError
 from capstan_operator.kube.rest import Rest
 
+pytestmark = pytest.mark.e2e
+
 WITHIN_SECONDS = 60
 JOBS = paths.jobs()
 KEY = Key("team-a", "digits")

@@ -20,6 +20,8 @@ from capstan_operator.kube import credentials, errors, paths
 from capstan_operator.kube.credentials import Credentials
 from capstan_operator.kube.rest import Rest
 
+pytestmark = pytest.mark.e2e
+
 SERVER = "http://127.0.0.1:1"
 
 

@@ -15,6 +15,8 @@ from kube.server import Asked, Server, refusal
 from capstan_operator.kube.lease import Lease
 from capstan_operator.kube.rest import Rest
 
+pytestmark = pytest.mark.e2e
+
 TIMES = {"duration": 2.0, "renew": 1.8, "retry": 0.05}
 
 

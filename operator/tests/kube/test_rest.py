@@ -14,6 +14,8 @@ from kube.server import Answer, Asked, Server, echo, refusal
 from capstan_operator.kube import errors, paths, rest
 from capstan_operator.kube.rest import Rest
 
+pytestmark = pytest.mark.e2e
+
 POD = paths.pod("team-a", "digits-ps-0")
 
 

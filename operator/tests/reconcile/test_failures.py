@@ -214,6 +214,7 @@ def test_a_refused_pod_is_retried_with_growing_pauses_and_is_not_charged(
     ]
 
 
+@pytest.mark.e2e
 def test_refused_pods_of_one_type_wait_together_and_share_one_event() -> None:
     world = World(make_job(ps=0, workers=50, run={}), pods=True).settle()
     for index in (*range(7, 12), 31):

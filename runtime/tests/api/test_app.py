@@ -8,6 +8,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.e2e
+
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
 FLAGS = """
     import sys

@@ -103,6 +103,7 @@ PROBE = """
 """
 
 
+@pytest.mark.e2e
 @pytest.mark.alone
 def test_the_import_takes_little_memory_and_imports_no_heavy_packages() -> None:
     answer = subprocess.run(

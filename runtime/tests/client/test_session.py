@@ -63,6 +63,7 @@ def test_an_operation_added_while_the_graph_is_sent_is_sent_once(target: str) ->
         assert session.run(tf.constant(3.0)) == 3.0
 
 
+@pytest.mark.e2e
 def test_threads_build_a_graph_while_others_run_it(target: str) -> None:
     with tf.Graph().as_default() as graph, tf.Session(target) as session:
 

@@ -110,6 +110,7 @@ def expect(recipe: list[Step]) -> list[Any]:
     return values
 
 
+@pytest.mark.e2e
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(recipe=recipes())
 def test_a_graph_on_four_tasks_computes_the_same_values_as_on_one(
@@ -120,6 +121,7 @@ def test_a_graph_on_four_tasks_computes_the_same_values_as_on_one(
     np.testing.assert_equal(local[0], expect(recipe))
 
 
+@pytest.mark.e2e
 def test_concurrent_runs_on_one_session_never_see_each_others_buffers(target: str) -> None:
     with tf.Graph().as_default(), tf.device("/job:worker/task:0"):
         x = tf.placeholder(tf.float32, [256])

@@ -6,6 +6,7 @@ from typing import Any
 
 import clusters
 import numpy as np
+import pytest
 
 import capstan as tf
 
@@ -41,6 +42,7 @@ def profile(target: str, layers: int) -> dict[tuple[str, str], int]:
     return {(file, name): calls for (file, _, name), (calls, *_) in table.stats.items()}
 
 
+@pytest.mark.e2e
 def test_a_step_makes_no_grpc_call_and_interprets_no_node() -> None:
     target = clusters.start(ps=1, worker=1)["worker:0"].target
     small, large = profile(target, 2), profile(target, 12)

@@ -69,6 +69,7 @@ def assert_same(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize(
     ("variables", "work"),
@@ -79,6 +80,7 @@ def test_training_gives_the_same_on_any_devices(name: str, variables: str, work:
     assert_same(trained(variables, work, OPTIMIZERS[name]), expected)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training_over_tasks_gives_the_same_on_any_devices(
     servers: dict[str, Any], name: str

@@ -14,7 +14,7 @@ import capstan as tf
 from capstan import errors
 from capstan.api import data_flow_ops, while_ops
 from capstan.framework.raw import raw
-from capstan.services import step
+from capstan.services import step_run
 
 PS = "/job:ps/task:0"
 OTHER_PS = "/job:ps/task:1"
@@ -85,6 +85,7 @@ def test_an_enqueue_never_waits_for_a_dequeue_of_the_same_step(session: tf.Sessi
     assert session.run([value, put])[0] == 42.0
 
 
+@pytest.mark.e2e
 def test_a_chain_of_waiting_nodes_runs_in_order_and_does_not_recurse(session: tf.Session) -> None:
     elements = queue(1000)
     values: list[Any] = []
@@ -190,6 +191,7 @@ def test_a_value_that_was_read_does_not_change_while_its_reader_waits(session: t
     assert waiting.join().tolist() == [11.0, 11.0, 11.0]
 
 
+@pytest.mark.e2e
 def test_waiting_nodes_hold_no_thread(session: tf.Session) -> None:
     elements = queue(2000)
     values = [elements.dequeue() for _ in range(1000)]
@@ -292,7 +294,7 @@ def test_a_fetch_that_cannot_be_copied_fails_the_step(
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(step, "_owned", too_little)
+        patched.setattr(step_run, "owned", too_little)
         with pytest.raises(errors.ResourceExhaustedError):
             session.run(taken)
     session.run(elements.enqueue(tf.constant(2.0)))

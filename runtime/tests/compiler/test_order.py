@@ -65,6 +65,7 @@ def test_the_error_for_a_cycle_names_one_of_its_nodes() -> None:
     assert list(order.topological(nodes, ["free"])) == ["free"]
 
 
+@pytest.mark.e2e
 def test_a_long_chain_does_not_exhaust_the_stack() -> None:
     nodes = {"n0": ir.Node("n0", "X")}
     for index in range(1, 20_000):

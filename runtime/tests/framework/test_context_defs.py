@@ -54,6 +54,7 @@ def test_contexts_are_the_same_after_an_export_and_an_import() -> None:
         assert messages(imported(source, "")) == messages(source)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("scope", ["", "inner"])
 def test_an_imported_loop_has_the_gradient_of_the_original(scope: str) -> None:
     with tf.Graph().as_default() as source:

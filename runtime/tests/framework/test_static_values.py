@@ -100,6 +100,7 @@ def test_a_static_shape_may_be_computed_from_other_shapes(graph: graphs.Graph) -
     assert tf.reshape(x, [tf.shape(x)[0] * 2, -1]).shape == [8, 3]
 
 
+@pytest.mark.e2e
 def test_the_evaluation_of_a_long_chain_of_integers_is_bounded(graph: graphs.Graph) -> None:
     count = tf.constant(1)
     for _ in range(2000):

@@ -143,6 +143,7 @@ def test_a_wrong_result_fails_the_step(returned: Any, dtype: Any, error: Any, me
         run(script_ops.py_func(lambda: returned, [], dtype))
 
 
+@pytest.mark.e2e
 def test_the_graph_keeps_its_functions_alive() -> None:
     with tf.Graph().as_default() as graph:
         value = script_ops.py_func(lambda: np.float32(1), [], tf.float32)

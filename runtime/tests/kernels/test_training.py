@@ -217,6 +217,7 @@ def test_the_order_of_locks_does_not_depend_on_the_order_of_arguments(
     assert len(set(seen.values())) == 1
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("is_resource", [False, True])
 def test_concurrent_updates_with_swapped_variables_do_not_deadlock(
     is_resource: bool,

@@ -124,6 +124,7 @@ def test_a_dialler_with_only_the_stream_plane_asks_only_for_a_stream(ps: Ps) -> 
     assert ps.asked == [(listener.GRPC,)]
 
 
+@pytest.mark.e2e
 def test_without_the_stream_a_port_that_cannot_be_connected_is_unavailable(ps: Ps) -> None:
     ps.walled = True
     with pytest.raises(errors.UnavailableError, match="Cannot connect to 127"):

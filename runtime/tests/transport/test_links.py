@@ -60,6 +60,7 @@ def test_a_frame_may_hold_nothing_or_values_without_elements(plane: Any) -> None
     assert_same(far.recv(), frame(2, 5))
 
 
+@pytest.mark.e2e
 def test_a_frame_may_hold_thousands_of_values_of_all_sizes(plane: Any) -> None:
     near, far = plane.pair()
     sent = frame(1, *(np.full(place % 3000, place, np.float32) for place in range(4000)))
@@ -120,6 +121,7 @@ def test_a_message_may_change_its_shape_from_step_to_step(plane: Any) -> None:
         assert_same(far.recv(), sent)
 
 
+@pytest.mark.e2e
 def test_both_ends_may_push_large_frames_at_once(plane: Any, aside: futures.Executor) -> None:
     near, far = plane.pair()
     large = {number: np.full(BIG, number, np.uint8) for number in (1, 2, 3, 4)}
@@ -138,6 +140,7 @@ def test_both_ends_may_push_large_frames_at_once(plane: Any, aside: futures.Exec
         end.result()
 
 
+@pytest.mark.e2e
 def test_a_thread_may_send_while_another_receives(plane: Any, aside: futures.Executor) -> None:
     near, far = plane.pair()
     array = np.arange(1 << 20)
