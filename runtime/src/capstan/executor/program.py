@@ -7,12 +7,13 @@ run at the same time than before, the contexts that no step needs any more are g
 """
 
 import contextlib
+import contextvars
 import itertools
 import linecache
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,6 +27,17 @@ from capstan.partition import parts
 from capstan.resources import containers
 
 Values = Sequence[Array]
+
+
+def _silent() -> contextvars.Context:
+    """Return a context in which NumPy reports no overflow and no division by zero."""
+    context = contextvars.Context()
+    context.run(np.seterr, all="ignore")
+    return context
+
+
+_SILENT: Final = _silent()
+"""Kernels run in copies of this context. A copy takes a tenth of the time of `np.errstate`."""
 
 _SHRINK_AFTER = 256
 """After so many steps, the contexts are given up that none of these steps needed. A guess."""
@@ -129,8 +141,7 @@ class Program:
             OpError: a kernel failed. The message names the node.
         """
         try:
-            with np.errstate(all="ignore"):
-                return context.segments[index]()
+            return _SILENT.copy().run(context.segments[index])
         except Exception as fault:
             raise self.blame(fault) from fault
 
@@ -150,12 +161,11 @@ class Program:
         """
         name, function = self._starts[waiting]
         try:
-            with np.errstate(all="ignore"):
-                inputs = context.waiting[waiting]
-                if inputs is None:
-                    return False
-                function(*inputs, done=done, cancellation=cancelled)
-                return True
+            inputs = context.waiting[waiting]
+            if inputs is None:
+                return False
+            _SILENT.copy().run(function, *inputs, done=done, cancellation=cancelled)
+            return True
         except Exception as fault:
             raise faults.named(self.blame(fault), name) from fault
 

@@ -61,7 +61,9 @@ class EarlyMessages:
         self._dropped.pop(step, None)
 
     def _remove(self, step: int) -> list[api.Frame]:
-        frames = self._frames.pop(step, [])
+        frames = self._frames.pop(step, None)
+        if frames is None:
+            return []
         self._bytes -= sum(map(size, frames))
         return frames
 

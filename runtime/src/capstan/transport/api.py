@@ -8,8 +8,7 @@ links, which tells the other tasks. Every data plane passes the same conformance
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,9 +24,8 @@ class Kind(enum.IntEnum):
     DONE = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One message of a step.
+class Frame(NamedTuple):
+    """One message of a step. A tuple, because a frozen dataclass takes longer to make.
 
     `subject` is the graph handle in START, the number of the message in LEG, and the status code in
     DONE. If that code is 0, the values are the fetches; otherwise the only value is the error
@@ -67,6 +65,12 @@ class Link(Protocol):
 
     def pending(self) -> bool:
         """Return whether bytes of a frame were read already. If so, call `recv` before polling."""
+
+    def is_quiet(self) -> bool:
+        """Return whether the link is open and nothing has arrived that `recv` has not returned.
+
+        No other thread may use the link meanwhile.
+        """
 
     def fileno(self) -> int:
         """Return a descriptor that polls as readable when `recv` has data to read."""

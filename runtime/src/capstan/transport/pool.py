@@ -1,6 +1,5 @@
 """Keeps links between steps, so that a step needs no handshake."""
 
-import select
 import threading
 
 from capstan import errors
@@ -24,7 +23,7 @@ class Pool(api.Links):
             AbortedError: `task` was restarted.
         """
         while (link := self._idle_link(task, incarnation)) is not None:
-            if _is_quiet(link):
+            if link.is_quiet():  # input on an idle link means that it is dead
                 return link
             link.close()
         return self._dialer.dial(task, incarnation, deadline)
@@ -62,13 +61,3 @@ class Pool(api.Links):
                 )
             idle = self._idle.get((task, incarnation))
             return idle.pop() if idle else None
-
-
-def _is_quiet(link: api.Link) -> bool:
-    """Return whether there is nothing to read: input on an idle link means that it is dead."""
-    descriptor = link.fileno()
-    if descriptor < 0 or link.pending():
-        return False
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return not poll.poll(0)

@@ -30,8 +30,8 @@ _DEAD_PROBES: Final = 5
 
 
 def prepare(sock: socket.socket) -> None:
-    """Set the options of a link on a connected socket, and make the socket non-blocking."""
-    sock.setblocking(False)
+    """Set the options of a link on a connected socket, and make the socket blocking."""
+    sock.setblocking(True)
     if not _is_tcp(sock):
         return
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -18,6 +18,7 @@ from capstan import errors
 from capstan.transport import api, assembly, frames, sockets
 
 _MAX_PARTS: Final = 1024  # IOV_MAX of Linux and macOS
+_BLOCKING: Final = 0
 _STALL_S: Final = 1.0
 # How often a blocked sender checks whether it may read while another thread is in `recv`.
 _REVISIT_MS: Final = 50
@@ -92,8 +93,11 @@ class StreamLink(api.Link):
                     return self._ahead.popleft()
                 try:
                     while (frame := self._assembler.take()) is None:
-                        self._wait_to_read(deadline)
-                        self._read()
+                        if deadline is None:
+                            self._read(_BLOCKING)
+                        else:
+                            self._wait_to_read(deadline)
+                            self._read(socket.MSG_DONTWAIT)
                 except (errors.DeadlineExceededError, errors.UnavailableError):
                     raise
                 except BaseException as error:
@@ -106,6 +110,9 @@ class StreamLink(api.Link):
 
     def pending(self) -> bool:
         return bool(self._ahead) or self._assembler.holds_bytes
+
+    def is_quiet(self) -> bool:
+        return not (self._closed or self.pending() or self._readable.poll(0))
 
     def fileno(self) -> int:
         """Return the descriptor of the socket, or -1 after it was closed."""
@@ -144,7 +151,7 @@ class StreamLink(api.Link):
         at = 0
         while at < len(parts):
             try:
-                sent = self._socket.sendmsg(parts[at : at + _MAX_PARTS])
+                sent = self._socket.sendmsg(parts[at : at + _MAX_PARTS], (), socket.MSG_DONTWAIT)
             except BlockingIOError:
                 self._wait_to_send()
                 continue
@@ -175,26 +182,27 @@ class StreamLink(api.Link):
         try:
             events = sum(event for _, event in self._either.poll(_STALL_S * 1000))
             if events & select.POLLIN:
-                self._read()
+                self._read(socket.MSG_DONTWAIT)
                 while (frame := self._assembler.take(fresh=True)) is not None:
                     self._ahead.append(frame)
             return bool(events & ~select.POLLIN)
         finally:
             self._receiving.release()
 
-    def _wait_to_read(self, deadline: float | None) -> None:
-        millis = None
-        if deadline is not None:
-            millis = max(0, math.ceil((deadline - time.monotonic()) * 1000))
+    def _wait_to_read(self, deadline: float) -> None:
+        millis = max(0, math.ceil((deadline - time.monotonic()) * 1000))
         if not self._readable.poll(millis):
             raise errors.DeadlineExceededError(
                 None, None, f"No complete frame from {self.peer} arrived in time"
             )
 
-    def _read(self) -> None:
-        """Read the bytes that have arrived. Does not block. The caller must hold `_receiving`."""
+    def _read(self, flags: int) -> None:
+        """Read the bytes that have arrived. The caller must hold `_receiving`.
+
+        With MSG_DONTWAIT, do not wait for bytes.
+        """
         try:
-            count = self._socket.recv_into(self._assembler.target())
+            count = self._socket.recv_into(self._assembler.target(), 0, flags)
         except BlockingIOError:
             return
         except OSError as error:
