@@ -16,7 +16,7 @@ __all__ = [
 class ConditionalAccumulatorBase:
     """A sum of gradients. It lives on one task and outlives a step.
 
-    A gradient is dropped if the step that it was computed for is over.
+    The accumulator counts its steps. It drops a gradient that was computed for an earlier step.
     """
 
     def __init__(self, dtype: dtypes.DType, shape: Any, accumulator_ref: Any) -> None:
@@ -46,7 +46,7 @@ class ConditionalAccumulatorBase:
         )
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Any:
-        """Return an operation after which gradients of earlier steps are dropped."""
+        """Return an operation that sets the step. Gradients of earlier steps are then dropped."""
         step = _int64(new_global_step)
         return raw.ResourceAccumulatorSetGlobalStep(self._accumulator_ref, step, name=name)
 
@@ -62,17 +62,13 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        accumulator_ref = raw.ResourceConditionalAccumulator(
-            dtype=dtype,
-            shape=shapes.as_shape(shape),
-            shared_name=shared_name,
-            name=name,
-            reduction_type=reduction_type,
-        )
+        options = {"shared_name": shared_name, "name": name, "reduction_type": reduction_type}
+        known = shapes.as_shape(shape)
+        accumulator_ref = raw.ResourceConditionalAccumulator(dtype=dtype, shape=known, **options)
         super().__init__(dtypes.as_dtype(dtype), shape, accumulator_ref)
 
     def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Any:
-        """Return an operation that adds `grad` if `local_step` is not over.
+        """Return an operation that adds `grad`, unless `local_step` is an earlier step.
 
         Raises:
             ValueError: the gradient has another shape than the accumulator.
@@ -99,7 +95,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     """A sum of sparse gradients: rows by index. `reduction_type` is `MEAN` or `SUM`.
 
-    The mean of a row is over the gradients that have this row.
+    The mean of a row counts only the gradients that have the row.
     """
 
     def __init__(
@@ -110,19 +106,15 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "sparse_conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        accumulator_ref = raw.SparseConditionalAccumulator(
-            dtype=dtype,
-            shape=shapes.as_shape(shape),
-            shared_name=shared_name,
-            name=name,
-            reduction_type=reduction_type,
-        )
+        options = {"shared_name": shared_name, "name": name, "reduction_type": reduction_type}
+        known = shapes.as_shape(shape)
+        accumulator_ref = raw.SparseConditionalAccumulator(dtype=dtype, shape=known, **options)
         super().__init__(dtypes.as_dtype(dtype), shape, accumulator_ref)
 
     def apply_indexed_slices_grad(
         self, grad: IndexedSlices, local_step: Any = 0, name: str | None = None
     ) -> Any:
-        """Return an operation that adds `grad` if `local_step` is not over."""
+        """Return an operation that adds `grad`, unless `local_step` is an earlier step."""
         return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
 
     def apply_grad(
@@ -133,7 +125,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         local_step: Any = 0,
         name: str | None = None,
     ) -> Any:
-        """Return an operation that adds rows by index if `local_step` is not over."""
+        """Return an operation that adds rows by index, unless `local_step` is an earlier step."""
         return raw.SparseAccumulatorApplyGradient(
             self._accumulator_ref,
             _int64(local_step),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capstan.api import data_flow_ops
+from capstan.api import components
 from capstan.core import shapes
 from capstan.framework.raw import raw
 
@@ -18,9 +18,9 @@ class Barrier:
         Raises:
             ValueError: a shape is unknown in part, or has no elements.
         """
-        self._types = data_flow_ops.type_list(types)
-        known = data_flow_ops.shape_list(shapes)
-        self._shapes = data_flow_ops.component_shapes(known, len(self._types))
+        self._types = components.type_list(types)
+        known = components.shape_list(shapes)
+        self._shapes = components.shapes_or_unknown(known, len(self._types))
         for index, shape in enumerate(self._shapes):
             if shape.num_elements() == 0:
                 raise ValueError(

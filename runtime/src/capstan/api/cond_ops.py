@@ -6,7 +6,7 @@ from typing import Any
 from capstan.api import control_flow_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import collections, cond_context, convert, nest, tensor_array
+from capstan.framework import array_flows, collections, cond_context, convert, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -67,7 +67,7 @@ def cond(
         if on_true.outer is None:
             for side in (on_true, on_false):
                 side.graph.add_to_collection(collections.GraphKeys.COND_CONTEXT, side)
-        leaves = tensor_array.with_flows(nest.flatten(true_result), merged)
+        leaves = array_flows.with_flows(nest.flatten(true_result), merged)
         return nest.packed(true_result, leaves)
 
 
@@ -104,7 +104,7 @@ def _out_of(side: cond_context.CondContext, leaf: Any) -> graphs.Tensor:
     if isinstance(leaf, graphs.Operation):
         pivot_after: graphs.Tensor = control_flow_ops.with_dependencies([leaf], side.pivot)
         return pivot_after
-    return side.admit(convert.convert_to_tensor(tensor_array.flow_of(leaf)))
+    return side.admit(convert.convert_to_tensor(array_flows.flow_of(leaf)))
 
 
 def _check_types(

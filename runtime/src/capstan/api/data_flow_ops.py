@@ -1,14 +1,14 @@
-"""TensorFlow 1's queues (python/ops/data_flow_ops.py)."""
+"""The four kinds of queues of TensorFlow 1 (python/ops/data_flow_ops.py)."""
 
-import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from capstan.api import array_ops, context, gather_ops
-from capstan.api.scoped import scoped
-from capstan.core import dtypes, shapes
-from capstan.framework import convert, random_seed
+from capstan.api import components, context
+from capstan.api.queue_base import QueueBase
+from capstan.core import dtypes as core_dtypes
+from capstan.core import shapes as core_shapes
+from capstan.framework import random_seed
 from capstan.framework.raw import raw
 
 __all__ = [
@@ -16,211 +16,24 @@ __all__ = [
 ]  # fmt: skip
 
 
-class QueueBase:
-    """A queue of tuples of tensors. The queue lives on one task and outlives a step.
-
-    An enqueue waits while the queue is full, a dequeue while it is empty.
-    """
+class _NewQueue(QueueBase):
+    """A queue with an operation of its own, which `op` adds to the default graph."""
 
     def __init__(
         self,
-        dtypes: Sequence[dtypes.DType],
-        shapes: Any,
-        names: Sequence[str] | None,
-        queue_ref: Any,
+        op: Callable[..., Any],
+        dtypes: Any,
+        shapes: Sequence[core_shapes.TensorShape] | None,
+        names: Any,
+        **attributes: Any,
     ) -> None:
-        """`queue_ref` is the output of the operation that makes the queue.
-
-        Raises:
-            ValueError: `shapes` or `names` has another length than `dtypes`.
-        """
-        self._dtypes = list(dtypes)
-        for kind, given in (("shapes", shapes), ("names", names)):
-            if given is not None and len(given) != len(dtypes):
-                raise ValueError(
-                    f"Queue {kind} must have the same length as dtypes, received "
-                    f"len({kind})={len(given)}, len(dtypes)={len(dtypes)}"
-                )
-        self._shapes = component_shapes(shapes, len(self._dtypes))
-        self._names = names
-        self._queue_ref = queue_ref
-        self._name = queue_ref.op.name.split("/")[-1]
-
-    @staticmethod
-    def from_list(index: Any, queues: list["QueueBase"]) -> "QueueBase":
-        """Return the queue `queues[index]`, where `index` is a scalar tensor.
-
-        Raises:
-            TypeError: `queues` is not a list of queues, or their dtypes or names differ.
-        """
-        if not queues or not isinstance(queues, list):
-            raise TypeError("A list of queues expected")
-        if not all(isinstance(queue, QueueBase) for queue in queues):
-            raise TypeError("A list of queues expected")
-        first = queues[0]
-        if not all(queue.dtypes == first.dtypes for queue in queues):
-            raise TypeError("Queues do not have matching component dtypes.")
-        if not all(queue.names == first.names for queue in queues):
-            raise TypeError("Queues do not have matching component names.")
-        columns = zip(
-            *([shape.internal for shape in queue.shapes] for queue in queues), strict=True
-        )
-        common = [shapes.TensorShape(functools.reduce(shapes.most_general, c)) for c in columns]
-        references = array_ops.stack([queue.queue_ref for queue in queues])
-        chosen = gather_ops.gather(references, index)
-        return QueueBase(first.dtypes, common, first.names, chosen)
-
-    @property
-    def queue_ref(self) -> Any:
-        """The handle of the queue."""
-        return self._queue_ref
-
-    @property
-    def name(self) -> str:
-        """The name of the operation that makes the queue."""
-        name: str = self._queue_ref.op.name
-        return name
-
-    @property
-    def dtypes(self) -> list[dtypes.DType]:
-        return self._dtypes
-
-    @property
-    def shapes(self) -> list[shapes.TensorShape]:
-        """The shape of each component; unknown if the queue does not restrict it."""
-        return self._shapes
-
-    @property
-    def names(self) -> Sequence[str] | None:
-        return self._names
-
-    def enqueue(self, vals: Any, name: str | None = None) -> Any:
-        """Return an operation that adds one element.
-
-        `vals` is a tensor, a list of tensors, or a map from names if the queue has names. The
-        operation waits while the queue is full. It fails with CancelledError if the queue is
-        closed.
-
-        Raises:
-            ValueError: `vals` does not fit the components of the queue.
-        """
-        with scoped(name, f"{self._name}_enqueue", _values(vals)) as scope:
-            tensors = self._components(vals)
-            for tensor, shape in zip(tensors, self._shapes, strict=False):
-                tensor.get_shape().assert_is_compatible_with(shape)
-            op = raw.QueueEnqueueV2 if self._is_handle else raw.QueueEnqueue
-            return op(self._queue_ref, tensors, name=scope)
-
-    def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
-        """Return an operation that adds the slices of `vals` along axis 0 as elements.
-
-        It waits as often as the queue is full. If the step is cancelled then, the elements that
-        are in the queue stay there.
-
-        Raises:
-            ValueError: `vals` does not fit the components of the queue.
-        """
-        with scoped(name, f"{self._name}_EnqueueMany", _values(vals)) as scope:
-            tensors = self._components(vals)
-            count = shapes.Dimension(None)
-            for tensor, shape in zip(tensors, self._shapes, strict=False):
-                batch = tensor.get_shape().with_rank_at_least(1)
-                count = count.merge_with(batch[0])
-                batch[1:].assert_is_compatible_with(shape)
-            op = raw.QueueEnqueueManyV2 if self._is_handle else raw.QueueEnqueueMany
-            return op(self._queue_ref, tensors, name=scope)
-
-    def dequeue(self, name: str | None = None) -> Any:
-        """Return the components of the next element: a tensor, a list, or a map from names.
-
-        The operation waits while the queue is empty. It fails with OutOfRangeError if the queue is
-        closed and empty.
-        """
-        op = raw.QueueDequeueV2 if self._is_handle else raw.QueueDequeue
-        outputs = op(
-            self._queue_ref, component_types=self._dtypes, name=name or f"{self._name}_Dequeue"
-        )
-        return self._result(outputs, None)
-
-    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """Return `n` elements, stacked along a new axis 0.
-
-        The operation waits until it has taken `n` elements. It fails with OutOfRangeError if the
-        queue is closed and has fewer; they stay in the queue.
-        """
-        op = raw.QueueDequeueManyV2 if self._is_handle else raw.QueueDequeueMany
-        name = name or f"{self._name}_DequeueMany"
-        outputs = op(self._queue_ref, n, component_types=self._dtypes, name=name)
-        count = outputs[0].op.inputs[1].op.constant_value()
-        return self._result(outputs, (None if count is None else int(count),))
-
-    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """Return `n` elements as `dequeue_many` does, or all elements of a closed queue.
-
-        The operation fails with OutOfRangeError if the queue is closed and empty.
-        """
-        op = raw.QueueDequeueUpToV2 if self._is_handle else raw.QueueDequeueUpTo
-        name = name or f"{self._name}_DequeueUpTo"
-        outputs = op(self._queue_ref, n, component_types=self._dtypes, name=name)
-        return self._result(outputs, (None,))
-
-    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
-        """Return an operation that closes the queue: later enqueues fail.
-
-        The operation waits for the enqueues that wait. With `cancel_pending_enqueues`, they fail
-        with CancelledError instead.
-        """
-        op = raw.QueueCloseV2 if self._is_handle else raw.QueueClose
-        return op(
-            self._queue_ref,
-            cancel_pending_enqueues=cancel_pending_enqueues,
-            name=name or f"{self._name}_Close",
-        )
-
-    def is_closed(self, name: str | None = None) -> Any:
-        """Return whether the queue is closed."""
-        op = raw.QueueIsClosedV2 if self._is_handle else raw.QueueIsClosed
-        return op(self._queue_ref, name=name or f"{self._name}_Is_Closed")
-
-    def size(self, name: str | None = None) -> Any:
-        """Return the number of elements, without those that a waiting dequeue has taken."""
-        op = raw.QueueSizeV2 if self._is_handle else raw.QueueSize
-        return op(self._queue_ref, name=name or f"{self._name}_Size")
-
-    @property
-    def _is_handle(self) -> bool:
-        return bool(self._queue_ref.dtype == dtypes.resource)
-
-    def _components(self, vals: Any) -> list[Any]:
-        """Return the components of an element as tensors, in the order of the queue."""
-        if isinstance(vals, dict):
-            if not self._names:
-                raise ValueError("Queue must have names to enqueue a dictionary")
-            if sorted(self._names, key=str) != sorted(vals, key=str):
-                raise ValueError(
-                    "Keys in dictionary to enqueue do not match names of Queue.  Dictionary: "
-                    f"{sorted(vals)},Queue: {sorted(self._names)}"
-                )
-            vals = [vals[name] for name in self._names]
-        elif self._names:
-            raise ValueError("You must enqueue a dictionary in a Queue with names")
-        elif not isinstance(vals, list | tuple):
-            vals = [vals]
-        return [
-            convert.convert_to_tensor(value, dtype, f"component_{index}")
-            for index, (value, dtype) in enumerate(zip(vals, self._dtypes, strict=False))
-        ]
-
-    def _result(self, outputs: list[Any], batch: tuple[int | None, ...] | None) -> Any:
-        """Return the outputs of a dequeue. `batch` is the size of axis 0 if they are batches."""
-        for output, shape in zip(outputs, self._shapes, strict=True):
-            output.set_shape(shape if batch is None else shapes.concatenate(batch, shape.internal))
-        if self._names:
-            return dict(zip(self._names, outputs, strict=True))
-        return outputs[0] if len(outputs) == 1 else outputs
+        types = components.type_list(dtypes)
+        labels = components.name_list(names, len(types))
+        queue_ref = op(component_types=types, shapes=shapes, **attributes)
+        super().__init__(types, shapes, labels, queue_ref)
 
 
-class RandomShuffleQueue(QueueBase):
+class RandomShuffleQueue(_NewQueue):
     """A queue whose dequeues take random elements.
 
     While the queue is open, a dequeue leaves `min_after_dequeue` elements.
@@ -237,15 +50,16 @@ class RandomShuffleQueue(QueueBase):
         shared_name: str | None = None,
         name: str = "random_shuffle_queue",
     ) -> None:
-        types, known, labels = type_list(dtypes), shape_list(shapes), _name_list(names, dtypes)
         first, second = random_seed.get_seed(seed)
         if first is not None and seed is None and shared_name is not None:
             # Graphs that share the queue must agree on its seeds.
             digest = hashlib.md5(f"{first}{shared_name}".encode(), usedforsecurity=False)
             second = int(digest.hexdigest()[:8], 16) & 0x7FFFFFFF
-        queue_ref = raw.RandomShuffleQueueV2(
-            component_types=types,
-            shapes=known,
+        super().__init__(
+            raw.RandomShuffleQueueV2,
+            dtypes,
+            components.shape_list(shapes),
+            names,
             capacity=capacity,
             min_after_dequeue=min_after_dequeue,
             seed=first or 0,
@@ -253,10 +67,9 @@ class RandomShuffleQueue(QueueBase):
             shared_name=shared_name,
             name=name,
         )
-        super().__init__(types, known, labels, queue_ref)
 
 
-class FIFOQueue(QueueBase):
+class FIFOQueue(_NewQueue):
     """A queue whose dequeues take the element that came first."""
 
     def __init__(
@@ -268,22 +81,16 @@ class FIFOQueue(QueueBase):
         shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:
-        types, known, labels = type_list(dtypes), shape_list(shapes), _name_list(names, dtypes)
+        known = components.shape_list(shapes)
+        options = {"capacity": capacity, "shared_name": shared_name, "name": name}
         with context.device("CPU"):
-            queue_ref = raw.FIFOQueueV2(
-                component_types=types,
-                shapes=known,
-                capacity=capacity,
-                shared_name=shared_name,
-                name=name,
-            )
-        super().__init__(types, known, labels, queue_ref)
+            super().__init__(raw.FIFOQueueV2, dtypes, known, names, **options)
 
 
-class PaddingFIFOQueue(QueueBase):
+class PaddingFIFOQueue(_NewQueue):
     """A FIFOQueue whose components may vary in size.
 
-    A dimension of `shapes` may be None. `dequeue_many` fills smaller values up with zeros.
+    A dimension of `shapes` may be None. `dequeue_many` pads smaller values with zeros.
     """
 
     def __init__(
@@ -295,21 +102,15 @@ class PaddingFIFOQueue(QueueBase):
         shared_name: str | None = None,
         name: str = "padding_fifo_queue",
     ) -> None:
-        types, labels = type_list(dtypes), _name_list(names, dtypes)
-        known = shape_list(shapes, may_be_partial=True)
-        if len(types) != len(known or ()):
+        types = components.type_list(dtypes)
+        known = components.shape_list(shapes, may_be_partial=True) or []
+        if len(types) != len(known):
             raise ValueError(
                 f"Shapes must be provided for all components, but received {len(types)} dtypes and "
-                f"{len(known or ())} shapes."
+                f"{len(known)} shapes."
             )
-        queue_ref = raw.PaddingFIFOQueueV2(
-            component_types=types,
-            shapes=known,
-            capacity=capacity,
-            shared_name=shared_name,
-            name=name,
-        )
-        super().__init__(types, known, labels, queue_ref)
+        options = {"capacity": capacity, "shared_name": shared_name, "name": name}
+        super().__init__(raw.PaddingFIFOQueueV2, types, known, names, **options)
 
 
 class PriorityQueue(QueueBase):
@@ -328,86 +129,18 @@ class PriorityQueue(QueueBase):
         shared_name: str | None = None,
         name: str = "priority_queue",
     ) -> None:
-        kinds, known = type_list(types), shape_list(shapes)
+        others = components.type_list(types)
+        known = components.shape_list(shapes)
         if known is None:
             raise TypeError(
                 "Expected list for 'shapes' argument to 'priority_queue_v2' Op, not None."
             )
         queue_ref = raw.PriorityQueueV2(
-            component_types=kinds,
+            component_types=others,
             shapes=known,
             capacity=capacity,
             shared_name=shared_name,
             name=name,
         )
-        full_shapes = [_SCALAR, *known] if known else None
-        super().__init__([dtypes.int64, *kinds], full_shapes, names, queue_ref)
-
-
-_SCALAR = shapes.TensorShape([])
-
-
-def type_list(given: Any) -> list[dtypes.DType]:
-    """Return one type or several types as a list."""
-    return [
-        dtypes.as_dtype(each) for each in (given if isinstance(given, list | tuple) else [given])
-    ]
-
-
-def shape_list(given: Any, *, may_be_partial: bool = False) -> list[shapes.TensorShape] | None:
-    """Return one shape or several shapes as a list.
-
-    Raises:
-        TypeError: `given` is no list of shapes.
-        ValueError: a shape is unknown in part, or a list is missing although `may_be_partial`.
-    """
-    if may_be_partial and (
-        not isinstance(given, list | tuple)
-        or not given
-        or any(each is None or isinstance(each, int) for each in given)
-    ):
-        raise ValueError("When providing partial shapes, a list of shapes must be provided.")
-    if given is None:
-        return None
-    if isinstance(given, shapes.TensorShape):
-        given = [given]
-    if not isinstance(given, list | tuple):
-        raise TypeError(
-            "Shapes must be a TensorShape or a list or tuple of TensorShapes, got "
-            f"{type(given)} instead."
-        )
-    if all(each is None or isinstance(each, int) for each in given):
-        given = [given]
-    known = [shapes.as_shape(each) for each in given]
-    if not may_be_partial and not all(shape.is_fully_defined() for shape in known):
-        raise ValueError(f"All shapes must be fully defined: {known}")
-    if any(shape.dims is None for shape in known):
-        raise ValueError(f"All shapes must have a defined rank: {known}")
-    return known
-
-
-def component_shapes(given: Any, count: int) -> list[shapes.TensorShape]:
-    """Return the shapes of `count` components; unknown ones if `given` is None."""
-    if given is None:
-        return [shapes.unknown_shape() for _ in range(count)]
-    return [shapes.TensorShape(shape) for shape in given]
-
-
-def _name_list(names: Any, types: Any) -> list[str] | None:
-    if names is None:
-        return None
-    labels = list(names) if isinstance(names, list | tuple) else [names]
-    count = len(type_list(types))
-    if len(labels) != count:
-        raise ValueError(
-            "List of names must have the same length as the list of dtypes, received "
-            f"len(names)={len(labels)},len(dtypes)={count}"
-        )
-    return labels
-
-
-def _values(vals: Any) -> Sequence[Any]:
-    """Return the values of an element, in which `scoped` looks for the graph."""
-    if isinstance(vals, dict):
-        return list(vals.values())
-    return vals if isinstance(vals, list | tuple) else [vals]
+        full_shapes = [core_shapes.scalar(), *known] if known else None
+        super().__init__([core_dtypes.int64, *others], full_shapes, names, queue_ref)

@@ -23,17 +23,8 @@ from capstan.api.init_ops import (
     variance_scaling_initializer,
     zeros_initializer,
 )
-from capstan.api.variable_scope import (
-    AUTO_REUSE,
-    VariableScope,
-    get_local_variable,
-    get_variable,
-    get_variable_scope,
-    no_regularizer,
-    variable_scope,
-)
-from capstan.api.variables import (
-    Variable,
+from capstan.api.scope_block import variable_scope
+from capstan.api.variable_collections import (
     global_variables,
     global_variables_initializer,
     local_variables,
@@ -44,6 +35,15 @@ from capstan.api.variables import (
     trainable_variables,
     variables_initializer,
 )
+from capstan.api.variable_scope import (
+    AUTO_REUSE,
+    VariableScope,
+    get_local_variable,
+    get_variable,
+    get_variable_scope,
+    no_regularizer,
+)
+from capstan.api.variables import Variable
 from capstan.core.devices import DeviceSpec
 from capstan.core.dtypes import (
     DType,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from capstan.api import variable_scope
+from capstan.api import scope_block, variable_scope
 from capstan.core import dtypes, function
 from capstan.framework import convert, func_graph
 from capstan.framework import graph as graphs
@@ -186,10 +186,10 @@ class _DefinedFunction:
         def from_outside(getter: Any, name: str, **requested: Any) -> Any:
             """Create the variable in the graph around the function, which captures its value."""
             requested.pop("reuse", None)
-            with body.outer_graph.as_default(), variable_scope.variable_scope(outer_scope):
+            with body.outer_graph.as_default(), scope_block.variable_scope(outer_scope):
                 return convert.convert_to_tensor(variable_scope.get_variable(name, **requested))
 
-        with body.as_default(), variable_scope.variable_scope("", custom_getter=from_outside):
+        with body.as_default(), scope_block.variable_scope("", custom_getter=from_outside):
             names = [*self._argument_names][: len(self._input_types)]
             names += [f"arg{place}" for place in range(len(names), len(self._input_types))]
             inputs = [

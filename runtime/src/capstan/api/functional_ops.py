@@ -28,7 +28,7 @@ def map_fn(
 
     `elems` is a tensor or a structure of tensors with the same first size; `fn` takes a structure
     of slices. `dtype` has the types and the structure of the results of `fn`; without it they are
-    those of `elems`. With `infer_shape`, all results have the same shape.
+    those of `elems`. With `infer_shape`, all results must have the same shape.
 
     Raises:
         TypeError: `fn` is not callable or returns another structure than `dtype`.
@@ -139,32 +139,16 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Return the last value of `fn(accumulated, slice)` for the slices of `elems` in order.
+    """Return the last value of `fn(accumulated, slice)` for the slices of `elems` along axis 0.
 
-    It starts with `initializer`, or with the first slice if that is None.
+    The slices come from the first to the last. The first accumulated value is `initializer`, or the
+    first slice if that is None.
 
     Raises:
         TypeError: `fn` is not callable or returns another structure.
     """
-    _check_callable(fn)
-    leaves = nest.flatten(elems)
-    with scoped(name, "foldl", leaves):
-        size, inputs = _unstacked(leaves)
-
-        def element(i: Any) -> Any:
-            return nest.packed(elems, [array.read(i) for array in inputs])
-
-        start = element(0) if initializer is None else initializer
-        _, result = while_loop(
-            lambda i, _: i < size,
-            lambda i, accumulated: [i + 1, fn(accumulated, element(i))],
-            [convert.constant(1 if initializer is None else 0), start],
-            parallel_iterations=parallel_iterations,
-            back_prop=back_prop,
-            swap_memory=swap_memory,
-            maximum_iterations=size,
-        )
-        return result
+    options = parallel_iterations, back_prop, swap_memory
+    return _fold(fn, elems, initializer, options, name or "foldl", reverse=False)
 
 
 def foldr(
@@ -176,32 +160,51 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Return the last value of `fn(accumulated, slice)` for the slices of `elems`, last one first.
+    """Return what `foldl` returns, but take the slices from the last to the first."""
+    options = parallel_iterations, back_prop, swap_memory
+    return _fold(fn, elems, initializer, options, name or "foldr", reverse=True)
 
-    It starts with `initializer`, or with the last slice if that is None.
 
-    Raises:
-        TypeError: `fn` is not callable or returns another structure.
-    """
+def _fold(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any,
+    options: tuple[int, bool, bool],
+    name: str,
+    *,
+    reverse: bool,
+) -> Any:
     _check_callable(fn)
+    parallel_iterations, back_prop, swap_memory = options
     leaves = nest.flatten(elems)
-    with scoped(name, "foldr", leaves):
-        size, inputs = _unstacked(leaves)
+    with scoped(name, name, leaves):
+        tensors = [convert.convert_to_tensor(leaf, name="elem") for leaf in leaves]
+        size: Any = tensors[0].shape.as_list()[0] or _count(tensors[0])
+        inputs = [TensorArray(x.dtype, size).unstack(x) for x in tensors]
 
         def element(i: Any) -> Any:
             return nest.packed(elems, [array.read(i) for array in inputs])
 
-        last: Any = size - 1 if initializer is None else size
-        start = element(last) if initializer is None else initializer
+        def forward(i: Any, accumulated: Any) -> Any:
+            result = fn(accumulated, element(i))
+            return [i + 1, result]
 
-        def compute(i: Any, accumulated: Any) -> Any:
+        def backward(i: Any, accumulated: Any) -> Any:
             before = i - 1
             return [before, fn(accumulated, element(before))]
 
+        is_given = initializer is not None
+        counter: Any
+        if reverse:
+            counter = size if is_given else size - 1
+            start = initializer if is_given else element(counter)
+        else:
+            start = initializer if is_given else element(0)
+            counter = convert.constant(0 if is_given else 1)
         _, result = while_loop(
-            lambda i, _: i > 0,
-            compute,
-            [last, start],
+            (lambda i, _: i > 0) if reverse else (lambda i, _: i < size),
+            backward if reverse else forward,
+            [counter, start],
             parallel_iterations=parallel_iterations,
             back_prop=back_prop,
             swap_memory=swap_memory,
@@ -227,12 +230,6 @@ def _common_count(tensors: Sequence[Any]) -> int | None:
         counts[0].assert_is_compatible_with(count)
     known: int | None = counts[0].value
     return known
-
-
-def _unstacked(leaves: Sequence[Any]) -> tuple[Any, list[TensorArray]]:
-    tensors = [convert.convert_to_tensor(leaf, name="elem") for leaf in leaves]
-    size = tensors[0].shape.as_list()[0] or _count(tensors[0])
-    return size, [TensorArray(x.dtype, size).unstack(x) for x in tensors]
 
 
 def _stacked(arrays: Sequence[TensorArray], count: int | None) -> list[Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from capstan.api import array_ops, context, control_flow_ops, data_flow_ops
+from capstan.api import array_ops, components, context, control_flow_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes as core_dtypes
 from capstan.core import shapes as core_shapes
@@ -24,11 +24,11 @@ class BaseStagingArea:
         capacity: int = 0,
         memory_limit: int = 0,
     ) -> None:
-        """`capacity` elements and `memory_limit` bytes are the most that fit in; 0 has no limit.
+        """It holds `capacity` elements and `memory_limit` bytes at most; 0 means no limit.
 
         Raises:
-            ValueError: `shared_name` is no text, or `shapes` or `names` has another length than
-                `dtypes`.
+            ValueError: `shared_name` is not a string, or `shapes` or `names` has another length
+                than `dtypes`.
         """
         if shared_name is None:
             self._name = graphs.get_default_graph().unique_name(type(self).__name__)
@@ -36,11 +36,11 @@ class BaseStagingArea:
             self._name = shared_name
         else:
             raise ValueError(f"shared_name must be a string, got {shared_name}")
-        self._dtypes = data_flow_ops.type_list(dtypes)
+        self._dtypes = components.type_list(dtypes)
         for kind, given in (("shapes", shapes), ("names", names)):
             if given is not None and len(given) != len(self._dtypes):
                 raise ValueError(f"StagingArea {kind} must be the same length as dtypes")
-        self._shapes = data_flow_ops.component_shapes(shapes, len(self._dtypes))
+        self._shapes = components.shapes_or_unknown(shapes, len(self._dtypes))
         self._names = names
         self._capacity = capacity
         self._memory_limit = memory_limit
@@ -72,7 +72,7 @@ class BaseStagingArea:
         return self._memory_limit
 
     def _attributes(self, name: str | None, default: str) -> dict[str, Any]:
-        """Return the attributes by which a node names this area."""
+        """Return the attributes with which a node names this area."""
         return {
             "shared_name": self._name,
             "capacity": self._capacity,
@@ -125,7 +125,7 @@ class BaseStagingArea:
         return outputs
 
     def _here(self, tensors: Any) -> list[Any]:
-        """Return tensors on the device of the caller, which may not be that of the area."""
+        """Return `tensors` on the current device, which may differ from that of the area."""
         outputs = list(tensors) if isinstance(tensors, list | tuple) else [tensors]
         if control_flow_ops.no_op().device != self._coloc_op.device:
             outputs = [array_ops.identity(output) for output in outputs]
@@ -133,12 +133,12 @@ class BaseStagingArea:
 
 
 class StagingArea(BaseStagingArea):
-    """A queue without an end, in the memory of the device that uses its elements."""
+    """A queue that cannot be closed, in the memory of the device that uses its elements."""
 
     def put(self, values: Any, name: str | None = None) -> Any:
         """Return an operation that adds an element. It waits while the area is full."""
         vals = values if isinstance(values, list | tuple | dict) else [values]
-        with scoped(name, f"{self._name}_put", _values(vals)) as scope:
+        with scoped(name, f"{self._name}_put", components.values(vals)) as scope:
             tensors, _ = self._check_put(vals, list(range(len(vals))))
             with context.colocate_with(self._coloc_op):
                 return raw.Stage(tensors, **{**self._attributes(None, ""), "name": scope})
@@ -183,7 +183,7 @@ class MapStagingArea(BaseStagingArea):
 
     def put(self, key: Any, vals: Any, indices: Any = None, name: str | None = None) -> Any:
         """Return an operation that adds components of an element. It waits for room."""
-        with scoped(name, f"{self._name}_put", _values(vals)) as scope:
+        with scoped(name, f"{self._name}_put", components.values(vals)) as scope:
             tensors, places = self._check_put(vals, indices)
             with context.colocate_with(self._coloc_op):
                 attributes = {**self._attributes(None, ""), "name": scope}
@@ -202,7 +202,7 @@ class MapStagingArea(BaseStagingArea):
     def get(self, key: Any = None, indices: Any = None, name: str | None = None) -> Any:
         """Return a key, and components of its element, which leave the area.
 
-        Without a key, they are those of the first element. The operation waits for the element.
+        Without `key`, take the first element. The operation waits for the element.
         """
         places = self._places(indices)
         with context.colocate_with(self._coloc_op):
@@ -262,7 +262,3 @@ class MapStagingArea(BaseStagingArea):
 
 def _key(key: Any) -> Any:
     return convert.convert_to_tensor(key, core_dtypes.int64, "key")
-
-
-def _values(vals: Any) -> Sequence[Any]:
-    return list(vals.values()) if isinstance(vals, dict) else vals

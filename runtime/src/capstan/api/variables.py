@@ -1,5 +1,4 @@
-"""`tf.Variable`, and functions that list, initialize and check variables
-(python/ops/variables.py).
+"""`tf.Variable` (python/ops/variables.py).
 
 A variable consists of four operations: its initial value, the `VariableV2` that represents the
 state, an `Assign` that initializes it, and an `Identity` called `read` whose output other ops use.
@@ -10,9 +9,9 @@ the state if their graphs have a variable of the same name on the same task.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from capstan.api import cond_ops
+from capstan.api import cond_ops, state_ops
 from capstan.core import devices, dtypes, shapes
-from capstan.framework import collections, convert, defaults, graph_state, grouping, operand
+from capstan.framework import collections, convert, defaults, graph_state, operand
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -170,7 +169,9 @@ class Variable(operand.Operand):
         """
         with self.graph.as_default(), self.graph.control_dependencies(None):
             value: graphs.Tensor = cond_ops.cond(
-                is_variable_initialized(self), self.read_value, lambda: self._initial_value
+                state_ops.is_variable_initialized(self),
+                self.read_value,
+                lambda: self._initial_value,
             )
         return value
 
@@ -263,67 +264,3 @@ def _collections(given: Sequence[str] | None, trainable: bool) -> list[str]:
     if trainable and _Keys.TRAINABLE_VARIABLES not in keys:
         return [*keys, _Keys.TRAINABLE_VARIABLES]
     return list(keys)
-
-
-def global_variables(scope: str | None = None) -> list[Any]:
-    """Return the default graph's variables that all tasks share. `scope` is a pattern for names."""
-    return graphs.get_default_graph().get_collection(_Keys.GLOBAL_VARIABLES, scope)
-
-
-def local_variables(scope: str | None = None) -> list[Any]:
-    """Return the default graph's local variables, which are neither shared nor saved."""
-    return graphs.get_default_graph().get_collection(_Keys.LOCAL_VARIABLES, scope)
-
-
-def model_variables(scope: str | None = None) -> list[Any]:
-    return graphs.get_default_graph().get_collection(_Keys.MODEL_VARIABLES, scope)
-
-
-def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Return the default graph's variables that optimizers update."""
-    return graphs.get_default_graph().get_collection(_Keys.TRAINABLE_VARIABLES, scope)
-
-
-def moving_average_variables(scope: str | None = None) -> list[Any]:
-    return graphs.get_default_graph().get_collection(_Keys.MOVING_AVERAGE_VARIABLES, scope)
-
-
-def variables_initializer(var_list: Sequence[Any], name: str = "init") -> graphs.Operation:
-    """Return an operation that initializes variables in parallel."""
-    return grouping.group(*(variable.initializer for variable in var_list), name=name)
-
-
-def global_variables_initializer() -> graphs.Operation:
-    """Return an operation that initializes all global variables created so far."""
-    return variables_initializer(global_variables())
-
-
-def local_variables_initializer() -> graphs.Operation:
-    """Return an operation that initializes all local variables created so far."""
-    return variables_initializer(local_variables())
-
-
-def is_variable_initialized(variable: Any) -> graphs.Tensor:
-    """Return a boolean scalar that tells whether the variable has a value."""
-    is_initialized: graphs.Tensor = raw.IsVariableInitialized(variable)
-    return is_initialized
-
-
-def report_uninitialized_variables(
-    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
-) -> graphs.Tensor:
-    """Return a string vector with the names of the variables that have no value yet.
-
-    The default for `var_list` is all global and local variables. The operations run on a CPU.
-    """
-    graph = graphs.get_default_graph()
-    if var_list is None:
-        var_list = global_variables() + local_variables()
-    with graph.name_scope(name), graph.device("/cpu:0"):
-        if not var_list:
-            return convert.constant([], dtypes.string)
-        initialized = raw.Pack([is_variable_initialized(variable) for variable in var_list])
-        names = convert.constant([variable.op.name for variable in var_list])
-        missing = raw.Squeeze(raw.Where(raw.LogicalNot(initialized)), squeeze_dims=[1])
-        missing_names: graphs.Tensor = raw.Gather(names, missing)
-        return missing_names

@@ -4,10 +4,6 @@ Sources: tensorflow/core/protobuf/tensor_bundle.proto, framework/tensor_slice.pr
 python/training/checkpoint_state.proto. The classes are built on first use.
 """
 
-import functools
-from collections.abc import Mapping
-from typing import Any
-
 from capstan.core import messages
 
 _SCHEMA = """
@@ -20,15 +16,4 @@ CheckpointState        model_checkpoint_path:string=1 all_model_checkpoint_paths
                        all_model_checkpoint_timestamps:double*=3 last_preserved_timestamp:double=4
 """
 
-
-def __getattr__(name: str) -> Any:
-    """Return the class of the message `name`."""
-    message_class = None if name.startswith("_") else _classes().get(name)
-    if message_class is None:
-        raise AttributeError(f"module {__name__!r} has no message {name!r}")
-    return message_class
-
-
-@functools.cache
-def _classes() -> Mapping[str, Any]:
-    return messages.classes("capstan.checkpoint", _SCHEMA)
+__getattr__ = messages.attributes(__name__, "capstan.checkpoint", _SCHEMA)

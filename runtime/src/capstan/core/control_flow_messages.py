@@ -4,10 +4,6 @@
 An entry of a map, ExternalValue, has the encoding of a repeated message.
 """
 
-import functools
-from collections.abc import Mapping
-from typing import Any
-
 from capstan.core import messages
 
 _SCHEMA = """
@@ -23,15 +19,4 @@ WhileContextDef        context_name:string=1 parallel_iterations:int32=2 back_pr
 ControlFlowContextDef  cond_ctxt:CondContextDef=1 while_ctxt:WhileContextDef=2
 """
 
-
-def __getattr__(name: str) -> Any:
-    """Return the class of the message `name`."""
-    message_class = None if name.startswith("_") else _classes().get(name)
-    if message_class is None:
-        raise AttributeError(f"module {__name__!r} has no message {name!r}")
-    return message_class
-
-
-@functools.cache
-def _classes() -> Mapping[str, Any]:
-    return messages.classes("capstan.control_flow", _SCHEMA)
+__getattr__ = messages.attributes(__name__, "capstan.control_flow", _SCHEMA)

@@ -9,8 +9,9 @@ TensorFlow's messages have TensorFlow's field numbers, and therefore the same en
 has a package of its own, so that TensorFlow can be loaded in the same process.
 """
 
+import functools
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,11 +32,25 @@ _BORROWED = {
 }
 
 
-def classes(package: str, schema: str) -> Mapping[str, Any]:
-    """Return by name the classes of a table and of tensorboard's messages in `_BORROWED`.
+def attributes(module: str, package: str, schema: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module whose attributes are the classes of a table.
 
-    A process may call this once for each package, because descriptors cannot be removed.
+    They are also the classes of tensorboard's messages in `_BORROWED`. All of them are built when
+    the first is asked for, because importing tensorboard's takes long. A process may do this once
+    for each package: descriptors cannot be removed.
     """
+    classes = functools.cache(lambda: _classes(package, schema))
+
+    def find(name: str) -> Any:
+        message_class = None if name.startswith("_") else classes().get(name)
+        if message_class is None:
+            raise AttributeError(f"module {module!r} has no message {name!r}")
+        return message_class
+
+    return find
+
+
+def _classes(package: str, schema: str) -> Mapping[str, Any]:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     borrowed = {

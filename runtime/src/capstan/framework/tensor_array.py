@@ -5,20 +5,18 @@ The array belongs to the step. A TensorArray object of the program stands for th
 certain operation: `write` returns a new object, and later operations wait for it through `flow`.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from capstan.core import dtypes, shapes
-from capstan.framework import convert
+from capstan.framework import convert, first_write
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
 class TensorArray:
-    """An array of `size` tensors of type `dtype`, each of which is written once in a step.
+    """An array of `size` tensors of type `dtype`. A step writes each element once.
 
     With `dynamic_size`, a write past the end makes the array longer. With `clear_after_read` (the
     default), each element may be read once. `element_shape` is the shape of all elements, as far as
@@ -54,15 +52,15 @@ class TensorArray:
             dynamic_size=dynamic_size,
             clear_after_read=clear_after_read,
         )
+        self._handle: graphs.Tensor
+        self._flow: graphs.Tensor
         self._dtype = dtypes.as_dtype(dtype).base_dtype
         self._dynamic_size = dynamic_size or False
         self._size = size
         self._infer_shape = infer_shape
-        self._colocates = colocate_with_first_write_call
-        # Objects for one array share the shape of the elements and the tensor that was written
-        # first, each the only element of a list.
+        self._first_write = first_write.FirstWrite(colocate_with_first_write_call)
+        # Objects for one array share the shape of the elements, the only element of this list.
         self._shape = [shapes.as_shape(element_shape)]
-        self._first_written: list[graphs.Tensor] = []
         graph: Any = graphs.graph_of([handle, size, flow])
         with graph.as_default(), graph.name_scope(name or "TensorArray") as scope:
             if handle is not None:
@@ -70,7 +68,7 @@ class TensorArray:
                     raise ValueError("flow must not be None if handle is not None.")
                 self._handle, self._flow = handle, flow
                 return
-            with self._without_device(graph):
+            with self._first_write.making(graph):
                 self._handle, self._flow = raw.TensorArrayV3(
                     size,
                     dtype=self._dtype,
@@ -82,25 +80,15 @@ class TensorArray:
                     name=scope,
                 )
 
-    @contextmanager
-    def _without_device(self, graph: Any) -> Iterator[None]:
-        if not self._colocates:
-            yield
-            return
-        with graph.device(None), graph.colocate_with(None, ignore_existing=True):
-            yield
-
     @property
     def handle(self) -> graphs.Tensor:
         """The tensor that names the array."""
-        handle: graphs.Tensor = self._handle
-        return handle
+        return self._handle
 
     @property
     def flow(self) -> graphs.Tensor:
-        """The tensor that waits for the operations so far."""
-        flow: graphs.Tensor = self._flow
-        return flow
+        """The tensor that waits for the operations on the array so far. It has no value."""
+        return self._flow
 
     @property
     def dtype(self) -> dtypes.DType:
@@ -126,11 +114,10 @@ class TensorArray:
             handle=self._handle,
             flow=flow,
             infer_shape=self._infer_shape,
-            colocate_with_first_write_call=self._colocates,
         )
         later._dynamic_size = self._dynamic_size
         later._size = self._size
-        later._first_written = self._first_written
+        later._first_write = self._first_write
         later._shape = self._shape
         return later
 
@@ -139,7 +126,10 @@ class TensorArray:
         return self.with_flow(raw.Identity(self._flow))
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> "TensorArray":
-        """Return the array of the gradients of this one, for the call of tf.gradients `source`."""
+        """Return the array of the gradients of this array.
+
+        `source` names the call of `tf.gradients`; each call has arrays of its own.
+        """
         flow = self._flow if flow is None else flow
         graph = self.graph
         with graph.name_scope(name or "TensorArrayGrad"), graph.colocate_with(self.handle.op):
@@ -165,7 +155,7 @@ class TensorArray:
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> "TensorArray":
-        """Write the element `index`; return the array after that.
+        """Write the element `index`. Return the array after the write.
 
         Raises:
             ValueError: the shape of `value` contradicts that of the other elements.
@@ -173,7 +163,7 @@ class TensorArray:
         with self.graph.name_scope(name or "TensorArrayWrite"):
             value = convert.convert_to_tensor(value, None, "value", self._dtype)
             self._check_shape(value.shape)
-            with self._beside(value):
+            with self._first_write.writing(value):
                 return self.with_flow(
                     raw.TensorArrayWriteV3(self._handle, index, value, self._flow, name=name)
                 )
@@ -224,27 +214,27 @@ class TensorArray:
         return value
 
     def unstack(self, value: Any, name: str | None = None) -> "TensorArray":
-        """Write the slices of `value` along its first axis; return the array after that."""
+        """Write the slices of `value` along axis 0. Return the array after the writes."""
         with self.graph.name_scope(name or "TensorArrayUnstack"):
             value = convert.convert_to_tensor(value, None, "value", self._dtype)
             count = raw.Shape(value)[0]
             return self.scatter(self._indices(count), value, name=name)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> "TensorArray":
-        """Write the slices of `value` at `indices`, a vector; return the array after that."""
+        """Write the slices of `value` along axis 0 at `indices`. Return the array after that."""
         with self.graph.name_scope(name or "TensorArrayScatter"):
             value = convert.convert_to_tensor(value, None, "value", self._dtype)
             self._check_shape(value.shape[1:])
-            with self._beside(value):
+            with self._first_write.writing(value):
                 return self.with_flow(
                     raw.TensorArrayScatterV3(self._handle, indices, value, self._flow, name=name)
                 )
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> "TensorArray":
-        """Write consecutive slices of `value` with `lengths` rows; return the array after that."""
+        """Write slices of `value` that have `lengths` rows. Return the array after the writes."""
         with self.graph.name_scope(name or "TensorArraySplit"):
             value = convert.convert_to_tensor(value, self._dtype, "value")
-            with self._beside(value):
+            with self._first_write.writing(value):
                 lengths = convert.convert_to_tensor(lengths)
                 if lengths.dtype.base_dtype is not dtypes.int64:
                     lengths = raw.Cast(lengths, DstT=dtypes.int64, name="Cast")
@@ -265,7 +255,7 @@ class TensorArray:
         return size
 
     def close(self, name: str | None = None) -> graphs.Operation:
-        """Return an operation that gives up the array before the end of the step."""
+        """Return an operation that frees the array before the end of the step."""
         operation: graphs.Operation = raw.TensorArrayCloseV3(self._handle, name=name)
         return operation
 
@@ -281,30 +271,6 @@ class TensorArray:
             raise ValueError(f"Inconsistent shapes: saw {shape} but expected {self.element_shape}")
         if self._infer_shape:
             self._shape[0] = self.element_shape.merge_with(shape)
-
-    @contextmanager
-    def _beside(self, value: graphs.Tensor) -> Iterator[None]:
-        """Build operations on the device of the tensor that was written first."""
-        if not self._colocates:
-            yield
-            return
-        if not self._first_written:
-            self._first_written.append(value)
-        with self.graph.colocate_with(self._first_written[0].op):
-            yield
-
-
-def flow_of(leaf: Any) -> Any:
-    """Return the flow of a TensorArray, and any other value as it is."""
-    return leaf.flow if isinstance(leaf, TensorArray) else leaf
-
-
-def with_flows(leaves: Sequence[Any], tensors: Sequence[graphs.Tensor]) -> list[Any]:
-    """Return `tensors`, with TensorArrays in place of the flows of those among `leaves`."""
-    return [
-        leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor
-        for leaf, tensor in zip(leaves, tensors, strict=True)
-    ]
 
 
 def _check_arguments(handle: Any, size: Any, **of_a_new_array: Any) -> None:

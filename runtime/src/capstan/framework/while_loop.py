@@ -9,6 +9,7 @@ from typing import Any
 
 from capstan.core import shapes
 from capstan.framework import (
+    array_flows,
     cond_context,
     control_context,
     convert,
@@ -28,7 +29,7 @@ def build(
     loop_vars: Any,
     shape_invariants: Any = None,
 ) -> tuple[Any, list[Any]]:
-    """Build the loop `context`. Return the body's result, and the final value of each leaf of it.
+    """Build the loop `context`. Return the result of the body, and the final value of each leaf.
 
     Raises:
         TypeError: the body returns another structure than `loop_vars`.
@@ -37,18 +38,18 @@ def build(
     """
     loop_vars = nest.mapped(_converted, loop_vars)
     leaves = nest.flatten(loop_vars)
-    flows = [tensor_array.flow_of(leaf) for leaf in leaves]
+    flows = [array_flows.flow_of(leaf) for leaf in leaves]
     invariants = _invariants(loop_vars, shape_invariants)
     with context.entered():
         merges = _entered(context, flows, invariants)
-        condition_vars = nest.packed(loop_vars, tensor_array.with_flows(leaves, merges))
+        condition_vars = nest.packed(loop_vars, array_flows.with_flows(leaves, merges))
         context.pivot = raw.LoopCond(
             convert.convert_to_tensor(condition(*condition_vars)), name="LoopCond"
         )
         switches = [cond_context.switched(merge, context.pivot) for merge in merges]
         values = [raw.Identity(switch[1]) for switch in switches]
         context.pivot_for_body = values[0]
-        body_vars = nest.packed(loop_vars, tensor_array.with_flows(leaves, values))
+        body_vars = nest.packed(loop_vars, array_flows.with_flows(leaves, values))
         result = body(*body_vars)
         if isinstance(result, indexed_slices.IndexedSlices) or not nest.is_nested(result):
             result = [result]
@@ -60,11 +61,11 @@ def build(
                 f"{len(merges)} for the number of inputs/outputs, and {len(results)} for "
                 "'loop_vars'."
             )
-        following = [convert.convert_to_tensor(tensor_array.flow_of(leaf)) for leaf in results]
+        following = [convert.convert_to_tensor(array_flows.flow_of(leaf)) for leaf in results]
         for merge, value in zip(merges, following, strict=True):
             _close(merge, value)
         exits = [context.exited(switch[0]) for switch in switches]
-    return result, tensor_array.with_flows(results, exits)
+    return result, array_flows.with_flows(results, exits)
 
 
 def _converted(leaf: Any) -> Any:
@@ -78,7 +79,7 @@ def _converted(leaf: Any) -> Any:
 def _invariants(loop_vars: Any, given: Any) -> list[shapes.TensorShape]:
     """Return the shape invariant of each leaf: the given one, or the shape that enters the loop."""
     if given is None:
-        return [tensor_array.flow_of(leaf).shape for leaf in nest.flatten(loop_vars)]
+        return [array_flows.flow_of(leaf).shape for leaf in nest.flatten(loop_vars)]
     invariants: list[shapes.TensorShape] = []
     for variable, invariant in _pairs(loop_vars, given):
         if not isinstance(invariant, shapes.TensorShape):
@@ -99,7 +100,7 @@ def _pairs(variables: Any, invariants: Any) -> list[tuple[Any, Any]]:
     """Return each loop variable with its shape invariant; both have the same structure."""
     if isinstance(variables, indexed_slices.IndexedSlices) or not nest.is_nested(variables):
         if invariants is None:
-            invariants = tensor_array.flow_of(variables).shape
+            invariants = array_flows.flow_of(variables).shape
         return [(variables, invariants)]
     if not nest.is_nested(invariants) or len(variables) != len(invariants):
         raise ValueError(
@@ -142,7 +143,7 @@ def _entered(
 
 
 def _wait_for_outer(context: while_context.WhileContext, entered: Sequence[graphs.Tensor]) -> None:
-    """Make an Enter of a value that is constant in the loop around run in each iteration of it."""
+    """Let an Enter of a value that is constant in the loop around run in each iteration of it."""
     outer, pivot = context.outer, None
     while outer is not None and pivot is None:
         pivot = outer.pivot_for_control

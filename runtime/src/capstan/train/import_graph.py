@@ -6,7 +6,7 @@ Source: tensorflow/python/framework/meta_graph.py, tensorflow/python/training/sa
 import os
 from typing import Any
 
-from capstan.api import importer, logging, variables
+from capstan.api import importer, logging, variable_collections, variables
 from capstan.core import control_flow_messages
 from capstan.framework import collections, context_defs
 from capstan.framework import graph as graphs
@@ -33,7 +33,7 @@ def import_meta_graph(
     """Add the graph of a MetaGraphDef, or of a file that holds one, to the default graph.
 
     Also add its collections: variables, conditionals, loops, names of operations, and numbers.
-    Return its saver; a new one if it has none; None if there is nothing to restore. With
+    Return its saver. If it has none, return a new saver, or None if it has no variables. With
     `clear_devices`, ignore the devices of the operations. `import_scope` becomes the first part of
     all names. `arguments` go to `tf.import_graph_def`.
 
@@ -55,7 +55,7 @@ def import_meta_graph(
             graph.add_to_collection(key, member)
     if meta.HasField("saver_def"):
         return savers.Saver.from_proto(meta.saver_def, scope)
-    if variables.global_variables():
+    if variable_collections.global_variables():
         return savers.Saver()
     logging.info("Saver not created because there are no variables in the graph to restore")
     return None
@@ -73,7 +73,7 @@ class _Prefix:
 
 
 def _read(given: Any) -> Any:
-    """Return a MetaGraphDef, which may be given as the name of a file."""
+    """Return a MetaGraphDef, or read it from the file of that name."""
     from google.protobuf import message, text_format
     from tensorboard.compat.proto import meta_graph_pb2
 

@@ -7,7 +7,7 @@ Source: tensorflow/python/training/optimizer.py.
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from capstan.api import control_flow_ops, math_ops, variables
+from capstan.api import control_flow_ops, math_ops, variable_collections, variables
 from capstan.core import dtypes
 from capstan.framework import collections, convert, gradients, indexed_slices
 from capstan.framework import graph as graphs
@@ -103,7 +103,9 @@ class Optimizer:
                 f"Optimizer.GATE_GRAPH.  Not {gate_gradients}"
             )
         self._check_types([loss] if grad_loss is None else [loss, grad_loss])
-        targets = variables.trainable_variables() if var_list is None else _flat(var_list)
+        targets = (
+            variable_collections.trainable_variables() if var_list is None else _flat(var_list)
+        )
         if not targets:
             raise ValueError("No variables to optimize.")
         for var in targets:

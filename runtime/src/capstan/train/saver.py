@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from capstan import errors
-from capstan.api import logging, variables
+from capstan.api import logging, variable_collections, variables
 from capstan.framework import graph as graphs
 from capstan.train import checkpoint_state, meta_graph, retention, saver_graph, steps
 
@@ -81,7 +81,9 @@ class Saver:
         """Add the saver's operations to the default graph, unless the saver is already built."""
         if self._is_built:
             return
-        var_list = variables.global_variables() if self._var_list is None else self._var_list
+        var_list = (
+            variable_collections.global_variables() if self._var_list is None else self._var_list
+        )
         named = saver_graph.named_variables(var_list)
         if not named and not self._allow_empty:
             raise ValueError("No variables to save")

@@ -6,7 +6,7 @@ Source: tensorflow/python/training/monitored_session.py.
 from collections.abc import Callable
 from typing import Any
 
-from capstan.api import control_flow_ops, logging, variables
+from capstan.api import control_flow_ops, logging, variable_collections
 from capstan.framework import collections
 from capstan.framework import graph as graphs
 from capstan.train import saver as savers
@@ -50,17 +50,19 @@ class Scaffold:
         """
         if self._init_op is None:
             self._init_op = self.get_or_default(
-                "init_op", _Keys.INIT_OP, variables.global_variables_initializer
+                "init_op", _Keys.INIT_OP, variable_collections.global_variables_initializer
             )
         if self._ready_op is None:
             self._ready_op = self.get_or_default(
-                "ready_op", _Keys.READY_OP, variables.report_uninitialized_variables
+                "ready_op", _Keys.READY_OP, variable_collections.report_uninitialized_variables
             )
         if self._ready_for_local_init_op is None:
             self._ready_for_local_init_op = self.get_or_default(
                 "ready_for_local_init_op",
                 _Keys.READY_FOR_LOCAL_INIT_OP,
-                lambda: variables.report_uninitialized_variables(variables.global_variables()),
+                lambda: variable_collections.report_uninitialized_variables(
+                    variable_collections.global_variables()
+                ),
             )
         if self._local_init_op is None:
             self._local_init_op = self.get_or_default(
@@ -129,7 +131,7 @@ class Scaffold:
     def default_local_init_op() -> Any:
         """Return an operation that initialises the local variables and the tables."""
         tables = graphs.get_default_graph().get_collection(_Keys.TABLE_INITIALIZERS)
-        return control_flow_ops.group(variables.local_variables_initializer(), *tables)
+        return control_flow_ops.group(variable_collections.local_variables_initializer(), *tables)
 
 
 def _only(collection_key: str, arg_name: str) -> Any:

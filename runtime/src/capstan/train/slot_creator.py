@@ -6,7 +6,7 @@ Source: tensorflow/python/training/slot_creator.py.
 
 from typing import Any
 
-from capstan.api import init_ops, variable_scope
+from capstan.api import init_ops, scope_block, variable_scope
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 
@@ -33,7 +33,7 @@ def create_zeros_slot(
 def _create(primary: Any, name: str, is_colocated: bool, **arguments: Any) -> Any:
     graph = graphs.get_default_graph()
     # The name within the scope is empty, so the unique name of the scope is the slot's name.
-    with variable_scope.variable_scope(None, f"{primary.op.name}/{name}"):
+    with scope_block.variable_scope(None, f"{primary.op.name}/{name}"):
         if not is_colocated:
             return variable_scope.get_variable("", trainable=False, **arguments)
         with graph.colocate_with(primary.op):

@@ -5,10 +5,6 @@ tensorflow/core/protobuf/{master,named_tensor,worker}.proto and framework/device
 The classes are built on first use.
 """
 
-import functools
-from collections.abc import Mapping
-from typing import Any
-
 from capstan.core import messages
 
 _SCHEMA = """
@@ -62,15 +58,4 @@ ConnectRequest         task:string=1 incarnation:fixed64=2 protocol:string*=3
 ConnectResponse        plane:string=1 address:string=2 token:bytes=3
 """
 
-
-def __getattr__(name: str) -> Any:
-    """Return the class of a message of the table, or of one that tensorboard has."""
-    found = None if name.startswith("_") else _classes().get(name)
-    if found is None:
-        raise AttributeError(f"module {__name__!r} has no message {name!r}")
-    return found
-
-
-@functools.cache
-def _classes() -> Mapping[str, Any]:
-    return messages.classes("capstan.wire", _SCHEMA)
+__getattr__ = messages.attributes(__name__, "capstan.wire", _SCHEMA)

@@ -1,0 +1,80 @@
+"""The arguments that describe the elements of queues, barriers and staging areas.
+
+An element is a tuple of tensors, its components. Each component has a type, and may have a shape
+and a name.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.core import dtypes, shapes
+
+
+def type_list(given: Any) -> list[dtypes.DType]:
+    """Return one type or several types as a list."""
+    return [
+        dtypes.as_dtype(each) for each in (given if isinstance(given, list | tuple) else [given])
+    ]
+
+
+def shape_list(given: Any, *, may_be_partial: bool = False) -> list[shapes.TensorShape] | None:
+    """Return one shape or several shapes as a list.
+
+    Raises:
+        TypeError: `given` is no list of shapes.
+        ValueError: a shape is unknown in part, or a list is missing although `may_be_partial`.
+    """
+    if may_be_partial and (
+        not isinstance(given, list | tuple)
+        or not given
+        or any(each is None or isinstance(each, int) for each in given)
+    ):
+        raise ValueError("When providing partial shapes, a list of shapes must be provided.")
+    if given is None:
+        return None
+    if isinstance(given, shapes.TensorShape):
+        given = [given]
+    if not isinstance(given, list | tuple):
+        raise TypeError(
+            "Shapes must be a TensorShape or a list or tuple of TensorShapes, got "
+            f"{type(given)} instead."
+        )
+    if all(each is None or isinstance(each, int) for each in given):
+        given = [given]
+    known = [shapes.as_shape(each) for each in given]
+    if not may_be_partial and not all(shape.is_fully_defined() for shape in known):
+        raise ValueError(f"All shapes must be fully defined: {known}")
+    if any(shape.dims is None for shape in known):
+        raise ValueError(f"All shapes must have a defined rank: {known}")
+    return known
+
+
+def shapes_or_unknown(given: Any, count: int) -> list[shapes.TensorShape]:
+    """Return the shapes of `count` components; unknown ones if `given` is None."""
+    if given is None:
+        return [shapes.unknown_shape() for _ in range(count)]
+    return [shapes.TensorShape(shape) for shape in given]
+
+
+def name_list(given: Any, count: int) -> list[str] | None:
+    """Return one name or several names as a list.
+
+    Raises:
+        ValueError: there are not `count` names.
+    """
+    if given is None:
+        return None
+    names = list(given) if isinstance(given, list | tuple) else [given]
+    if len(names) != count:
+        raise ValueError(
+            "List of names must have the same length as the list of dtypes, received "
+            f"len(names)={len(names)},len(dtypes)={count}"
+        )
+    return names
+
+
+def values(element: Any) -> Sequence[Any]:
+    """Return the components of an element that is a value, a list, or a map from names."""
+    if isinstance(element, dict):
+        return list(element.values())
+    return element if isinstance(element, list | tuple) else [element]

@@ -1,0 +1,139 @@
+"""`tf.variable_scope`: the block that opens a variable scope (python/ops/variable_scope.py)."""
+
+import functools
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+from capstan.api import variable_scope as variable_scopes
+from capstan.api import variable_store
+from capstan.core import dtypes
+from capstan.framework import graph as graphs
+
+
+class variable_scope:
+    """A `with` block that opens a variable scope and a name scope of the same name.
+
+    The value of the block is the VariableScope. A name is appended to the name of the current
+    scope. A VariableScope is entered under its own name. If only `default_name` is given, the scope
+    gets a unique name. Arguments that are None are inherited from the current scope.
+
+    Raises:
+        TypeError: neither `name_or_scope` nor `default_name` is given, or `name_or_scope` has the
+            wrong type.
+        ValueError: `reuse` is true and `name_or_scope` is not given.
+    """
+
+    def __init__(
+        self,
+        name_or_scope: str | variable_scopes.VariableScope | None,
+        default_name: str | None = None,
+        values: Sequence[Any] | None = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        custom_getter: variable_scopes.Getter | None = None,
+        reuse: variable_scopes.Reuse = None,
+        dtype: Any = None,
+        constraint: Any = None,
+        auxiliary_name_scope: bool = True,
+    ) -> None:
+        if name_or_scope is None and default_name is None:
+            raise TypeError("If default_name is None then name_or_scope is required")
+        if name_or_scope is not None and not isinstance(
+            name_or_scope, str | variable_scopes.VariableScope
+        ):
+            raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
+        if name_or_scope is None and reuse:
+            raise ValueError("reuse=True cannot be used without a name_or_scope")
+        self._target = name_or_scope
+        self._default_name = default_name
+        self._values = values or ()
+        self._reuse = reuse
+        self._own_name_scope = auxiliary_name_scope
+        self._getter = custom_getter
+        self._changes = {
+            "initializer": initializer,
+            "regularizer": regularizer,
+            "caching_device": caching_device,
+            "dtype": None if dtype is None else dtypes.as_dtype(dtype),
+            "constraint": constraint,
+        }
+        self._blocks = ExitStack()
+
+    def __enter__(self) -> variable_scopes.VariableScope:
+        graph = graphs.graph_of(self._values)
+        with ExitStack() as blocks:
+            if graph is not graphs.get_default_graph():
+                blocks.enter_context(graph.as_default())
+            prefix = self._enter_name_scope(graph, blocks)
+            store, outer = variable_store.of(graph), variable_scopes.get_variable_scope()
+            scope = self._scope(store, outer, prefix)
+            blocks.callback(self._leave, store, outer, scope.name, dict(store.opened))
+            store.open(scope.name)
+            store.current.scope = scope
+            self._blocks = blocks.pop_all()
+        return scope
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._blocks.close()
+
+    def _enter_name_scope(self, graph: graphs.Graph, blocks: ExitStack) -> str:
+        """Open the name scope of the same name and return its prefix."""
+        name = self._target if isinstance(self._target, str) else self._default_name
+        if isinstance(self._target, variable_scopes.VariableScope):
+            name = self._target.name.rpartition("/")[2]
+        if not name or not self._own_name_scope:
+            current = graph.get_name_scope()
+            return f"{current}/" if current else ""
+        return blocks.enter_context(graph.name_scope(name))
+
+    def _scope(
+        self, store: variable_store.Store, outer: variable_scopes.VariableScope, prefix: str
+    ) -> variable_scopes.VariableScope:
+        if isinstance(self._target, variable_scopes.VariableScope):
+            scope = variable_scopes.opened_again(self._target, self._reuse)
+        else:
+            name = self._target
+            if name is None:
+                name = store.unused(outer.name, self._default_name or "")
+            scope = variable_scopes.opened_inside(outer, name, prefix, self._reuse)
+        for field, value in self._changes.items():
+            if value is not None:
+                setattr(scope, field, value)
+        if self._getter is not None:
+            scope.custom_getter = _chained(self._getter, scope.custom_getter)
+        return scope
+
+    def _leave(
+        self,
+        store: variable_store.Store,
+        outer: variable_scopes.VariableScope,
+        name: str,
+        opened: dict[str, int],
+    ) -> None:
+        store.close_inner(name)
+        if isinstance(self._target, variable_scopes.VariableScope):
+            # A scope object can be entered from anywhere. The scopes that were opened inside it
+            # must not use up default names outside it.
+            store.opened = opened
+        store.current.scope = outer
+
+
+def _chained(
+    inner: variable_scopes.Getter, outer: variable_scopes.Getter | None
+) -> variable_scopes.Getter:
+    """Return a getter that calls `inner`. The getter that `inner` receives calls `outer`."""
+    if outer is None:
+        return inner
+
+    def both(getter: variable_scopes.Getter, *args: Any, **kwargs: Any) -> Any:
+        return inner(functools.partial(outer, getter), *args, **kwargs)
+
+    return both
