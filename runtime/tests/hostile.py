@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import capstan.framework.ops  # noqa: F401 - fills the table of ops
-from capstan.core import dtypes, graph_def, shapes, tensor_proto
+from capstan.core import dtypes, graph_def, tensor_proto, tensor_shape
 from capstan.core.node import Edge, Node
 from capstan.framework import opdef
 from capstan.transport import frames
@@ -92,7 +92,7 @@ def model() -> list[Node]:
 
 
 def _shape(*sizes: int) -> Any:
-    return shapes.TensorShape(sizes)
+    return tensor_shape.TensorShape(sizes)
 
 
 def request(rng: random.Random, name: str, session: str) -> Any:

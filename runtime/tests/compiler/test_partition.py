@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.core import node as ir
 from capstan.executor import state
 from capstan.graph import infer
@@ -228,7 +228,9 @@ def late(how: str, *, unordered: bool = False) -> tuple[list[ir.Node], dict[str,
     of = {"T": dtypes.int32}
     awaited = () if unordered else ("done",)
     nodes = [
-        ir.Node("n", "VariableV2", attrs={"dtype": dtypes.int32, "shape": shapes.TensorShape([])}),
+        ir.Node(
+            "n", "VariableV2", attrs={"dtype": dtypes.int32, "shape": tensor_shape.TensorShape([])}
+        ),
         ir.Node("x", "Placeholder", attrs={"dtype": dtypes.int32}),
         ir.Node("y", "Neg", (Edge("x"),), attrs=of),
         ir.Node("change", "AssignAdd", (Edge("n"), Edge("y")), attrs=of),

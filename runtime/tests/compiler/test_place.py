@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.core import dtypes, kernel_list, shapes
+from capstan.core import dtypes, kernel_list, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import (
     opdef,
@@ -23,7 +23,7 @@ GPU = "/job:worker/replica:0/task:1/device:GPU:0"
 
 
 def variable(name: str, device: str = "") -> ir.Node:
-    attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([])}
+    attrs = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([])}
     return ir.Node(name, "VariableV2", device=device, attrs=attrs)
 
 

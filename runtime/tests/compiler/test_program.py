@@ -9,7 +9,7 @@ import pytest
 
 import capstan.kernels  # noqa: F401 - fills the table
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.core import node as ir
 from capstan.core.resource_name import ResourceName
 from capstan.executor import program, run
@@ -22,7 +22,7 @@ Edge = ir.Edge
 HERE = "/job:worker/replica:0/task:0"
 THERE = "/job:ps/replica:0/task:0"
 FLOAT = {"T": dtypes.float32}
-VARIABLE = {"dtype": dtypes.float32, "shape": shapes.TensorShape([2])}
+VARIABLE = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([2])}
 
 
 def make(op: str, name: str, *inputs: str) -> ir.Node:
@@ -175,7 +175,7 @@ def test_a_failed_part_calls_done_once_and_ignores_later_messages() -> None:
 
 def test_a_large_variable_is_sent_without_a_copy_and_does_not_change_meanwhile() -> None:
     size = 1 << 17
-    attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([size])}
+    attrs = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([size])}
     nodes = (
         ir.Node("v", "VariableV2", attrs=attrs),
         make("Identity", "v/read", "v"),

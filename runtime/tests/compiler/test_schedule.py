@@ -3,14 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import ops  # noqa: F401 - fills the registry
 from capstan.graph import order, schedule
 
 Edge = ir.Edge
 FLOAT = {"T": dtypes.float32}
-V = ir.Node("v", "VariableV2", attrs={"dtype": dtypes.float32, "shape": shapes.TensorShape([])})
+V = ir.Node(
+    "v", "VariableV2", attrs={"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([])}
+)
 
 
 @st.composite

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import capstan.kernels  # noqa: F401 - fills the table
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.core import node as ir
 from capstan.executor import fold
 from capstan.framework import ops  # noqa: F401 - fills the registry
@@ -21,7 +21,7 @@ def constant(name: str, value: object, dtype: dtypes.DType = dtypes.float32) -> 
 
 
 def placeholder(name: str) -> ir.Node:
-    attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape(None)}
+    attrs = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape(None)}
     return ir.Node(name, "Placeholder", attrs=attrs)
 
 
@@ -88,7 +88,7 @@ def test_a_fetched_node_keeps_its_name() -> None:
 
 
 def test_reads_before_and_after_an_assignment_are_not_merged() -> None:
-    attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([])}
+    attrs = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([])}
     result, _ = simplified(
         ir.Node("v", "VariableV2", attrs=attrs),
         make("Identity", "before", "v"),
@@ -128,7 +128,7 @@ def test_each_output_of_a_folded_node_becomes_a_constant() -> None:
             "second",
             "Placeholder",
             (),
-            attrs={"dtype": dtypes.int32, "shape": shapes.TensorShape(None)},
+            attrs={"dtype": dtypes.int32, "shape": tensor_shape.TensorShape(None)},
         ),
         ir.Node("y", "Add", (Edge("args", 1), Edge("second")), attrs={"T": dtypes.int32}),
     )
@@ -172,7 +172,7 @@ def test_a_folded_constant_keeps_the_control_dependencies_of_its_inputs() -> Non
 
 
 def test_a_folded_shape_waits_for_its_input_if_the_input_changes_a_variable() -> None:
-    attrs = {"dtype": dtypes.float32, "shape": shapes.TensorShape([2])}
+    attrs = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([2])}
     v = ir.Node("v", "VariableV2", attrs=attrs)
     nodes = (v, constant("one", [1, 1]), make("AssignAdd", "more", "v", "one"))
     result, _ = simplified(*nodes, make("Shape", "s", "more"), make("Shape", "t", "v"))

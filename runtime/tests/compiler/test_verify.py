@@ -7,7 +7,7 @@ import pytest
 
 import capstan.framework.ops  # noqa: F401 - fills the table of ops
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.core.node import Edge, Node
 from capstan.graph import infer, verify
 
@@ -26,7 +26,7 @@ def check(*nodes: Node, **fed: dtypes.DType) -> None:
 
 
 VARIABLE = Node(
-    "v", "VariableV2", attrs={"dtype": dtypes.float32, "shape": shapes.TensorShape([2])}
+    "v", "VariableV2", attrs={"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([2])}
 )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tensorboard.compat.proto import attr_value_pb2, graph_pb2
 
 from capstan import errors
-from capstan.core import attr_value, dtypes, function, graph_def, node, shapes
+from capstan.core import attr_value, dtypes, function, graph_def, node, tensor_shape
 
 scalars: dict[str, st.SearchStrategy[Any]] = {
     "b": st.booleans(),
@@ -18,7 +18,7 @@ scalars: dict[str, st.SearchStrategy[Any]] = {
     "s": st.binary(max_size=9),
     "type": st.sampled_from([*dtypes.BASE_DTYPES, dtypes.float32.ref_dtype]),
     "shape": (st.none() | st.lists(st.none() | st.integers(0, 9), max_size=3)).map(
-        shapes.TensorShape
+        tensor_shape.TensorShape
     ),
     "tensor": st.lists(st.integers(-9, 9), max_size=3).map(lambda v: np.array(v, np.int32)),
     "func": st.builds(

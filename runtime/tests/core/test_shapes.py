@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan.core import shapes
+from capstan.core import dimension, shapes, tensor_shape
 
 sizes = st.integers(0, 4)
 full_shapes = st.lists(sizes, max_size=4).map(tuple)
@@ -95,12 +95,12 @@ def test_elements_are_counted_as_in_numpy(shape: tuple[int, ...]) -> None:
 
 @given(any_shapes)
 def test_a_tensor_shape_survives_conversions(shape: shapes.Shape) -> None:
-    outer = shapes.TensorShape(shape)
+    outer = tensor_shape.TensorShape(shape)
     assert outer.internal == shape
-    assert shapes.TensorShape(outer.as_proto()).internal == shape
+    assert tensor_shape.TensorShape(outer.as_proto()).internal == shape
     assert pickle.loads(pickle.dumps(outer)) == outer
     assert outer == shape
-    assert hash(outer) == hash(shapes.TensorShape(outer))
+    assert hash(outer) == hash(tensor_shape.TensorShape(outer))
     assert outer.ndims == shapes.rank(shape)
     assert outer.num_elements() == shapes.num_elements(shape)
     assert bool(outer) == (shape is not None)
@@ -112,7 +112,7 @@ def test_a_tensor_shape_survives_conversions(shape: shapes.Shape) -> None:
 
 @given(any_shapes, any_shapes)
 def test_tensor_shapes_concatenate(a: shapes.Shape, b: shapes.Shape) -> None:
-    both = shapes.TensorShape(a).concatenate(b)
+    both = tensor_shape.TensorShape(a).concatenate(b)
     assert both.internal == (None if a is None or b is None else a + b)
 
 
@@ -177,49 +177,55 @@ def test_an_axis_out_of_range_is_an_error(axis: int, count: int) -> None:
     ],
 )
 def test_a_tensor_shape_prints_as_in_tensorflow_1(dims: Any, text: str, long: str) -> None:
-    assert (str(shapes.TensorShape(dims)), repr(shapes.TensorShape(dims))) == (text, long)
+    assert (str(tensor_shape.TensorShape(dims)), repr(tensor_shape.TensorShape(dims))) == (
+        text,
+        long,
+    )
 
 
 @pytest.mark.parametrize(
     "call, message",
     [
         (
-            lambda: shapes.TensorShape([2]).merge_with([3]),
+            lambda: tensor_shape.TensorShape([2]).merge_with([3]),
             "Shapes (2,) and (3,) are not compatible",
         ),
         (
-            lambda: shapes.TensorShape([2]).assert_is_compatible_with([3]),
+            lambda: tensor_shape.TensorShape([2]).assert_is_compatible_with([3]),
             "Shapes (2,) and (3,) are incompatible",
         ),
-        (lambda: shapes.TensorShape([2]).with_rank(2), "Shape (2,) must have rank 2"),
+        (lambda: tensor_shape.TensorShape([2]).with_rank(2), "Shape (2,) must have rank 2"),
         (
-            lambda: shapes.TensorShape([2]).with_rank_at_least(2),
+            lambda: tensor_shape.TensorShape([2]).with_rank_at_least(2),
             "Shape (2,) must have rank at least 2",
         ),
         (
-            lambda: shapes.TensorShape([2]).with_rank_at_most(0),
+            lambda: tensor_shape.TensorShape([2]).with_rank_at_most(0),
             "Shape (2,) must have rank at most 0",
         ),
         (
-            lambda: shapes.TensorShape([2]).assert_same_rank([2, 3]),
+            lambda: tensor_shape.TensorShape([2]).assert_same_rank([2, 3]),
             "Shapes (2,) and (2, 3) must have the same rank",
         ),
         (
-            lambda: shapes.TensorShape([None]).assert_is_fully_defined(),
+            lambda: tensor_shape.TensorShape([None]).assert_is_fully_defined(),
             "Shape (?,) is not fully defined",
         ),
         (
-            lambda: shapes.TensorShape(None).as_list(),
+            lambda: tensor_shape.TensorShape(None).as_list(),
             "as_list() is not defined on an unknown TensorShape.",
         ),
         (
-            lambda: len(shapes.TensorShape(None)),
+            lambda: len(tensor_shape.TensorShape(None)),
             "Cannot take the length of Shape with unknown rank.",
         ),
-        (lambda: list(shapes.TensorShape(None)), "Cannot iterate over a shape with unknown rank."),
-        (lambda: shapes.TensorShape([-1]), "Dimension -1 must be >= 0"),
-        (lambda: shapes.Dimension(2).merge_with(3), "Dimensions 2 and 3 are not compatible"),
-        (lambda: shapes.Dimension(2.5), "Ambiguous dimension: 2.5"),
+        (
+            lambda: list(tensor_shape.TensorShape(None)),
+            "Cannot iterate over a shape with unknown rank.",
+        ),
+        (lambda: tensor_shape.TensorShape([-1]), "Dimension -1 must be >= 0"),
+        (lambda: dimension.Dimension(2).merge_with(3), "Dimensions 2 and 3 are not compatible"),
+        (lambda: dimension.Dimension(2.5), "Ambiguous dimension: 2.5"),
     ],
 )
 def test_tensor_shapes_raise_tensorflows_messages(call: Any, message: str) -> None:
@@ -231,16 +237,16 @@ def test_tensor_shapes_raise_tensorflows_messages(call: Any, message: str) -> No
 @pytest.mark.parametrize("given_", ["ab", b"2", [[2]], ["2x"], object()])
 def test_a_value_that_is_not_a_shape_is_refused(given_: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
-        shapes.TensorShape(given_)
+        tensor_shape.TensorShape(given_)
 
 
 def test_an_index_returns_a_dimension_and_a_slice_a_shape() -> None:
-    shape = shapes.TensorShape([2, None, 4])
+    shape = tensor_shape.TensorShape([2, None, 4])
     assert shape[0].value == 2
     assert shape[1].value is None
     assert shape[1:] == [None, 4]
     assert shape[-1] == 4
-    unknown = shapes.TensorShape(None)
+    unknown = tensor_shape.TensorShape(None)
     assert unknown[3].value is None
     assert unknown[1:].internal is None
     assert unknown[1:3].internal == (None, None)
@@ -255,7 +261,7 @@ dimensions = st.none() | sizes
 def test_arithmetic_with_an_unknown_dimension_returns_an_unknown_dimension(
     a: int | None, b: int | None
 ) -> None:
-    x, y = shapes.Dimension(a), shapes.Dimension(b)
+    x, y = dimension.Dimension(a), dimension.Dimension(b)
     known = a is not None and b is not None
     assert (x + y).value == (a + b if known else None)  # type: ignore[operator]
     assert (x * b).value == (a * b if known else None)  # type: ignore[operator]
@@ -267,13 +273,13 @@ def test_arithmetic_with_an_unknown_dimension_returns_an_unknown_dimension(
 
 
 def test_a_known_dimension_behaves_as_an_integer() -> None:
-    two = shapes.Dimension(2)
+    two = dimension.Dimension(2)
     assert int(two) == 2
     assert list(range(5))[two] == 2
     assert (5 - two, 5 * two, two // 2, two % 2) == (3, 10, 1, 0)
     assert str(two) == "2"
-    assert str(shapes.Dimension(None)) == "?"
-    assert hash(two) == hash(shapes.Dimension(two))
+    assert str(dimension.Dimension(None)) == "?"
+    assert hash(two) == hash(dimension.Dimension(two))
     assert two != "two"
     with pytest.raises(TypeError):
-        int(shapes.Dimension(None))
+        int(dimension.Dimension(None))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from capstan.core import dtypes, shapes
+from capstan.core import dimension, dtypes, tensor_shape
 from capstan.framework import literals
 
 
@@ -28,9 +28,9 @@ from capstan.framework import literals
         ([[1], [2]], "int32", [[1], [2]]),
         ((1, 2), "int32", [1, 2]),
         (["a", b"b"], "string", [b"a", b"b"]),
-        (shapes.Dimension(3), "int32", 3),
-        ([shapes.Dimension(3), -1], "int32", [3, -1]),
-        ([shapes.Dimension(3), 1.5], "float32", [3, 1.5]),
+        (dimension.Dimension(3), "int32", 3),
+        ([dimension.Dimension(3), -1], "int32", [3, -1]),
+        ([dimension.Dimension(3), 1.5], "float32", [3, 1.5]),
         (np.float64(1.5), "float64", 1.5),
         (np.int64(3), "int64", 3),
         (np.array([1.5]), "float64", [1.5]),
@@ -138,7 +138,7 @@ def test_a_shape_that_does_not_fit_the_value_is_refused() -> None:
     with pytest.raises(ValueError, match="Cannot fill the shape"):
         literals.to_array([], shape=[2])
     with pytest.raises(ValueError, match=r"as_list|unknown"):
-        literals.to_array(1, shape=shapes.TensorShape(None))
+        literals.to_array(1, shape=tensor_shape.TensorShape(None))
 
 
 @given(hnp.arrays(st.sampled_from([np.float32, np.int16, np.bool_]), hnp.array_shapes()))

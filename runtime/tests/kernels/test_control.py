@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -30,7 +30,7 @@ def graph() -> object:
 def test_the_error_for_an_unfed_placeholder_shows_its_dtype_and_shape(
     dtype: dtypes.DType, shape: list[int | None] | None, ending: str
 ) -> None:
-    x = raw.Placeholder(dtype=dtype, shape=shapes.TensorShape(shape), name="x")
+    x = raw.Placeholder(dtype=dtype, shape=tensor_shape.TensorShape(shape), name="x")
     with pytest.raises(errors.InvalidArgumentError) as raised:
         interpreter.Interpreter().run(x)
     assert str(raised.value) == f"You must feed a value for placeholder tensor 'x' with {ending}"

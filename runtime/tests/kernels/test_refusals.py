@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -22,7 +22,9 @@ def run(op: str, *arguments: Any, **attrs: Any) -> Any:
             array = array.astype(np.int32)
         if array.dtype == np.float64:
             array = array.astype(np.float32)
-        tensor = raw.Placeholder(dtype=dtypes.as_dtype(array.dtype), shape=shapes.TensorShape(None))
+        tensor = raw.Placeholder(
+            dtype=dtypes.as_dtype(array.dtype), shape=tensor_shape.TensorShape(None)
+        )
         feeds[tensor] = array
         return tensor
 

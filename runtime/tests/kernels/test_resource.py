@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import capstan as tf
 from capstan import errors
-from capstan.core import dtypes, shapes, tensor_proto
+from capstan.core import dtypes, tensor_proto, tensor_shape
 from capstan.framework import gradients
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -26,7 +26,7 @@ def graph() -> Iterator[graphs.Graph]:
 
 
 def handle(name: str = "v", shape: Any = (3,), **names: Any) -> Any:
-    return raw.VarHandleOp(**FLOAT, shape=shapes.TensorShape(shape), name=name, **names)
+    return raw.VarHandleOp(**FLOAT, shape=tensor_shape.TensorShape(shape), name=name, **names)
 
 
 def read(variable: Any) -> Any:
@@ -60,7 +60,7 @@ def test_the_use_of_an_uninitialized_or_destroyed_variable_is_an_error() -> None
 
 def test_a_value_whose_shape_differs_from_the_declared_shape_is_refused() -> None:
     v, runner = handle(shape=[None, 2]), interpreter.Interpreter()
-    value = raw.Placeholder(dtype=dtypes.float32, shape=shapes.TensorShape(None))
+    value = raw.Placeholder(dtype=dtypes.float32, shape=tensor_shape.TensorShape(None))
     assign = raw.AssignVariableOp(v, value)
     runner.run(assign, {value: np.zeros((2, 2))})
     runner.run(assign, {value: np.ones((1, 2))})

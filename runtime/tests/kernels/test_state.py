@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.core.resource_name import ResourceName
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -26,7 +26,7 @@ def graph() -> Iterator[graphs.Graph]:
 def make(
     name: str = "v", shape: Any = (3,), dtype: dtypes.DType = dtypes.float32, **names: Any
 ) -> Any:
-    return raw.VariableV2(dtype=dtype, shape=shapes.TensorShape(shape), name=name, **names)
+    return raw.VariableV2(dtype=dtype, shape=tensor_shape.TensorShape(shape), name=name, **names)
 
 
 def test_a_variable_keeps_its_value_between_steps() -> None:

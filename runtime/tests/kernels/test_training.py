@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.core.resource_name import ResourceName
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -134,7 +134,7 @@ def test_an_update_keeps_single_precision() -> None:
 
 def test_updates_that_do_not_fit_are_refused() -> None:
     runner = interpreter.Interpreter()
-    unknown = shapes.TensorShape(None)
+    unknown = tensor_shape.TensorShape(None)
     var, accum = (raw.VariableV2(dtype=dtypes.float32, shape=unknown, name=n) for n in "ab")
     runner.run([raw.Assign(var, [1.0, 2.0]), raw.Assign(accum, [1.0])])
     with pytest.raises(errors.InvalidArgumentError, match="var and delta do not have the same"):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert, gradients, indexed_slices, opdef, ops  # noqa: F401
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -54,7 +54,7 @@ class Function:
     def _argument(self, index: int, value: Any, case: Any, is_shape_known: bool) -> Any:
         if value.dtype != np.float64 or index in case.structural:
             return convert.constant(value)
-        shape = shapes.TensorShape(value.shape if is_shape_known else None)
+        shape = tensor_shape.TensorShape(value.shape if is_shape_known else None)
         tensor = raw.Placeholder(dtype=dtypes.float64, shape=shape)
         self.values[tensor] = value
         return tensor
@@ -175,7 +175,7 @@ def test_the_gradient_of_softmax_losses_can_be_differentiated_again() -> None:
     random = np.random.default_rng(3)
     logits, labels = random.normal(size=(3, 4)), random.random((3, 4))
     with graphs.Graph().as_default():
-        x = raw.Placeholder(dtype=dtypes.float64, shape=shapes.TensorShape([3, 4]))
+        x = raw.Placeholder(dtype=dtypes.float64, shape=tensor_shape.TensorShape([3, 4]))
         for op, target in (
             (raw.SoftmaxCrossEntropyWithLogits, labels),
             (raw.SparseSoftmaxCrossEntropyWithLogits, np.array([1, 0, 3])),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import capstan
 import capstan.kernels
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, facts, opdef, ops  # noqa: F401 - registers the rows
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -28,7 +28,7 @@ few = settings(max_examples=examples.share(7), deadline=None)
 
 
 def placeholder(value: Any, *, is_shape_known: bool) -> Any:
-    shape = shapes.TensorShape(value.shape if is_shape_known else None)
+    shape = tensor_shape.TensorShape(value.shape if is_shape_known else None)
     return raw.Placeholder(dtype=dtypes.as_dtype(value.dtype), shape=shape)
 
 

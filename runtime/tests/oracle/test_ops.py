@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, gradients, indexed_slices, opdef
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -42,7 +42,7 @@ def call(op: str, case: op_cases.Case, form: str) -> Call:
     def tensor(index: int, value: Any) -> Any:
         if form == "constant" or index in case.structural:
             return convert.constant(value)
-        shape = shapes.TensorShape(value.shape if form == "shaped" else None)
+        shape = tensor_shape.TensorShape(value.shape if form == "shaped" else None)
         placeholder = raw.Placeholder(dtype=dtypes.as_dtype(value.dtype), shape=shape)
         feeds[placeholder.name] = value
         return placeholder
@@ -199,7 +199,7 @@ def test_a_gradient_equals_the_gradient_of_tensorflow(
     def tensor(index: int, value: Any) -> Any:
         if index in case.structural or value.dtype.kind != "f":
             return convert.constant(value)
-        shape = shapes.TensorShape(value.shape if form == "shaped" else None)
+        shape = tensor_shape.TensorShape(value.shape if form == "shaped" else None)
         xs.append(raw.Placeholder(dtype=dtypes.as_dtype(value.dtype), shape=shape))
         feeds[xs[-1].name] = value
         return xs[-1]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import math_ops
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.indexed_slices import IndexedSlices
 from capstan.framework.raw import raw
@@ -21,7 +21,9 @@ class ConditionalAccumulatorBase:
 
     def __init__(self, dtype: dtypes.DType, shape: Any, accumulator_ref: Any) -> None:
         self._dtype = dtype
-        self._shape = shapes.unknown_shape() if shape is None else shapes.TensorShape(shape)
+        self._shape = (
+            tensor_shape.unknown_shape() if shape is None else tensor_shape.TensorShape(shape)
+        )
         self._accumulator_ref = accumulator_ref
         self._name = accumulator_ref.op.name.split("/")[-1]
 
@@ -63,7 +65,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         reduction_type: str = "MEAN",
     ) -> None:
         options = {"shared_name": shared_name, "name": name, "reduction_type": reduction_type}
-        known = shapes.as_shape(shape)
+        known = tensor_shape.as_shape(shape)
         accumulator_ref = raw.ResourceConditionalAccumulator(dtype=dtype, shape=known, **options)
         super().__init__(dtypes.as_dtype(dtype), shape, accumulator_ref)
 
@@ -107,7 +109,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         reduction_type: str = "MEAN",
     ) -> None:
         options = {"shared_name": shared_name, "name": name, "reduction_type": reduction_type}
-        known = shapes.as_shape(shape)
+        known = tensor_shape.as_shape(shape)
         accumulator_ref = raw.SparseConditionalAccumulator(dtype=dtype, shape=known, **options)
         super().__init__(dtypes.as_dtype(dtype), shape, accumulator_ref)
 

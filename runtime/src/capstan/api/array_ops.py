@@ -6,7 +6,7 @@ import numpy as np
 
 from capstan.api import plain
 from capstan.api.scoped import scoped
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -105,13 +105,15 @@ broadcast_to = plain.function(
 )
 
 
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> shapes.TensorShape:
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> tensor_shape.TensorShape:
     """Return the static shape of an elementwise operation on tensors of two static shapes.
 
     Raises:
         ValueError: the shapes do not broadcast.
     """
-    return shapes.TensorShape(shapes.broadcast(shapes.to_shape(shape_x), shapes.to_shape(shape_y)))
+    return tensor_shape.TensorShape(
+        shapes.broadcast(tensor_shape.to_shape(shape_x), tensor_shape.to_shape(shape_y))
+    )
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:

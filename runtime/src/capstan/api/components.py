@@ -7,7 +7,7 @@ and a name.
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 
 
 def type_list(given: Any) -> list[dtypes.DType]:
@@ -17,7 +17,9 @@ def type_list(given: Any) -> list[dtypes.DType]:
     ]
 
 
-def shape_list(given: Any, *, may_be_partial: bool = False) -> list[shapes.TensorShape] | None:
+def shape_list(
+    given: Any, *, may_be_partial: bool = False
+) -> list[tensor_shape.TensorShape] | None:
     """Return one shape or several shapes as a list.
 
     Raises:
@@ -32,7 +34,7 @@ def shape_list(given: Any, *, may_be_partial: bool = False) -> list[shapes.Tenso
         raise ValueError("When providing partial shapes, a list of shapes must be provided.")
     if given is None:
         return None
-    if isinstance(given, shapes.TensorShape):
+    if isinstance(given, tensor_shape.TensorShape):
         given = [given]
     if not isinstance(given, list | tuple):
         raise TypeError(
@@ -41,7 +43,7 @@ def shape_list(given: Any, *, may_be_partial: bool = False) -> list[shapes.Tenso
         )
     if all(each is None or isinstance(each, int) for each in given):
         given = [given]
-    known = [shapes.as_shape(each) for each in given]
+    known = [tensor_shape.as_shape(each) for each in given]
     if not may_be_partial and not all(shape.is_fully_defined() for shape in known):
         raise ValueError(f"All shapes must be fully defined: {known}")
     if any(shape.dims is None for shape in known):
@@ -49,11 +51,11 @@ def shape_list(given: Any, *, may_be_partial: bool = False) -> list[shapes.Tenso
     return known
 
 
-def shapes_or_unknown(given: Any, count: int) -> list[shapes.TensorShape]:
+def shapes_or_unknown(given: Any, count: int) -> list[tensor_shape.TensorShape]:
     """Return the shapes of `count` components; unknown ones if `given` is None."""
     if given is None:
-        return [shapes.unknown_shape() for _ in range(count)]
-    return [shapes.TensorShape(shape) for shape in given]
+        return [tensor_shape.unknown_shape() for _ in range(count)]
+    return [tensor_shape.TensorShape(shape) for shape in given]
 
 
 def name_list(given: Any, count: int) -> list[str] | None:

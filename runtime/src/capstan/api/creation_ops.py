@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.api import array_ops, plain
 from capstan.api.scoped import scoped
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -18,13 +18,13 @@ __all__ = [
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     """Return a tensor whose value must be fed. A `shape` of None accepts every shape."""
     return raw.Placeholder(
-        dtype=dtypes.as_dtype(dtype).base_dtype, shape=shapes.as_shape(shape), name=name
+        dtype=dtypes.as_dtype(dtype).base_dtype, shape=tensor_shape.as_shape(shape), name=name
     )
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
     """Return a tensor that has the value of `input` in steps that do not feed it."""
-    return raw.PlaceholderWithDefault(input, shape=shapes.as_shape(shape), name=name)
+    return raw.PlaceholderWithDefault(input, shape=tensor_shape.as_shape(shape), name=name)
 
 
 fill = plain.function(
@@ -64,7 +64,7 @@ def _static_shape(shape: Any) -> shapes.Shape:
     if isinstance(shape, graphs.Tensor):
         return None
     try:
-        known = shapes.to_shape(shape)
+        known = tensor_shape.to_shape(shape)
     except TypeError:
         return None
     return known if shapes.is_fully_defined(known) else None

@@ -7,7 +7,7 @@ from typing import Any
 from capstan.api import components, context
 from capstan.api.queue_base import QueueBase
 from capstan.core import dtypes as core_dtypes
-from capstan.core import shapes as core_shapes
+from capstan.core import tensor_shape
 from capstan.framework import random_seed
 from capstan.framework.raw import raw
 
@@ -23,7 +23,7 @@ class _NewQueue(QueueBase):
         self,
         op: Callable[..., Any],
         dtypes: Any,
-        shapes: Sequence[core_shapes.TensorShape] | None,
+        shapes: Sequence[tensor_shape.TensorShape] | None,
         names: Any,
         **attributes: Any,
     ) -> None:
@@ -142,5 +142,5 @@ class PriorityQueue(QueueBase):
             shared_name=shared_name,
             name=name,
         )
-        full_shapes = [core_shapes.scalar(), *known] if known else None
+        full_shapes = [tensor_shape.TensorShape([]), *known] if known else None
         super().__init__([core_dtypes.int64, *others], full_shapes, names, queue_ref)

@@ -45,6 +45,7 @@ from capstan.api.variable_scope import (
 )
 from capstan.api.variables import Variable
 from capstan.core.devices import DeviceSpec
+from capstan.core.dimension import Dimension
 from capstan.core.dtypes import (
     DType,
     as_dtype,
@@ -69,7 +70,7 @@ from capstan.core.dtypes import (
     variant,
 )
 from capstan.core.dtypes import bool_ as bool
-from capstan.core.shapes import Dimension, TensorShape
+from capstan.core.tensor_shape import TensorShape
 from capstan.framework.collections import GraphKeys
 from capstan.framework.convert import (
     constant,

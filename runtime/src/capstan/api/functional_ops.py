@@ -6,7 +6,7 @@ from typing import Any
 
 from capstan.api.scoped import scoped
 from capstan.api.while_ops import while_loop
-from capstan.core import shapes
+from capstan.core import dimension
 from capstan.framework import convert, nest
 from capstan.framework.raw import raw
 from capstan.framework.tensor_array import TensorArray
@@ -225,7 +225,7 @@ def _count(tensor: Any) -> Any:
 
 def _common_count(tensors: Sequence[Any]) -> int | None:
     """Return the first size of all tensors, or None if it is not known before the step."""
-    counts = [shapes.Dimension(x.shape.with_rank_at_least(1).as_list()[0]) for x in tensors]
+    counts = [dimension.Dimension(x.shape.with_rank_at_least(1).as_list()[0]) for x in tensors]
     for count in counts[1:]:
         counts[0].assert_is_compatible_with(count)
     known: int | None = counts[0].value

@@ -9,7 +9,7 @@ import numpy as np
 
 from capstan.api import plain
 from capstan.api.scoped import scoped
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -82,7 +82,7 @@ def boolean_mask(
             static[at : at + count], mask.shape.internal
         ):
             raise ValueError(
-                f"Shapes {shapes.TensorShape(static[at : at + count])} and {mask.shape} are "
+                f"Shapes {tensor_shape.TensorShape(static[at : at + count])} and {mask.shape} are "
                 "incompatible"
             )
         if count > 1:

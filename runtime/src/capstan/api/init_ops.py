@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import random_ops
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -153,7 +153,7 @@ class VarianceScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
-        fan_in, fan_out = _fans(shapes.as_shape(shape).as_list())
+        fan_in, fan_out = _fans(tensor_shape.as_shape(shape).as_list())
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "normal":
@@ -176,7 +176,7 @@ class UniformUnitScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
-        sizes = [size or 0 for size in shapes.as_shape(shape).as_list()]
+        sizes = [size or 0 for size in tensor_shape.as_shape(shape).as_list()]
         limit = math.sqrt(3 / max(1.0, math.prod(sizes[:-1]))) * self.factor
         return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
 
@@ -202,7 +202,7 @@ class GlorotNormal(VarianceScaling):
 
 
 def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> graphs.Tensor:
-    full = shapes.as_shape(shape)
+    full = tensor_shape.as_shape(shape)
     if (full.num_elements() or 0) < _MAX_CONSTANT:
         return convert.constant(value, dtype, shape=full, name=name)
     filled: graphs.Tensor = raw.Fill(full, convert.constant(value, dtype), name=name)

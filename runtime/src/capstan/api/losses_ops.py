@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api.scoped import scoped
-from capstan.core import shapes
+from capstan.core import shapes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -72,7 +72,7 @@ def softmax_cross_entropy_with_logits_v2(
         losses, _ = raw.SoftmaxCrossEntropyWithLogits(_as_matrix(logits), _as_matrix(labels))
         result = raw.Reshape(losses, rows, name=scope)
         static = logits.shape.internal
-        result.set_shape(shapes.TensorShape(None if static is None else static[:-1]))
+        result.set_shape(tensor_shape.TensorShape(None if static is None else static[:-1]))
         return result
 
 
@@ -81,7 +81,7 @@ def _as_matrix(value: Any) -> Any:
     last = raw.Slice(sizes, raw.Reshape(raw.Sub(raw.Rank(value), 1), [1]), [1])
     matrix = raw.Reshape(value, raw.ConcatV2([np.array([-1], np.int32), last], 0))
     static = value.shape.internal
-    matrix.set_shape(shapes.TensorShape((None, static[-1] if static else None)))
+    matrix.set_shape(tensor_shape.TensorShape((None, static[-1] if static else None)))
     return matrix
 
 

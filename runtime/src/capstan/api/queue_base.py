@@ -6,7 +6,7 @@ from typing import Any
 
 from capstan.api import array_ops, components, gather_ops
 from capstan.api.scoped import scoped
-from capstan.core import dtypes, shapes
+from capstan.core import dimension, dtypes, shapes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -60,7 +60,9 @@ class QueueBase:
         columns = zip(
             *([shape.internal for shape in queue.shapes] for queue in queues), strict=True
         )
-        common = [shapes.TensorShape(functools.reduce(shapes.most_general, c)) for c in columns]
+        common = [
+            tensor_shape.TensorShape(functools.reduce(shapes.most_general, c)) for c in columns
+        ]
         references = array_ops.stack([queue.queue_ref for queue in queues])
         chosen = gather_ops.gather(references, index)
         return QueueBase(first.dtypes, common, first.names, chosen)
@@ -81,7 +83,7 @@ class QueueBase:
         return self._dtypes
 
     @property
-    def shapes(self) -> list[shapes.TensorShape]:
+    def shapes(self) -> list[tensor_shape.TensorShape]:
         """The shape of each component; unknown if the queue does not restrict it."""
         return self._shapes
 
@@ -117,7 +119,7 @@ class QueueBase:
         """
         with scoped(name, f"{self._name}_EnqueueMany", components.values(vals)) as scope:
             tensors = self._components(vals)
-            count = shapes.Dimension(None)
+            count = dimension.Dimension(None)
             for tensor, shape in zip(tensors, self._shapes, strict=False):
                 batch = tensor.get_shape().with_rank_at_least(1)
                 count = count.merge_with(batch[0])

@@ -6,7 +6,7 @@ from typing import Any
 from capstan.api import array_ops, components, context, control_flow_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes as core_dtypes
-from capstan.core import shapes as core_shapes
+from capstan.core import tensor_shape
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -56,7 +56,7 @@ class BaseStagingArea:
         return self._dtypes
 
     @property
-    def shapes(self) -> list[core_shapes.TensorShape]:
+    def shapes(self) -> list[tensor_shape.TensorShape]:
         return self._shapes
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.api import init_ops, variables
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import collections, convert
 from capstan.framework import graph as graphs
 
@@ -82,7 +82,7 @@ class Store:
         is_value = initializer is not None and not callable(initializer)
         if shape is not None and is_value:
             raise ValueError("If initializer is a constant, do not specify shape.")
-        kind, static = dtypes.as_dtype(dtype), shapes.as_shape(shape)
+        kind, static = dtypes.as_dtype(dtype), tensor_shape.as_shape(shape)
         with self.lock:
             if name in self._variables:
                 return self._found(name, kind, static, reuse)
@@ -112,7 +112,9 @@ class Store:
             _regularize(variable, name, regularizer)
         return variable
 
-    def _found(self, name: str, dtype: dtypes.DType, shape: shapes.TensorShape, reuse: Any) -> Any:
+    def _found(
+        self, name: str, dtype: dtypes.DType, shape: tensor_shape.TensorShape, reuse: Any
+    ) -> Any:
         found = self._variables[name]
         if not reuse:
             raise ValueError(
@@ -143,7 +145,7 @@ def of(graph: graphs.Graph) -> Store:
 
 
 def _initial_value(
-    name: str, dtype: dtypes.DType, shape: shapes.TensorShape, initializer: Any
+    name: str, dtype: dtypes.DType, shape: tensor_shape.TensorShape, initializer: Any
 ) -> Any:
     if initializer is None:
         initializer = _default_initializer(name, dtype)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.api import cond_ops, state_ops
-from capstan.core import devices, dtypes, shapes
+from capstan.core import devices, dtypes, tensor_shape
 from capstan.framework import collections, convert, defaults, graph_state, operand
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -73,7 +73,7 @@ class Variable(operand.Operand):
                 initial = convert.convert_to_tensor(value(), dtype, "initial_value")
         else:
             initial = convert.convert_to_tensor(value, dtype, "initial_value")
-        shape = initial.shape if validate_shape else shapes.unknown_shape()
+        shape = initial.shape if validate_shape else tensor_shape.unknown_shape()
         if validate_shape and not shape.is_fully_defined():
             raise ValueError(f"initial_value must have a shape specified: {initial}")
         self._initial_value = initial
@@ -126,10 +126,10 @@ class Variable(operand.Operand):
         return self._ref_tensor.dtype
 
     @property
-    def shape(self) -> shapes.TensorShape:
+    def shape(self) -> tensor_shape.TensorShape:
         return self._ref_tensor.shape
 
-    def get_shape(self) -> shapes.TensorShape:
+    def get_shape(self) -> tensor_shape.TensorShape:
         return self.shape
 
     def set_shape(self, shape: Any) -> None:

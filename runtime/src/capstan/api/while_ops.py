@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from capstan.api.scoped import scoped
-from capstan.core import shapes
+from capstan.core import tensor_shape
 from capstan.framework import collections, convert, nest, while_context
 from capstan.framework import graph as graphs
 from capstan.framework import while_loop as builder
@@ -59,7 +59,7 @@ def while_loop(
             limit = _limit(maximum_iterations)
             cond, body, loop_vars = _counted(cond, body, loop_vars, limit, unpacks)
             if shape_invariants is not None:
-                shape_invariants = (shapes.TensorShape([]), shape_invariants)
+                shape_invariants = (tensor_shape.TensorShape([]), shape_invariants)
         graph = graphs.get_default_graph()
         context = while_context.WhileContext(
             graph, limit, parallel_iterations, back_prop, swap_memory

@@ -7,7 +7,7 @@ until the handle is deleted or no longer used.
 import threading
 from typing import Any, Protocol
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -135,7 +135,7 @@ class Handles:
 
 
 def _holder() -> Any:
-    return raw.Placeholder(dtype=dtypes.string, shape=shapes.TensorShape([]))
+    return raw.Placeholder(dtype=dtypes.string, shape=tensor_shape.TensorShape([]))
 
 
 def _device(handle: str) -> str:

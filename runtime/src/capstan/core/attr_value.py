@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, function, shapes, tensor_proto
+from capstan.core import dtypes, function, tensor_proto, tensor_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _field(value: Any) -> str:
         ((float, np.floating), "f"),
         ((bytes, str), "s"),
         ((dtypes.DType,), "type"),
-        ((shapes.TensorShape,), "shape"),
+        ((tensor_shape.TensorShape,), "shape"),
         ((np.ndarray,), "tensor"),
         ((function.Reference,), "func"),
     ):
@@ -121,7 +121,7 @@ def _python(field: str | None, raw: Any) -> Any:
         case "type":
             return dtypes.as_dtype(raw)
         case "shape":
-            return shapes.TensorShape(raw)
+            return tensor_shape.TensorShape(raw)
         case "tensor":
             return tensor_proto.ndarray(raw)
         case "func":

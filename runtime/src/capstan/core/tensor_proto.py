@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, packed, shapes
+from capstan.core import dtypes, packed, shapes, tensor_shape
 from capstan.core.arrays import Array
 
 MAX_BYTES = 1 << 31
@@ -79,7 +79,7 @@ def ndarray(proto: Any) -> Array:
     dtype = dtypes.as_dtype(proto.dtype)
     if dtype not in _FIELDS:
         raise TypeError(f"a tensor of {dtype.name} cannot be read from a TensorProto")
-    shape = shapes.to_shape(proto.tensor_shape)
+    shape = tensor_shape.to_shape(proto.tensor_shape)
     count = shapes.num_elements(shape)
     if shape is None or count is None:
         raise ValueError(f"a TensorProto must have a full shape, but has {shapes.show(shape)}")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from capstan.core import attr_value, dtypes, shapes
+from capstan.core import attr_value, dimension, dtypes, tensor_shape
 from capstan.framework import opdef
 
 # No real node has so many tensors. Without a limit, a malformed node could ask for a huge list.
@@ -124,9 +124,9 @@ def _read(name: str, value: Any, default: Any) -> Any:
         return value
     if kind is dtypes.DType:
         return _read_type(name, value)
-    if kind is shapes.TensorShape:
+    if kind is tensor_shape.TensorShape:
         try:
-            return shapes.as_shape(value)
+            return tensor_shape.as_shape(value)
         except (TypeError, ValueError) as error:
             raise TypeError(f"Error converting {name} to a TensorShape: {error}") from None
     if kind is np.ndarray:
@@ -135,7 +135,7 @@ def _read(name: str, value: Any, default: Any) -> Any:
 
 
 def _read_list(name: str, value: Any, default: Any) -> list[Any]:
-    if not isinstance(value, list | tuple | shapes.TensorShape):
+    if not isinstance(value, list | tuple | tensor_shape.TensorShape):
         raise TypeError(f"Expected list for attr {name}, obtained {type(value).__name__} instead.")
     if isinstance(default, list | tuple) and default:
         return [_read(name, element, type(default[0])) for element in value]
@@ -154,7 +154,7 @@ def _read_plain(name: str, value: Any, kind: type[Any]) -> Any:
         return value.encode() if isinstance(value, str) else value
     if kind is bool and isinstance(value, bool | np.bool_):
         return bool(value)
-    if kind is int and isinstance(value, numbers.Integral | shapes.Dimension):
+    if kind is int and isinstance(value, numbers.Integral | dimension.Dimension):
         return int(value)
     if kind is float and isinstance(value, numbers.Real):
         return float(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, shapes
+from capstan.core import dimension, dtypes, tensor_shape
 from capstan.core.arrays import Array
 from capstan.framework import graph as graphs
 from capstan.framework import indexed_slices, literals
@@ -77,7 +77,7 @@ def convert_to_tensor(
             f"Can't convert Operation '{value.name}' to Tensor (target dtype={wanted}): take one "
             "of its outputs instead"
         )
-    if isinstance(value, shapes.TensorShape | shapes.Dimension):
+    if isinstance(value, tensor_shape.TensorShape | dimension.Dimension):
         return _shape_constant(value, wanted, name)
     if isinstance(value, list | tuple) and _holds_tensors(value):
         kind = _type_within(value)
@@ -157,9 +157,11 @@ def _checked(tensor: graphs.Tensor, wanted: dtypes.DType | None) -> graphs.Tenso
 
 
 def _shape_constant(
-    value: shapes.TensorShape | shapes.Dimension, wanted: dtypes.DType | None, name: str | None
+    value: tensor_shape.TensorShape | dimension.Dimension,
+    wanted: dtypes.DType | None,
+    name: str | None,
 ) -> graphs.Tensor:
-    if isinstance(value, shapes.Dimension):
+    if isinstance(value, dimension.Dimension):
         if value.value is None:
             raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
         plain: Any = value.value

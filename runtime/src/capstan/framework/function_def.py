@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from capstan import errors
-from capstan.core import attr_value, dtypes, function, graph_def, shapes
+from capstan.core import attr_value, dtypes, function, graph_def, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import opdef
 
@@ -62,7 +62,7 @@ def encode_function(source: function.Function, library: function.Library) -> Any
             name=argument.name, type=argument.dtype.as_datatype_enum, is_ref=argument.is_ref
         )
         if argument.shape is not None:
-            shape = attr_value.encode([shapes.TensorShape(argument.shape)])
+            shape = attr_value.encode([tensor_shape.TensorShape(argument.shape)])
             message.arg_attr[index].attr[_SHAPES].CopyFrom(shape)
     named = _Names(source, library)
     for (name, dtype), edge in zip(named.results(), source.results, strict=True):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 
 
 class IndexedSlices:
@@ -55,12 +55,12 @@ class IndexedSlices:
         return self._values.graph
 
     @property
-    def shape(self) -> shapes.TensorShape:
+    def shape(self) -> tensor_shape.TensorShape:
         """The static shape of the full tensor."""
         if self._dense_shape is None:
-            return shapes.TensorShape(None)
+            return tensor_shape.TensorShape(None)
         value = self._dense_shape.op.constant_value()
-        return shapes.TensorShape(None if value is None else value.tolist())
+        return tensor_shape.TensorShape(None if value is None else value.tolist())
 
     def __neg__(self) -> "IndexedSlices":
         return IndexedSlices(-self._values, self._indices, self._dense_shape)

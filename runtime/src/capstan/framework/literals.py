@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dimension, dtypes, shapes
+from capstan.core import dimension, dtypes, tensor_shape
 from capstan.core.arrays import Array
 
 _REAL = (numbers.Real, np.integer, np.floating)
@@ -169,7 +169,7 @@ def _expected(dtype: dtypes.DType, value: Any) -> str:
 
 
 def _fill(array: Array, shape: Any, verify_shape: bool) -> Array:
-    wanted = tuple(int(size) for size in shapes.as_shape(shape).as_list())  # type: ignore[arg-type]
+    wanted = tuple(int(size) for size in tensor_shape.as_shape(shape).as_list())  # type: ignore[arg-type]
     if array.shape == wanted:
         return array
     if verify_shape:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, indexed_slices, while_context
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -103,7 +103,7 @@ def _sum_of_slices(state: Any, op: graphs.Operation, grad: indexed_slices.Indexe
 def _no_slices(state: Any, op: graphs.Operation, grad: indexed_slices.IndexedSlices) -> list[Any]:
     """Return indices, values and dense shape of one slice of zeros for row 0."""
     values, indices, dense = grad.values, grad.indices, grad.dense_shape
-    row: shapes.TensorShape = values.shape
+    row: tensor_shape.TensorShape = values.shape
     if row.is_fully_defined():
         zero_values = zeros([1, *row.as_list()[1:]], values.dtype, "b_acc")
     else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.core.arrays import Array
 from capstan.framework import facts
 
@@ -82,7 +82,7 @@ class Tensor(Protocol):
     def dtype(self) -> dtypes.DType: ...
 
     @property
-    def shape(self) -> shapes.TensorShape: ...
+    def shape(self) -> tensor_shape.TensorShape: ...
 
 
 class Op(Protocol):
@@ -131,7 +131,7 @@ class OpDef:
     """One row of the registry.
 
     `attrs` maps the name of an attribute to its default. If the attribute has no default, a class
-    stands in its place: `int`, `dtypes.DType`, `shapes.TensorShape`, `bytes`, `bool` or
+    stands in its place: `int`, `dtypes.DType`, `tensor_shape.TensorShape`, `bytes`, `bool` or
     `np.ndarray`. The attributes that the arguments mention (`T`, `N`) follow from the inputs and
     need no entry. `types` lists the allowed values of type attributes.
 

@@ -8,7 +8,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from capstan.core import devices, dtypes, graph_def, node, shapes
+from capstan.core import devices, dtypes, graph_def, node, shapes, tensor_shape
 from capstan.core.arrays import Array
 from capstan.framework import defaults, facts, graph_state, opdef, operand
 
@@ -62,11 +62,11 @@ class Tensor(operand.Operand):
         return self._op.device
 
     @property
-    def shape(self) -> shapes.TensorShape:
+    def shape(self) -> tensor_shape.TensorShape:
         """The static shape: the part of the shape that is known before a step."""
-        return shapes.TensorShape(self._shape)
+        return tensor_shape.TensorShape(self._shape)
 
-    def get_shape(self) -> shapes.TensorShape:
+    def get_shape(self) -> tensor_shape.TensorShape:
         return self.shape
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, first_write
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -60,7 +60,7 @@ class TensorArray:
         self._infer_shape = infer_shape
         self._first_write = first_write.FirstWrite(colocate_with_first_write_call)
         # Objects for one array share the shape of the elements, the only element of this list.
-        self._shape = [shapes.as_shape(element_shape)]
+        self._shape = [tensor_shape.as_shape(element_shape)]
         graph: Any = graphs.graph_of([handle, size, flow])
         with graph.as_default(), graph.name_scope(name or "TensorArray") as scope:
             if handle is not None:
@@ -95,7 +95,7 @@ class TensorArray:
         return self._dtype
 
     @property
-    def element_shape(self) -> shapes.TensorShape:
+    def element_shape(self) -> tensor_shape.TensorShape:
         """The static shape that all elements share."""
         return self._shape[0]
 
@@ -241,7 +241,7 @@ class TensorArray:
                 known = convert.constant_value(lengths)
                 if known is not None and value.shape.ndims is not None and len(set(known)) == 1:
                     self._check_shape(
-                        shapes.TensorShape([int(known[0]), *value.shape.as_list()[1:]])
+                        tensor_shape.TensorShape([int(known[0]), *value.shape.as_list()[1:]])
                     )
                 return self.with_flow(
                     raw.TensorArraySplitV3(self._handle, value, lengths, self._flow, name=name)
@@ -266,7 +266,7 @@ class TensorArray:
             )
             return raw.Range(start, count, delta, name=scope)
 
-    def _check_shape(self, shape: shapes.TensorShape) -> None:
+    def _check_shape(self, shape: tensor_shape.TensorShape) -> None:
         if not shape.is_compatible_with(self.element_shape):
             raise ValueError(f"Inconsistent shapes: saw {shape} but expected {self.element_shape}")
         if self._infer_shape:

@@ -7,7 +7,7 @@ or leaves the loop (`Switch`, `Exit`), and the body computes its next value (`Ne
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from capstan.core import shapes
+from capstan.core import tensor_shape
 from capstan.framework import (
     array_flows,
     cond_context,
@@ -76,20 +76,20 @@ def _converted(leaf: Any) -> Any:
     return raw.Identity(tensor) if tensor.dtype.is_ref_dtype else tensor
 
 
-def _invariants(loop_vars: Any, given: Any) -> list[shapes.TensorShape]:
+def _invariants(loop_vars: Any, given: Any) -> list[tensor_shape.TensorShape]:
     """Return the shape invariant of each leaf: the given one, or the shape that enters the loop."""
     if given is None:
         return [array_flows.flow_of(leaf).shape for leaf in nest.flatten(loop_vars)]
-    invariants: list[shapes.TensorShape] = []
+    invariants: list[tensor_shape.TensorShape] = []
     for variable, invariant in _pairs(loop_vars, given):
-        if not isinstance(invariant, shapes.TensorShape):
+        if not isinstance(invariant, tensor_shape.TensorShape):
             raise TypeError(
                 f"'shape' must be one of TypeSpec, TensorShape or None. Received: {type(invariant)}"
             )
         if isinstance(variable, indexed_slices.IndexedSlices):
             rank = invariant.ndims
-            parts = [invariant, shapes.TensorShape([None] if rank is None else invariant[:1])]
-            dense = [] if variable.dense_shape is None else [shapes.TensorShape([rank])]
+            parts = [invariant, tensor_shape.TensorShape([None] if rank is None else invariant[:1])]
+            dense = [] if variable.dense_shape is None else [tensor_shape.TensorShape([rank])]
             invariants += [*parts, *dense]
         else:
             invariants.append(invariant)
@@ -114,7 +114,7 @@ def _pairs(variables: Any, invariants: Any) -> list[tuple[Any, Any]]:
 def _entered(
     context: while_context.WhileContext,
     flows: Sequence[graphs.Tensor],
-    invariants: Sequence[shapes.TensorShape],
+    invariants: Sequence[tensor_shape.TensorShape],
 ) -> list[graphs.Tensor]:
     """Make the loop variables: return the Merge of each."""
     sources = list(flows)
@@ -172,7 +172,7 @@ def _close(merge: graphs.Tensor, value: graphs.Tensor) -> None:
     while_context.close(merge, value)
 
 
-def _is_within(shape: shapes.TensorShape, invariant: shapes.TensorShape) -> bool:
+def _is_within(shape: tensor_shape.TensorShape, invariant: tensor_shape.TensorShape) -> bool:
     """Return whether every tensor of `shape` has a shape that `invariant` allows."""
     if invariant.ndims is None:
         return True

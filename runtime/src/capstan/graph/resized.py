@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from capstan.core import node as ir
-from capstan.core import shapes
+from capstan.core import tensor_shape
 from capstan.framework import facts, opdef
 from capstan.graph import infer
 
@@ -23,7 +23,7 @@ def resized(changed: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> frozens
 
 def without_shape(node: ir.Node) -> ir.Node:
     """Return the variable `node` with an unknown shape."""
-    return replace(node, attrs={**node.attrs, "shape": shapes.TensorShape(None)})
+    return replace(node, attrs={**node.attrs, "shape": tensor_shape.TensorShape(None)})
 
 
 def _may_resize(node: ir.Node) -> bool:

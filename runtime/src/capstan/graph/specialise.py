@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from capstan import errors
-from capstan.core import dtypes, function, shapes
+from capstan.core import dtypes, function, shapes, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
@@ -94,7 +94,7 @@ class Specialiser:
                 **node.attrs,
                 "cond": function.Reference(condition.name),
                 "body": function.Reference(special.name),
-                "output_shapes": list(map(shapes.TensorShape, sizes)),
+                "output_shapes": list(map(tensor_shape.TensorShape, sizes)),
             },
         )
 
@@ -186,7 +186,7 @@ def _with_element(node: ir.Node, known: infer.Knowledge) -> ir.Node:
         return build.constant(node.name, elements.value, kind, node.device, node.control)
     if elements.shape is None:
         return node
-    shape = shapes.TensorShape(elements.shape)
+    shape = tensor_shape.TensorShape(elements.shape)
     return replace(node, attrs={**node.attrs, "_element_shape": shape})
 
 

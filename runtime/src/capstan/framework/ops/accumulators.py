@@ -1,13 +1,13 @@
 """Rows of conditional accumulators (tensorflow/core/ops/data_flow_ops.cc)."""
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 _ACCUMULATOR = {
     "dtype": dtypes.DType,
-    "shape": shapes.TensorShape,
+    "shape": tensor_shape.TensorShape,
     "container": b"",
     "shared_name": b"",
     "reduction_type": b"MEAN",

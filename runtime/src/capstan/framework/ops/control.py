@@ -1,6 +1,6 @@
 """Rows of placeholders, identities, barriers and assertions."""
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, define
 from capstan.framework.ops import rules
@@ -15,7 +15,7 @@ define(
     OpDef(
         "Placeholder",
         outputs=("output: dtype",),
-        attrs={"dtype": dtypes.DType, "shape": shapes.TensorShape(None)},
+        attrs={"dtype": dtypes.DType, "shape": tensor_shape.TensorShape(None)},
         shape=rules.from_attribute,
         role=facts.Role.PLACEHOLDER,
         not_differentiable=True,
@@ -26,7 +26,7 @@ define(
         "PlaceholderWithDefault",
         ("input: dtype",),
         ("output: dtype",),
-        attrs={"shape": shapes.TensorShape},
+        attrs={"shape": tensor_shape.TensorShape},
         shape=rules.from_attribute,
         gradient=_passed_on,
         role=facts.Role.DEFAULT,

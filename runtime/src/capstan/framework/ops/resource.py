@@ -7,7 +7,7 @@ handle is the shape of its variable, because every shape rule needs that shape.
 import re
 from dataclasses import replace
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts, indexed_slices
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, ShapeRule, define
 from capstan.framework.ops import indexing, rules, training, typesets
@@ -55,7 +55,7 @@ define(
         outputs=("resource: resource",),
         attrs={
             "dtype": dtypes.DType,
-            "shape": shapes.TensorShape,
+            "shape": tensor_shape.TensorShape,
             "container": b"",
             "shared_name": b"",
             "debug_name": b"",

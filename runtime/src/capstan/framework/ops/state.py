@@ -1,6 +1,6 @@
 """Rows of reference variables, and of the ops that change them."""
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules, typesets
@@ -27,7 +27,7 @@ define(
         outputs=("ref: Ref(dtype)",),
         attrs={
             "dtype": dtypes.DType,
-            "shape": shapes.TensorShape,
+            "shape": tensor_shape.TensorShape,
             "container": b"",
             "shared_name": b"",
         },

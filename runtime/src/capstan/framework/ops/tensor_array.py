@@ -8,7 +8,7 @@ and python/ops/tensor_array_grad.py.
 
 from typing import Any
 
-from capstan.core import dtypes, shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, ShapeRule, define
 from capstan.framework.ops import rules
@@ -157,7 +157,7 @@ def _define(
 
 _FLOW = "flow_in: float32"
 _OUT = ("flow_out: float32",)
-_UNKNOWN = shapes.TensorShape(None)
+_UNKNOWN = tensor_shape.TensorShape(None)
 
 define(
     OpDef(
