@@ -1,21 +1,24 @@
 """A process that repeats an action many times and reports its resources before and after.
 
-soak.py steps|calls|sessions|extensions|growing|failures|failed-calls WARM COUNT
+soak.py steps|calls|sessions|extensions|growing|failures|failed-calls|flows WARM COUNT
 
-It prints two lines of JSON with its resident bytes, live Python objects and open descriptors: after
-WARM rounds, when caches are full, and after COUNT rounds, the last one.
+It prints two lines of JSON with its resident bytes, live Python objects, open descriptors and
+threads: after WARM rounds, when caches are full, and after COUNT rounds, the last one.
 """
 
+import functools
 import gc
 import json
 import os
 import pathlib
 import sys
+import threading
 from collections.abc import Callable
 
 import clusters
 import numpy as np
 import psutil
+import soak_flow
 
 import capstan as tf
 
@@ -28,6 +31,7 @@ def held() -> dict[str, int]:
         "bytes": psutil.Process().memory_info().rss,
         "objects": len(gc.get_objects()),
         "descriptors": len(list(pathlib.Path(f"/proc/{os.getpid()}/fd").iterdir())),
+        "threads": threading.active_count(),
     }
 
 
@@ -126,6 +130,7 @@ def main(action: str, warm: int, count: int) -> None:
         "growing": (Growing, wire),
         "failures": (failures, local),
         "failed-calls": (failures, wire),
+        "flows": (functools.partial(soak_flow.Flow, servers=servers), wire),
     }
     make, target = kinds[action]
     once = make(target)

@@ -26,6 +26,8 @@ SLACK_BYTES = 5 << 20
 SLACK_OBJECTS = 300
 # gRPC opens and closes descriptors of its own at any time.
 SLACK_DESCRIPTORS = 4
+# A pool starts a thread when all others are busy, and keeps it.
+SLACK_THREADS = 4
 
 
 def soak(action: str, warm: int, count: int) -> tuple[dict[str, int], dict[str, int]]:
@@ -55,12 +57,15 @@ def soak(action: str, warm: int, count: int) -> tuple[dict[str, int], dict[str, 
         ("extensions", 10, 20),
         ("failures", 300, 2_000),
         ("failed-calls", 200, 1_000),
+        # A round has ten steps with loops, queues and cancellations.
+        ("flows", 50, 200),
         pytest.param("steps", 10_000, 100_000, marks=pytest.mark.soak),
         pytest.param("calls", 1_000, 10_000, marks=pytest.mark.soak),
         pytest.param("sessions", 300, 3_000, marks=pytest.mark.soak),
         pytest.param("extensions", 10, 60, marks=pytest.mark.soak),
         pytest.param("failures", 500, 5_000, marks=pytest.mark.soak),
         pytest.param("failed-calls", 200, 2_000, marks=pytest.mark.soak),
+        pytest.param("flows", 500, 10_000, marks=[pytest.mark.soak, pytest.mark.timeout(2 * 3600)]),
     ],
 )
 def test_memory_does_not_grow_with_the_rounds(action: str, warm: int, count: int) -> None:
@@ -68,6 +73,7 @@ def test_memory_does_not_grow_with_the_rounds(action: str, warm: int, count: int
     assert after["objects"] - before["objects"] <= SLACK_OBJECTS
     assert after["bytes"] - before["bytes"] <= SLACK_BYTES
     assert after["descriptors"] - before["descriptors"] <= SLACK_DESCRIPTORS
+    assert after["threads"] - before["threads"] <= SLACK_THREADS
 
 
 def test_memory_grows_only_with_the_nodes_of_a_growing_graph() -> None:
