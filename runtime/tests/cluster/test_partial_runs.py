@@ -1,6 +1,7 @@
 """Partial runs and callables, with a master in this process, over links and over gRPC."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from capstan.transport import interfaces
 
 PLACES = ["in process", "cluster", "wire"]
 SERVERS: list[Any] = []
+PATIENCE_S = 60.0
 
 
 def target(place: str) -> str:
@@ -227,7 +229,75 @@ def test_a_master_remembers_steps_until_they_are_released(place: str) -> None:
             master.run_callable("gone", less, fed)
 
 
-def test_concurrent_portions_of_one_run_are_serialized(session: Any) -> None:
+class WaitingRun:
+    """A partial run of which one portion waits for an element of a queue."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        with tf.device("/job:ps/task:0" if session.sess_str else ""):
+            elements = tf.FIFOQueue(10, [tf.float32], shapes=[[]])
+        self.put = elements.enqueue(3.0)
+        (a, self.b), self.c = inputs("a", "b"), tf.placeholder(tf.int32, [])
+        with tf.control_dependencies([tf.identity(a)]):
+            taken = elements.dequeue() + a
+        self.total, self.quotient = taken * self.b, 8 // self.c
+        fetches = [taken, self.total, self.quotient]
+        self.handle = session.partial_run_setup(fetches, [a, self.b, self.c])
+        self.ends: list[Any] = []
+        self.waiting = self.begin(taken, {a: 1})
+        limit = time.monotonic() + PATIENCE_S
+        pause = threading.Event()
+        while not self._steps():
+            assert time.monotonic() < limit
+            pause.wait(0.01)
+
+    def begin(self, fetch: Any, feeds: Any) -> threading.Thread:
+        thread = threading.Thread(target=self._run, args=(fetch, feeds))
+        thread.start()
+        return thread
+
+    def _run(self, fetch: Any, feeds: Any) -> None:
+        try:
+            self.ends.append(self.session.partial_run(self.handle, fetch, feeds))
+        except tf.errors.OpError as error:
+            self.ends.append(error)
+
+    def _steps(self) -> Any:
+        master = SERVERS[-1].master if self.session.sess_str else self.session._master
+        return master._sessions[self.session._handle]._steps._runs
+
+
+def test_a_portion_runs_while_another_waits(session: Any) -> None:
+    run = WaitingRun(session)
+    assert session.partial_run(run.handle, run.quotient, {run.c: 4}) == 2
+    # This portion needs the value that the first one waits for.
+    dependent = run.begin(run.total, {run.b: 10})
+    assert not run.ends
+    session.run(run.put)
+    for thread in (run.waiting, dependent):
+        thread.join(PATIENCE_S)
+    assert sorted(run.ends) == [4.0, 40.0]
+
+
+def test_a_portion_that_fails_ends_the_portions_that_wait(session: Any) -> None:
+    run = WaitingRun(session)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
+        session.partial_run(run.handle, run.quotient, {run.c: 0})
+    run.waiting.join(PATIENCE_S)
+    assert [type(end) for end in run.ends] == [tf.errors.InvalidArgumentError]
+
+
+def test_closing_the_session_ends_every_portion(session: Any) -> None:
+    run = WaitingRun(session)
+    dependent = run.begin(run.total, {run.b: 10})
+    session.close()
+    for thread in (run.waiting, dependent):
+        thread.join(PATIENCE_S)
+    assert tf.errors.CancelledError in [type(end) for end in run.ends]
+    assert len(run.ends) == 2
+
+
+def test_concurrent_portions_of_one_run_feed_one_step(session: Any) -> None:
     feeds = inputs(*"abcdefgh")
     total = tf.add_n(feeds)
     handle = session.partial_run_setup([total], feeds)

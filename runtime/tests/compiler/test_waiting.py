@@ -1,10 +1,11 @@
-"""Steps that wait for a queue, as parts of one task: memory, threads and order."""
+"""Steps of one task that wait, as parts: memory, threads, order, and how they end."""
 
 import collections
 import gc
 import pathlib
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,11 +16,14 @@ from capstan import errors
 from capstan.core import node as ir
 from capstan.executor import bind, program, run
 from capstan.graph import infer
+from capstan.hardware import cpu, device
+from capstan.kernels import registry
 from capstan.partition import partition
 from capstan.resources import containers
 
 HERE = "/job:worker/replica:0/task:0"
 STEPS = 10_000
+PATIENCE_S = 60.0
 
 Work = Callable[[], None]
 
@@ -27,14 +31,19 @@ Work = Callable[[], None]
 class Task:
     """A task that runs the steps of one graph. Its only thread is the caller's."""
 
-    def __init__(self, graph: tf.Graph) -> None:
+    def __init__(self, graph: tf.Graph, cpus: int = 1) -> None:
         self.graph = graph
         self.work: collections.deque[Work] = collections.deque()
-        self._resources = containers.ResourceManager().for_session()
+        devices = device.Devices(cpu.create(HERE, cpus))
+        self._resources = containers.ResourceManager(devices=devices).for_session()
 
     def compiled(self, fetch: str, *needed: str) -> program.Program:
-        """Compile the nodes called `needed` into a step that fetches `fetch`."""
-        nodes = {node.name: node for node in self.graph.nodes() if node.name in needed}
+        """Compile the nodes called `needed` into a step that fetches `fetch`, if it is not ""."""
+        nodes = {
+            node.name: replace(node, device=_placed(node.device))
+            for node in self.graph.nodes()
+            if node.name in needed
+        }
         known = infer.Knowledge()
         for node in nodes.values():
             known.learn(node)
@@ -61,6 +70,11 @@ class Task:
             self.work.popleft()()
 
 
+def _placed(device_name: str) -> str:
+    """Return the device of a node: the first CPU, if the test did not choose one."""
+    return device_name if device_name.startswith(HERE) else f"{HERE}/device:CPU:0"
+
+
 @pytest.fixture
 def task() -> Task:
     with tf.Graph().as_default() as graph:
@@ -71,11 +85,21 @@ def task() -> Task:
     return Task(graph)
 
 
-def enqueue(task: Task) -> None:
-    """Add the numbers from 0 to STEPS."""
+def begin_enqueue(task: Task) -> None:
+    """Add the numbers from 0 to STEPS. The steps that get them do not go on before `settle`."""
     names = [op.name for op in task.graph.get_operations() if op.name not in ("dequeue", "size")]
     task.start(task.compiled("", *names), lambda *_: None)
+
+
+def enqueue(task: Task) -> None:
+    begin_enqueue(task)
     task.settle()
+
+
+def size(task: Task) -> int:
+    sizes: list[int] = []
+    task.start(task.compiled("size", "q", "size"), lambda fetches, _: sizes.append(int(fetches[0])))
+    return sizes[0]
 
 
 def resident_bytes() -> int:
@@ -113,6 +137,92 @@ def test_a_step_that_fails_leaves_the_queue_at_once(task: Task) -> None:
     ]
     enqueue(task)
     assert [int(fetches[0]) for fetches, error in ends if error is None] == [0]
-    sizes: list[int] = []
-    task.start(task.compiled("size", "q", "size"), lambda fetches, _: sizes.append(int(fetches[0])))
-    assert sizes == [STEPS - 1]
+    assert size(task) == STEPS - 1
+
+
+def test_an_element_goes_back_if_its_step_fails_before_it_reads_the_element(task: Task) -> None:
+    dequeue, ends = task.compiled("dequeue", "q", "dequeue"), []
+    first, _ = (task.start(dequeue, lambda *end: ends.append(end)) for _ in range(2))
+    begin_enqueue(task)
+    first.fail(errors.DeadlineExceededError(None, None, "late"))
+    task.settle()
+    (failed, served) = sorted(ends, key=lambda end: end[1] is None)
+    assert isinstance(failed[1], errors.DeadlineExceededError)
+    assert int(served[0][0]) == 1
+    assert size(task) == STEPS - 1
+    task.start(dequeue, lambda *end: ends.append(end))
+    task.settle()
+    assert int(ends[-1][0][0]) == 0
+
+
+def test_an_element_goes_back_if_its_step_fails_while_it_waits_for_another_element() -> None:
+    with tf.Graph().as_default() as graph:
+        full, empty = (tf.FIFOQueue(-1, tf.int32, [()], name=name) for name in ("full", "empty"))
+        full.enqueue_many([tf.range(3, name="numbers")], name="enqueue/")
+        tf.add(full.dequeue(name="first"), empty.dequeue(name="second"), name="sum")
+        full.size(name="size")
+    task, ends = Task(graph), []
+    needed = ("full", "empty", "first", "second", "sum")
+    names = [op.name for op in graph.get_operations() if op.name not in (*needed[1:], "size")]
+    task.start(task.compiled("", *names), lambda *_: None)
+    step = task.start(task.compiled("sum", *needed), lambda *end: ends.append(end))
+    task.settle()
+    step.fail(errors.CancelledError(None, None, "the session is closed"))
+    ((_, error),) = ends
+    assert isinstance(error, errors.CancelledError)
+    task.start(task.compiled("size", "full", "size"), lambda *end: ends.append(end))
+    assert int(ends[-1][0][0]) == 3
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_a_part_that_fails_ends_after_the_segments_that_run(
+    cpus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, gate, ended = threading.Semaphore(0), threading.Event(), threading.Event()
+
+    def block(x: Any) -> Any:
+        entered.release()
+        assert gate.wait(PATIENCE_S)
+        return x
+
+    kernel = registry.Kernel("Ceil", lambda node: block)
+    monkeypatch.setitem(registry._ROWS, ("Ceil", "CPU"), [kernel])
+    with tf.Graph().as_default() as graph:
+        for index in range(cpus):
+            with tf.device(f"{HERE}/cpu:{index}"):
+                tf.ceil(tf.random_uniform([1], name=f"x{index}"), name=f"ceil{index}")
+    task, ends = Task(graph, cpus), []
+
+    def done(*end: Any) -> None:
+        ends.append(end)
+        ended.set()
+
+    names = [op.name for op in graph.get_operations()]
+    step = run.PartRun(task.compiled("ceil0", *names), lambda *_: None, done, lambda work: work())
+    running = threading.Thread(target=step.start, args=([],))
+    running.start()
+    for _ in range(cpus):
+        assert entered.acquire(timeout=PATIENCE_S)
+    step.fail(errors.UnavailableError(None, None, "the peer is gone"))
+    assert not ends
+    gate.set()
+    assert ended.wait(PATIENCE_S)
+    running.join(PATIENCE_S)
+    ((fetches, error),) = ends
+    assert (fetches, type(error)) == ((), errors.UnavailableError)
+
+
+def test_steps_that_wait_in_a_long_line_end_without_recursion_when_no_thread_is_left(
+    task: Task,
+) -> None:
+    dequeue, ends = task.compiled("dequeue", "q", "dequeue"), []
+
+    def refuse(work: Work) -> None:
+        raise RuntimeError("cannot schedule new futures after shutdown")
+
+    for _ in range(2000):
+        step = run.PartRun(dequeue, lambda *_: None, lambda *end: ends.append(end), refuse)
+        step.start([])
+    enqueue(task)
+    assert {type(error) for _, error in ends} == {errors.InternalError}
+    assert (len(ends), size(task)) == (2000, STEPS)

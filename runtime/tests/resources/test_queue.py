@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from capstan import errors
 from capstan.core import cancellation, dtypes, resource_name
-from capstan.resources import queue, queues
+from capstan.resources import queue, queues, waiters
 
 NAME = resource_name.ResourceName("container", "q")
 CAPACITY = 4
@@ -30,8 +30,16 @@ class Call:
         """Whether the step ends at the moment at which the answer arrives."""
         self.answers: list[tuple[Sequence[Any], errors.OpError | None]] = []
         self.has_answer = threading.Event()
+        self.give_back: waiters.GiveBack | None = None
 
-    def done(self, outputs: Sequence[Any], error: errors.OpError | None) -> bool:
+    def done(
+        self,
+        outputs: Sequence[Any],
+        error: errors.OpError | None,
+        give_back: waiters.GiveBack | None = None,
+        /,
+    ) -> bool:
+        self.give_back = give_back
         if self.refuses and error is None:
             return False
         self.answers.append((outputs, error))
@@ -274,6 +282,16 @@ def test_every_kind_of_queue_keeps_the_elements_of_a_step_that_ended(
     assert sorted(outputs[-1].tolist()) == [1, 2, 3]
 
 
+def test_an_element_that_goes_back_serves_the_next_dequeue() -> None:
+    target = fifo()
+    first, second = dequeue(target), dequeue(target)
+    enqueue(target, 1)
+    assert (first.values, second.is_over) == ([1], False)
+    assert first.give_back is not None
+    first.give_back()
+    assert second.values == [1]
+
+
 def test_a_step_that_is_over_takes_nothing() -> None:
     target = fifo()
     enqueue(target, 1)
@@ -344,14 +362,19 @@ def produce(target: queue.Queue, numbers: range) -> None:
 
 
 def consume(target: queue.Queue, drawn: random.Random, received: list[int]) -> None:
-    """Take elements until the queue is closed and empty. Cancel half of the dequeues."""
+    """Take elements until the queue is closed and empty.
+
+    Cancel half of the dequeues, and give some elements back.
+    """
     while True:
         many = drawn.random() < 0.3
         call = dequeue_many(target, 2, small=True) if many else dequeue(target)
         if drawn.random() < 0.5:
             cancel(call)
         assert call.has_answer.wait(60)
-        if call.error is None:
+        if call.error is None and call.give_back is not None and drawn.random() < 0.3:
+            call.give_back()
+        elif call.error is None:
             received += call.values
         elif isinstance(call.error, errors.OutOfRangeError):
             return

@@ -8,7 +8,7 @@ import pytest
 
 from capstan import errors
 from capstan.core import cancellation, dtypes, resource_name
-from capstan.resources import accumulator, barrier, staging, staging_map
+from capstan.resources import accumulator, barrier, staging, staging_map, waiters
 
 NAME = resource_name.ResourceName("container", "r")
 NUMBER = np.int32(1)
@@ -22,7 +22,15 @@ class Call:
         self.refuses = refuses
         self.answers: list[tuple[Sequence[Any], errors.OpError | None]] = []
 
-    def done(self, outputs: Sequence[Any], error: errors.OpError | None) -> bool:
+    def done(
+        self,
+        outputs: Sequence[Any],
+        error: errors.OpError | None,
+        give_back: waiters.GiveBack | None = None,
+        /,
+    ) -> bool:
+        if give_back is not None:
+            self.give_back = give_back
         if self.refuses and error is None:
             return False
         self.answers.append((outputs, error))
@@ -63,6 +71,15 @@ def test_a_gradient_of_a_step_that_ended_stays_in_the_accumulator() -> None:
     target.apply(0, np.array([4.0], np.float32))
     assert other.numbers == [[3.0]]
     assert (target.count, target.step) == (0, 1)
+
+
+def test_a_gradient_that_goes_back_does_not_change_a_step_that_was_set_meanwhile() -> None:
+    target = accumulator.DenseAccumulator(NAME, dtypes.float32, None, "MEAN")
+    target.apply(0, np.array([2.0], np.float32))
+    taken = take(target, 1)
+    target.set_global_step(10)
+    taken.give_back()
+    assert (target.count, target.step) == (1, 10)
 
 
 def test_rows_of_a_step_that_ended_stay_in_the_accumulator() -> None:
@@ -122,6 +139,16 @@ def test_a_put_waits_for_room_and_a_get_for_an_element() -> None:
     refused = Call(refuses=True)
     area.get(1, refused.done, refused.step)
     assert len(area) == 1
+
+
+def test_an_element_stays_if_a_get_asks_for_another_number_of_components() -> None:
+    area, put, wrong, right = staging.StagingArea(NAME, 1, 0), Call(), Call(), Call()
+    area.put((NUMBER,), *put.ends)
+    area.get(2, *wrong.ends)
+    (_, error) = wrong.answers[0]
+    assert isinstance(error, errors.InvalidArgumentError)
+    area.get(1, *right.ends)
+    assert right.numbers == [1]
 
 
 def test_the_gets_of_a_staging_map_wait_for_their_own_keys() -> None:

@@ -7,6 +7,10 @@ segments that are ready. No thread waits here. A node that waits, for example a 
 callback and no thread. The thread that ends its wait only notes the answer. If no thread runs
 segments of the part then, a new one is asked for with `submit`. A chain of answers therefore never
 recurses, and a resource never runs the segments of the steps that waited for it.
+
+A part that fails starts no further segment, and ends its waits and loops at once. It reports its
+end when the last running segment is over, so a step that has ended changes nothing any more. The
+answers that no segment has read go back to where they came from.
 """
 
 import functools
@@ -16,54 +20,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan import errors
-from capstan.core import cancellation
-from capstan.executor import program, state
+from capstan.executor import flight, program, state
 from capstan.partition import parts
+from capstan.resources import waiters
 
 Send = Callable[[parts.Message, program.Values], None]
 Done = Callable[[program.Values, errors.OpError | None], None]
-Submit = Callable[[Callable[[], None]], object]
-"""Runs a function soon, in another thread or later in a thread that waits for the part."""
-
-_Answer = tuple[int, Sequence[Any] | None, errors.OpError | None]
-"""A waiting node, its outputs (None if the node is dead), and its error."""
-
-
-class Flight(cancellation.Cancellation):
-    """The cancellation that the waiting nodes of a run get, and the `submit` of the run."""
-
-    __slots__ = ("submit",)
-
-    def __init__(self, submit: Submit) -> None:
-        super().__init__()
-        self.submit = submit
-
-
-class _Waits:
-    """The state of the waiting nodes and of the loops of a run."""
-
-    __slots__ = ("answered", "answers", "beside", "errors", "flight")
-
-    def __init__(self, submit: Submit) -> None:
-        self.flight = Flight(submit)
-        self.beside: deque[tuple[int, errors.OpError | None]] = deque()
-        """The segments that other threads have run, with their errors."""
-        self.answers: deque[_Answer] = deque()
-        self.answered: set[int] = set()
-        self.errors: list[errors.OpError] = []
-        self.flight.register(self.errors.append)
 
 
 class PartRun:
     """One run of a part.
 
     `send(message, values)` sends a message and returns when the values may be reused.
-    `done(fetches, error)` is called exactly once, in the thread of the last event, also if the part
-    fails. The fetches are valid until `done` returns. `submit` is only called if the part has nodes
-    that wait, or loops. Thread-safe.
+    `done(fetches, error)` is called exactly once, when no segment of the part runs any more, also
+    if the part fails. The thread of the last event calls it. The fetches are valid until `done`
+    returns. `submit` is only called if the part has nodes that wait, or loops. Thread-safe.
     """
 
-    def __init__(self, compiled: program.Program, send: Send, done: Done, submit: Submit) -> None:
+    def __init__(
+        self, compiled: program.Program, send: Send, done: Done, submit: flight.Submit
+    ) -> None:
         self._program = compiled
         self._send = send
         self._done = done
@@ -72,10 +48,14 @@ class PartRun:
         self._lock = threading.Lock()
         self._ready: deque[int] = deque()
         self._is_running = False
-        self._ended = False
-        self._waits: _Waits | None = None
+        """Whether a thread runs segments of the part, or `submit` was asked for one."""
+        self._is_over = False
+        """Whether no further segment starts."""
+        self._is_reported = False
+        self._fault: errors.OpError | None = None
+        self._waits: flight.Waits | None = None
         if compiled.waits or compiled.loops:
-            self._waits = _Waits(submit)
+            self._waits = flight.Waits(submit)
             if self._context.watch is not None:
                 self._context.watch([self._waits.errors])
 
@@ -84,6 +64,8 @@ class PartRun:
         try:
             self._context.feed(feeds)
             with self._lock:
+                if self._is_over:
+                    return
                 self._ready.extend(self._state.start())
                 self._is_running = True
         except Exception as fault:  # noqa: BLE001 - the step's error
@@ -98,7 +80,7 @@ class PartRun:
         """
         try:
             with self._lock:
-                if self._ended:
+                if self._is_over:
                     return
                 self._context.arrive[number](values)
                 self._ready.extend(self._state.arrive(number))
@@ -111,80 +93,160 @@ class PartRun:
         self._advance()
 
     def fail(self, error: errors.OpError) -> None:
-        """End the part with `error`, and cancel its waiting nodes and its loops.
+        """End the part with `error`, and cancel its waiting nodes and its loops. Never blocks.
 
-        The results of a segment that is running are dropped.
+        The results of a segment that is running are dropped. `done` is called after it.
         """
-        self._end((), error, reusable=False)
+        with self._lock:
+            if self._is_over:
+                return
+            self._is_over = True
+            self._fault = error
+        try:
+            if self._waits is not None:
+                self._waits.flight.cancel(error)
+        finally:
+            self._report()
 
     def _advance(self) -> None:
         """Run the segments that may run, here or elsewhere. The caller has set `_is_running`."""
-        if self._waits is not None and self._program.loops:
-            # A loop would keep this thread from noticing the end of the step.
-            self._submit(self._waits)
-        else:
+        if self._waits is None or not self._program.loops:
             self._run()
+            return
+        # A loop would keep this thread from noticing the end of the step.
+        self._submit(self._waits)
 
-    def _submit(self, waits: _Waits) -> bool:
-        """Let another thread run the segments that may run. Return False if there is none."""
+    def _submit(self, waits: flight.Waits, answer: flight.Answer | None = None) -> bool:
+        """Let another thread run the segments that may run.
+
+        If there is none, fail, forget `answer`, and return False.
+        """
         try:
             waits.flight.submit(self._run)
-        except RuntimeError as fault:  # the pool was shut down, or there is no thread
+        except RuntimeError as fault:
+            with self._lock:
+                self._is_running = False
+                if answer is not None:
+                    waits.answers.remove(answer)
             self.fail(errors.from_exception(fault))
             return False
         return True
 
     def _run(self) -> None:
         """Run the segments that may run. The caller has set `_is_running`."""
-        index: int | None = None
         try:
-            while True:
-                with self._lock:
-                    if index is not None:
-                        self._ready.extend(self._state.finish(index))
-                    if self._waits is not None:
-                        self._take_finished(self._waits)
-                        self._take_answers(self._waits)
-                    if self._ended or self._state.is_over:
-                        break
-                    if not self._ready:
-                        self._is_running = False
-                        return
-                    index = self._ready.popleft()
-                    others = self._take_others()
-                for other in others:
-                    self._program.submit(functools.partial(self._run_beside, other))
-                self._run_segment(index)
-            if not self._ended:
-                self._end(self._program.fetch(self._context), None, reusable=True)
+            if not self._run_ready():
+                return
         except Exception as fault:  # noqa: BLE001 - the step's error
             self.fail(errors.from_exception(fault))
+        except BaseException:
+            self._stop()
+            raise
+        self._stop()
+        self._report()
 
-    def _take_others(self) -> Sequence[int]:
-        """Return the segments that other threads run beside the one that this thread runs."""
-        if not self._program.is_parallel:
-            return ()
-        others = tuple(self._ready)
-        self._ready.clear()
-        return others
+    def _run_ready(self) -> bool:
+        """Run segments until none may run. Return whether the part is over.
 
-    def _run_beside(self, index: int) -> None:
+        If it is not over, the next event needs a new thread.
+        """
+        index: int | None = None
+        while True:
+            with self._lock:
+                if index is not None:
+                    self._ready.extend(self._state.finish(index))
+                if self._waits is not None:
+                    self._take_finished(self._waits)
+                    self._take_answers(self._waits)
+                if self._is_over or self._state.is_over:
+                    break
+                if not self._ready:
+                    self._is_running = False
+                    return False
+                index, others = self._take_ready()
+            self._run_beside(others)
+            self._run_segment(index)
+        if not self._is_over:
+            self._succeed(self._program.fetch(self._context))
+        return True
+
+    def _succeed(self, fetches: program.Values) -> None:
+        with self._lock:
+            if self._is_over:
+                return
+            self._is_over = self._is_reported = True
+        self._done(fetches, None)
+        self._program.give_back(self._context)
+
+    def _stop(self) -> None:
+        """Note that this thread runs no segment of the part any more."""
+        with self._lock:
+            self._is_running = False
+
+    def _report(self) -> None:
+        """Call `done` if the part has failed and no thread runs a segment of it."""
+        waits = self._waits
+        with self._lock:
+            is_busy = self._is_running or (waits is not None and waits.running_beside)
+            if not self._is_over or self._is_reported or is_busy:
+                return
+            self._is_reported = True
+        try:
+            if waits is not None:
+                waits.give_back()
+        finally:
+            self._done((), self._fault)
+
+    def _take_ready(self) -> tuple[int, Sequence[int]]:
+        """Return the segment that this thread runs, and those that other threads run beside it."""
+        index = self._ready.popleft()
+        waits = self._waits
+        if waits is None:
+            return index, ()
+        others: tuple[int, ...] = ()
+        if self._program.is_parallel:
+            others = tuple(self._ready)
+            self._ready.clear()
+            waits.running_beside += len(others)
+        for segment in (index, *others) if waits.unread else ():
+            for waiting in self._program.layout.awaits[segment]:
+                waits.unread.pop(waiting, None)
+        return index, others
+
+    def _run_beside(self, segments: Sequence[int]) -> None:
+        """Let the inter-op threads run segments."""
+        for position, index in enumerate(segments):
+            try:
+                self._program.submit(functools.partial(self._run_one_beside, index))
+            except BaseException:
+                assert self._waits is not None
+                with self._lock:
+                    self._waits.running_beside -= len(segments) - position
+                raise
+
+    def _run_one_beside(self, index: int) -> None:
         """Run a segment in an inter-op thread, and note its end."""
         fault = None
         try:
-            self._run_segment(index)
+            if not self._is_over:
+                self._run_segment(index)
         except Exception as caught:  # noqa: BLE001 - the step's error
             fault = errors.from_exception(caught)
         waits = self._waits
         assert waits is not None
         with self._lock:
+            waits.running_beside -= 1
             waits.beside.append((index, fault))
-            if self._ended or self._is_running:
+            if self._is_running:
                 return
-            self._is_running = True
+            is_over = self._is_over
+            self._is_running = not is_over
+        if is_over:
+            self._report()
+            return
         self._submit(waits)
 
-    def _take_finished(self, waits: _Waits) -> None:
+    def _take_finished(self, waits: flight.Waits) -> None:
         while waits.beside:
             index, fault = waits.beside.popleft()
             if fault is not None:
@@ -203,50 +265,41 @@ class PartRun:
             for waiting in layout.starts[index]:
                 self._start(waiting, self._waits)
 
-    def _start(self, waiting: int, waits: _Waits) -> None:
+    def _start(self, waiting: int, waits: flight.Waits) -> None:
         """Start a waiting node. A node in a branch that is not taken answers at once."""
         done = functools.partial(self._answer, waits, waiting)
         if not self._program.start(self._context, waiting, done, waits.flight):
             done(None, None)
 
-    def _take_answers(self, waits: _Waits) -> None:
+    def _take_answers(self, waits: flight.Waits) -> None:
         while waits.answers:
-            waiting, outputs, error = waits.answers.popleft()
+            waiting, outputs, error, give_back = waits.answers.popleft()
             if error is not None:
                 raise self._program.failure(waiting, error)
+            if give_back is not None:
+                waits.unread[waiting] = give_back
             if outputs is not None:
                 self._program.answer(self._context, waiting, outputs)
             self._ready.extend(self._state.answer(waiting))
 
     def _answer(
         self,
-        waits: _Waits,
+        waits: flight.Waits,
         waiting: int,
         outputs: Sequence[Any] | None,
         error: errors.OpError | None,
+        give_back: waiters.GiveBack | None = None,
     ) -> bool:
         """Note the answer of a waiting node, as `registry.Done`. A second answer is ignored."""
+        answer = (waiting, outputs, error, give_back)
         with self._lock:
-            if self._ended or waiting in waits.answered:
+            if self._is_over or waiting in waits.answered:
                 return False
             waits.answered.add(waiting)
-            waits.answers.append((waiting, outputs, error))
+            waits.answers.append(answer)
             if self._is_running:
                 return True
             self._is_running = True
-        return self._submit(waits)
-
-    def _end(
-        self, fetches: program.Values, error: errors.OpError | None, *, reusable: bool
-    ) -> None:
-        with self._lock:
-            if self._ended:
-                return
-            self._ended = True
-        try:
-            if error is not None and self._waits is not None:
-                self._waits.flight.cancel(error)
-        finally:
-            self._done(fetches, error)
-        if reusable:
-            self._program.give_back(self._context)
+        # If there is no thread, the caller takes the outputs back. If this part gave them back, it
+        # might answer the next step that waits, and so on: the steps of a long line would recurse.
+        return self._submit(waits, answer)

@@ -118,6 +118,23 @@ def portion(full_plan: Plan, ran: Collection[str], now: Collection[str]) -> Port
 class _Cut:
     """The border between the nodes that ran and the nodes of the new portion.
 
+def sources(full_plan: Plan, names: Collection[str]) -> frozenset[str]:
+    """Return the nodes that must have run before the named nodes.
+
+    Constants and variables are not among them, because every portion has its own.
+    """
+    found: set[str] = set()
+    for name in names:
+        node = full_plan.nodes[name]
+        found.update(node.control)
+        for edge in node.inputs:
+            producer = full_plan.nodes[edge.node]
+            is_repeated = _is_variable(producer, edge.index) and not producer.inputs
+            if edge not in full_plan.feeds and not is_repeated:
+                found.add(edge.node)
+    return frozenset(name for name in found if not infer.is_constant(full_plan.nodes[name]))
+
+
     `feeds` are the tensors that are fed across the border. `around` are the nodes from beyond the
     border that the portion's graph must contain.
     """

@@ -14,15 +14,12 @@ from capstan import errors
 from capstan.core import dtypes, kernel_list, shapes
 from capstan.core.arrays import Array
 from capstan.hardware import device as device_of
-from capstan.resources import containers
+from capstan.resources import containers, waiters
 
 Function = Callable[..., Any]
 
-Done = Callable[[Sequence[Any], errors.OpError | None], bool]
-"""Receives the outputs of a node, in order, or the error with which the node failed.
-
-It returns False if the step has ended, so that the node can give back what it took for the step.
-"""
+Done = waiters.Done
+"""Receives the outputs of a node, in order, or the error with which the node failed."""
 
 
 @dataclass(frozen=True, slots=True)

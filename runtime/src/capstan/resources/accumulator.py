@@ -36,6 +36,8 @@ class Accumulator(waiters.Waited, abc.ABC):
         self.reduction = reduction
         self.count = 0
         self.step = 0
+        self.settings = 0
+        """How often `step` was set."""
 
     def set_global_step(self, step: int) -> None:
         """Drop the gradients of earlier steps from now on."""
@@ -48,6 +50,7 @@ class Accumulator(waiters.Waited, abc.ABC):
                     step,
                 )
             self.step = step
+            self.settings += 1
 
     def apply(self, local_step: int, *gradient: Any) -> None:
         """Add a gradient that was computed at `local_step`. Drop it if that step is over.
@@ -109,12 +112,14 @@ class _Take(waiters.Attempt):
         self._required = required
         self._state: Any = None
         self._count = 0
+        self._settings = 0
 
     def advance(self) -> waiters.Progress:
         target = self._target
         if target.count < self._required:
             return waiters.Progress.NONE
         self._state, self._count = target.state(), target.count
+        self._settings = target.settings
         target.count = 0
         target.step += 1
         return waiters.Progress.COMPLETE
@@ -123,7 +128,8 @@ class _Take(waiters.Attempt):
         if self._count:
             self._target.restore(self._state)
             self._target.count += self._count
-            self._target.step -= 1
+            # A step that was set after the take stays: it says which gradients are too old.
+            self._target.step -= self._target.settings == self._settings
             self._count = 0
 
     def outputs(self) -> Sequence[Any]:

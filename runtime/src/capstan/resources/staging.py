@@ -110,9 +110,9 @@ class StagingArea(waiters.Waited):
             nonlocal arrival
             if not self._held:
                 return None
+            check_count(self._held[0][1], count)
             arrival, element = self._held.popleft()
             self._limits.used -= elements.size_in_bytes(element)
-            check_count(element, count)
             return element
 
         def undo(element: Sequence[Any]) -> None:

@@ -6,8 +6,8 @@ further, as TensorFlow's QueueBase does (core/kernels/queue_base.cc). It answers
 has released its lock.
 
 An attempt leaves its line exactly once: it is complete, or its step is cancelled. Only the thread
-that removed the attempt answers it. If the step has ended when the answer arrives, the attempt
-gives back what it took.
+that removed the attempt answers it. If the step has ended when the answer arrives, or ends before
+it reads the answer, the attempt gives back what it took.
 """
 
 import abc
@@ -16,14 +16,30 @@ import functools
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from capstan import errors
 from capstan.core import cancellation, resource_name
 from capstan.resources import resource
 
-Done = Callable[[Sequence[Any], errors.OpError | None], bool]
-"""Takes the outputs or the error of an operation; returns False if its step has ended."""
+GiveBack = Callable[[], None]
+"""Gives back what an operation took. Never blocks."""
+
+
+class Done(Protocol):
+    """Takes the outputs of an operation, or its error."""
+
+    def __call__(
+        self,
+        outputs: Sequence[Any],
+        error: errors.OpError | None,
+        give_back: GiveBack | None = None,
+        /,
+    ) -> bool:
+        """Return False if the step has ended, so that the operation gives back what it took.
+
+        If the step ends before it reads the outputs, it calls `give_back`.
+        """
 
 
 class Progress(enum.Enum):
@@ -188,19 +204,26 @@ class Waited(resource.Resource):
                 attempt.deregister()
             if attempt.error is not None:
                 attempt.done((), attempt.error)
-            elif not _hand_over(attempt):
+            elif not self._hand_over(attempt):
                 with self._lock:
                     attempt.undo()
                     left += self._advance()
 
+    def _hand_over(self, attempt: Attempt) -> bool:
+        """Give an attempt its outputs. Return False if it did not get them."""
+        error = attempt.cancellation.error
+        try:
+            if error is None:
+                give_back = functools.partial(self._take_back, attempt)
+                return attempt.done(attempt.outputs(), None, give_back)
+        except Exception as fault:  # noqa: BLE001 - the step's error, such as a lack of memory
+            error = errors.from_exception(fault)
+        attempt.done((), error)
+        return False
 
-def _hand_over(attempt: Attempt) -> bool:
-    """Give an attempt its outputs. Return False if it did not get them."""
-    error = attempt.cancellation.error
-    try:
-        if error is None:
-            return attempt.done(attempt.outputs(), None)
-    except Exception as fault:  # noqa: BLE001 - the step's error, such as a lack of memory
-        error = errors.from_exception(fault)
-    attempt.done((), error)
-    return False
+    def _take_back(self, attempt: Attempt) -> None:
+        """Undo an attempt whose step ended before it read the outputs."""
+        with self._lock:
+            attempt.undo()
+            complete = self._advance()
+        self._answer(complete)

@@ -103,6 +103,7 @@ class Master:
         fetches: Sequence[str],
         targets: Sequence[str],
         options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         """Run a step in the caller's thread; returns copies of the fetches.
 
@@ -112,7 +113,8 @@ class Master:
         """
         session = self._session(handle)
         requested = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
-        return session.run(requested, list(feeds.values()), _deadline(session, options))
+        deadline = _deadline(session, options)
+        return session.run(requested, list(feeds.values()), deadline, cancellation)
 
     def make_callable(
         self,
@@ -127,7 +129,11 @@ class Master:
         return self._session(handle).make_callable(requested, options)
 
     def run_callable(
-        self, handle: str, callable_handle: int, feeds: Sequence[Array]
+        self,
+        handle: str,
+        callable_handle: int,
+        feeds: Sequence[Array],
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         """Run a remembered signature, with `feeds` in its order; otherwise as `run_step`."""
         session = self._session(handle)
@@ -136,7 +142,7 @@ class Master:
             raise errors.InvalidArgumentError(
                 None, None, f"Expected {len(requested.feeds)} feeds, but got {len(feeds)}"
             )
-        return session.run(requested, feeds, _deadline(session, options))
+        return session.run(requested, feeds, _deadline(session, options), cancellation)
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
         """Forget a remembered signature."""
@@ -156,11 +162,12 @@ class Master:
         feeds: Mapping[str, Array],
         fetches: Sequence[str],
         options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         """Feed and fetch a portion of a partial run; otherwise as `run_step`."""
         session = self._session(handle)
         deadline = _deadline(session, options)
-        return session.partial_run(partial_run_handle, feeds, fetches, deadline)
+        return session.partial_run(partial_run_handle, feeds, fetches, deadline, cancellation)
 
     def close_session(self, handle: str) -> None:
         """End a session; steps in flight raise CancelledError."""

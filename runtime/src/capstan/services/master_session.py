@@ -20,6 +20,7 @@ from capstan.graph import infer, inline, lift, portion, prune, simplify, special
 from capstan.partition import copies, partition
 from capstan.placement import available, place
 from capstan.services import loop_parts, partial_run, registrations, session_graph, signature, step
+from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
 
 Array = np.ndarray[Any, Any]
@@ -121,7 +122,11 @@ class MasterSession:
         return self._graph.placement.notes
 
     def run(
-        self, requested: signature.Signature, feeds: Sequence[Array], deadline: float | None
+        self,
+        requested: signature.Signature,
+        feeds: Sequence[Array],
+        deadline: float | None,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         """Run one step; returns a copy of each fetch, in the order of the signature.
 
@@ -131,7 +136,7 @@ class MasterSession:
         request = self._requests.get(requested)
         if request is None:
             request = self._request(requested)
-        return request.run(feeds, self._steps, deadline)
+        return request.run(feeds, self._steps, deadline, cancellation)
 
     def make_callable(self, requested: signature.Signature, options: interfaces.StepOptions) -> int:
         """Remember a signature; returns its handle.
@@ -184,6 +189,7 @@ class MasterSession:
         deadline: float | None,
     ) -> list[Array]:
         """Run a portion, as `partial_run.PartialRun.run`.
+        cancellation: cancellations.Cancellation | None = None,
 
         Raises:
             InvalidArgumentError: there is no such partial run, or it is over.
@@ -193,7 +199,8 @@ class MasterSession:
             raise partial_run.no_such_run()
         fed = {node.parse_tensor(name): value for name, value in feeds.items()}
         try:
-            return partial.run(fed, list(map(node.parse_tensor, fetches)), self._steps, deadline)
+            return partial.run(fed, wanted, self._steps, deadline, cancellation)
+        wanted = list(map(node.parse_tensor, fetches))
         finally:
             if partial.is_over:
                 self._partial.pop(handle, None)

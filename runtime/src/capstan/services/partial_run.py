@@ -1,6 +1,8 @@
 """A partial run: one step of a session, fed and fetched in portions (`Session.partial_run`)."""
 
+import contextlib
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +11,8 @@ import numpy as np
 from capstan import errors
 from capstan.core import node
 from capstan.graph import portion
-from capstan.services import signature, step
+from capstan.services import inbox, signature, step
+from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
 Compiled = Callable[
@@ -19,18 +22,30 @@ Compiled = Callable[
 
 
 class PartialRun:
-    """One partial run. Thread-safe: portions run one after the other. A failed portion ends it."""
+    """One partial run. Thread-safe.
+
+    Portions that need no value of each other run at the same time. A portion that fails ends the
+    partial run, and so all its portions.
+    """
 
     def __init__(self, plan: portion.Plan, compiled: Compiled) -> None:
         self._plan = plan
         self._compiled = compiled
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._unfed = set(plan.feeds)
         self._unfetched = set(plan.fetches)
-        self._ran: frozenset[str] = frozenset()
+        self._started: frozenset[str] = frozenset()
+        """The nodes of the portions that have begun."""
+        self._portions: dict[cancellations.Cancellation, frozenset[str]] = {}
+        """The nodes of the portions that run or wait for others."""
         self._values: dict[node.Edge, Array] = {}
-        self.is_over = False
+        self._fault: errors.OpError | None = None
+
+    @property
+    def is_over(self) -> bool:
         """Whether every feed was fed and every fetch fetched, or a portion failed."""
+        is_complete = not (self._unfed or self._unfetched or self._portions)
+        return is_complete or self._fault is not None
 
     def run(
         self,
@@ -38,27 +53,42 @@ class PartialRun:
         fetches: Sequence[node.Edge],
         steps: step.Steps,
         deadline: float | None,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         """Feed and fetch a portion; returns copies of the fetches, in order.
 
         Raises:
             InvalidArgumentError: a feed or fetch was not in the setup or is repeated, or a fetch
                 needs a tensor that was not fed yet. The partial run continues.
-            OpError: the portion failed, for the same reasons as a step.
+            OpError: this or another portion failed, for the same reasons as a step.
         """
-        with self._lock:
+        ended = cancellations.Cancellation()
+        with self._changed:
             self._check(feeds, fetches)
             self._unfed.difference_update(feeds)
+            self._unfetched.difference_update(fetches)
             # Later portions read the values, and the caller may overwrite its arrays by then.
             self._values.update((edge, value.copy()) for edge, value in feeds.items())
-            try:
-                self._advance(steps, deadline)
-            except errors.OpError:
-                self.is_over = True
-                raise
-            self._unfetched.difference_update(fetches)
-            self.is_over = not self._unfed and not self._unfetched
+            earlier = self._started
+            self._started = portion.ready(self._plan, self._unfed)
+            self._portions[ended] = self._started - earlier
+        try:
+            with contextlib.ExitStack() as watching:
+                watching.enter_context(ended.watched(self._wake))
+                if cancellation is not None:
+                    watching.enter_context(cancellation.watched(ended.cancel))
+                self._advance(earlier, ended, steps, deadline)
+                self._wait(lambda: self._values.keys() >= set(fetches), ended, deadline)
             return [self._values[edge].copy() for edge in fetches]
+        except Exception as fault:  # noqa: BLE001 - the error of the partial run
+            raise self._fail(errors.from_exception(fault)) from None
+        except BaseException:
+            self._fail(errors.CancelledError(None, None, "The step was interrupted"))
+            raise
+        finally:
+            with self._changed:
+                del self._portions[ended]
+                self._changed.notify_all()
 
     def _check(self, feeds: Mapping[node.Edge, Array], fetches: Sequence[node.Edge]) -> None:
         if self.is_over:
@@ -78,16 +108,65 @@ class PartialRun:
                     "so far.",
                 )
 
-    def _advance(self, steps: step.Steps, deadline: float | None) -> None:
-        """Run the nodes that need no other feed."""
-        reached = portion.ready(self._plan, self._unfed)
-        now = reached - self._ran
+    def _advance(
+        self,
+        earlier: frozenset[str],
+        ended: cancellations.Cancellation,
+        steps: step.Steps,
+        deadline: float | None,
+    ) -> None:
+        """Run the nodes of a portion that began after `earlier`, when those have their values."""
+        now = self._portions[ended]
         if not now:
             return
-        next_portion, request = self._compiled(self._plan, self._ran, now)
-        fetched = request.run([self._values[edge] for edge in next_portion.feeds], steps, deadline)
-        self._values.update(zip(next_portion.fetches, fetched, strict=True))
-        self._ran = reached
+        next_portion, request = self._compiled(self._plan, earlier, now)
+        sources = portion.sources(self._plan, now) & earlier
+        self._wait(lambda: sources.isdisjoint(self._running()), ended, deadline)
+        feeds = [self._values[edge] for edge in next_portion.feeds]
+        fetched = request.run(feeds, steps, deadline, ended)
+        with self._changed:
+            self._values.update(zip(next_portion.fetches, fetched, strict=True))
+            self._portions[ended] = frozenset()
+            self._changed.notify_all()
+
+    def _running(self) -> frozenset[str]:
+        return frozenset().union(*self._portions.values())
+
+    def _wait(
+        self,
+        condition: Callable[[], bool],
+        ended: cancellations.Cancellation,
+        deadline: float | None,
+    ) -> None:
+        """Wait until other portions have made `condition` true.
+
+        Raises:
+            OpError: another portion failed, the caller is gone, or the deadline passed.
+        """
+        limit = None if deadline is None else max(0.0, deadline - time.monotonic())
+        with self._changed:
+            is_met = self._changed.wait_for(
+                lambda: self._fault is not None or ended.is_cancelled or condition(), limit
+            )
+        if self._fault is not None:
+            raise self._fault
+        if ended.is_cancelled:
+            raise errors.CancelledError(None, None, "The client of the step is gone")
+        if not is_met:
+            raise inbox.timed_out()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _fail(self, fault: errors.OpError) -> errors.OpError:
+        """End every portion, and return the first error of the partial run."""
+        with self._changed:
+            self._fault = self._fault or fault
+            portions = list(self._portions)
+        for ended in portions:
+            ended.cancel()
+        return errors.from_code(self._fault.error_code, self._fault.message)
 
 
 def no_such_run() -> errors.InvalidArgumentError:

@@ -10,8 +10,7 @@ same dtypes share one variant, which assumes nothing about shapes.
 import collections
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from capstan import errors
 from capstan.core import dtypes, node
 from capstan.graph import infer
 from capstan.services import step
+from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
 
@@ -26,9 +26,11 @@ MAX_VARIANTS = 8
 """The largest number of variants of one signature that are compiled for fixed shapes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """The names of a run: tensor names of feeds and fetches, op names of targets."""
+class Signature(NamedTuple):
+    """The names of a run: tensor names of feeds and fetches, op names of targets.
+
+    It is a tuple because every step looks up its signature, and tuples are hashed fast.
+    """
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
@@ -107,7 +109,11 @@ class Request:
         self._places = None if places == list(range(len(requested.feeds))) else places
 
     def run(
-        self, values: Sequence[Array], steps: step.Steps, deadline: float | None
+        self,
+        values: Sequence[Array],
+        steps: step.Steps,
+        deadline: float | None,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         """Run a step with `values` fed; returns copies of the fetches, in the caller's order."""
         in_order = values
@@ -118,7 +124,7 @@ class Request:
         if compiled is None:
             compiled = self._variants.compile(key, in_order, deadline)
         feeds = dict(zip(self._feeds, values, strict=True))
-        fetched = steps.run(compiled, feeds, deadline)
+        fetched = steps.run(compiled, feeds, deadline, cancellation)
         for edge, copy in compiled.copies.items():
             fetched[edge] = fetched[copy]
         return [fetched[edge] if edge in fetched else feeds[edge].copy() for edge in self._fetches]

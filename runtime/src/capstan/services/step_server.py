@@ -11,13 +11,14 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from capstan import errors
 from capstan.executor import program, run
+from capstan.hardware import threads
 from capstan.partition import parts
 from capstan.services import early, worker
-from capstan.transport import api, frames, interfaces, listener, threads
+from capstan.transport import api, frames, interfaces, listener
 
 Peers = Callable[[str], interfaces.WorkerApi]
 
@@ -28,6 +29,9 @@ _EARLY_BYTES = frames.MAX_MESSAGE_BYTES
 """Bounds the messages of steps that have not started. The largest message must fit."""
 
 _PUSH_THREADS = 64
+
+_LOOP_THREADS = 65_536
+"""Every step in flight may have a loop, and a loop may run for ever: it needs its own thread."""
 
 _PUSH_SECONDS = 10.0
 """How long a message for a third task waits until that task can be reached."""
@@ -52,7 +56,9 @@ class StepServer:
         self._runs: dict[int, run.PartRun] = {}
         self._early = early.EarlyMessages(max_early_bytes, _REMEMBERED_STEPS)
         self._ended: OrderedDict[int, None] = OrderedDict()
+        self._is_closed = False
         self._pool = threads.DaemonThreads(_PUSH_THREADS, "capstan-push")
+        self._loops = threads.DaemonThreads(_LOOP_THREADS, "capstan-loops")
 
     def serve(self, link: api.Link, hello: listener.Hello) -> None:
         """Serve `link` until it ends. Blocks, so each link needs a thread.
@@ -86,8 +92,14 @@ class StepServer:
             link.close()
 
     def close(self) -> None:
-        """End the threads that deliver pushed messages, after the present ones. Does not wait."""
+        """End every step, and then the threads. Does not wait."""
+        with self._lock:
+            self._is_closed = True
+            runs = list(self._runs.values())
+        for part_run in runs:
+            part_run.fail(_stopped())
         self._pool.shutdown()
+        self._loops.shutdown()
 
     def _require_ended(self, step: int | None, following: int) -> None:
         if step in self._runs:
@@ -108,16 +120,25 @@ class StepServer:
             _send_end(link, step, fetches, error)
 
         try:
-            part_run = run.PartRun(self._home.program(frame.subject), send, done, self._pool.submit)
-            with self._lock:
-                messages = self._early.take(step)
-                self._runs[step] = part_run
+            compiled = self._home.program(frame.subject)
+            pool = self._loops if compiled.loops else self._pool
+            part_run = run.PartRun(compiled, send, done, pool.submit)
+            messages = self._note_start(step, part_run)
         except Exception as fault:  # noqa: BLE001 - the step's error
             done((), errors.from_exception(fault))
             return
         part_run.start(frame.values)
         for message in messages:
             part_run.arrive(message.subject, message.values)
+
+    def _note_start(self, step: int, part_run: run.PartRun) -> Sequence[api.Frame]:
+        """Record a step, and return its messages that arrived before it."""
+        with self._lock:
+            if self._is_closed:
+                raise _stopped()
+            messages = self._early.take(step)
+            self._runs[step] = part_run
+        return messages
 
     def _deliver(self, frame: api.Frame) -> None:
         with self._lock:
@@ -181,6 +202,10 @@ class StepServer:
             part_run = self._runs.get(step)
         if part_run is not None:
             part_run.fail(cause)
+
+
+def _stopped() -> errors.UnavailableError:
+    return errors.UnavailableError(None, None, "The task was stopped during the step")
 
 
 def _send_end(

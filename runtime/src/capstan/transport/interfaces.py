@@ -152,8 +152,13 @@ class MasterApi(Protocol):
         fetches: Sequence[str],
         targets: Sequence[str],
         options: StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Run a step; returns copies of `fetches` (`node:index`). `targets` (`node`) only run."""
+        """Run a step; returns copies of `fetches` (`node:index`). `targets` (`node`) only run.
+
+        Raises:
+            CancelledError: `cancellation` was set during the step.
+        """
 
     def make_callable(
         self,
@@ -170,9 +175,13 @@ class MasterApi(Protocol):
         """
 
     def run_callable(
-        self, handle: str, callable_handle: int, feeds: Sequence[Array]
+        self,
+        handle: str,
+        callable_handle: int,
+        feeds: Sequence[Array],
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Run a remembered step with `feeds` in its order; returns copies of its fetches."""
+        """Run a remembered step with `feeds` in its order, as `run_step`."""
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
         """Forget a remembered step, if the handle is known."""
@@ -189,12 +198,14 @@ class MasterApi(Protocol):
         feeds: Mapping[str, Array],
         fetches: Sequence[str],
         options: StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         """Feed a portion, run the nodes that need no other feed, and return copies of `fetches`.
 
         Raises:
             InvalidArgumentError: a feed or fetch was not in the setup or is repeated, a fetch needs
                 a tensor that was not fed yet, or there is no such partial run.
+            CancelledError: `cancellation` was set during the portion.
         """
 
     def close_session(self, handle: str) -> None:

@@ -92,14 +92,23 @@ class Recorder:
         fetches: Sequence[str],
         targets: Sequence[str],
         options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Any]:
+        self.cancellation = cancellation
         fed = {name: value.tolist() for name, value in feeds.items()}
         return self._note("run", handle, fed, list(fetches), list(targets), options)  # type: ignore[no-any-return]
 
     def make_callable(self, *named: Any) -> int:
         return self._note("make", *named)  # type: ignore[no-any-return]
 
-    def run_callable(self, handle: str, number: int, feeds: Sequence[Any]) -> list[Any]:
+    def run_callable(
+        self,
+        handle: str,
+        number: int,
+        feeds: Sequence[Any],
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> list[Any]:
+        self.cancellation = cancellation
         return self._note("call", handle, number, [value.tolist() for value in feeds])  # type: ignore[no-any-return]
 
     def release_callable(self, handle: str, number: int) -> None:
@@ -115,7 +124,9 @@ class Recorder:
         feeds: Mapping[str, Any],
         fetches: Sequence[str],
         options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Any]:
+        self.cancellation = cancellation
         fed = {name: value.tolist() for name, value in feeds.items()}
         return self._note("portion", handle, partial, fed, list(fetches), options)  # type: ignore[no-any-return]
 
@@ -368,6 +379,31 @@ def test_a_step_that_is_sent_twice_runs_once(
     assert {response.status_code for response in responses} <= {0, errors.ABORTED}
     assert late.status_code == errors.ABORTED
     assert "has run already" in late.status_error_message
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("RunStep", {}),
+        ("RunStep", {"request_id": 5}),
+        ("RunStep", {"partial_run_handle": "17"}),
+        ("RunCallable", {"request_id": 6}),
+    ],
+)
+def test_a_step_is_cancelled_when_its_client_is_gone(
+    address: str, task: Recorder, eventually: Any, name: str, fields: dict[str, Any]
+) -> None:
+    task.gate = threading.Event()
+    with channels.open_channel(address) as channel:
+        request = getattr(wire, f"{name}Request")(**fields)
+        call = channels.method(channel, channels.MASTER, name).future(request)
+        eventually(lambda: task.cancellation)
+        cancellation = task.cancellation
+        assert cancellation is not None
+        assert not cancellation.is_cancelled
+        call.cancel()
+        eventually(lambda: cancellation.is_cancelled)
+    task.gate.set()
 
 
 def test_an_inconsistent_request_is_an_invalid_argument(address: str) -> None:

@@ -42,7 +42,8 @@ class Service:
             method = self._method(name)
             if cancellation is None:
                 return method(request, timeout=timeout_s, wait_for_ready=wait)
-            return _result(method.future(request, timeout_s, wait_for_ready=wait), cancellation)
+            call = method.future(request, timeout_s, wait_for_ready=wait)
+            return _result(name, call, cancellation)
         except grpc.RpcError as error:
             raise status.from_call(error, self.address) from None
         except ValueError as error:  # grpc raises this if the channel is closed
@@ -73,14 +74,14 @@ class Service:
         )
 
 
-def _result(call: Any, cancellation: cancellations.Cancellation) -> Any:
+def _result(name: str, call: Any, cancellation: cancellations.Cancellation) -> Any:
     """Wait for the answer of a call, and cancel the call when `cancellation` is set."""
     try:
         with cancellation.watched(call.cancel):
             return call.result()
     except grpc.FutureCancelledError:
         raise errors.CancelledError(
-            None, None, "Session was closed before it was created"
+            None, None, f"The call of {name} was cancelled before its answer"
         ) from None
     finally:
         call.cancel()  # if the wait was interrupted; this does not change an answered call

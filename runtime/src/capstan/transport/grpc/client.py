@@ -85,8 +85,9 @@ class GrpcMaster(interfaces.MasterApi):
         fetches: Sequence[str],
         targets: Sequence[str],
         options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        return self._run(handle, feeds, fetches, options, target=targets)
+        return self._run(handle, feeds, fetches, options, cancellation, target=targets)
 
     def make_callable(
         self,
@@ -102,12 +103,16 @@ class GrpcMaster(interfaces.MasterApi):
         return int(self._service.call("MakeCallable", request).handle)
 
     def run_callable(
-        self, handle: str, callable_handle: int, feeds: Sequence[Array]
+        self,
+        handle: str,
+        callable_handle: int,
+        feeds: Sequence[Array],
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         request = wire.RunCallableRequest(
             session_handle=handle, handle=callable_handle, feed=map(tensor_proto.make, feeds)
         )
-        response = self._service.call("RunCallable", request)
+        response = self._service.call("RunCallable", request, cancellation=cancellation)
         return [tensor_proto.ndarray(value) for value in response.fetch]
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
@@ -129,8 +134,11 @@ class GrpcMaster(interfaces.MasterApi):
         feeds: Mapping[str, Array],
         fetches: Sequence[str],
         options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        return self._run(handle, feeds, fetches, options, partial_run_handle=partial_run_handle)
+        return self._run(
+            handle, feeds, fetches, options, cancellation, partial_run_handle=partial_run_handle
+        )
 
     def _run(
         self,
@@ -138,6 +146,7 @@ class GrpcMaster(interfaces.MasterApi):
         feeds: Mapping[str, Array],
         fetches: Sequence[str],
         options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None,
         **more: Any,
     ) -> list[Array]:
         request = wire.RunStepRequest(
@@ -148,7 +157,7 @@ class GrpcMaster(interfaces.MasterApi):
             store_errors_in_response_body=True,
             **more,
         )
-        response = self._service.call("RunStep", request)
+        response = self._service.call("RunStep", request, cancellation=cancellation)
         if response.status_code:
             raise errors.from_code(response.status_code, response.status_error_message)
         tensors = codec.decode_tensors(response.tensor)

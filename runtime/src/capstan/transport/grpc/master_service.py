@@ -51,11 +51,14 @@ class MasterService:
         }
 
     def _answer_in_session(
-        self, answer: Callable[[Any], Any], request: Any, context: grpc.ServicerContext
+        self,
+        answer: Callable[[Any, grpc.ServicerContext], Any],
+        request: Any,
+        context: grpc.ServicerContext,
     ) -> Any:
         """Answer a call for a session, and renew its lease."""
         self._sessions.renew(request.session_handle, context)
-        return answer(request)
+        return answer(request, context)
 
     def _create(self, request: Any, context: grpc.ServicerContext) -> Any:
         nodes = graph_def.decode(request.graph_def)
@@ -72,7 +75,7 @@ class MasterService:
             raise errors.CancelledError(None, None, "The client of the new session is gone")
         return wire.CreateSessionResponse(session_handle=handle, graph_version=0)
 
-    def _extend(self, request: Any) -> Any:
+    def _extend(self, request: Any, context: grpc.ServicerContext) -> Any:
         version = self._master.extend_session(
             request.session_handle,
             graph_def.decode(request.graph_def),
@@ -81,9 +84,10 @@ class MasterService:
         )
         return wire.ExtendSessionResponse(new_graph_version=version)
 
-    def _run(self, request: Any) -> Any:
+    def _run(self, request: Any, context: grpc.ServicerContext) -> Any:
         try:
-            return self._once.run(request.request_id, functools.partial(self._step, request))
+            step = functools.partial(self._step, request)
+            return self._once.run(request.request_id, context, step)
         except errors.OpError as error:
             if not request.store_errors_in_response_body:
                 raise
@@ -91,7 +95,7 @@ class MasterService:
                 status_code=error.error_code, status_error_message=error.message
             )
 
-    def _step(self, request: Any) -> Any:
+    def _step(self, request: Any, cancellation: cancellations.Cancellation) -> Any:
         feeds = codec.decode_tensors(request.feed)
         if len(feeds) < len(request.feed):
             counts = collections.Counter(message.name for message in request.feed)
@@ -102,27 +106,27 @@ class MasterService:
         handle, fetches = request.session_handle, list(request.fetch)
         if request.partial_run_handle:
             partial = request.partial_run_handle
-            values = self._master.partial_run(handle, partial, feeds, fetches, options)
+            values = self._master.partial_run(
+                handle, partial, feeds, fetches, options, cancellation
+            )
         else:
             targets = list(request.target)
-            values = self._master.run_step(handle, feeds, fetches, targets, options)
+            values = self._master.run_step(handle, feeds, fetches, targets, options, cancellation)
         return wire.RunStepResponse(
             tensor=codec.encode_tensors(dict(zip(fetches, values, strict=True))),
             metadata=wire.RunMetadata(),  # marks the last response of the step
         )
 
-    def _partial_run_setup(self, request: Any) -> Any:
-        begin = functools.partial(
-            self._master.partial_run_setup,
-            request.session_handle,
-            list(request.feed),
-            list(request.fetch),
-            list(request.target),
-        )
-        handle = self._once.run(request.request_id, begin, repeatable=True)
+    def _partial_run_setup(self, request: Any, context: grpc.ServicerContext) -> Any:
+        names = (list(request.feed), list(request.fetch), list(request.target))
+
+        def begin(_: cancellations.Cancellation) -> str:
+            return self._master.partial_run_setup(request.session_handle, *names)
+
+        handle = self._once.run(request.request_id, context, begin, repeatable=True)
         return wire.PartialRunSetupResponse(partial_run_handle=handle)
 
-    def _make_callable(self, request: Any) -> Any:
+    def _make_callable(self, request: Any, context: grpc.ServicerContext) -> Any:
         options = request.options
         if options.tensor_connection:
             raise errors.UnimplementedError(
@@ -131,30 +135,31 @@ class MasterService:
                 "A callable cannot connect tensors here (tensor_connection): feed the tensor "
                 f"{options.tensor_connection[0].to_tensor!r} instead",
             )
-        make = functools.partial(
-            self._master.make_callable,
-            request.session_handle,
-            list(options.feed),
-            list(options.fetch),
-            list(options.target),
-            interfaces.StepOptions(timeout_ms=options.run_options.timeout_in_ms),
-        )
-        handle = self._once.run(request.request_id, make, repeatable=True)
+        limits = interfaces.StepOptions(timeout_ms=options.run_options.timeout_in_ms)
+        names = (list(options.feed), list(options.fetch), list(options.target))
+
+        def make(_: cancellations.Cancellation) -> int:
+            return self._master.make_callable(request.session_handle, *names, limits)
+
+        handle = self._once.run(request.request_id, context, make, repeatable=True)
         return wire.MakeCallableResponse(handle=handle)
 
-    def _run_callable(self, request: Any) -> Any:
-        return self._once.run(request.request_id, functools.partial(self._call, request))
+    def _run_callable(self, request: Any, context: grpc.ServicerContext) -> Any:
+        call = functools.partial(self._call, request)
+        return self._once.run(request.request_id, context, call)
 
-    def _call(self, request: Any) -> Any:
+    def _call(self, request: Any, cancellation: cancellations.Cancellation) -> Any:
         feeds = [
             codec.decode_tensor(value, f"feed {place}") for place, value in enumerate(request.feed)
         ]
-        values = self._master.run_callable(request.session_handle, request.handle, feeds)
+        values = self._master.run_callable(
+            request.session_handle, request.handle, feeds, cancellation
+        )
         return wire.RunCallableResponse(
             fetch=map(tensor_proto.make, values), metadata=wire.RunMetadata()
         )
 
-    def _release_callable(self, request: Any) -> Any:
+    def _release_callable(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._master.release_callable(request.session_handle, request.handle)
         return wire.ReleaseCallableResponse()
 
@@ -167,6 +172,6 @@ class MasterService:
         self._master.reset(list(request.container))
         return wire.ResetResponse()
 
-    def _list(self, request: Any) -> Any:
+    def _list(self, request: Any, context: grpc.ServicerContext) -> Any:
         devices = self._master.list_devices(request.session_handle)
         return wire.ListDevicesResponse(local_device=codec.encode_devices(devices))

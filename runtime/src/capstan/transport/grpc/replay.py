@@ -1,17 +1,25 @@
-"""Answers a call that a client sends twice.
+"""Answers a call that a client sends twice, and ends the call of a client that is gone.
 
 TensorFlow's client repeats a call if the connection breaks before it has the answer. A step changes
-variables, so it must not run twice. The repeated call has the same request id.
+variables, so it must not run twice. The repeated call has the same request id. If a client does not
+repeat its call soon, it was killed or has given up, and nobody needs the answer.
 """
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent import futures
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+import grpc
+
 from capstan import errors
+from capstan.transport import cancellation as cancellations
+
+GRACE_S: Final = 0.5
+"""How long a step goes on for a client whose connection broke. A client that lives repeats its call
+at once, because a broken connection is opened again without a pause."""
 
 # How many ids of ended calls are remembered. A client repeats a call within seconds.
 _REMEMBERED: Final = 4096
@@ -38,52 +46,105 @@ _LOST: Final = _Outcome(
 )
 
 
+_ABANDONED: Final = _Outcome(
+    code=errors.ABORTED,
+    message="The connection of this step's client broke, and the client did not come back in time. "
+    "The step was cancelled: create a new session to continue",
+)
+
+
+@dataclass(eq=False, slots=True)
+class _Running:
+    """A call in progress, and the number of callers that wait for its answer."""
+
+    outcome: "futures.Future[_Outcome]" = field(default_factory=futures.Future)
+    cancellation: cancellations.Cancellation = field(default_factory=cancellations.Cancellation)
+    callers: int = 0
+    grace: threading.Timer | None = None
+
+
 class Once:
     """Runs each request id once. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, grace_s: float = GRACE_S) -> None:
+        self._grace_s = grace_s
         self._lock = threading.Lock()
-        self._running: dict[int, futures.Future[_Outcome]] = {}
+        self._running: dict[int, _Running] = {}
         self._ended: OrderedDict[int, _Outcome] = OrderedDict()
 
-    def run(self, request_id: int, call: Callable[[], Any], *, repeatable: bool = False) -> Any:
-        """Return `call()`; if the id is known, return or raise what its first call did.
+    def run(
+        self,
+        request_id: int,
+        context: grpc.ServicerContext,
+        call: Callable[[cancellations.Cancellation], Any],
+        *,
+        repeatable: bool = False,
+    ) -> Any:
+        """Return `call(cancellation)`; if the id is known, return or raise what its first call did.
 
-        If the first call is still running, this waits for it. An answer is kept for later calls
-        only if it is `repeatable`, which means small. An id of 0 stands for no id.
+        If the first call is still running, this waits for it. `cancellation` is set when the
+        callers are gone: `context` and those of the repeated calls have ended, and no call was
+        repeated for a while. An answer is kept for later calls only if it is `repeatable`, which
+        means small. An id of 0 stands for no id, so such a call cannot be repeated.
 
         Raises:
             AbortedError: the first call has ended, and its answer was not kept.
             Exception: as `call`.
         """
-        if not request_id:
-            return call()
-        future: futures.Future[_Outcome] = futures.Future()
+        mine = _Running()
         with self._lock:
-            known = self._ended.get(request_id)
-            first = future if known else self._running.setdefault(request_id, future)
+            known = self._ended.get(request_id) if request_id else None
+            first = mine
+            if known is None and request_id:
+                first = self._running.setdefault(request_id, mine)
+            first.callers += 1
+            if first.grace is not None:
+                first.grace.cancel()
         if known is not None:
             return known.unwrap()
-        if first is not future:
-            return first.result().unwrap()
+        grace_s = self._grace_s if request_id else 0.0
+        if not context.add_callback(lambda: self._caller_left(first, grace_s)):
+            self._caller_left(first, grace_s)
+        if first is not mine:
+            return first.outcome.result().unwrap()
         try:
-            answer = call()
+            answer = call(mine.cancellation)
         except BaseException as error:
-            failed = _failure(error)
-            self._end(request_id, failed, failed)
+            failed = _ABANDONED if mine.cancellation.is_cancelled else _failure(error)
+            self._end(request_id, mine, failed, failed)
             raise
         outcome = _Outcome(answer)
-        self._end(request_id, outcome, outcome if repeatable else _LOST)
+        self._end(request_id, mine, outcome, outcome if repeatable else _LOST)
         return answer
 
-    def _end(self, request_id: int, outcome: _Outcome, kept: _Outcome) -> None:
+    def _caller_left(self, running: _Running, grace_s: float) -> None:
+        """Note that the call of a client has ended, with or without its answer."""
+        with self._lock:
+            running.callers -= 1
+            if running.callers or running.outcome.done():
+                return
+            running.grace = threading.Timer(grace_s, self._abandon, [running])
+            running.grace.daemon = True
+            running.grace.start()
+
+    def _abandon(self, running: _Running) -> None:
+        with self._lock:
+            if running.callers:
+                return
+        running.cancellation.cancel()
+
+    def _end(self, request_id: int, running: _Running, outcome: _Outcome, kept: _Outcome) -> None:
         """Give `outcome` to waiting callers, and keep `kept` for later ones."""
         with self._lock:
-            waiting = self._running.pop(request_id)
+            running.outcome.set_result(outcome)
+            if running.grace is not None:
+                running.grace.cancel()
+            if not request_id:
+                return
+            del self._running[request_id]
             self._ended[request_id] = kept
             if len(self._ended) > _REMEMBERED:
                 self._ended.popitem(last=False)
-        waiting.set_result(outcome)
 
 
 def _failure(error: BaseException) -> _Outcome:

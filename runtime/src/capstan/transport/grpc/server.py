@@ -8,7 +8,8 @@ from typing import Any, Final
 import grpc
 
 from capstan import errors
-from capstan.transport import interfaces, threads
+from capstan.hardware import threads
+from capstan.transport import interfaces
 from capstan.transport.grpc import (
     channels,
     codec,

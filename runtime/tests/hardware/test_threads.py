@@ -4,15 +4,14 @@ import subprocess
 import sys
 import threading
 from concurrent import futures
-from typing import Any
 
 import pytest
 
-from capstan.transport import threads
+from capstan.hardware import threads
 
 PROGRAM = """
 import threading
-from capstan.transport import threads
+from capstan.hardware import threads
 
 started = threading.Event()
 def block():
@@ -25,14 +24,17 @@ print("over")
 
 
 @pytest.mark.alone
-def test_an_idle_thread_is_reused(eventually: Any) -> None:
+def test_an_idle_thread_is_reused() -> None:
     pool = threads.DaemonThreads(8, "idle")
     names: set[str] = set()
     for _ in range(20):
         pool.submit(lambda: names.add(threading.current_thread().name)).result(20)
     assert len(names) < 8
     pool.shutdown()
-    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("idle")])
+    for thread in threading.enumerate():
+        if thread.name.startswith("idle"):
+            thread.join(20)
+            assert not thread.is_alive()
 
 
 def test_calls_above_the_limit_wait_for_a_thread() -> None:
@@ -44,6 +46,27 @@ def test_calls_above_the_limit_wait_for_a_thread() -> None:
     gate.set()
     assert third.result(20) == 3
     assert all(call.result(20) for call in blocked)
+    pool.shutdown()
+
+
+def test_a_call_waits_if_the_system_cannot_start_another_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = threads.DaemonThreads(2, "scarce")
+    gate = threading.Event()
+    blocked = pool.submit(gate.wait, 20)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        waiting = pool.submit(lambda: 3)
+        with pytest.raises(RuntimeError, match="start new thread"):
+            threads.DaemonThreads(2, "none").submit(lambda: 4)
+    gate.set()
+    assert waiting.result(20) == 3
+    assert blocked.result(20)
     pool.shutdown()
 
 

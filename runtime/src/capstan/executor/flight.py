@@ -1,0 +1,54 @@
+"""The waiting nodes and the loops of one run of a part: their cancellation and their answers."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from capstan import errors
+from capstan.core import cancellation
+from capstan.resources import waiters
+
+Submit = Callable[[Callable[[], None]], object]
+"""Runs a function soon, in another thread or later in a thread that waits for the part.
+
+It raises RuntimeError if there is no such thread.
+"""
+
+Answer = tuple[int, Sequence[Any] | None, errors.OpError | None, waiters.GiveBack | None]
+"""A waiting node, its outputs (None if the node is dead), its error, and how to give them back."""
+
+
+class Flight(cancellation.Cancellation):
+    """The cancellation that the waiting nodes of a run get, and the `submit` of the run."""
+
+    __slots__ = ("submit",)
+
+    def __init__(self, submit: Submit) -> None:
+        super().__init__()
+        self.submit = submit
+
+
+class Waits:
+    """The state of the waiting nodes and of the loops of a run. The run holds its lock."""
+
+    __slots__ = ("answered", "answers", "beside", "errors", "flight", "running_beside", "unread")
+
+    def __init__(self, submit: Submit) -> None:
+        self.flight = Flight(submit)
+        self.running_beside = 0
+        """The number of segments that other threads run."""
+        self.beside: deque[tuple[int, errors.OpError | None]] = deque()
+        """The segments that other threads have run, with their errors."""
+        self.answers: deque[Answer] = deque()
+        self.unread: dict[int, waiters.GiveBack] = {}
+        """How to give back the answers that no segment has read, by waiting node."""
+        self.answered: set[int] = set()
+        self.errors: list[errors.OpError] = []
+        self.flight.register(self.errors.append)
+
+    def give_back(self) -> None:
+        """Give back the answers that no segment has read. Called without the lock, at the end."""
+        unread = list(self.unread.values())
+        unread += [give_back for _, _, _, give_back in self.answers if give_back is not None]
+        for give_back in unread:
+            give_back()

@@ -1,0 +1,309 @@
+"""One run of a step that uses links, waits or loops.
+
+The caller's thread starts the remote parts, runs the part of its own task, reads the links, and
+copies the fetches. If a node of its own task waits, for example a dequeue, then the thread that
+ends the wait hands the rest of the step to the caller's thread. Only a loop of a step that also
+uses links has a thread of its own, so that the loss of another task ends the loop.
+"""
+
+import contextlib
+import select
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import node
+from capstan.executor import program, run
+from capstan.partition import parts
+from capstan.services import inbox
+from capstan.transport import api
+
+Array = np.ndarray[Any, Any]
+Feeds = Mapping[node.Edge, Array]
+
+_POLL_SECONDS = 0.5
+"""A step that waits for several tasks notices within this time that a link was closed."""
+
+_INTERRUPT_SECONDS = 1.0
+"""How long an interrupted step waits for the segments that other threads run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A part registered with another task."""
+
+    task: str
+    incarnation: int
+    handle: int
+    part: parts.Part
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledStep:
+    """The result of compiling a signature: a local program, remote parts, or both.
+
+    `copies` maps each fetch that is in the memory of a device to the copy that is fetched instead.
+    """
+
+    local: program.Program | None
+    remotes: tuple[Remote, ...]
+    copies: Mapping[node.Edge, node.Edge] = field(default_factory=dict)
+
+
+class StepRun:
+    """One run of a step. Only `cancel` may be called from other threads."""
+
+    def __init__(
+        self,
+        step: CompiledStep,
+        links: api.Links,
+        number: int,
+        deadline: float | None,
+        patience_s: float,
+    ) -> None:
+        """The step waits `patience_s` seconds for a task that cannot be reached."""
+        self._step = step
+        self._pool = links
+        self._number = number
+        self._deadline = deadline
+        self._patience_s = patience_s
+        self._caller = threading.get_ident()
+        self._lock = threading.Lock()
+        self._links: dict[str, api.Link] = {}
+        self._waiting: set[str] = set()
+        self._local: run.PartRun | None = None
+        self._local_is_over = step.local is None
+        submits = step.local is not None and (step.local.waits or step.local.loops)
+        self._inbox = inbox.Inbox(polled=submits and bool(step.remotes))
+        self._fetched: dict[node.Edge, Array] = {}
+        self._fault: errors.OpError | None = None
+        self._cancelled: errors.OpError | None = None
+
+    def execute(self, feeds: Feeds) -> dict[node.Edge, Array]:
+        """Run the step and return its fetches, or raise the first error of a part."""
+        timer = self._timer()
+        try:
+            self._begin(feeds)
+            while self._fault is None and (self._waiting or not self._local_is_over):
+                if self._waiting:
+                    self._receive()
+                else:
+                    self._inbox.run_next(self._deadline)
+        except Exception as fault:  # noqa: BLE001 - the step's error
+            self._fault = self._fault or self._cancelled or errors.from_exception(fault)
+        except BaseException:
+            # An interrupt ends the step too. A dequeue must not take an element after it.
+            interrupted = errors.CancelledError(None, None, "The step was interrupted")
+            self._end_local(interrupted, time.monotonic() + _INTERRUPT_SECONDS)
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if self._fault is None:
+            return self._fetched
+        self._end_local(self._fault, None)
+        raise self._fault
+
+    def release(self) -> None:
+        """Give back the links on which nothing more can arrive, and close the others.
+
+        A later `cancel` closes no link, because other steps may use these links by then.
+        """
+        self._inbox.close()
+        with self._lock:
+            links, self._links = self._links, {}
+        is_cut_off = self._cancelled is not None or not self._local_is_over
+        for remote in self._step.remotes:
+            link = links.get(remote.task)
+            if link is None:
+                continue
+            if remote.task in self._waiting or is_cut_off:
+                link.close()
+            else:
+                self._pool.give_back(remote.task, remote.incarnation, link)
+
+    def cancel(self, error: errors.OpError) -> None:
+        """End every wait of the step with `error`. Any thread may call this."""
+        with self._lock:
+            self._cancelled = self._cancelled or error
+            local = self._local
+            self._close_links()
+        if local is not None:
+            local.fail(error)
+        self._inbox.submit(_wake)
+
+    def _close_links(self) -> None:
+        for link in self._links.values():
+            link.close()  # a blocked `recv` or `send` raises
+
+    def _end_local(self, error: errors.OpError, limit: float | None) -> None:
+        """End the local part, and wait for the segments that other threads run, until `limit`."""
+        if self._local is None:
+            return
+        self._local.fail(error)
+        if self._local_is_over:
+            return
+        with self._lock:
+            self._close_links()
+        with contextlib.suppress(errors.DeadlineExceededError):
+            while not self._local_is_over:
+                self._inbox.run_next(limit)
+
+    def _timer(self) -> threading.Timer | None:
+        """Start a timer that ends the loops of the local part when the deadline has passed.
+
+        If the caller's thread runs these loops, it cannot watch the time itself.
+        """
+        local = self._step.local
+        if self._deadline is None or local is None or not local.loops or self._step.remotes:
+            return None
+        timer = threading.Timer(max(0.0, self._deadline - time.monotonic()), self._expire)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _expire(self) -> None:
+        with self._lock:
+            local = self._local
+        if local is not None:
+            local.fail(inbox.timed_out())
+
+    def _begin(self, feeds: Feeds) -> None:
+        patience = time.monotonic() + self._patience_s
+        limit = patience if self._deadline is None else min(patience, self._deadline)
+        for remote in self._step.remotes:
+            link = self._pool.take(remote.task, remote.incarnation, limit)
+            self._waiting.add(remote.task)
+            with self._lock:
+                self._links[remote.task] = link
+            self._require_alive()
+        for remote in self._step.remotes:
+            values = [feeds[edge] for edge in remote.part.feeds]
+            self._links[remote.task].send(
+                api.Frame(api.Kind.START, self._number, remote.handle, values)
+            )
+        if self._step.local is None:
+            return
+        submit = self._inbox.submit
+        if self._step.local.loops and self._step.remotes:
+            submit = _run_in_thread
+        local = run.PartRun(self._step.local, self._send, self._local_done, submit)
+        with self._lock:
+            self._local = local
+        self._require_alive()
+        if self._deadline is not None:
+            require_before(self._deadline)
+        local.start([feeds[edge] for edge in self._step.local.part.feeds])
+
+    def _require_alive(self) -> None:
+        if self._cancelled is not None:
+            raise self._cancelled
+
+    def _receive(self) -> None:
+        """Wait for a frame, or for work of the local part, and handle it."""
+        task = self._readable()
+        if task is None:
+            self._inbox.run_pending()
+            return
+        frame = self._links[task].recv(self._deadline)
+        if frame.step != self._number:
+            raise errors.InternalError(
+                None, None, f"{task} answered step {frame.step} in step {self._number}"
+            )
+        if frame.kind is api.Kind.DONE:
+            self._note_end(task, frame)
+        elif frame.kind is api.Kind.LEG and self._local is not None:
+            self._local.arrive(frame.subject, frame.values)
+
+    def _send(self, message: parts.Message, values: program.Values) -> None:
+        self._links[message.destination].send(
+            api.Frame(api.Kind.LEG, self._number, message.number, values)
+        )
+
+    def _local_done(self, fetches: program.Values, error: errors.OpError | None) -> None:
+        """Note the end of the local part, in the thread that ran its last segment or ended it."""
+        if error is not None:
+            self._fault = self._fault or error
+        elif self._step.local is not None:
+            try:
+                self._keep(self._step.local.part.fetches, fetches)
+            except Exception as fault:  # noqa: BLE001 - the step's error, such as too little memory
+                self._fault = self._fault or errors.from_exception(fault)
+        self._local_is_over = True
+        if threading.get_ident() != self._caller:
+            self._inbox.submit(_wake)
+
+    def _note_end(self, task: str, frame: api.Frame) -> None:
+        self._waiting.discard(task)
+        if frame.subject:
+            (message,) = frame.values
+            words = bytes(message.item()).decode(errors="replace")
+            self._fault = errors.from_code(frame.subject, f"From {task}:\n{words}")
+            return
+        (part,) = (remote.part for remote in self._step.remotes if remote.task == task)
+        self._keep(part.fetches, frame.values)
+
+    def _keep(self, edges: Sequence[node.Edge], values: program.Values) -> None:
+        self._fetched.update(zip(edges, map(owned, values), strict=True))
+
+    def _readable(self) -> str | None:
+        """Return a task whose link has data to read, or None if the inbox has work.
+
+        Blocks only if there are several of these.
+        """
+        if len(self._waiting) == 1 and self._inbox.fileno() < 0:
+            (task,) = self._waiting
+            return task
+        while (found := self._poll()) == "":
+            if self._deadline is not None:
+                require_before(self._deadline)
+        return found
+
+    def _poll(self) -> str | None:
+        """Wait a short time for data on any link or work in the inbox.
+
+        Return the task of the link, None for the inbox, or "" if there was nothing. A link that is
+        closed during the wait is found by the next call.
+        """
+        poller = select.poll()
+        if self._inbox.fileno() >= 0:
+            poller.register(self._inbox.fileno(), select.POLLIN)
+        tasks: dict[int, str] = {}
+        for task in self._waiting:
+            link = self._links[task]
+            if link.pending():
+                return task
+            descriptor = link.fileno()
+            if descriptor < 0:
+                return task  # the link is closed, and its `recv` raises the reason
+            tasks[descriptor] = task
+            poller.register(descriptor, select.POLLIN)
+        patience = _POLL_SECONDS
+        if self._deadline is not None:
+            patience = min(patience, max(0.0, self._deadline - time.monotonic()))
+        ready = poller.poll(patience * 1000)
+        return tasks.get(ready[0][0]) if ready else ""
+
+
+def require_before(deadline: float) -> None:
+    """Raise DeadlineExceededError if `deadline`, in seconds of `time.monotonic`, has passed."""
+    if time.monotonic() >= deadline:
+        raise inbox.timed_out()
+
+
+def owned(value: Any) -> Any:
+    """Return a copy that the caller may keep. NumPy scalars are immutable and returned as is."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _run_in_thread(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="capstan-step", daemon=True).start()
+
+
+def _wake() -> None:
+    """Do nothing. A thread that waits for its inbox looks at the state of the step after this."""
