@@ -55,6 +55,10 @@ def counting(limit: int = 10) -> dict[str, ir.Node]:
 FEEDS = (ir.Edge("start"), ir.Edge("step"))
 
 
+def on_this_task(nodes: Mapping[str, ir.Node], callers: Mapping[str, str]) -> dict[str, ir.Node]:
+    return {name: replace(node, device=HERE) for name, node in nodes.items()}
+
+
 def lifted(
     nodes: Mapping[str, ir.Node], *fetches: str
 ) -> tuple[dict[str, ir.Node], dict[str, function.Function]]:
@@ -71,9 +75,9 @@ def compiled(
     facts = {edge: infer.Fed(dtypes.int32, ()) for edge in FEEDS}
     edge = ir.parse_tensor(fetch)
     needed = prune.prune(nodes, FEEDS, (edge,), ())
-    called = inline.inline(needed, library or {}, [edge.node])
+    called = inline.inline(needed, library or {}, [edge.node], on_this_task)
     acyclic, functions = lift.lift(called, FEEDS, [edge.node])
-    special = specialise.Specialiser({**(library or {}), **functions}, fold.evaluate)
+    special = specialise.Specialiser(library or {}, functions, fold.evaluate, on_this_task)
     simple, known = simplify.simplify(
         acyclic, facts, frozenset([edge.node]), fold.evaluate, special
     )

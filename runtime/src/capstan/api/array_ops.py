@@ -12,9 +12,9 @@ from capstan.framework.raw import raw
 
 __all__ = [
     "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "concat", "expand_dims",
-    "identity", "invert_permutation", "newaxis", "pad", "rank", "reshape", "shape", "size", "slice",
-    "split", "squeeze", "stack", "stop_gradient", "strided_slice", "tile", "transpose", "unique",
-    "unstack",
+    "identity", "invert_permutation", "newaxis", "pad", "rank", "reshape", "shape", "shape_n",
+    "size", "slice", "split", "squeeze", "stack", "stop_gradient", "strided_slice", "tile",
+    "transpose", "unique", "unstack",
 ]  # fmt: skip
 
 newaxis = None
@@ -37,6 +37,11 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
         if shapes.is_fully_defined(static):
             return convert.constant(_numbers(static, out_type), name=scope)
         return raw.Shape(input, out_type=out_type, name=scope)
+
+
+def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Any:
+    """Return a list of the shapes of several tensors, each as a vector."""
+    return raw.ShapeN(input, out_type=out_type, name=name)
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:

@@ -187,6 +187,31 @@ def matches_any(patterns: Iterable[str], name: str) -> bool:
     return not specs or any(spec.matches(parse(name)) for spec in specs)
 
 
+def within(name: str, outer: str) -> str:
+    """Return the name of a device for a node that a call on the device `outer` runs.
+
+    `name` is what the node asks for. The fields that it leaves open are those of `outer`, unless
+    they mean something else there: another job has other tasks, and another task or another type
+    has other indices.
+
+    >>> within("/device:CPU:1", "/job:ps/replica:0/task:2/device:CPU:0")
+    '/job:ps/replica:0/task:2/device:CPU:1'
+    >>> within("/job:worker", "/job:ps/replica:0/task:2/device:CPU:1")
+    '/job:worker/replica:0/device:CPU:*'
+
+    Raises:
+        ValueError: a name is malformed.
+    """
+    own, call = parse(name), parse(outer)
+    if own.job not in (None, call.job):
+        call.task = call.device_index = None
+    if own.task not in (None, call.task):
+        call.device_index = None
+    if own.device_type not in (None, call.device_type):
+        call.device_index = None
+    return call.merged(own).to_string()
+
+
 def task_name(job: str, task: int) -> str:
     """Return the name of a task of a cluster.
 

@@ -10,7 +10,7 @@ from capstan.core import node as ir
 from capstan.executor import source, values
 from capstan.framework import facts, opdef
 from capstan.partition import parts
-from capstan.resources import variable
+from capstan.resources import variable, variant_message
 
 _READS = frozenset({facts.Role.IDENTITY, facts.Role.READ})
 """The roles of ops whose output is the unchanged value of a variable."""
@@ -123,6 +123,12 @@ class Aliases:
         if edge in self._refs:
             return f"{cell}.snapshot({buffer})"
         return f"{cell}.copy({text}, {buffer})"
+
+    def arriving(self, edge: ir.Edge, name: str) -> str:
+        """Return the expression for a value that arrived, possibly from another task."""
+        if self._part.tensor_dtypes.get(edge) is not dtypes.variant:
+            return name
+        return f"{self._out.bind(variant_message.decoded)}({name})"
 
     def pinned(self, edge: ir.Edge) -> variable.Variable | None:
         """Return the variable to pin when `edge` leaves the task, or None.

@@ -90,6 +90,10 @@ class Exchange:
         for edge, name in zip(edges, names, strict=True):
             self._values.put(edge, name)
         self._take(function, [*names, *more])
+        for edge, name in zip(edges, names, strict=True):
+            text = self._aliases.arriving(edge, name)
+            if text != name:
+                self._out.line(f"        {name} = {text}")
 
     def _take(self, function: str, names: Sequence[str]) -> None:
         """Write a function that assigns its values to `names`."""

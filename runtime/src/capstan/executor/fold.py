@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from capstan.core import dtypes
 from capstan.core import node as ir
 from capstan.core.arrays import Array
 from capstan.executor import bind
@@ -23,8 +24,10 @@ def evaluate(node: ir.Node, values: Sequence[Array]) -> Sequence[Array] | None:
     try:
         # The values are in host memory, whatever the device of the node is.
         bound = bind.bind(replace(node, device=""), known, constants, here)
-        if bound.kernel.is_asynchronous:
-            return None
+        if bound.kernel.is_asynchronous or any(
+            dtype is dtypes.variant for dtype, _ in bound.outputs
+        ):
+            return None  # a constant can hold no variant
         with np.errstate(all="ignore"):
             outputs = bind.results(bound.function(*values), bound.outputs)
     except Exception:  # noqa: BLE001 - the step raises and reports it again

@@ -9,6 +9,7 @@ from capstan.core import dtypes, shapes
 from capstan.graph import infer
 from capstan.resources import variable
 
+_NOT_PLANNABLE = (None, dtypes.string, dtypes.resource, dtypes.variant)
 _MANY_NAMES = 500
 """With more names, the line that unpacks them is a block of its own. A guess."""
 
@@ -181,7 +182,7 @@ class Writer:
 
 def plannable(shape: shapes.Shape, dtype: dtypes.DType | None) -> bool:
     """Return whether an array of that shape and dtype can be allocated before the step."""
-    return infer.is_static(shape) and dtype not in (None, dtypes.string, dtypes.resource)
+    return infer.is_static(shape) and dtype not in _NOT_PLANNABLE
 
 
 def unpack(name: str, count: int) -> list[str]:

@@ -127,7 +127,7 @@ def _unique(wanted: Iterable[str]) -> tuple[str, ...]:
 
 def _with_arguments(node: ir.Node, arguments: dict[str, str]) -> ir.Node:
     inputs = tuple(_argument_edge(edge, arguments) for edge in node.inputs)
-    control = tuple(name for name in node.control if name not in arguments)
+    control = tuple(arguments.get(name, name) for name in node.control)
     return replace(node, inputs=inputs, control=control)
 
 

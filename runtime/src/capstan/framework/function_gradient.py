@@ -95,7 +95,10 @@ def _body(
     known: dict[ir.Edge, graphs.Tensor] = {
         declared.edge: tensor for declared, tensor in zip(source.arguments, arguments, strict=True)
     }
-    made: dict[str, graphs.Operation] = {}
+    made = {
+        declared.name: tensor.op
+        for declared, tensor in zip(source.arguments, arguments, strict=True)
+    }
     for each in _in_order(source):
         inputs = [known[edge] for edge in each.inputs]
         with graph.device(each.device or None) if each.device else graph.name_scope(None):

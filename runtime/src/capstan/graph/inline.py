@@ -6,13 +6,13 @@ Only loops still call functions afterwards. An `IdentityN` takes the name of the
 nodes and the client find its outputs.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from capstan import errors
-from capstan.core import attr_value, dtypes, function
+from capstan.core import attr_value, devices, dtypes, function
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
@@ -20,24 +20,56 @@ from capstan.graph import infer, order
 
 _CALLS = (facts.Role.CALL, facts.Role.IF, facts.Role.CASE)
 
+Place = Callable[[Mapping[str, ir.Node], Mapping[str, str]], dict[str, ir.Node]]
+"""Called with nodes, and with the device of the call for each of them that belongs to a body.
+Returns the nodes, all with full device names."""
+
 
 def inline(
-    nodes: dict[str, ir.Node], library: function.Library, roots: Iterable[str]
+    nodes: dict[str, ir.Node],
+    library: function.Library,
+    roots: Iterable[str],
+    place: Place,
+    caller: str = "",
 ) -> dict[str, ir.Node]:
     """Return the nodes that `roots` need, in an order as that of `order.topological`.
 
-    Only loops call functions in the new graph. A graph without other calls is returned as it is.
+    Only loops call functions in the new graph, and all of its nodes have full device names. `nodes`
+    have such names, or are the body of a function that a node on the device `caller` calls. A graph
+    without calls is returned as it is.
 
     Raises:
         NotFoundError: the library lacks a function.
-        InvalidArgumentError: a function does not fit its call, or calls itself.
+        InvalidArgumentError: a function does not fit its call, calls itself, or asks for a device
+            that does not exist.
     """
-    if not any(opdef.role(node.op) in _CALLS for node in nodes.values()):
+    if not caller and not any(opdef.role(node.op) in _CALLS for node in nodes.values()):
         return nodes
     inlining = _Inlining(library, set(nodes))
     for node in nodes.values():
-        inlining.add(node, ())
-    return order.topological(inlining.graph, roots)
+        inlining.add(node, _Around((), caller))
+    return order.topological(place(inlining.graph, inlining.devices), roots)
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """The functions around a node, outermost first, and the device of the innermost call.
+
+    The device is empty for a node of a graph, which is placed.
+    """
+
+    functions: tuple[str, ...]
+    device: str
+
+    def within(self, node: ir.Node, called: str) -> "_Around":
+        """Return what is around the nodes of the function `called` by `node`."""
+        device = node.device
+        if self.device:
+            try:
+                device = devices.within(device, self.device)
+            except ValueError as malformed:
+                raise _wrong(node, f"its device '{device}' is malformed: {malformed}") from None
+        return _Around((*self.functions, called), device)
 
 
 class _Inlining:
@@ -45,37 +77,44 @@ class _Inlining:
 
     def __init__(self, library: function.Library, used: set[str]) -> None:
         self.graph: dict[str, ir.Node] = {}
+        self.devices: dict[str, str] = {}
+        """The device of the call for each node that belongs to the body of a function."""
         self._library = library
         self._used = used
 
-    def add(self, node: ir.Node, callers: tuple[str, ...]) -> None:
-        """Add a node, or what replaces it. `callers` are the functions around it."""
+    def add(self, node: ir.Node, around: _Around) -> None:
+        """Add a node, or the nodes that replace it."""
         role = opdef.role(node.op)
+        if role not in _CALLS:
+            self._add(node, around)
+            return
+        infer.arguments(node)
         if role is facts.Role.CALL:
-            infer.arguments(node)
-            called = self._function(node, node.attrs["f"], callers)
-            results, done = self._body(node, called, node.inputs, node.control, callers)
-            self._outputs(node, results, done)
+            called = self._function(node, node.attrs["f"], around)
+            results, done = self._body(node, called, node.inputs, node.control, around)
+            self._outputs(node, results, done, around)
         elif role is facts.Role.IF:
-            infer.arguments(node)
-            if node.attrs["Tcond"] is not dtypes.bool_:
-                raise _wrong(node, "the condition must be of type bool")
             branches = [node.attrs["then_branch"], node.attrs["else_branch"]]
-            self._choose(node, branches, node.inputs[0], callers)
-        elif role is facts.Role.CASE:
-            infer.arguments(node)
-            if not node.attrs["branches"]:
-                raise _wrong(node, "it has no branches")
-            self._choose(node, node.attrs["branches"], None, callers)
+            self._choose(node, branches, self._decision(node, around), around)
+        elif not node.attrs["branches"]:
+            raise _wrong(node, "it has no branches")
         else:
-            self.graph[node.name] = node
+            self._choose(node, node.attrs["branches"], None, around)
+
+    def _decision(self, node: ir.Node, around: _Around) -> ir.Edge:
+        """Return the condition of an `If` as a truth value."""
+        condition, dtype = node.inputs[0], node.attrs["Tcond"]
+        if dtype is dtypes.bool_:
+            return condition
+        name = self._free(f"{node.name}/condition")
+        return ir.Edge(self._add(build.to_bool(name, condition, dtype, node.device), around))
 
     def _choose(
         self,
         node: ir.Node,
         branches: Sequence[object],
         decision: ir.Edge | None,
-        callers: tuple[str, ...],
+        around: _Around,
     ) -> None:
         """Write a choice: branch 0 if `decision` is true, or the branch with the number given."""
         outcomes: list[tuple[list[ir.Edge], ir.Edge]] = []
@@ -83,35 +122,35 @@ class _Inlining:
         kinds = node.attrs["Tin"]
         pivots: tuple[str, ...] = ()
         for place, branch in enumerate(branches[:-1]):
-            choice = decision or self._equals(node, number, place)
+            choice = decision or self._equals(node, number, place, around)
             sides = [
-                self._switch(node, edge, choice, dtype)
+                self._switch(node, edge, choice, dtype, around)
                 for edge, dtype in zip(inputs, kinds, strict=True)
             ]
-            gate = self._switch(node, choice, choice, dtypes.bool_)
-            taken = self._pivot(node, ir.Edge(gate, 1))
+            gate = self._switch(node, choice, choice, dtypes.bool_, around)
+            taken = self._pivot(node, ir.Edge(gate, 1), around)
             inputs = [ir.Edge(side, 1) for side in sides]
-            outcomes.append(self._branch(node, branch, inputs, taken, callers))
+            outcomes.append(self._branch(node, branch, inputs, taken, around))
             inputs = [ir.Edge(side, 0) for side in sides]
             if decision is None:
-                number = ir.Edge(self._switch(node, number, choice, dtypes.int32), 0)
-            pivots = (self._pivot(node, ir.Edge(gate, 0)),)
+                number = ir.Edge(self._switch(node, number, choice, dtypes.int32, around), 0)
+            pivots = (self._pivot(node, ir.Edge(gate, 0), around),)
         if not pivots:
-            called = self._function(node, branches[0], callers)
-            results, done = self._body(node, called, inputs, node.control, callers)
-            self._outputs(node, results, done)
+            called = self._function(node, branches[0], around)
+            results, done = self._body(node, called, inputs, node.control, around)
+            self._outputs(node, results, done, around)
             return
-        results, signal = self._branch(node, branches[-1], inputs, pivots[0], callers)
+        results, signal = self._branch(node, branches[-1], inputs, pivots[0], around)
         while outcomes:
             others, other_signal = outcomes.pop()
             results = [
-                self._merge(node, pair, dtype)
+                self._merge(node, pair, dtype, around)
                 for pair, dtype in zip(
                     zip(results, others, strict=True), node.attrs["Tout"], strict=True
                 )
             ]
-            signal = self._merge(node, (signal, other_signal), dtypes.bool_)
-        self._outputs(node, results, (signal.node,))
+            signal = self._merge(node, (signal, other_signal), dtypes.bool_, around)
+        self._outputs(node, results, (signal.node,), around)
 
     def _branch(
         self,
@@ -119,18 +158,18 @@ class _Inlining:
         branch: object,
         inputs: Sequence[ir.Edge],
         pivot: str,
-        callers: tuple[str, ...],
+        around: _Around,
     ) -> tuple[list[ir.Edge], ir.Edge]:
         """Write one branch. Return its results, and a tensor that is alive when it has run."""
-        called = self._function(node, branch, callers)
-        results, done = self._body(node, called, inputs, (*node.control, pivot), callers)
+        called = self._function(node, branch, around)
+        results, done = self._body(node, called, inputs, (*node.control, pivot), around)
         if len(results) != len(node.attrs["Tout"]):
             raise _wrong(
                 node,
                 f"it expects {len(node.attrs['Tout'])} results of function '{called.name}', which "
                 f"returns {len(results)}",
             )
-        return results, self._signal(node, (*done, pivot))
+        return results, self._signal(node, (*done, pivot), around)
 
     def _body(
         self,
@@ -138,7 +177,7 @@ class _Inlining:
         called: function.Function,
         inputs: Sequence[ir.Edge],
         waits: tuple[str, ...],
-        callers: tuple[str, ...],
+        around: _Around,
     ) -> tuple[list[ir.Edge], tuple[str, ...]]:
         """Add the nodes of a function. Return its results, and the nodes that it must run."""
         if len(inputs) != len(called.arguments):
@@ -147,6 +186,7 @@ class _Inlining:
                 f"it passes {len(inputs)} arguments to function '{called.name}', which takes "
                 f"{len(called.arguments)}",
             )
+        within = around.within(node, called.name)
         names = {name: self._free(f"{node.name}/{name}") for name in called.nodes}
         arguments = {
             argument.edge: edge for argument, edge in zip(called.arguments, inputs, strict=True)
@@ -155,83 +195,97 @@ class _Inlining:
         def moved(edge: ir.Edge) -> ir.Edge:
             return arguments.get(edge) or ir.Edge(names.get(edge.node, edge.node), edge.index)
 
+        awaited = {name for inner in called.nodes.values() for name in inner.control}
+        for argument, edge in zip(called.arguments, inputs, strict=True):
+            if argument.name in awaited:
+                name = self._free(f"{node.name}/{argument.name}")
+                copy = build.identity(name, edge, argument.dtype, node.device)
+                names[argument.name] = self._add(copy, around)
         for inner in called.nodes.values():
             is_source = not inner.control and all(edge in arguments for edge in inner.inputs)
             # A constant without control dependencies needs no value and no branch.
             is_free = infer.is_constant(inner) and not called.results.count(ir.Edge(inner.name))
             control = tuple(names.get(name, name) for name in inner.control)
-            attrs = inner.attrs
-            if opdef.role(inner.op) is facts.Role.ENTER:
-                frame = attr_value.text(attrs.get("frame_name", b""))
-                attrs = {**attrs, "frame_name": f"{node.name}/{frame}".encode()}
             self.add(
                 replace(
                     inner,
                     name=names[inner.name],
                     inputs=tuple(map(moved, inner.inputs)),
                     control=(*control, *waits) if is_source and not is_free else control,
-                    device=node.device,
-                    attrs=attrs,
+                    attrs=_renamed(inner, node.name, names),
                 ),
-                (*callers, called.name),
+                within,
             )
         done = tuple(names[name] for name in called.control_results)
         return list(map(moved, called.results)), done
 
-    def _outputs(self, node: ir.Node, results: Sequence[ir.Edge], waits: Iterable[str]) -> None:
+    def _outputs(
+        self, node: ir.Node, results: Sequence[ir.Edge], waits: Iterable[str], around: _Around
+    ) -> None:
         kinds = node.attrs["Tout"]
         if len(results) != len(kinds):
             raise _wrong(node, f"it expects {len(kinds)} results and gets {len(results)}")
         control = tuple(dict.fromkeys((*waits, *node.control)))
-        self.graph[node.name] = (
+        self._add(
             build.identities(node.name, results, kinds, node.device, control)
             if results
-            else build.no_op(node.name, node.device, control)
+            else build.no_op(node.name, node.device, control),
+            around,
         )
 
-    def _function(
-        self, node: ir.Node, reference: object, callers: tuple[str, ...]
-    ) -> function.Function:
+    def _function(self, node: ir.Node, reference: object, around: _Around) -> function.Function:
         if not isinstance(reference, function.Reference) or reference.name not in self._library:
             name = getattr(reference, "name", reference)
             raise errors.NotFoundError(
                 None, None, f"Function {name} of {{{{node {node.name}}}}} is not in the library"
             )
-        if reference.name in callers:
+        if reference.name in around.functions:
             raise _wrong(node, f"function '{reference.name}' calls itself")
         return self._library[reference.name]
 
-    def _equals(self, node: ir.Node, number: ir.Edge, place: int) -> ir.Edge:
+    def _equals(self, node: ir.Node, number: ir.Edge, place: int, around: _Around) -> ir.Edge:
         wanted = np.array(place, np.int32)
         name = self._free(f"{node.name}/branch")
-        value = self._add(build.constant(name, wanted, dtypes.int32, node.device))
+        value = self._add(build.constant(name, wanted, dtypes.int32, node.device), around)
         name = self._free(f"{node.name}/is_branch")
         is_branch = build.equal(name, number, ir.Edge(value), dtypes.int32, node.device)
-        return ir.Edge(self._add(is_branch))
+        return ir.Edge(self._add(is_branch, around))
 
-    def _switch(self, node: ir.Node, data: ir.Edge, decision: ir.Edge, dtype: dtypes.DType) -> str:
+    def _switch(
+        self,
+        node: ir.Node,
+        data: ir.Edge,
+        decision: ir.Edge,
+        dtype: dtypes.DType,
+        around: _Around,
+    ) -> str:
         name = self._free(f"{node.name}/switch")
-        return self._add(build.switch(name, data, decision, dtype, node.device))
+        return self._add(build.switch(name, data, decision, dtype, node.device), around)
 
-    def _pivot(self, node: ir.Node, side: ir.Edge) -> str:
+    def _pivot(self, node: ir.Node, side: ir.Edge, around: _Around) -> str:
         name = self._free(f"{node.name}/pivot")
-        return self._add(build.identity(name, side, dtypes.bool_, node.device))
+        return self._add(build.identity(name, side, dtypes.bool_, node.device), around)
 
-    def _signal(self, node: ir.Node, waits: Sequence[str]) -> ir.Edge:
+    def _signal(self, node: ir.Node, waits: Sequence[str], around: _Around) -> ir.Edge:
         """Return a tensor that is alive when the nodes `waits` have run."""
         last = ir.Edge(waits[-1])
         if len(waits) == 1:
             return last
         name = self._free(f"{node.name}/done")
-        return ir.Edge(self._add(build.identity(name, last, dtypes.bool_, node.device, waits)))
+        done = build.identity(name, last, dtypes.bool_, node.device, waits)
+        return ir.Edge(self._add(done, around))
 
-    def _merge(self, node: ir.Node, sides: tuple[ir.Edge, ir.Edge], dtype: dtypes.DType) -> ir.Edge:
+    def _merge(
+        self, node: ir.Node, sides: tuple[ir.Edge, ir.Edge], dtype: dtypes.DType, around: _Around
+    ) -> ir.Edge:
         name = self._free(f"{node.name}/merge")
-        return ir.Edge(self._add(build.merge(name, sides, dtype, node.device)))
+        return ir.Edge(self._add(build.merge(name, sides, dtype, node.device), around))
 
-    def _add(self, node: ir.Node) -> str:
+    def _add(self, node: ir.Node, around: _Around) -> str:
         """Add a node of a free name, and return the name."""
         self.graph[node.name] = node
+        if around.device:
+            self.devices[node.name] = around.device
         return node.name
 
     def _free(self, wanted: str) -> str:
@@ -241,6 +295,27 @@ class _Inlining:
             name = f"{wanted}_{number}"
         self._used.add(name)
         return name
+
+
+def _renamed(inner: ir.Node, call: str, names: Mapping[str, str]) -> Mapping[str, object]:
+    """Return the attributes of a node of a body, in which its frame and its group have new names.
+
+    Otherwise two calls of one function would share a frame.
+    """
+    attrs = inner.attrs
+    if opdef.role(inner.op) is facts.Role.ENTER:
+        frame = attr_value.text(attrs.get("frame_name", b""))
+        attrs = {**attrs, "frame_name": f"{call}/{frame}".encode()}
+    if isinstance(group := attrs.get("_class"), list):
+        attrs = {**attrs, "_class": [_renamed_class(each, names) for each in group]}
+    return attrs
+
+
+def _renamed_class(text: object, names: Mapping[str, str]) -> object:
+    if not isinstance(text, bytes | str):
+        return text  # the placer refuses it
+    prefix, _, name = attr_value.text(text).partition("@")
+    return f"{prefix}@{names[name]}" if name in names else text
 
 
 def _wrong(node: ir.Node, reason: str) -> errors.InvalidArgumentError:

@@ -46,8 +46,11 @@ def plan(
     fetches: Collection[ir.Edge],
     targets: Collection[str],
     functions: function.Library,
+    place: inline.Place,
 ) -> Plan:
     """Plan a partial run over a session's graph, whose nodes may call `functions`.
+
+    `place` chooses the devices of the nodes of functions.
 
     Raises:
         NotFoundError: a feed, fetch or target names no node.
@@ -63,7 +66,7 @@ def plan(
             raise errors.InvalidArgumentError(None, None, f"{edge.tensor} is both fed and fetched.")
     needed = prune.prune(nodes, tuple(feeds), tuple(fetches), tuple(targets))
     roots = [*(edge.node for edge in fetches), *targets]
-    needed = inline.inline(needed, functions, roots)
+    needed = inline.inline(needed, functions, roots, place)
     needed, lifted = lift.lift(needed, feeds, roots)
     # The producer of a fed tensor need not run, but the portions look it up.
     fed = {edge.node: nodes[edge.node] for edge in feeds if edge.node not in needed}
@@ -115,9 +118,6 @@ def portion(full_plan: Plan, ran: Collection[str], now: Collection[str]) -> Port
     return Portion({**cut.around, **nodes}, tuple(cut.feeds), tuple(fetches), tuple(targets))
 
 
-class _Cut:
-    """The border between the nodes that ran and the nodes of the new portion.
-
 def sources(full_plan: Plan, names: Collection[str]) -> frozenset[str]:
     """Return the nodes that must have run before the named nodes.
 
@@ -134,6 +134,9 @@ def sources(full_plan: Plan, names: Collection[str]) -> frozenset[str]:
                 found.add(edge.node)
     return frozenset(name for name in found if not infer.is_constant(full_plan.nodes[name]))
 
+
+class _Cut:
+    """The border between the nodes that ran and the nodes of the new portion.
 
     `feeds` are the tensors that are fed across the border. `around` are the nodes from beyond the
     border that the portion's graph must contain.

@@ -204,13 +204,19 @@ def _fold(
 
 
 def _of_shape(node: ir.Node, row: opdef.OpDef, known: infer.Knowledge) -> list[Array]:
-    """Return the output of a node that depends only on the shape of its input, if it is known."""
-    shape = known.tensor_shapes.get(node.inputs[0])
-    if row.value is None or not infer.is_static(shape):
+    """Return the outputs of a node, each of which depends only on the shape of an input."""
+    if row.value is None:
         return []
-    context = facts.ValueContext(infer.attributes(node), [shape], lambda index: None)
-    value = row.value(context)
-    return [] if value is None else [value]
+    values: list[Array] = []
+    for edge in node.inputs:
+        shape = known.tensor_shapes.get(edge)
+        if not infer.is_static(shape):
+            return []
+        value = row.value(facts.ValueContext(infer.attributes(node), [shape], lambda index: None))
+        if value is None:
+            return []
+        values.append(value)
+    return values
 
 
 def _is_large(node: ir.Node, known: infer.Knowledge) -> bool:

@@ -21,13 +21,16 @@ UNUSED = "unused"
 
 @dataclass(slots=True)
 class Specialiser:
-    """Specialises the functions of `library` that the nodes of one graph call.
+    """Specialises the functions that the nodes of one graph call.
 
-    `made` are the specialised functions so far, by their new names.
+    The nodes of the functions in `library` are not placed yet. Those in `placed` are. `made` are
+    the specialised functions so far, by their new names.
     """
 
     library: function.Library
+    placed: function.Library
     evaluate: simplify.Evaluate
+    place: inline.Place
     made: dict[str, function.Function] = field(default_factory=dict)
     scope: str = ""
 
@@ -111,13 +114,14 @@ class Specialiser:
 
     def _function(self, node: ir.Node, attribute: str) -> function.Function:
         name = node.attrs[attribute].name
-        if name not in self.library:
+        called = self.placed.get(name) or self.library.get(name)
+        if called is None:
             raise errors.NotFoundError(
                 None,
                 None,
                 f"Function {name} of node {{{{node {node.name}}}}} is not in the library",
             )
-        return self.library[name]
+        return called
 
     def _compiled(
         self,
@@ -128,20 +132,24 @@ class Specialiser:
         copies: Mapping[int, ir.Node],
     ) -> tuple[function.Function, infer.Knowledge]:
         """Return a function for such arguments, and the facts about its tensors."""
-        called = _with_copies(called, copies, node.device)
+        called = _with_copies(_without_waits(called), copies, node.device)
         fed = {
             argument.edge: infer.Fed(argument.dtype, fact.shape, argument.is_ref, fact.elements)
             for argument, fact in zip(called.arguments, given, strict=True)
         }
         roots = [edge.node for edge in called.results] + list(called.control_results)
-        library = self.library
-        nodes = inline.inline(order.topological(dict(called.nodes), roots), library, roots)
+        caller = "" if node.attrs[attribute].name in self.placed else node.device
+        nodes = order.topological(dict(called.nodes), roots)
+        nodes = inline.inline(nodes, self.library, roots, self.place, caller)
         verify.verify(nodes, fed)
         nodes, functions = lift.lift(nodes, list(fed), roots)
-        if functions:
-            library = {**library, **functions}
         inner = Specialiser(
-            library, self.evaluate, self.made, f"{self.scope}{node.name}/{attribute}/"
+            self.library,
+            {**self.placed, **functions} if functions else self.placed,
+            self.evaluate,
+            self.place,
+            self.made,
+            f"{self.scope}{node.name}/{attribute}/",
         )
         simple, known = simplify.simplify(nodes, fed, frozenset(roots), self.evaluate, inner)
         special = replace(
@@ -205,6 +213,18 @@ def _copy(
     if node is None or any(node.name in each.nodes for each in called):
         return None
     return replace(node, control=())
+
+
+def _without_waits(called: function.Function) -> function.Function:
+    """Return a function whose nodes wait for no argument. An iteration begins with all of them."""
+    names = {argument.name for argument in called.arguments}
+    nodes = {
+        name: replace(node, control=tuple(each for each in node.control if each not in names))
+        if not names.isdisjoint(node.control)
+        else node
+        for name, node in called.nodes.items()
+    }
+    return replace(called, nodes=nodes)
 
 
 def _with_copies(

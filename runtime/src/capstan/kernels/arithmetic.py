@@ -1,5 +1,6 @@
 """Kernels of arithmetic on two operands. They are NumPy's ufuncs where the results agree."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
+from capstan.resources import variant
 
+_VARIANT = {"T": frozenset({dtypes.variant})}
 _STRING = {"T": frozenset({dtypes.string})}
 
 
@@ -100,6 +103,10 @@ def _add_n(node: NodeContext) -> Function:
     return add_n
 
 
+def _add_variants(*tensors: Array) -> Any:
+    return functools.reduce(variant.added, tensors)
+
+
 register(Kernel("Add", constantly(_concatenate), types=_STRING))
 for _op, _function, _operator in (
     ("Add", np.add, "+"),
@@ -117,4 +124,5 @@ for _op, _function, _operator in (
 register(Kernel("Div", _division(np.true_divide, _truncated), out=True))
 register(Kernel("FloorDiv", _division(np.floor_divide, np.floor_divide), out=True))
 register(Kernel("FloorMod", _division(np.remainder, np.remainder), out=True))
+register(Kernel("AddN", constantly(_add_variants), types=_VARIANT))
 register(Kernel("AddN", _add_n, out=True))

@@ -7,9 +7,14 @@ where such a node can run.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from capstan import errors
 from capstan.core import cancellation as cancellations
+from capstan.core import dtypes
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Done, Function, Kernel, NodeContext, register
+from capstan.resources import variant_message
 
 
 def _passed_on(*inputs: Any) -> Any:
@@ -31,9 +36,19 @@ for _op in ("PartitionedCall", "StatefulPartitionedCall"):
 def _iterations(node: NodeContext) -> Function:
     run = node.resources.iterate
     cond, body = node.attrs["cond"], node.attrs["body"]
+    variants = [place for place, dtype in enumerate(node.attrs["T"]) if dtype is dtypes.variant]
 
     def start(*values: Any, done: Done, cancellation: cancellations.Cancellation) -> None:
-        run(cond, body, values, done, cancellation)
+        def decode(outputs: Sequence[Any], error: errors.OpError | None) -> bool:
+            found = list(outputs)
+            try:
+                for place in variants if error is None else ():
+                    found[place] = variant_message.decoded(found[place])
+            except errors.OpError as fault:
+                return done((), fault)
+            return done(found, error)
+
+        run(cond, body, values, decode if variants else done, cancellation)
 
     return start
 
@@ -49,4 +64,9 @@ def _every(*inputs: Any) -> Any:
     return inputs[0] if len(inputs) == 1 else inputs
 
 
+def _to_bool(value: Any) -> Any:
+    return np.bool_(value.item() if not value.ndim else value.size)
+
+
+register(Kernel("ToBool", constantly(_to_bool)))
 register(Kernel("IdentityN", constantly(_every), alias=True, emit=_all))

@@ -7,8 +7,12 @@ import numpy as np
 from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
+from capstan.resources import variant
+
+_VARIANT = {"T": frozenset({dtypes.variant})}
 
 
 def _constant(node: NodeContext) -> Function:
@@ -88,6 +92,7 @@ def _range(node: NodeContext) -> Function:
 
 
 register(Kernel("Fill", _fill, out=True))
+register(Kernel("ZerosLike", constantly(variant.zeros_like), types=_VARIANT))
 register(Kernel("ZerosLike", _like(0), out=True))
 register(Kernel("OnesLike", _like(1), out=True))
 register(Kernel("Range", _range))

@@ -49,7 +49,7 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
         {"T": _PLAIN},
         "BroadcastTo ConcatV2 ExpandDims Fill Identity Merge OnesLike Pack Rank RefSwitch Reshape "
-        "Shape Size Squeeze StopGradient Switch Tile Transpose ZerosLike",
+        "Shape ShapeN Size Squeeze StopGradient Switch Tile Transpose ZerosLike",
     ),
     (
         {"T": _NUMBERS},

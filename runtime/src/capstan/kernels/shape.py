@@ -20,6 +20,13 @@ def _shape(node: NodeContext) -> Function:
     return shape
 
 
+def _shape_n(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+    if len(node.output_dtypes) == 1:
+        return _shape(node)
+    return lambda *tensors: tuple(np.array(tensor.shape, dtype) for tensor in tensors)
+
+
 def _size(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
 
@@ -126,6 +133,7 @@ def _gradient_args(node: NodeContext) -> Function:
 
 
 register(Kernel("Shape", _shape))
+register(Kernel("ShapeN", _shape_n))
 register(Kernel("Size", _size))
 register(Kernel("Rank", _rank))
 register(Kernel("Reshape", _reshape, alias=True))

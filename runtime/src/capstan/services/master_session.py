@@ -18,7 +18,7 @@ from capstan.core import config, devices, function, node
 from capstan.executor import bind, fold
 from capstan.graph import infer, inline, lift, portion, prune, simplify, specialise, verify
 from capstan.partition import copies, partition
-from capstan.placement import available, place
+from capstan.placement import available, bodies, place
 from capstan.services import loop_parts, partial_run, registrations, session_graph, signature, step
 from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
@@ -176,7 +176,9 @@ class MasterSession:
         graph = self._graph
         placed = graph.needed(graph.nodes, feeds, fetches, requested.targets)
         nodes = {**graph.nodes, **placed}
-        plan = portion.plan(nodes, feeds, fetches, requested.targets, graph.functions)
+        plan = portion.plan(
+            nodes, feeds, fetches, requested.targets, graph.functions, self._place_bodies
+        )
         handle = str(next(self._handles))
         self._partial[handle] = partial_run.PartialRun(plan, self._portion)
         return handle
@@ -187,9 +189,9 @@ class MasterSession:
         feeds: Mapping[str, Array],
         fetches: Sequence[str],
         deadline: float | None,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         """Run a portion, as `partial_run.PartialRun.run`.
-        cancellation: cancellations.Cancellation | None = None,
 
         Raises:
             InvalidArgumentError: there is no such partial run, or it is over.
@@ -198,9 +200,9 @@ class MasterSession:
         if partial is None:
             raise partial_run.no_such_run()
         fed = {node.parse_tensor(name): value for name, value in feeds.items()}
+        wanted = list(map(node.parse_tensor, fetches))
         try:
             return partial.run(fed, wanted, self._steps, deadline, cancellation)
-        wanted = list(map(node.parse_tensor, fetches))
         finally:
             if partial.is_over:
                 self._partial.pop(handle, None)
@@ -261,10 +263,10 @@ class MasterSession:
         fetches = [edge for edge in edges if edge not in facts]
         placed = self._graph.needed(nodes, list(facts), edges, requested.targets)
         roots = [*(edge.node for edge in fetches), *requested.targets]
-        placed = inline.inline(placed, functions, roots)
+        placed = inline.inline(placed, functions, roots, self._place_bodies)
         verify.verify(placed, facts)
         lifted, loops = lift.lift(placed, facts, roots)
-        special = specialise.Specialiser({**functions, **loops}, fold.evaluate)
+        special = specialise.Specialiser(functions, loops, fold.evaluate, self._place_bodies)
         simple, known = simplify.simplify(lifted, facts, frozenset(roots), fold.evaluate, special)
         _check_fetches(fetches, known)
         fed = [edge for edge in facts if edge.node in simple]
@@ -285,6 +287,11 @@ class MasterSession:
             }
         compiled = self._registrations.register(cut, deadline)
         return replace(compiled, copies=copied) if copied else compiled
+
+    def _place_bodies(
+        self, nodes: Mapping[str, node.Node], callers: Mapping[str, str]
+    ) -> dict[str, node.Node]:
+        return bodies.place_bodies(nodes, callers, self._placer)
 
     def close(self) -> None:
         """Cancel the steps in flight, and deregister the parts from every task.

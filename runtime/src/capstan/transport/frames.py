@@ -23,6 +23,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import dtypes, packed
+from capstan.resources import variant
 from capstan.transport import api
 
 Array = np.ndarray[Any, Any]
@@ -42,6 +43,9 @@ _ZEROS = bytes(ALIGNMENT)
 
 # Values up to this size are copied: that costs less than one more buffer in a gathering write.
 _COPIED_BYTES = 4096
+
+_VARIANT = (variant.Variant, type(None))
+"""The elements of a tensor of variants. Its reader knows its dtype and reads the bytes."""
 
 # How many layouts an encoder remembers: enough for the messages of a step, and bounded.
 _REMEMBERED = 256
@@ -240,7 +244,10 @@ def _check_size(row: Row) -> None:
 
 
 def _pack_strings(array: Array) -> bytes:
-    texts = array.ravel().tolist()
+    texts = [
+        variant.to_bytes(element) if isinstance(element, _VARIANT) else element
+        for element in array.ravel().tolist()
+    ]
     for text in texts:
         if not isinstance(text, bytes):
             raise errors.InvalidArgumentError(

@@ -116,6 +116,6 @@ define(
         ("sum: T",),
         shape=rules.merged,
         gradient=_add_n,
-        types={"T": typesets.NUMERIC},
+        types={"T": (*typesets.NUMERIC, dtypes.variant)},
     )
 )

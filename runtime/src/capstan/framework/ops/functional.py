@@ -1,7 +1,7 @@
 """Rows of the ops that call functions: loops, branches and plain calls.
 
-The compiler makes a `While` or `StatelessWhile` of every loop of TensorFlow 1. It writes the bodies
-of all other calls in the place of the node, so no kernel runs one.
+The compiler makes a `While` or `StatelessWhile` of every loop of TensorFlow 1. It replaces all
+other calls by the bodies of the functions, so no kernel runs a call.
 """
 
 from typing import Any
@@ -85,8 +85,8 @@ for _prefix, _effect in (("", facts.CALLS), ("Stateless", facts.RANDOM)):
         )
     )
 define(
-    # The compiler makes it of a loop whose body waits or spans tasks. Clients must not send it: its
-    # attributes are handles of programs.
+    # The compiler makes this op of a loop whose body waits or spans tasks. Clients must not send
+    # it: its attributes are handles of programs.
     OpDef(
         "_While",
         ("input: Tin",),
@@ -134,6 +134,17 @@ for _op in ("PartitionedCall", "StatefulPartitionedCall"):
             role=facts.Role.CALL,
         )
     )
+define(
+    # Number: whether it is not 0. String: whether it is not empty. With axes: whether it has any
+    # element.
+    OpDef(
+        "ToBool",
+        ("input: T",),
+        ("output: bool",),
+        shape=rules.scalar,
+        not_differentiable=True,
+    )
+)
 define(
     OpDef(
         "IdentityN",

@@ -50,6 +50,11 @@ def equal(name: str, x: ir.Edge, y: ir.Edge, dtype: dtypes.DType, device: str) -
     return ir.Node(name, "Equal", (x, y), (), device, {"T": dtype})
 
 
+def to_bool(name: str, source: ir.Edge, dtype: dtypes.DType, device: str) -> ir.Node:
+    """Return a node whose output says whether the value of `source` counts as true."""
+    return ir.Node(name, "ToBool", (source,), (), device, {"T": dtype})
+
+
 def switch(
     name: str, data: ir.Edge, predicate: ir.Edge, dtype: dtypes.DType, device: str
 ) -> ir.Node:
@@ -58,7 +63,7 @@ def switch(
 
 
 def merge(name: str, sides: Sequence[ir.Edge], dtype: dtypes.DType, device: str) -> ir.Node:
-    """Return a node whose output 0 is the side that arrives."""
+    """Return a node whose output 0 is the input that is alive."""
     return ir.Node(name, "Merge", tuple(sides), (), device, {"T": dtype, "N": len(sides)})
 
 

@@ -15,6 +15,10 @@ def _shape_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((shapes.rank(ctx.inputs[0]),),)
 
 
+def _shapes_shape(ctx: ShapeContext) -> rules.Shapes:
+    return tuple((shapes.rank(shape),) for shape in ctx.inputs)
+
+
 def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
     source, wanted = ctx.inputs[0], rules.shape_in(ctx, 1)
     value = ctx.constant(1)
@@ -108,6 +112,8 @@ def _gradient_args_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _shape_value(ctx: facts.ValueContext) -> Array | None:
+    if len(ctx.input_shapes) != 1:
+        return None  # of several outputs
     (shape,) = ctx.input_shapes
     return None if shape is None or None in shape else np.array(shape, _out_type(ctx))
 
@@ -135,6 +141,20 @@ define(
         ("output: out_type",),
         attrs={"out_type": dtypes.int32},
         shape=_shape_shape,
+        not_differentiable=True,
+        types={"out_type": typesets.INDEX},
+        role=facts.Role.METADATA,
+        value=_shape_value,
+        host=("output",),
+    )
+)
+define(
+    OpDef(
+        "ShapeN",
+        ("input: N * T",),
+        ("output: N * out_type",),
+        attrs={"out_type": dtypes.int32},
+        shape=_shapes_shape,
         not_differentiable=True,
         types={"out_type": typesets.INDEX},
         role=facts.Role.METADATA,

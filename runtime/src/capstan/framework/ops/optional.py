@@ -1,0 +1,72 @@
+"""Rows of optionals, in which the gradient of a conditional of TensorFlow 2 gets the tensors of the
+branch that was taken (tensorflow/core/ops/optional_ops.cc), and of `FakeParam`.
+"""
+
+from capstan.core import dtypes, tensor_shape
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
+from capstan.framework.ops import rules
+
+
+def _declared(ctx: ShapeContext) -> rules.Shapes:
+    return tuple(shape.internal for shape in ctx.attrs["output_shapes"])
+
+
+def _got(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.OptionalFromValue(list(grads)),)
+
+
+def _made(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    found: Gradients = raw.OptionalGetValue(
+        grads[0],
+        output_types=[tensor.dtype.base_dtype for tensor in op.inputs],
+        output_shapes=[tensor.shape for tensor in op.inputs],
+    )
+    return found
+
+
+_TYPES = "Toutput_types"
+
+define(
+    OpDef(
+        "OptionalNone", outputs=("optional: variant",), shape=rules.scalar, not_differentiable=True
+    )
+)
+define(
+    OpDef(
+        "OptionalFromValue",
+        (f"components: {_TYPES}",),
+        ("optional: variant",),
+        attrs={_TYPES: list},
+        shape=rules.scalar,
+        gradient=_made,
+    )
+)
+define(
+    OpDef(
+        "OptionalHasValue",
+        ("optional: variant",),
+        ("has_value: bool",),
+        shape=rules.scalar,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "OptionalGetValue",
+        ("optional: variant",),
+        ("components: output_types",),
+        attrs={"output_types": list, "output_shapes": list},
+        shape=_declared,
+        gradient=_got,
+    )
+)
+define(
+    # The value of a tensor that another branch has. Nothing reads it.
+    OpDef(
+        "FakeParam",
+        outputs=("output: dtype",),
+        attrs={"dtype": dtypes.DType, "shape": tensor_shape.TensorShape},
+        shape=rules.from_attribute,
+        not_differentiable=True,
+    )
+)

@@ -1,0 +1,90 @@
+"""Tensors of variants as arguments of kernels: lists, optionals, and the shapes in arguments."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
+from capstan.kernels.rejection import invalid
+from capstan.kernels.resources import type_name
+from capstan.resources.tensor_list import TensorList, shown
+
+
+def list_in(tensor: Any, dtype: dtypes.DType | None = None) -> TensorList:
+    """Return the list in a tensor, whose elements are of type `dtype` unless that is None.
+
+    Raises:
+        InvalidArgumentError: the tensor is no scalar, or holds no such list.
+    """
+    if tensor.ndim:
+        raise invalid(f"Input list must be a scalar saw: {shapes.show(tensor.shape)}")
+    found = tensor.item()
+    if not isinstance(found, TensorList):
+        raise invalid(
+            f"Input handle is not a list. Saw: 'Variant<type: {getattr(found, 'type_name', '')} "
+            f"value: {found}>'"
+        )
+    if dtype is not None and found.element_dtype is not dtype:
+        raise invalid(
+            f"Invalid data types; op elements {type_name(dtype)} but list elements "
+            f"{type_name(found.element_dtype)}"
+        )
+    return found
+
+
+def shape_in(tensor: Any) -> shapes.Shape:
+    """Return the shape that a tensor describes: -1 is an unknown shape or an unknown size.
+
+    Raises:
+        InvalidArgumentError: the tensor describes no shape.
+    """
+    if not tensor.ndim:
+        if int(tensor) != -1:
+            raise invalid(
+                "The only valid scalar shape tensor is the fully unknown shape specified as -1."
+            )
+        return None
+    if tensor.ndim > 1:
+        raise invalid(f"A shape must be a vector, but has shape {shapes.show(tensor.shape)}")
+    sizes = tensor.tolist()
+    for size in sizes:
+        if size < -1:
+            raise invalid(f"Dimension {size} must be >= -1")
+    return tuple(None if size == -1 else size for size in sizes)
+
+
+def merged(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
+    """Return the shape that has all known sizes of both.
+
+    Raises:
+        InvalidArgumentError: no tensor has both shapes.
+    """
+    try:
+        return shapes.merge(one, other)
+    except ValueError:
+        if one is not None and other is not None and len(one) != len(other):
+            raise invalid(
+                f"PartialTensorShape: Incompatible ranks during merge: {len(one)} vs. {len(other)}"
+            ) from None
+        raise invalid(
+            f"PartialTensorShape: Incompatible shapes during merge: {shown(one)} vs. {shown(other)}"
+        ) from None
+
+
+def known_sizes(shape: shapes.Shape, otherwise: str) -> tuple[int, ...]:
+    """Return a shape of which all sizes are known.
+
+    Raises:
+        InvalidArgumentError: a size is unknown. The message is `otherwise` and the shape.
+    """
+    if shape is None or None in shape:
+        raise invalid(f"{otherwise}{shown(shape)}")
+    return tuple(size or 0 for size in shape)
+
+
+def merged_with_all(shape: shapes.Shape, elements: Sequence[Array | None]) -> shapes.Shape:
+    """Return `shape` merged with the shapes of all elements that are set."""
+    for element in elements:
+        if element is not None:
+            shape = merged(shape, element.shape)
+    return shape

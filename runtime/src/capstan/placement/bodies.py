@@ -1,0 +1,59 @@
+"""Choose a device for each node of the body of a function.
+
+As in TensorFlow's multi-device functions (core/common_runtime/inline_function_utils.cc), a node of
+a body may ask for a device. The fields that it leaves open are those of the call. A node that reads
+or changes a resource goes to the device of the resource.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from capstan import errors
+from capstan.core import devices
+from capstan.core import node as ir
+from capstan.framework import opdef
+from capstan.graph import infer
+from capstan.placement import place
+
+
+def place_bodies(
+    nodes: Mapping[str, ir.Node], callers: Mapping[str, str], placer: place.Placer
+) -> dict[str, ir.Node]:
+    """Return `nodes`, all with full device names.
+
+    `callers` maps the name of each node that belongs to a body to the device of the call. The other
+    nodes have full device names.
+
+    Raises:
+        OpError: a node is malformed, or no device suits it.
+    """
+    graph = {
+        name: _asked(node, callers[name], placer) if name in callers else node
+        for name, node in nodes.items()
+    }
+    placement = place.Placement(
+        {name: node.device for name, node in nodes.items() if name not in callers}
+    )
+    placer.place([node for name, node in graph.items() if name in callers], graph, placement)
+    for name in graph:
+        fault = placement.faults.get(name)
+        if fault is not None:
+            raise errors.from_code(fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]")
+    return {name: replace(node, device=placement.devices[name]) for name, node in graph.items()}
+
+
+def _asked(node: ir.Node, caller: str, placer: place.Placer) -> ir.Node:
+    """Return `node` with the device that it asks for, completed by that of the call.
+
+    The type of the call's device counts only if that type of device can run the node.
+    """
+    try:
+        completed = devices.within(node.device, caller)
+    except ValueError:
+        return node  # the placer refuses it
+    spec = devices.parse(completed)
+    if devices.parse(node.device).device_type is None and opdef.is_defined(node.op):
+        runners = placer.available.runners(node, infer.attributes(node))
+        if not placer.available.fitting(spec, runners):
+            spec.device_type = spec.device_index = None
+    return replace(node, device=spec.to_string())

@@ -1,0 +1,57 @@
+"""Read variants from the bytes of a VariantTensorDataProto, as `variant.to_bytes` writes them."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import dtypes, tensor_proto, tensor_shape
+from capstan.core.arrays import Array
+from capstan.resources import optional, tensor_list, variant
+
+
+def decoded(tensor: Array) -> Array:
+    """Return the tensor of variants whose elements another task sent as bytes.
+
+    Elements that never left the task stay as they are.
+
+    Raises:
+        DataLossError: the bytes are not a variant that Capstan knows.
+    """
+    elements = tensor.reshape(-1).tolist()
+    result = np.empty(len(elements), object)
+    result[:] = [_read(each) if isinstance(each, bytes) else each for each in elements]
+    return result.reshape(tensor.shape)
+
+
+def _read(content: bytes) -> variant.Variant | None:
+    from google.protobuf import message
+    from tensorboard.compat.proto import tensor_pb2
+
+    try:
+        return _variant(tensor_pb2.VariantTensorDataProto.FromString(content))
+    except (message.DecodeError, TypeError, ValueError) as fault:
+        raise errors.DataLossError(
+            None, None, f"A variant that another task sent cannot be read: {fault}"
+        ) from None
+
+
+def _variant(proto: Any) -> variant.Variant | None:
+    if not proto.type_name:
+        return None
+    tensors = list(map(_tensor, proto.tensors))
+    if proto.type_name == tensor_list.TensorList.type_name:
+        return tensor_list.from_parts(proto.metadata, tensors)
+    if proto.type_name == optional.Optional.type_name:
+        types = [dtypes.as_dtype(each.dtype) for each in proto.tensors]
+        return optional.from_parts(proto.metadata, tensors, types)
+    raise TypeError(f"Capstan has no variant '{proto.type_name}'")
+
+
+def _tensor(proto: Any) -> Array:
+    if proto.dtype != dtypes.variant.as_datatype_enum:
+        return tensor_proto.ndarray(proto)
+    shape = tensor_shape.to_shape(proto.tensor_shape)
+    elements = np.empty(len(proto.variant_val), object)
+    elements[:] = [_variant(each) for each in proto.variant_val]
+    return elements.reshape([size or 0 for size in shape or ()])
