@@ -1,9 +1,7 @@
 """The two services, called by real clients of a real server over a port."""
 
 import contextlib
-import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
 from typing import Any
 
@@ -11,6 +9,7 @@ import clusters
 import grpc
 import numpy as np
 import pytest
+import recording
 
 from capstan import errors
 from capstan.core import config, dtypes, function, node, tensor_proto
@@ -49,144 +48,8 @@ PART = parts.Part(
 )
 
 
-class Recorder:
-    """A master and a worker that record each call in `asked` and return or raise `answer`."""
-
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-        self.answer: Any = None
-        self.gate: threading.Event | None = None
-        self.cancellation: cancellations.Cancellation | None = None
-
-    def _note(self, *call: Any) -> Any:
-        self.asked.append(call)
-        if self.gate is not None:
-            self.gate.wait(20)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-    def create_session(
-        self,
-        nodes: Sequence[node.Node],
-        settings: config.SessionConfig,
-        cancellation: cancellations.Cancellation | None = None,
-        functions: Sequence[function.Function] = (),
-    ) -> str:
-        self.cancellation = cancellation
-        return self._note("create", tuple(nodes), settings, *functions)  # type: ignore[no-any-return]
-
-    def extend_session(
-        self,
-        handle: str,
-        nodes: Sequence[node.Node],
-        version: int,
-        functions: Sequence[function.Function] = (),
-    ) -> int:
-        return self._note("extend", handle, tuple(nodes), version, *functions)  # type: ignore[no-any-return]
-
-    def run_step(
-        self,
-        handle: str,
-        feeds: Mapping[str, Any],
-        fetches: Sequence[str],
-        targets: Sequence[str],
-        options: interfaces.StepOptions,
-        cancellation: cancellations.Cancellation | None = None,
-    ) -> list[Any]:
-        self.cancellation = cancellation
-        fed = {name: value.tolist() for name, value in feeds.items()}
-        return self._note("run", handle, fed, list(fetches), list(targets), options)  # type: ignore[no-any-return]
-
-    def make_callable(self, *named: Any) -> int:
-        return self._note("make", *named)  # type: ignore[no-any-return]
-
-    def run_callable(
-        self,
-        handle: str,
-        number: int,
-        feeds: Sequence[Any],
-        cancellation: cancellations.Cancellation | None = None,
-    ) -> list[Any]:
-        self.cancellation = cancellation
-        return self._note("call", handle, number, [value.tolist() for value in feeds])  # type: ignore[no-any-return]
-
-    def release_callable(self, handle: str, number: int) -> None:
-        self._note("release", handle, number)
-
-    def partial_run_setup(self, *named: Any) -> str:
-        return self._note("setup", *named)  # type: ignore[no-any-return]
-
-    def partial_run(
-        self,
-        handle: str,
-        partial: str,
-        feeds: Mapping[str, Any],
-        fetches: Sequence[str],
-        options: interfaces.StepOptions,
-        cancellation: cancellations.Cancellation | None = None,
-    ) -> list[Any]:
-        self.cancellation = cancellation
-        fed = {name: value.tolist() for name, value in feeds.items()}
-        return self._note("portion", handle, partial, fed, list(fetches), options)  # type: ignore[no-any-return]
-
-    def close_session(self, handle: str) -> None:
-        self._note("close", handle)
-
-    def reset(self, containers: Sequence[str]) -> None:
-        self._note("reset", list(containers))
-
-    def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
-        return self._note("devices", handle)  # type: ignore[no-any-return]
-
-    def get_status(self) -> interfaces.WorkerStatus:
-        return self._note("status")  # type: ignore[no-any-return]
-
-    def register_graph(
-        self, session: str, part: parts.Part, master: interfaces.Incarnation | None
-    ) -> int:
-        return self._note("register", session, part, master)  # type: ignore[no-any-return]
-
-    def deregister_graph(self, session: str) -> None:
-        self._note("deregister", session)
-
-    def cleanup_all(self, containers: Sequence[str]) -> None:
-        self._note("cleanup", list(containers))
-
-    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
-        return self._note("connect", task, incarnation, tuple(planes))  # type: ignore[no-any-return]
-
-    def admit(self, sock: socket.socket) -> None:
-        sock.close()
-
-
-@pytest.fixture
-def task() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
-def address(task: Recorder) -> Iterator[str]:
-    control = server.ControlServer("127.0.0.1", 0, task, task, task)
-    control.start()
-    yield f"127.0.0.1:{control.port}"
-    control.stop()
-
-
-@pytest.fixture
-def master(address: str) -> Iterator[client.GrpcMaster]:
-    with contextlib.closing(client.GrpcMaster(f"grpc://{address}")) as made:
-        yield made
-
-
-@pytest.fixture
-def worker(address: str) -> Iterator[client.GrpcWorker]:
-    with contextlib.closing(client.GrpcWorker(address)) as made:
-        yield made
-
-
 def test_sessions_are_created_extended_and_closed(
-    master: client.GrpcMaster, task: Recorder
+    master: client.GrpcMaster, task: recording.Recorder
 ) -> None:
     settings = config.SessionConfig(allow_soft_placement=True, device_filters=("/job:ps",))
     task.answer = "00ff"
@@ -204,7 +67,9 @@ def test_sessions_are_created_extended_and_closed(
     ]
 
 
-def test_a_step_carries_feeds_and_fetches(master: client.GrpcMaster, task: Recorder) -> None:
+def test_a_step_carries_feeds_and_fetches(
+    master: client.GrpcMaster, task: recording.Recorder
+) -> None:
     task.answer = [np.float32(2), np.array([[b"s", b""]], object)]
     feeds = {"x:0": np.arange(3), "s:0": np.array(b"bytes", object)}
     options = interfaces.StepOptions(timeout_ms=5000)
@@ -217,7 +82,9 @@ def test_a_step_carries_feeds_and_fetches(master: client.GrpcMaster, task: Recor
     ]
 
 
-def test_a_callable_is_made_run_and_released(master: client.GrpcMaster, task: Recorder) -> None:
+def test_a_callable_is_made_run_and_released(
+    master: client.GrpcMaster, task: recording.Recorder
+) -> None:
     options = interfaces.StepOptions(timeout_ms=700)
     task.answer = 2**40
     assert master.make_callable("h", ["x:0", "s:0"], ["y:0"], ["train"], options) == 2**40
@@ -232,7 +99,9 @@ def test_a_callable_is_made_run_and_released(master: client.GrpcMaster, task: Re
     ]
 
 
-def test_a_step_is_fed_and_fetched_in_portions(master: client.GrpcMaster, task: Recorder) -> None:
+def test_a_step_is_fed_and_fetched_in_portions(
+    master: client.GrpcMaster, task: recording.Recorder
+) -> None:
     task.answer = "17"
     assert master.partial_run_setup("h", ["x:0"], ["y:0"], ["train"]) == "17"
     task.answer = [np.float32(2)]
@@ -255,7 +124,7 @@ def test_a_callable_that_connects_tensors_is_refused(address: str) -> None:
 
 @pytest.mark.parametrize("name, answer", [("MakeCallable", 41), ("PartialRunSetup", "41")])
 def test_a_repeated_request_for_a_handle_gets_the_same_handle(
-    address: str, task: Recorder, name: str, answer: Any
+    address: str, task: recording.Recorder, name: str, answer: Any
 ) -> None:
     request = getattr(wire, f"{name}Request")(session_handle="h", request_id=5)
     with channels.open_channel(address) as channel:
@@ -267,7 +136,7 @@ def test_a_repeated_request_for_a_handle_gets_the_same_handle(
     assert len(task.asked) == 1
 
 
-def test_a_repeated_request_gets_the_same_error(address: str, task: Recorder) -> None:
+def test_a_repeated_request_gets_the_same_error(address: str, task: recording.Recorder) -> None:
     task.answer = errors.UnavailableError(None, None, "ps is away")
     with channels.open_channel(address) as channel:
         call = channels.method(channel, channels.MASTER, "RunCallable")
@@ -277,29 +146,33 @@ def test_a_repeated_request_gets_the_same_error(address: str, task: Recorder) ->
     assert len(task.asked) == 1
 
 
-def test_large_tensors_travel_in_a_step(master: client.GrpcMaster, task: Recorder) -> None:
+def test_large_tensors_travel_in_a_step(
+    master: client.GrpcMaster, task: recording.Recorder
+) -> None:
     task.answer = [np.zeros(20 << 20, np.uint8)]
     (value,) = master.run_step("h", {"x:0": np.array(1)}, ["y:0"], [], interfaces.StepOptions())
     assert value.nbytes == 20 << 20
 
 
-def test_devices_are_listed(master: client.GrpcMaster, task: Recorder) -> None:
+def test_devices_are_listed(master: client.GrpcMaster, task: recording.Recorder) -> None:
     task.answer = DEVICES
     assert master.list_devices("h") == DEVICES
 
 
-def test_a_worker_reports_its_identity(worker: client.GrpcWorker, task: Recorder) -> None:
+def test_a_worker_reports_its_identity(worker: client.GrpcWorker, task: recording.Recorder) -> None:
     task.answer = interfaces.WorkerStatus(2**63 + 5, DEVICES)
     assert worker.get_status() == task.answer
 
 
-def test_a_worker_of_another_version_is_refused(worker: client.GrpcWorker, task: Recorder) -> None:
+def test_a_worker_of_another_version_is_refused(
+    worker: client.GrpcWorker, task: recording.Recorder
+) -> None:
     task.answer = interfaces.WorkerStatus(1, (), protocol_version=99)
     with pytest.raises(errors.FailedPreconditionError, match=r"speaks version 99 .* same release"):
         worker.get_status()
 
 
-def test_a_part_arrives_as_it_was_sent(worker: client.GrpcWorker, task: Recorder) -> None:
+def test_a_part_arrives_as_it_was_sent(worker: client.GrpcWorker, task: recording.Recorder) -> None:
     task.answer = 12
     master = interfaces.Incarnation("/job:worker/replica:0/task:0", 2**63 + 5)
     assert worker.register_graph("s", PART, master) == 12
@@ -308,7 +181,7 @@ def test_a_part_arrives_as_it_was_sent(worker: client.GrpcWorker, task: Recorder
 
 
 def test_the_other_worker_calls_arrive_as_they_were_sent(
-    worker: client.GrpcWorker, task: Recorder
+    worker: client.GrpcWorker, task: recording.Recorder
 ) -> None:
     worker.deregister_graph("s")
     worker.cleanup_all([])
@@ -323,7 +196,7 @@ def test_the_other_worker_calls_arrive_as_they_were_sent(
 
 @pytest.mark.parametrize("code", range(1, 17))
 def test_every_error_keeps_its_class_on_the_way(
-    master: client.GrpcMaster, worker: client.GrpcWorker, task: Recorder, code: int
+    master: client.GrpcMaster, worker: client.GrpcWorker, task: recording.Recorder, code: int
 ) -> None:
     task.answer = errors.from_code(code, "why: ü {{node y}}")
     for call in (
@@ -335,13 +208,15 @@ def test_every_error_keeps_its_class_on_the_way(
             call()
 
 
-def test_a_long_message_keeps_its_beginning(worker: client.GrpcWorker, task: Recorder) -> None:
+def test_a_long_message_keeps_its_beginning(
+    worker: client.GrpcWorker, task: recording.Recorder
+) -> None:
     task.answer = errors.NotFoundError(None, None, "No kernel" + "ü" * 100_000)
     with pytest.raises(errors.NotFoundError, match=r"^No kernelü+ \.\.\.$"):
         worker.register_graph("s", PART)
 
 
-def test_the_error_of_a_step_is_in_its_response(address: str, task: Recorder) -> None:
+def test_the_error_of_a_step_is_in_its_response(address: str, task: recording.Recorder) -> None:
     task.answer = errors.UnavailableError(None, None, "ps is away")
     with channels.open_channel(address) as channel:
         run = channels.method(channel, channels.MASTER, "RunStep")
@@ -351,7 +226,7 @@ def test_the_error_of_a_step_is_in_its_response(address: str, task: Recorder) ->
             run(wire.RunStepRequest())
 
 
-def test_the_last_response_of_a_step_has_metadata(address: str, task: Recorder) -> None:
+def test_the_last_response_of_a_step_has_metadata(address: str, task: recording.Recorder) -> None:
     task.answer = []
     with channels.open_channel(address) as channel:
         response = channels.method(channel, channels.MASTER, "RunStep")(wire.RunStepRequest())
@@ -359,7 +234,7 @@ def test_the_last_response_of_a_step_has_metadata(address: str, task: Recorder) 
 
 
 def test_a_step_that_is_sent_twice_runs_once(
-    address: str, task: Recorder, aside: futures.Executor, eventually: Any
+    address: str, task: recording.Recorder, aside: futures.Executor, eventually: Any
 ) -> None:
     task.answer = [np.float32(1)]
     task.gate = threading.Event()
@@ -391,7 +266,7 @@ def test_a_step_that_is_sent_twice_runs_once(
     ],
 )
 def test_a_step_is_cancelled_when_its_client_is_gone(
-    address: str, task: Recorder, eventually: Any, name: str, fields: dict[str, Any]
+    address: str, task: recording.Recorder, eventually: Any, name: str, fields: dict[str, Any]
 ) -> None:
     task.gate = threading.Event()
     with channels.open_channel(address) as channel:
@@ -419,7 +294,7 @@ def test_an_inconsistent_request_is_an_invalid_argument(address: str) -> None:
 
 
 def test_a_step_that_feeds_a_tensor_twice_is_an_invalid_argument(
-    address: str, task: Recorder
+    address: str, task: recording.Recorder
 ) -> None:
     request = wire.RunStepRequest(session_handle="h")
     for value in (1.0, 2.0):
@@ -434,7 +309,7 @@ def test_a_step_that_feeds_a_tensor_twice_is_an_invalid_argument(
 
 
 def test_many_blocked_calls_do_not_delay_the_next_one(
-    worker: client.GrpcWorker, task: Recorder, eventually: Any
+    worker: client.GrpcWorker, task: recording.Recorder, eventually: Any
 ) -> None:
     task.gate = gate = threading.Event()
     with futures.ThreadPoolExecutor(40) as callers:
@@ -448,7 +323,9 @@ def test_many_blocked_calls_do_not_delay_the_next_one(
             call.result(20)
 
 
-def test_a_port_in_use_is_an_unknown_error_that_names_it(address: str, task: Recorder) -> None:
+def test_a_port_in_use_is_an_unknown_error_that_names_it(
+    address: str, task: recording.Recorder
+) -> None:
     port = int(address.rpartition(":")[2])
     with pytest.raises(
         errors.UnknownError, match=rf"Could not start gRPC server on 127\.0\.0\.1:{port}: "
@@ -472,7 +349,7 @@ def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
 
 
 def test_a_cancelled_creation_of_a_session_ends_on_both_sides(
-    master: client.GrpcMaster, task: Recorder, eventually: Any
+    master: client.GrpcMaster, task: recording.Recorder, eventually: Any
 ) -> None:
     task.gate = threading.Event()
     cancellation = cancellations.Cancellation()
@@ -500,7 +377,9 @@ def test_a_creation_that_was_cancelled_before_it_began_ends_at_once() -> None:
     unreachable.close()
 
 
-def test_a_closed_connection_is_unavailable(worker: client.GrpcWorker, task: Recorder) -> None:
+def test_a_closed_connection_is_unavailable(
+    worker: client.GrpcWorker, task: recording.Recorder
+) -> None:
     worker.close()
     with pytest.raises(errors.UnavailableError, match="was closed"):
         worker.get_status()
@@ -514,7 +393,7 @@ def test_peers_have_one_channel_each_and_only_those_of_the_cluster(address: str)
     peers.close()
 
 
-def test_a_client_reaches_a_server_that_was_restarted(task: Recorder) -> None:
+def test_a_client_reaches_a_server_that_was_restarted(task: recording.Recorder) -> None:
     task.answer = interfaces.WorkerStatus(1, ())
     # The kernel could give a port that it chose itself to another process in between.
     (address,) = clusters.addresses(1)

@@ -1,0 +1,122 @@
+"""A master and a worker behind the services, which record the calls that reach them."""
+
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from capstan.core import config, function, node
+from capstan.partition import parts
+from capstan.transport import cancellation as cancellations
+from capstan.transport import interfaces
+
+
+class Recorder:
+    """A master and a worker that record each call in `asked` and return or raise `answer`."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.answer: Any = None
+        self.gate: threading.Event | None = None
+        self.cancellation: cancellations.Cancellation | None = None
+
+    def _note(self, *call: Any) -> Any:
+        self.asked.append(call)
+        if self.gate is not None:
+            self.gate.wait(20)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def create_session(
+        self,
+        nodes: Sequence[node.Node],
+        settings: config.SessionConfig,
+        cancellation: cancellations.Cancellation | None = None,
+        functions: Sequence[function.Function] = (),
+    ) -> str:
+        self.cancellation = cancellation
+        return self._note("create", tuple(nodes), settings, *functions)  # type: ignore[no-any-return]
+
+    def extend_session(
+        self,
+        handle: str,
+        nodes: Sequence[node.Node],
+        version: int,
+        functions: Sequence[function.Function] = (),
+    ) -> int:
+        return self._note("extend", handle, tuple(nodes), version, *functions)  # type: ignore[no-any-return]
+
+    def run_step(
+        self,
+        handle: str,
+        feeds: Mapping[str, Any],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> list[Any]:
+        self.cancellation = cancellation
+        fed = {name: value.tolist() for name, value in feeds.items()}
+        return self._note("run", handle, fed, list(fetches), list(targets), options)  # type: ignore[no-any-return]
+
+    def make_callable(self, *named: Any) -> int:
+        return self._note("make", *named)  # type: ignore[no-any-return]
+
+    def run_callable(
+        self,
+        handle: str,
+        number: int,
+        feeds: Sequence[Any],
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> list[Any]:
+        self.cancellation = cancellation
+        return self._note("call", handle, number, [value.tolist() for value in feeds])  # type: ignore[no-any-return]
+
+    def release_callable(self, handle: str, number: int) -> None:
+        self._note("release", handle, number)
+
+    def partial_run_setup(self, *named: Any) -> str:
+        return self._note("setup", *named)  # type: ignore[no-any-return]
+
+    def partial_run(
+        self,
+        handle: str,
+        partial: str,
+        feeds: Mapping[str, Any],
+        fetches: Sequence[str],
+        options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> list[Any]:
+        self.cancellation = cancellation
+        fed = {name: value.tolist() for name, value in feeds.items()}
+        return self._note("portion", handle, partial, fed, list(fetches), options)  # type: ignore[no-any-return]
+
+    def close_session(self, handle: str) -> None:
+        self._note("close", handle)
+
+    def reset(self, containers: Sequence[str]) -> None:
+        self._note("reset", list(containers))
+
+    def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
+        return self._note("devices", handle)  # type: ignore[no-any-return]
+
+    def get_status(self) -> interfaces.WorkerStatus:
+        return self._note("status")  # type: ignore[no-any-return]
+
+    def register_graph(
+        self, session: str, part: parts.Part, master: interfaces.Incarnation | None
+    ) -> int:
+        return self._note("register", session, part, master)  # type: ignore[no-any-return]
+
+    def deregister_graph(self, session: str) -> None:
+        self._note("deregister", session)
+
+    def cleanup_all(self, containers: Sequence[str]) -> None:
+        self._note("cleanup", list(containers))
+
+    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
+        return self._note("connect", task, incarnation, tuple(planes))  # type: ignore[no-any-return]
+
+    def admit(self, sock: socket.socket) -> None:
+        sock.close()
