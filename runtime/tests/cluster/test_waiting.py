@@ -2,23 +2,22 @@
 
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+import background
 import clusters
 import numpy as np
 import pytest
 
 import capstan as tf
 from capstan import errors
-from capstan.api import data_flow_ops, while_ops
+from capstan.api import data_flow_ops
 from capstan.framework.raw import raw
 from capstan.services import step_run
 
 PS = "/job:ps/task:0"
 OTHER_PS = "/job:ps/task:1"
-PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -44,38 +43,6 @@ def queue(capacity: int = 100, name: str | None = None) -> Any:
 
 def _options(timeout_ms: int) -> Any:
     return tf.RunOptions(timeout_in_ms=timeout_ms)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + PATIENCE_S
-    pause = threading.Event()
-    while not condition():
-        assert time.monotonic() < limit
-        pause.wait(0.01)
-
-
-class Background:
-    """Runs a call in a thread, and keeps its result or its error."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self.result: Any = None
-        self.error: Exception | None = None
-        self._call = call
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.result = self._call()
-        except Exception as error:  # noqa: BLE001 - `join` raises it
-            self.error = error
-
-    def join(self) -> Any:
-        self._thread.join(PATIENCE_S)
-        assert not self._thread.is_alive()
-        if self.error is not None:
-            raise self.error
-        return self.result
 
 
 def test_an_enqueue_never_waits_for_a_dequeue_of_the_same_step(session: tf.Session) -> None:
@@ -135,9 +102,9 @@ def test_closing_the_session_ends_a_wait(session: tf.Session) -> None:
     elements = queue()
     value, size = elements.dequeue(), elements.size()
     session.run(size)
-    waiting = Background(lambda: session.run(value))
+    waiting = background.Background(lambda: session.run(value))
     steps = session._master._sessions[session._handle]._steps
-    until(lambda: bool(steps._runs))
+    background.until(lambda: bool(steps._runs))
     session.close()
     with pytest.raises(tf.errors.CancelledError, match="explicit call to `Session::Close"):
         waiting.join()
@@ -184,9 +151,9 @@ def test_a_value_that_was_read_does_not_change_while_its_reader_waits(session: t
     total = read + first.dequeue()
     put_first, put_second, now = first.enqueue(10.0), second.enqueue(0.0), read[0]
     session.run(raw.AssignVariableOp(variable, ones, **of))
-    waiting = Background(lambda: session.run([total, changed])[0])
+    waiting = background.Background(lambda: session.run([total, changed])[0])
     session.run(put_second)
-    until(lambda: session.run(now) == 2.0)
+    background.until(lambda: session.run(now) == 2.0)
     session.run(put_first)
     assert waiting.join().tolist() == [11.0, 11.0, 11.0]
 
@@ -200,9 +167,9 @@ def test_waiting_nodes_hold_no_thread(session: tf.Session) -> None:
     session.run([elements.size()])
     with pytest.raises(tf.errors.DeadlineExceededError):
         session.run(total, options=tf.RunOptions(timeout_in_ms=1))  # compiles the step
-    waiting = Background(lambda: session.run(total))
+    waiting = background.Background(lambda: session.run(total))
     steps = session._master._sessions[session._handle]._steps
-    until(lambda: bool(steps._runs))
+    background.until(lambda: bool(steps._runs))
     threads = threading.active_count()
     session.run(put)
     assert waiting.join() == sum(range(1000))
@@ -232,41 +199,15 @@ def test_the_end_of_the_owner_of_a_queue_ends_a_wait() -> None:
             value, size = elements.dequeue(), elements.size()
             session = tf.Session(started["worker:0"].target)
             session.run(size)
-            waiting = Background(lambda: session.run(value))
+            waiting = background.Background(lambda: session.run(value))
             runs = started["ps:0"]._steps._runs
-            until(lambda: bool(runs))
+            background.until(lambda: bool(runs))
             started["ps:0"].stop()
             with pytest.raises(errors.UnavailableError):
                 waiting.join()
     finally:
         for server in started.values():
             server.stop()
-
-
-def endless() -> Any:
-    """Return a loop without end."""
-    return while_ops.while_loop(
-        lambda count: count >= 0.0, lambda count: count + 1.0, [tf.constant(0.0)]
-    )
-
-
-def test_closing_the_session_ends_a_loop(session: tf.Session) -> None:
-    loop, other = endless(), tf.constant(1.0)
-    session.run(other)
-    running = Background(lambda: session.run(loop))
-    steps = session._master._sessions[session._handle]._steps
-    until(lambda: bool(steps._runs))
-    session.close()
-    with pytest.raises(tf.errors.CancelledError, match="explicit call to `Session::Close"):
-        running.join()
-
-
-def test_a_deadline_ends_a_loop(session: tf.Session, servers: Any) -> None:
-    loop = endless()
-    with pytest.raises(tf.errors.DeadlineExceededError):
-        session.run(loop, options=tf.RunOptions(timeout_in_ms=500))
-    for server in servers.values():
-        until(lambda server=server: not server._steps._runs)
 
 
 def test_an_interrupted_dequeue_takes_no_element(session: tf.Session) -> None:

@@ -1,0 +1,42 @@
+"""Calls in threads of their own, and conditions to wait for."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+PATIENCE_S = 120.0
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for a condition, and fail if it does not become true."""
+    limit = time.monotonic() + PATIENCE_S
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < limit, "the condition did not become true"
+        pause.wait(0.01)
+
+
+class Background:
+    """Runs a call in a thread, and keeps its result or its error."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.result: Any = None
+        self.error: Exception | None = None
+        self._call = call
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.result = self._call()
+        except Exception as error:  # noqa: BLE001 - `join` raises it
+            self.error = error
+
+    def join(self) -> Any:
+        """Return the result of the call, or raise its error."""
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive()
+        if self.error is not None:
+            raise self.error
+        return self.result
