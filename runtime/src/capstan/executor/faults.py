@@ -46,7 +46,7 @@ def _translate(fault: Exception) -> errors.OpError:
 
 
 def _broadcast_message(text: str) -> str:
-    """Return NumPy's message about shapes that do not broadcast in TensorFlow's words."""
+    """Return TensorFlow's message for NumPy's, if it is about shapes that do not broadcast."""
     match = _SHAPES.search(text)
     if match is None or "broadcast" not in text:
         return text

@@ -1,8 +1,8 @@
 """The last use of each tensor of a segment, after which its buffer serves another tensor.
 
 Tensors that may lie in the same memory live equally long: the outputs and the inputs of a node
-that passes memory on. A tensor that anybody uses outside its segment keeps its buffer: a fetch,
-another segment, a message, a node that waits, or an op with an effect, which may keep it.
+that passes memory on. A tensor keeps its buffer if it is used outside its segment: by a
+fetch, another segment, a message, a node that waits, or an op with an effect.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ Shares = Callable[[ir.Node], bool]
 def released(
     segments: Sequence[Sequence[ir.Node]], kept: Iterable[ir.Edge], shares: Shares
 ) -> Mapping[str, Sequence[ir.Edge]]:
-    """Return for each node the tensors that nobody uses after it.
+    """Return, for each node, the tensors that no later node uses.
 
     `segments` are the nodes of a part in the order in which they run. `kept` are the tensors that
     are used after their segment, for example the fetches.

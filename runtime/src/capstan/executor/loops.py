@@ -113,7 +113,7 @@ def _scalars(
 ) -> dict[int, str]:
     """Write the numbers that the loop captures as NumPy scalars, which are faster than arrays.
 
-    Return their names by index. A number in the memory of a variable may change, so it stays.
+    Return their names by index. A number in the memory of a variable may change, so it is left out.
     """
     found: dict[int, str] = {}
     body = functions[1]

@@ -5,8 +5,8 @@ delivered the event for which the first of them waited. Events that arrive meanw
 that thread. If several devices run the part, the inter-op threads of the task run the other
 segments that are ready. No thread waits here. A node that waits, for example a dequeue, holds a
 callback and no thread. The thread that ends its wait only notes the answer. If no thread runs
-segments of the part then, a new one is asked for with `submit`. A chain of answers therefore never
-recurses, and a resource never runs the segments of the steps that waited for it.
+segments of the part at that moment, the run asks for one with `submit`. A chain of answers
+therefore never recurses, and a resource never runs the segments of the steps that waited for it.
 
 A part that fails starts no further segment, and ends its waits and loops at once. It reports its
 end when the last running segment is over, so a step that has ended changes nothing any more. The

@@ -270,7 +270,7 @@ def _concatenated(
 def _fitting(
     elements: Sequence[Any], first: int | None, rest: shapes.Shape
 ) -> tuple[shapes.Shape, set[int]]:
-    """Return what is known about all sizes but the first, and the lengths of the elements."""
+    """Return the known sizes after the first, and the lengths of the elements."""
     lengths: set[int] = set()
     for index, element in enumerate(elements):
         if element is None:

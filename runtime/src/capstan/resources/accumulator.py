@@ -86,7 +86,7 @@ class Accumulator(waiters.Waited, abc.ABC):
 
     @abc.abstractmethod
     def state(self) -> Any:
-        """Return the sum. Nobody changes it later."""
+        """Return the sum. Nothing changes it later."""
 
     @abc.abstractmethod
     def restore(self, state: Any) -> None:

@@ -1,4 +1,4 @@
-"""Named objects of a task that are no variables, such as queues and accumulators.
+"""Named objects of a task other than variables, such as queues and accumulators.
 
 A node that names no `shared_name` has a resource of its own in each session. A node with a
 `shared_name` shares its resource with every node of that container, name and kind, in all sessions

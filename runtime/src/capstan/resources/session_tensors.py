@@ -18,7 +18,7 @@ class SessionTensors:
         self._serial = itertools.count()
 
     def add(self, node: str, device: str, value: Array) -> str:
-        """Keep a tensor that nobody changes, and return its handle."""
+        """Keep a tensor, which nothing may change later, and return its handle."""
         with self._lock:
             handle = f"{node};{next(self._serial)};{device}"
             self._tensors[handle] = value

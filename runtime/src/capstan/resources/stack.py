@@ -1,6 +1,6 @@
 """Stacks: a loop pushes the values that its gradient pops in reverse order.
 
-The handle of a stack is the stack itself, so it goes with the step (core/kernels/stack.cc).
+The handle of a stack is the stack itself, so the stack ends with the step (core/kernels/stack.cc).
 """
 
 from typing import Any

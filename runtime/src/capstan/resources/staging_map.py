@@ -54,7 +54,7 @@ class StagingMap(waiters.Waited):
         done: waiters.Done,
         cancelled: cancellation.Cancellation,
     ) -> None:
-        """Add the components number `indices` to the element `key`. Waits while there is no room.
+        """Add the components at `indices` to the element `key`. Waits while there is no room.
 
         Raises:
             InvalidArgumentError: an index is wrong.

@@ -46,7 +46,7 @@ class _Version:
             return list(self._current())
 
     def changed(self, changes: Iterable[_Change]) -> "_Version":
-        """Return the version that the changes lead to. It takes no time for the other elements."""
+        """Return the version that the changes lead to. The other elements cost no time."""
         version = self
         with self._lock:
             for change in changes:

@@ -196,7 +196,7 @@ class Waited(resource.Resource):
         self._answer(complete)
 
     def _answer(self, attempts: Iterable[Attempt]) -> None:
-        """Answer attempts that are over. If a step has ended, give back what it was to get."""
+        """Answer attempts that are over. If the step of an attempt has ended, undo the attempt."""
         left = deque(attempts)
         while left:
             attempt = left.popleft()

@@ -1,7 +1,7 @@
 """Loops of which every iteration is a step of its own, because the body waits or spans tasks.
 
 The master of a session registers the parts of the condition and of the body with their tasks, once.
-The task of the loop is then to an iteration what a master is to a step: it starts the parts, and
+The task of the loop then runs each iteration as a master runs a step: it starts the parts, and
 gives the results to the next iteration. A `Plan` travels in an attribute of the loop's node.
 """
 

@@ -32,7 +32,7 @@ class Steps:
         next_step: Callable[[], int],
         patience_s: float = RECONNECT_SECONDS,
     ) -> None:
-        """`patience_s` is how long a step waits for a task that cannot be reached."""
+        """A step waits `patience_s` seconds for a task that cannot be reached."""
         self._links = links
         self._next_step = next_step
         self._patience_s = patience_s

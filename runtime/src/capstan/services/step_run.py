@@ -297,7 +297,7 @@ def require_before(deadline: float) -> None:
 
 
 def owned(value: Any) -> Any:
-    """Return a copy that the caller may keep. NumPy scalars are immutable and returned as is."""
+    """Return a copy that the caller may keep. A NumPy scalar is immutable and returned itself."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
