@@ -93,8 +93,9 @@ def test_a_watch_that_is_cut_ends_after_a_whole_line(
             with between.fault(Fault(cut=milliseconds / 1000)):
                 events = list(api.watch(maps, version, seconds=5))
             assert all(kind == "ADDED" for kind, _ in events)
-        with between.fault(Fault(cut=wait.PATIENCE_SECONDS)):
-            [(_, found)] = api.watch(maps, version, seconds=1)
+        whole = api.watch(maps, version)
+        with between.fault(Fault(cut=wait.PATIENCE_SECONDS)), contextlib.closing(whole):
+            _, found = next(whole)
             assert len(found["data"]["text"]) == 900_000
 
 
