@@ -1,0 +1,149 @@
+"""The nodes of a frame that make the loop: its variables, its switches and what it captures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from capstan.core import dtypes, function
+from capstan.core import node as ir
+from capstan.graph import infer
+from capstan.graph.frames import Role, refused, role_of
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A loop variable: the nodes that TensorFlow builds for it."""
+
+    merge: ir.Node
+    enter: ir.Node
+    next_iteration: ir.Node
+    dtype: dtypes.DType
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The arguments of the functions of a loop, and the tensors in place of the frame's."""
+
+    taken: list[function.Argument] = field(default_factory=list)
+    inputs: list[ir.Edge] = field(default_factory=list)
+    edges: dict[ir.Edge, ir.Edge] = field(default_factory=dict)
+    """The argument that replaces each output of an `Enter`, a `Merge` or a loop's `Switch`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFrame:
+    """A frame with one `LoopCond`, and without inner frames.
+
+    `members` are all of its nodes, in the order of the graph. `decision` is the `LoopCond`, and
+    `switches` are the switches that it decides.
+    """
+
+    members: Mapping[str, ir.Node]
+    decision: ir.Node
+    variables: Sequence[Variable]
+    switches: Sequence[ir.Node]
+    arguments: Arguments
+
+    def of_role(self, role: Role) -> list[ir.Node]:
+        """Return the nodes of a role."""
+        return of_role(self.members, role)
+
+    def computes(self, name: str) -> bool:
+        """Return whether a node stays a node of a function: it is no part of the loop itself.
+
+        When a function is called, the nodes that make the loop have done their work.
+        """
+        node = self.members[name]
+        role = role_of(node)
+        if role is Role.MERGE:
+            return all(
+                role_of(self.members.get(edge.node, node)) is not Role.NEXT_ITERATION
+                for edge in node.inputs
+            )
+        if role is Role.SWITCH:
+            source = self.members.get(node.inputs[1].node)
+            return source is None or role_of(source) is not Role.LOOP_COND
+        return role not in (Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND)
+
+    def must_run(self, name: str) -> bool:
+        """Return whether a node of a function must wait for the node `name`.
+
+        It need not wait for an argument, or for the `Identity` of one, which `while_loop` builds so
+        that nodes without inputs wait for the iteration.
+        """
+        node = self.members[name]
+        is_copy = role_of(node) is Role.IDENTITY and not node.control
+        return self.computes(name) and not (is_copy and node.inputs[0] in self.arguments.edges)
+
+
+def read(members: Mapping[str, ir.Node], decision: ir.Node) -> LoopFrame:
+    """Return the loop of a frame with these nodes.
+
+    Raises:
+        InvalidArgumentError: no `while_loop` builds such a frame.
+    """
+    variables = _variables(members)
+    switches = _switches(members, decision, variables)
+    arguments = _arguments(members, variables, switches)
+    return LoopFrame(members, decision, variables, switches, arguments)
+
+
+def of_role(members: Mapping[str, ir.Node], role: Role) -> list[ir.Node]:
+    """Return the nodes of a role, in the order of the graph."""
+    return [node for node in members.values() if role_of(node) is role]
+
+
+def _variables(members: Mapping[str, ir.Node]) -> list[Variable]:
+    """Return the loop variables, in the order of the graph."""
+    variables = []
+    for node in of_role(members, Role.MERGE):
+        producers = [members.get(edge.node) for edge in node.inputs]
+        by_role = {role_of(found): found for found in producers if found is not None}
+        following, enter = by_role.get(Role.NEXT_ITERATION), by_role.get(Role.ENTER)
+        if following is None:
+            continue
+        if enter is None or len(node.inputs) != 2 or node.control:
+            raise refused(node, "a loop variable must start at one Enter")
+        ((dtype, is_ref), *_), _ = infer.arguments(node)
+        if is_ref:
+            raise refused(node, "a loop variable must not be a reference")
+        variables.append(Variable(node, enter, following, dtype))
+    return variables
+
+
+def _switches(
+    members: Mapping[str, ir.Node], decision: ir.Node, variables: Sequence[Variable]
+) -> list[ir.Node]:
+    """Return the switches that the LoopCond decides."""
+    merges = {ir.Edge(variable.merge.name) for variable in variables}
+    found = []
+    for node in of_role(members, Role.SWITCH):
+        if node.inputs[1] == ir.Edge(decision.name):
+            if node.inputs[0] not in merges:
+                raise refused(node, "the Switch of a loop must take a loop variable")
+            found.append(node)
+    return found
+
+
+def _arguments(
+    members: Mapping[str, ir.Node], variables: Sequence[Variable], switches: Sequence[ir.Node]
+) -> Arguments:
+    """Return the loop variables and after them the captured tensors."""
+    made = Arguments()
+    for variable in variables:
+        edge = ir.Edge(variable.merge.name)
+        made.taken.append(function.Argument(edge.node, variable.dtype))
+        made.inputs.append(variable.enter.inputs[0])
+        made.edges[edge] = edge
+    made.edges.update((ir.Edge(node.name, 1), node.inputs[0]) for node in switches)
+    captures: dict[ir.Edge, ir.Edge] = {}
+    for enter in of_role(members, Role.ENTER):
+        if not enter.attrs.get("is_constant", False):
+            continue
+        source = enter.inputs[0]
+        if source not in captures:
+            captures[source] = ir.Edge(enter.name)
+            ((dtype, is_ref),), _ = infer.arguments(enter)
+            made.taken.append(function.Argument(enter.name, dtype, is_ref=is_ref))
+            made.inputs.append(source)
+        made.edges[ir.Edge(enter.name)] = captures[source]
+    return made
