@@ -134,14 +134,11 @@ QUEUED = st.one_of(
 )
 
 
-def _blocks(
-    statements: st.SearchStrategy[Statement], depth: int, *, has_arrays: bool = True
-) -> st.SearchStrategy[Block]:
+def _blocks(statements: st.SearchStrategy[Statement], depth: int) -> st.SearchStrategy[Block]:
     """Return blocks whose conditions and loops are nested `depth` times at most."""
     if not depth:
         return st.lists(statements, min_size=1, max_size=2).map(tuple)
-    inner = _blocks(statements, depth - 1, has_arrays=has_arrays)
-    collect = st.builds(Collect, st.integers(1, 3), places, inner, device_numbers)
+    inner = _blocks(statements, depth - 1)
     nested = st.one_of(
         st.builds(Cond, places, limits, inner, inner, device_numbers),
         st.builds(
@@ -153,24 +150,15 @@ def _blocks(
             st.sampled_from([1, 10]),
             device_numbers,
         ),
-        *([collect] if has_arrays else []),
+        st.builds(Collect, st.integers(1, 3), places, inner, device_numbers),
     )
     return st.lists(st.one_of(statements, nested), min_size=1, max_size=3).map(tuple)
 
 
 feeds = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=2).map(tuple)
 programs = st.builds(Program, _blocks(st.one_of(PURE, UPDATES, QUEUED), 2), feeds)
-unmixed_programs = st.one_of(
-    st.builds(Program, _blocks(st.one_of(PURE, UPDATES), 2), feeds),
-    st.builds(Program, _blocks(st.one_of(PURE, QUEUED), 2), feeds),
-)
-"""Programs with variables or with a queue: a loop in a branch cannot wait for a queue and change a
-reference variable.
-"""
-placed_programs = st.builds(Program, _blocks(PURE, 2, has_arrays=False), feeds)
-"""Programs whose statements may be on any tasks: a TensorArray stays on the task that made it."""
-pure_programs = st.builds(Program, _blocks(PURE, 2), feeds)
-"""Programs without state, which have gradients."""
+differentiated = st.one_of(st.builds(Program, _blocks(PURE, 2), feeds), programs)
+"""Programs of which half have no variables and queues, so that more values have gradients."""
 
 
 class Builder:
@@ -320,10 +308,10 @@ class Builder:
         known.append(tf.reduce_sum(tf.reshape(stacked, [count, LENGTH]), 0))
 
 
-def results(session: Any, builder: Builder, program: Program, fetches: Any) -> list[Any]:
+def results(session: Any, program: Program, initializer: Any, x: Any, fetches: Any) -> list[Any]:
     """Initialize the variables, run the steps of the program, and return what they fetched."""
-    session.run(builder.initializer)
-    return [session.run(fetches, {builder.x: np.float32(fed)}) for fed in program.feeds]
+    session.run(initializer)
+    return [session.run(fetches, {x: np.float32(fed)}) for fed in program.feeds]
 
 
 def check_equal(found: Sequence[Any], expected: Sequence[Any]) -> None:

@@ -1,15 +1,14 @@
-"""Random programs with conditions, loops, TensorArrays, variables and queues.
+"""Random programs with conditions, loops, TensorArrays, variables, queues and gradients.
 
-The reference interpreter runs the graph that TensorFlow builds, and gives TensorFlow's values.
-Capstan gives the same values: for the graph that its own API builds, and for the graph of a
-TensorFlow client, on one task and on three.
+The statements of a program are on random devices of three tasks. Each program must give the same
+values in four ways: TensorFlow runs the graph, the reference interpreter runs it, three tasks of
+Capstan run it for a TensorFlow client, and Capstan's API builds and runs it on one task.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import genuine
-import numpy as np
 import programs
 import pytest
 import reference
@@ -18,19 +17,13 @@ from tensorboard.compat.proto import graph_pb2
 
 import capstan
 from capstan.core import graph_def
-from capstan.framework import function_def
 
 pytestmark = genuine.MARKS
 
 TIMEOUT_MS = 60_000
-SOAK = 1000
-"""The number of programs of each kind in the soak variants."""
-
-
-def counts(number: int) -> Any:
-    """Return the numbers of programs: `number`, and `SOAK` in the soak variant."""
-    soak = pytest.param(SOAK, marks=[pytest.mark.soak, pytest.mark.timeout(7200)])
-    return pytest.mark.parametrize("count", [number, soak])
+REFUSAL = "Cannot colocate nodes"
+VALUES, GRADIENTS = 150, 50
+"""The numbers of programs without and with gradients. The soak variant has ten times as many."""
 
 
 EXAMPLES = (
@@ -47,10 +40,37 @@ EXAMPLES = (
         ),
         ((0.0, 3.0), (1.0, 1.0)),
     ),
-)
-
-
-PLACED_EXAMPLES = (
+    # A loop in a branch waits for a queue and changes a variable.
+    programs.Program(
+        (
+            programs.Cond(
+                1,
+                1e30,
+                (
+                    programs.While(
+                        2, 1e30, (1,), (programs.Dequeue(1, 5), programs.Update(0, 1, 3)), 10, 1
+                    ),
+                ),
+                (programs.Constant(1.0, 2),),
+                0,
+            ),
+        ),
+        ((0.0, 3.0), (1.0, 1.0)),
+    ),
+    # A loop in a branch fills a queue of another task.
+    programs.Program(
+        (
+            programs.Enqueue(6, 3),
+            programs.Cond(
+                1,
+                1.0,
+                (programs.While(2, 1.0, (1,), (programs.Enqueue(0, 2),), 1, 6),),
+                (programs.Enqueue(16, 2),),
+                0,
+            ),
+        ),
+        ((-1.0, 1.0), (0.0, 3.0)),
+    ),
     # The body of the inner loop has the constants of the outer one, which are on another task.
     programs.Program(
         (
@@ -83,22 +103,19 @@ PLACED_EXAMPLES = (
 
 
 def check(
-    count: int,
-    strategy: Any,
-    check_one: Callable[[programs.Program], None],
-    examples: Sequence[programs.Program] = (),
+    count: int, strategy: Any, check_one: Callable[[programs.Program], None], *, is_long: bool
 ) -> None:
     """Call `check_one` with the examples and with `count` programs of the strategy.
 
-    Hypothesis shrinks no failure, because a graph takes too long.
+    Hypothesis shrinks no failure, because a graph takes too long. The short variant always draws
+    the same programs. The long variant draws new ones, and ten times as many.
     """
-    for program in examples:
+    for program in EXAMPLES:
         check_one(program)
 
     @settings(
-        max_examples=count,
-        # The short variant always draws the same programs; the soak variant draws new ones.
-        derandomize=count < SOAK,
+        max_examples=10 * count if is_long else count,
+        derandomize=not is_long,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -119,25 +136,6 @@ def plain(v1: Any) -> Any:
     return config
 
 
-@pytest.fixture(scope="module")
-def three_tasks() -> Iterator[genuine.Tasks]:
-    started = genuine.Tasks(cpus=2, ps=1, worker=2)
-    yield started
-    started.close()
-
-
-def interpreted(
-    graph: Any, builder: programs.Builder, program: programs.Program, fetches: Any
-) -> list[Any]:
-    """Return what `programs.results` returns, of the reference interpreter."""
-    message = graph_pb2.GraphDef.FromString(graph.as_graph_def().SerializeToString())
-    library = function_def.decode(message.library)
-    interpreter = reference.Interpreter(graph_def.decode(message), library)
-    interpreter.run([], targets=[builder.initializer.name])
-    names = [fetch.name for fetch in fetches]
-    return [interpreter.run(names, {builder.x.name: np.float32(fed)}) for fed in program.feeds]
-
-
 def built(
     tf: Any, program: programs.Program, has_gradient: bool, **options: Any
 ) -> tuple[programs.Builder, list[Any]]:
@@ -149,82 +147,99 @@ def built(
     return builder, builder.values if gradient is None else [*builder.values, gradient]
 
 
-def reference_values(v1: Any, program: programs.Program, has_gradient: bool) -> list[Any]:
-    with v1.Graph().as_default() as graph:
-        builder, fetches = built(v1, program, has_gradient, use_resource=True)
-        return interpreted(graph, builder, program, fetches)
+class Interpreter(reference.Interpreter):
+    """The reference interpreter as a session of a graph without functions."""
+
+    def __init__(self, serialized: bytes) -> None:
+        super().__init__(graph_def.decode(graph_pb2.GraphDef.FromString(serialized)))
+
+    def run(self, fetches: Any, feeds: Any = None, targets: Sequence[str] = ()) -> list[Any]:
+        if isinstance(fetches, str):
+            return super().run([], feeds, [fetches])
+        return super().run(fetches, feeds, targets)
 
 
-PROGRAMS = {False: programs.programs, True: programs.pure_programs}
-KINDS = pytest.mark.parametrize("has_gradient", [False, True], ids=["values", "gradients"])
+def without_devices(v1: Any, graph: Any) -> Any:
+    """Return a copy of a graph whose nodes ask for no device."""
+    message = graph.as_graph_def()
+    for node in message.node:
+        node.ClearField("device")
+    with v1.Graph().as_default() as imported:
+        v1.import_graph_def(message, name="")
+    return imported
 
 
-@KINDS
-@counts(50)
-def test_the_interpreter_gives_the_values_of_tensorflow(
-    v1: Any, plain: Any, has_gradient: bool, count: int
+class Cluster:
+    """Three tasks with two devices each, of Capstan and of TensorFlow."""
+
+    def __init__(self, v1: Any) -> None:
+        self._v1 = v1
+        self._config = v1.ConfigProto(device_count={"CPU": 2}, operation_timeout_in_ms=TIMEOUT_MS)
+        self._tasks = genuine.Tasks(cpus=2, ps=1, worker=2)
+        spec = genuine.clusters.spec(ps=1, worker=2)
+        self._servers = [
+            v1.train.Server(spec, job_name=job, task_index=index, config=self._config)
+            for job, index in (("ps", 0), ("worker", 0), ("worker", 1))
+        ]
+
+    def close(self) -> None:
+        self._tasks.close()
+
+    def results(self, graph: Any, *run: Any) -> list[Any]:
+        """Return the results of a program on the tasks of Capstan.
+
+        If TensorFlow finds no devices for the nodes, the tasks must find none either. The program
+        then runs without placements.
+        """
+        v1, target = self._v1, self._tasks.target()
+        v1.Session.reset(target)
+        try:
+            with v1.Session(target, graph=graph, config=self._config) as session:
+                return programs.results(session, *run)
+        except v1.errors.InvalidArgumentError as refusal:
+            if REFUSAL not in refusal.message:
+                raise
+        with (
+            v1.Session(self._servers[0].target, graph=graph, config=self._config) as session,
+            pytest.raises(v1.errors.InvalidArgumentError, match=REFUSAL),
+        ):
+            programs.results(session, *run)
+        with v1.Session(target, graph=without_devices(v1, graph), config=self._config) as session:
+            return programs.results(session, *run)
+
+
+@pytest.fixture(scope="module")
+def cluster(v1: Any) -> Iterator[Cluster]:
+    started = Cluster(v1)
+    yield started
+    started.close()
+
+
+LONG = [pytest.mark.soak, pytest.mark.timeout(7200)]
+
+
+@pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=LONG)], ids=["short", "long"])
+@pytest.mark.parametrize("has_gradient", [False, True], ids=["values", "gradients"])
+def test_all_ways_to_run_a_program_give_the_values_of_tensorflow(
+    v1: Any, plain: Any, cluster: Cluster, has_gradient: bool, is_long: bool
 ) -> None:
+    limited = capstan.ConfigProto(operation_timeout_in_ms=TIMEOUT_MS)
+
     def check_one(program: programs.Program) -> None:
         with v1.Graph().as_default() as graph:
-            builder, fetches = built(v1, program, has_gradient, use_resource=True)
-            with v1.Session(config=plain) as session:
-                expected = programs.results(session, builder, program, fetches)
-            programs.check_equal(interpreted(graph, builder, program, fetches), expected)
-
-    check(count, PROGRAMS[has_gradient], check_one, () if has_gradient else EXAMPLES)
-
-
-@KINDS
-@counts(50)
-def test_the_api_gives_the_values_of_the_interpreter(
-    v1: Any, has_gradient: bool, count: int
-) -> None:
-    config = capstan.ConfigProto(operation_timeout_in_ms=TIMEOUT_MS)
-
-    def check_one(program: programs.Program) -> None:
-        expected = reference_values(v1, program, has_gradient)
-        with capstan.Graph().as_default():
+            placed, fetches = built(
+                v1, program, has_gradient, devices=programs.DEVICES, use_resource=True
+            )
+        run = (program, placed.initializer.name, placed.x.name, [each.name for each in fetches])
+        with v1.Session(graph=without_devices(v1, graph), config=plain) as session:
+            expected = programs.results(session, *run)
+        interpreter = Interpreter(graph.as_graph_def().SerializeToString())
+        programs.check_equal(programs.results(interpreter, *run), expected)
+        programs.check_equal(cluster.results(graph, *run), expected)
+        with capstan.Graph().as_default(), capstan.Session(config=limited) as session:
             builder, fetches = built(capstan, program, has_gradient)
-            with capstan.Session(config=config) as session:
-                found = programs.results(session, builder, program, fetches)
+            found = programs.results(session, program, builder.initializer, builder.x, fetches)
         programs.check_equal(found, expected)
 
-    strategy = programs.pure_programs if has_gradient else programs.unmixed_programs
-    check(count, strategy, check_one, () if has_gradient else EXAMPLES)
-
-
-@KINDS
-@counts(50)
-def test_a_tensorflow_client_gets_the_values_of_the_interpreter(
-    v1: Any, three_tasks: genuine.Tasks, has_gradient: bool, count: int
-) -> None:
-    config = v1.ConfigProto(operation_timeout_in_ms=TIMEOUT_MS)
-
-    def check_one(program: programs.Program) -> None:
-        expected = reference_values(v1, program, has_gradient)
-        v1.Session.reset(three_tasks.target())
-        with v1.Graph().as_default():
-            builder, fetches = built(v1, program, has_gradient, use_resource=True)
-            with v1.Session(three_tasks.target(), config=config) as session:
-                found = programs.results(session, builder, program, fetches)
-        programs.check_equal(found, expected)
-
-    check(count, PROGRAMS[has_gradient], check_one, () if has_gradient else EXAMPLES)
-
-
-@counts(50)
-def test_placements_on_three_tasks_change_no_value(
-    v1: Any, three_tasks: genuine.Tasks, count: int
-) -> None:
-    config = v1.ConfigProto(operation_timeout_in_ms=TIMEOUT_MS)
-
-    def check_one(program: programs.Program) -> None:
-        expected = reference_values(v1, program, has_gradient=False)
-        v1.Session.reset(three_tasks.target())
-        with v1.Graph().as_default():
-            builder = programs.Builder(v1, program, programs.DEVICES, use_resource=True)
-            with v1.Session(three_tasks.target(), config=config) as session:
-                found = programs.results(session, builder, program, builder.values)
-        programs.check_equal(found, expected)
-
-    check(count, programs.placed_programs, check_one, PLACED_EXAMPLES)
+    strategy = programs.differentiated if has_gradient else programs.programs
+    check(GRADIENTS if has_gradient else VALUES, strategy, check_one, is_long=is_long)

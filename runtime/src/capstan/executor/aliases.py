@@ -10,7 +10,7 @@ from capstan.core import node as ir
 from capstan.executor import source, values
 from capstan.framework import facts, opdef
 from capstan.partition import parts
-from capstan.resources import variable, variant_message
+from capstan.resources import handles, variable, variant_message
 
 _READS = frozenset({facts.Role.IDENTITY, facts.Role.READ})
 """The roles of ops whose output is the unchanged value of a variable."""
@@ -24,10 +24,17 @@ to a pinned value makes a copy too. A guess.
 class Aliases:
     """Records which of the tensors written so far are variables or share their memory."""
 
-    def __init__(self, part: parts.Part, out: source.Writer, held: values.Values) -> None:
+    def __init__(
+        self,
+        part: parts.Part,
+        out: source.Writer,
+        held: values.Values,
+        sent_handles: handles.Handles,
+    ) -> None:
         self._part = part
         self._out = out
         self._values = held
+        self._handles = sent_handles
         self._devices = {node.name: node.device for node in part.nodes}
         self._cells: dict[ir.Edge, str] = {}
         """For each tensor that shares a variable's memory: the expression for the variable."""
@@ -81,10 +88,14 @@ class Aliases:
         if passed in caller._refs:
             self._refs.add(edge)
 
+    def is_handle(self, edge: ir.Edge) -> bool:
+        """Return whether `edge` is the handle of a resource."""
+        return self._part.tensor_dtypes.get(edge) is dtypes.resource
+
     def separate(self, edge: ir.Edge) -> str:
         """Return the expression for a value that no change of a variable reaches."""
         text, cell = self._values[edge], self._cells.get(edge)
-        if cell is None or self._part.tensor_dtypes.get(edge) is dtypes.resource:
+        if cell is None or self.is_handle(edge):
             return text
         return f"{cell}.snapshot()" if edge in self._refs else f"{cell}.copy({text})"
 
@@ -95,7 +106,7 @@ class Aliases:
 
     def kept(self, edge: ir.Edge, *, takes_ref: bool) -> str:
         """Return the expression for an input of a node that may read it after its segment."""
-        if takes_ref or self._part.tensor_dtypes.get(edge) is dtypes.resource:
+        if takes_ref or self.is_handle(edge):
             return self._values[edge]
         return self.leaving(edge)
 
@@ -113,8 +124,9 @@ class Aliases:
         The memory of a variable is copied under the variable's lock.
         """
         text = self._values[edge]
-        if self._part.tensor_dtypes.get(edge) is dtypes.resource:
-            return f"{text}.handle({self._devices[edge.node]!a})"
+        if self.is_handle(edge):
+            device = self._devices.get(edge.node, self._part.task)
+            return f"{self._out.bind(self._handles.sent)}({text}, {device!a})"
         cell = self._cells.get(edge)
         if cell is None:
             return text
@@ -126,6 +138,8 @@ class Aliases:
 
     def arriving(self, edge: ir.Edge, name: str) -> str:
         """Return the expression for a value that arrived, possibly from another task."""
+        if self.is_handle(edge):
+            return f"{self._out.bind(self._handles.received)}({name})"
         if self._part.tensor_dtypes.get(edge) is not dtypes.variant:
             return name
         return f"{self._out.bind(variant_message.decoded)}({name})"

@@ -77,7 +77,7 @@ class _Emission:
         self._fed = frozenset(part.feeds)
         self._out = source.Writer() if out is None else out
         self._values = values.Values(part, self._out)
-        self._aliases = aliases.Aliases(part, self._out, self._values)
+        self._aliases = aliases.Aliases(part, self._out, self._values, resources.handles)
         self._branches = branches.Branches(part, self._out, self._values, self._aliases)
         self._constants: dict[ir.Edge, Any] = {}
         self._layout = state.Layout.of(part)

@@ -18,6 +18,10 @@ from capstan.graph import infer
 
 Key = resource_name.ResourceName
 
+BESIDE_ITERATIONS = "_beside_iterations"
+"""The attribute of the reads of a step that runs iterations as steps of their own. They may change
+the variable between two segments."""
+
 _NO_VARIABLE = Key("", "")
 """Stands for a queue or another resource. No variable has this name, because its container has a
 name."""
@@ -77,6 +81,8 @@ class _History:
         self._last_use: dict[str, float] = {}
         self._kept: set[str] = set()
         """The reads whose values another segment uses."""
+        self._iterated: set[str] = set()
+        """The reads of steps with loops whose iterations may change a variable at any time."""
         self._writes: list[_Access] = []
 
     def run(self, node: ir.Node) -> None:
@@ -87,6 +93,8 @@ class _History:
         changed = _changed(node, row)
         if row.role is facts.Role.READ:
             self.reads[node.name] = self._access(node.inputs[0])
+            if node.attrs.get(BESIDE_ITERATIONS):
+                self._iterated.add(node.name)
             self._views[ir.Edge(node.name)].add(node.name)
         elif row.effect.makes:
             self._variables[ir.Edge(node.name)] = self._made(node, row)
@@ -107,6 +115,8 @@ class _History:
         """Return whether the variable may change between the read `name` and its last use."""
         read = self.reads[name]
         end = self._last_use.get(name, 0)
+        if name in self._iterated and name in self._kept:
+            return True
         return any(
             (read.time < write.time <= end or self._may_interfere(name, read, write))
             and (read.key is None or write.key is None or read.key == write.key)

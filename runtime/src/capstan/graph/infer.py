@@ -72,7 +72,7 @@ class Knowledge:
     constants: dict[ir.Edge, Array] = field(default_factory=dict)
     refs: set[ir.Edge] = field(default_factory=set)
     named: dict[ir.Edge, ir.Node] = field(default_factory=dict)
-    """The nodes whose output is the reference or the handle of a resource that they name."""
+    """For each reference or handle of a resource that a node names: this node."""
     elements: dict[ir.Edge, Elements] = field(default_factory=dict)
     """The facts about the elements of each stack on which a node pushes, by its first handle."""
     popped: set[ir.Edge] = field(default_factory=set)
@@ -102,9 +102,17 @@ class Knowledge:
                 self.refs.add(edge)
         if is_constant(node) and ir.Edge(node.name) not in self.fed:
             self.constants[ir.Edge(node.name)] = node.attrs["value"]
-        if not node.inputs and opdef.role(node.op) in _NAMED:
-            self.named[ir.Edge(node.name)] = node
+        self._learn_name(node, outputs)
         self._learn_elements(node, len(outputs))
+
+    def _learn_name(self, node: ir.Node, outputs: "Tensors") -> None:
+        role = opdef.role(node.op)
+        if not node.inputs and role in _NAMED:
+            self.named[ir.Edge(node.name)] = node
+        elif role in (facts.Role.IDENTITY, facts.Role.SWITCH) and node.inputs[0] in self.named:
+            for index, (dtype, is_ref) in enumerate(outputs):
+                if is_ref or dtype is dtypes.resource:
+                    self.named[ir.Edge(node.name, index)] = self.named[node.inputs[0]]
 
     def first_handle(self, edge: ir.Edge) -> ir.Edge:
         """Return the handle of which `edge` is a copy, or `edge` itself."""

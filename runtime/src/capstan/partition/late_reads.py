@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from capstan.core import node as ir
+from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
 from capstan.graph import guards, infer, schedule
 
@@ -71,9 +72,7 @@ class _LateReads:
         awaited = self._awaited(reader)
         task = self.tasks[edge.node]
         changes = {
-            name
-            for name in self._ancestors(awaited)
-            if self.tasks[name] == task and schedule.changes_state(self._nodes[name])
+            name for name in self._ancestors(awaited) if self._may_change(self._nodes[name], task)
         }
         if changes <= self._ancestors([edge.node]):
             return edge
@@ -88,6 +87,14 @@ class _LateReads:
         self.tasks[read.name] = task
         self._known.learn(read)
         return ir.Edge(read.name)
+
+    def _may_change(self, node: ir.Node, task: str) -> bool:
+        """Return whether `node` may change a variable of `task`.
+
+        The functions of a loop may have nodes on any task.
+        """
+        is_here = self.tasks[node.name] == task or opdef.role(node.op) is facts.Role.ITERATIONS
+        return is_here and schedule.changes_state(node)
 
     def _awaited(self, reader: ir.Node) -> list[str]:
         """Return the nodes that must run before `reader`, except the variables that it reads."""

@@ -12,7 +12,7 @@ from typing import Any
 from capstan import errors
 from capstan.core import dtypes, resource_name
 from capstan.hardware import cpu, device
-from capstan.resources import resource, variable
+from capstan.resources import handles, resource, variable
 
 _Key = tuple[resource_name.ResourceName, str]
 """The name of a resource and its device."""
@@ -31,6 +31,7 @@ class ResourceManager:
         self.default_container = default_container
         self.devices = devices or device.Devices(cpu.create("", None))
         self.registry = resource.Registry()
+        self.handles = handles.Handles()
         self.iterate: Callable[..., None] = _refuse_loops
         """Runs a loop of which every iteration is a step. The services of the task set it."""
         self._lock = threading.Lock()
@@ -102,6 +103,11 @@ class SessionResources:
     def iterate(self) -> Callable[..., None]:
         """Runs a loop of which every iteration is a step, as `services.iterations` does."""
         return self._task.iterate
+
+    @property
+    def handles(self) -> handles.Handles:
+        """The objects of the task whose handles have left a part."""
+        return self._task.handles
 
     @property
     def default_container(self) -> str:

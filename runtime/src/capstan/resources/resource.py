@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from capstan import errors
-from capstan.core import dtypes, resource_name
+from capstan.core import resource_name
 from capstan.core.arrays import Array
 
 
@@ -28,15 +28,6 @@ class Resource:
 
     def __init__(self, name: resource_name.ResourceName) -> None:
         self.container, self.name = name
-
-    def handle(self, device: str) -> Array:
-        """Return the handle that leaves the task: an array of dtype `dtypes.np_resource`."""
-        from tensorboard.compat.proto import resource_handle_pb2
-
-        proto = resource_handle_pb2.ResourceHandleProto(
-            device=device, container=self.container, name=self.name
-        )
-        return np.frombuffer(proto.SerializeToString(), dtypes.np_resource)
 
     def read(self) -> Array:
         """Return the value of a reference: the container and the name."""

@@ -15,6 +15,8 @@ class Stack:
     `limit` is the largest number of elements; a negative one means no limit.
     """
 
+    container = ""
+
     def __init__(self, name: str, dtype: dtypes.DType, limit: int) -> None:
         self._name = name
         self._dtype = dtype
@@ -53,14 +55,9 @@ class Stack:
         self._is_closed = True
         self._elements.clear()
 
-    def handle(self, device: str) -> None:
-        """Refuse to leave the step: a handle of a stack means nothing outside of it."""
-        raise errors.UnimplementedError(
-            None,
-            None,
-            f"Stack {self._name} on {device} cannot leave its step or its task. Place the loop "
-            "and its gradient on one task",
-        )
+    @property
+    def name(self) -> str:
+        return self._name
 
     def _require_open(self) -> None:
         if self._is_closed:

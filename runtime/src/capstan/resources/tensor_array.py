@@ -24,7 +24,7 @@ class _Cleared:
 _CLEARED = _Cleared()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class TensorArray:
     """One array. The elements that it returns must not be written to.
 
@@ -39,6 +39,7 @@ class TensorArray:
     clears: bool = True
     has_equal_shapes: bool = False
     aggregates: bool = False
+    container: str = ""
     _elements: list[Any] = field(default_factory=list)
     _shapes: list[shapes.Shape] = field(default_factory=list)
     """The shape of each element, if it is known. It stays when a read clears the element."""
@@ -149,15 +150,6 @@ class TensorArray:
         """Drop the elements. Every later access fails."""
         self._is_closed = True
         self._elements.clear()
-
-    def handle(self, device: str) -> None:
-        """Refuse to leave the step: a handle of a TensorArray means nothing outside of it."""
-        raise errors.UnimplementedError(
-            None,
-            None,
-            f"TensorArray {self.name} on {device} cannot leave its step or its task. Read it on "
-            "the device on which it was made, and fetch the values",
-        )
 
     def _zeros(self, index: int) -> Array:
         shape = self.element_shape

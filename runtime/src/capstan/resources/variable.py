@@ -19,10 +19,8 @@ threads never wait for each other.
 
 import threading
 
-import numpy as np
-
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.hardware import device as hardware
 
@@ -30,7 +28,16 @@ from capstan.hardware import device as hardware
 class Variable:
     """A named value. Thread-safe as the module's docstring describes."""
 
-    __slots__ = ("_pins", "_spare", "array", "container", "device", "lock", "name")
+    __slots__ = (
+        "__weakref__",
+        "_pins",
+        "_spare",
+        "array",
+        "container",
+        "device",
+        "lock",
+        "name",
+    )
 
     def __init__(self, name: str, container: str, device: hardware.Device) -> None:
         self.name = name
@@ -127,15 +134,6 @@ class Variable:
                     f"lhs shape= {shapes.show(array.shape)} rhs shape= {shapes.show(value.shape)}",
                 )
             self.array = self.device.duplicate(value)
-
-    def handle(self, device: str) -> Array:
-        """Return the handle that is sent to other tasks: an array of dtype `dtypes.np_resource`."""
-        from tensorboard.compat.proto import resource_handle_pb2
-
-        proto = resource_handle_pb2.ResourceHandleProto(
-            device=device, container=self.container, name=self.name
-        )
-        return np.frombuffer(proto.SerializeToString(), dtypes.np_resource)
 
     def clear(self) -> None:
         """Forget the value, for `Session.reset`. Programs that hold the variable still share it."""

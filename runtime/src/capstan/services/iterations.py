@@ -9,7 +9,7 @@ import itertools
 import json
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +95,7 @@ class Iterations:
 
     def __init__(self, home: worker.Worker, links: api.Links) -> None:
         self._home = home
+        self._handles = home.resources.handles
         self._links = links
         self._numbers = itertools.count(1)
         self._epoch = secrets.randbits(32) << 32
@@ -115,6 +116,7 @@ class Iterations:
             step.Steps(self._links, self._next_step),
             Plan.from_text(cond),
             Plan.from_text(body),
+            self._sent,
             cancellation,
         )
         for plan in (loop.cond, loop.body):
@@ -126,9 +128,15 @@ class Iterations:
             except Exception as fault:  # noqa: BLE001 - the step's error
                 done((), cancellation.error or errors.from_exception(fault))
             else:
-                done(outputs, None)
+                done([*map(self._handles.received, outputs)], None)
 
         threading.Thread(target=run, name="capstan-loop", daemon=True).start()
+
+    def _sent(self, value: Any) -> Any:
+        """Return a value of this part as an array, which may leave the part."""
+        if isinstance(value, np.ndarray | np.generic):
+            return np.asarray(value)
+        return self._handles.sent(value, self._home.task)
 
     def _next_step(self) -> int:
         return self._epoch | (next(self._numbers) & 0xFFFFFFFF)
@@ -153,12 +161,14 @@ class _Loop:
         steps: step.Steps,
         cond: Plan,
         body: Plan,
+        sent: Callable[[Any], Any],
         cancellation: cancellations.Cancellation,
     ) -> None:
         self.cond = cond
         self.body = body
         self.steps_of: list[step.CompiledStep] = []
         self._steps = steps
+        self._sent = sent
         self._cancellation = cancellation
 
     def run(self, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -177,10 +187,7 @@ class _Loop:
     def _call(self, plan: Plan, compiled: step.CompiledStep, values: Sequence[Any]) -> list[Any]:
         if self._cancellation.error is not None:
             raise self._cancellation.error
-        feeds = {edge: _array(values[index]) for index, edge in plan.arguments}
+        given = {edge: values[index] for index, edge in plan.arguments}
+        feeds = {edge: self._sent(value) for edge, value in given.items()}
         fetched = self._steps.run(compiled, feeds, None) if plan.parts else {}
-        return [fetched[edge] if edge in fetched else feeds.get(edge) for edge in plan.results]
-
-
-def _array(value: Any) -> Any:
-    return np.asarray(value) if isinstance(value, np.generic) else value
+        return [fetched[edge] if edge in fetched else given.get(edge) for edge in plan.results]

@@ -6,12 +6,13 @@ The body of such a loop waits, spans tasks, or runs on a device with memory of i
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from capstan import errors
 from capstan.core import devices, function
 from capstan.core import node as ir
 from capstan.executor import bind
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
-from capstan.graph import infer, specialise
+from capstan.graph import hazards, infer, specialise
 from capstan.partition import copies, memories, partition, parts
 from capstan.services import iterations
 
@@ -39,6 +40,8 @@ class LoopParts:
                 if self._is_detached(loop):
                     loop = self._detached(loop, read)
             found[name] = loop
+        if any(opdef.role(node.op) is facts.Role.ITERATIONS for node in found.values()):
+            return {name: _beside_iterations(node) for name, node in found.items()}
         return found
 
     def _is_detached(self, node: ir.Node) -> bool:
@@ -74,6 +77,9 @@ class LoopParts:
             or {argument.edge, cond.arguments[index].edge} & used
             or ir.Edge(node.name, index) in read
         ]
+        for index in kept:
+            if body.arguments[index].is_ref:
+                raise _refused(node, node.inputs[index])
         plans = [self._plan(called, kept, node.device) for called in (cond, body)]
         return build.iterations(
             node,
@@ -106,6 +112,23 @@ class LoopParts:
             for task, part in cut.items()
         }
         return iterations.Plan(tuple(zip(kept, feeds, strict=True)), results, self._register(cut))
+
+
+def _beside_iterations(node: ir.Node) -> ir.Node:
+    """Return a node of a step in which iterations of a loop are steps of their own."""
+    if opdef.role(node.op) is not facts.Role.READ:
+        return node
+    return replace(node, attrs={**node.attrs, hazards.BESIDE_ITERATIONS: True})
+
+
+def _refused(node: ir.Node, edge: ir.Edge) -> errors.UnimplementedError:
+    return errors.UnimplementedError(
+        None,
+        None,
+        f"The loop of {{{{node {node.name}}}}} waits or runs on several devices. It takes the "
+        f"reference {edge.tensor}, which a node chooses while the step runs. Choose in the loop, "
+        "or use a resource variable",
+    )
 
 
 def _home(loop: ir.Node, nodes: Mapping[str, ir.Node]) -> str:

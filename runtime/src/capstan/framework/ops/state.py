@@ -55,6 +55,7 @@ define(
         ("output_ref: Ref(T)",),
         attrs={"validate_shape": True, "use_locking": True},
         shape=_assign_shape,
+        not_differentiable=True,
         effect=facts.changes("ref"),
     )
 )
@@ -66,6 +67,7 @@ for _name in ("AssignAdd", "AssignSub"):
             ("output_ref: Ref(T)",),
             attrs={"use_locking": False},
             shape=rules.merged,
+            not_differentiable=True,
             effect=facts.changes("ref"),
             types={"T": typesets.NUMERIC},
         )
@@ -78,6 +80,8 @@ for _name in ("ScatterAdd", "ScatterSub", "ScatterUpdate"):
             ("output_ref: Ref(T)",),
             attrs={"use_locking": _name == "ScatterUpdate"},
             shape=_scatter_shape,
+            # TensorFlow says nothing about the gradient of ScatterUpdate.
+            not_differentiable=_name != "ScatterUpdate",
             effect=facts.changes("ref"),
             types={"Tindices": typesets.INDEX}
             | ({} if _name == "ScatterUpdate" else {"T": typesets.NUMERIC}),
