@@ -14,7 +14,7 @@ import capstan as tf
 import capstan.kernels
 from capstan import errors
 from capstan.core import node as ir
-from capstan.executor import bind, program, run
+from capstan.executor import bind, program, run, source
 from capstan.graph import infer
 from capstan.hardware import cpu, device
 from capstan.kernels import registry
@@ -226,3 +226,22 @@ def test_steps_that_wait_in_a_long_line_end_without_recursion_when_no_thread_is_
     enqueue(task)
     assert {type(error) for _, error in ends} == {errors.InternalError}
     assert (len(ends), size(task)) == (2000, STEPS)
+
+
+def test_a_part_of_very_many_segments_gives_every_value_in_each_step() -> None:
+    count = source.MANY_FUNCTIONS + 1
+    with tf.Graph().as_default():
+        shift = tf.placeholder(tf.int32, [])
+        queue = tf.FIFOQueue(count, tf.int32, [()])
+        fill = queue.enqueue_many([tf.range(count)])
+        values = [queue.dequeue() + shift for _ in range(count)]
+        chosen = tf.cond(values[0] > count, lambda: values[1] * 2, lambda: values[1] * 3)
+        counted = tf.while_loop(lambda i: i < values[2], lambda i: i + 1, [tf.constant(-1)])
+        session = tf.Session()
+    for fed in (0, 2 * count):
+        session.run(fill)
+        found, one, last = session.run([values, chosen, counted], {shift: fed})
+        assert sorted(found) == list(range(fed, fed + count))
+        assert one == found[1] * (2 if fed else 3)
+        assert last == found[2]
+    session.close()

@@ -85,4 +85,4 @@ class Branches:
                 self._values.hold(ir.Edge(node.name, index), name)
 
     def _new_flag(self) -> str:
-        return f"{self._out.prefix}p{len(self._flags)}"
+        return self._out.variable(f"{self._out.prefix}p{len(self._flags)}")

@@ -75,12 +75,13 @@ class _Emission:
         self._unplanned = unplanned
         self._is_function = out is not None
         self._fed = frozenset(part.feeds)
-        self._out = source.Writer() if out is None else out
+        self._layout = state.Layout.of(part)
+        is_flat = len(self._layout.keys) > source.MANY_FUNCTIONS
+        self._out = source.Writer(is_flat=is_flat) if out is None else out
         self._values = values.Values(part, self._out)
         self._aliases = aliases.Aliases(part, self._out, self._values, resources.handles)
         self._branches = branches.Branches(part, self._out, self._values, self._aliases)
         self._constants: dict[ir.Edge, Any] = {}
-        self._layout = state.Layout.of(part)
         self._segments = _segments(part, self._layout)
         self._numbers = {name: number for number, name in enumerate(self._layout.waiting)}
         self._is_ordered = _is_ordered(self._layout)
@@ -111,7 +112,7 @@ class _Emission:
         fetch = exchanges.fetch(self._part.fetches)
         table = "{" + ", ".join(arrivals) + "}"
         more = exchanges.more()
-        self._out.line(f"    return {feed}, {table}, ({source.items(functions)}), {fetch}{more}")
+        self._out.result(f"{feed}, {table}, ({source.items(functions)}), {fetch}{more}")
         return self._out.code()
 
     @property

@@ -38,7 +38,7 @@ class Exchange:
         The last value of a message with conditional tensors says which of them are alive.
         """
         function = f"message{message.number}"
-        alive = [f"a{message.number}"] if message.conditional else []
+        alive = [self._out.variable(f"a{message.number}")] if message.conditional else []
         self._receive(function, message.edges, f"m{message.number}_", *alive)
         for index, edge in enumerate(message.conditional):
             self._branches.arrive(edge, f"{alive[0]}[{index}]")
@@ -82,11 +82,11 @@ class Exchange:
         """Write the function of the loops, and return the rest of the result of `build`."""
         if not self._out.loops:
             return ", waits" if self._out.starts else ""
-        self._take("watch", ["stop"])
+        self._take("watch", [self._out.variable("stop")])
         return f", {'waits' if self._out.starts else '[]'}, watch"
 
     def _receive(self, function: str, edges: Sequence[ir.Edge], prefix: str, *more: str) -> None:
-        names = [f"{prefix}{index}" for index in range(len(edges))]
+        names = [self._out.variable(f"{prefix}{index}") for index in range(len(edges))]
         for edge, name in zip(edges, names, strict=True):
             self._values.put(edge, name)
         self._take(function, [*names, *more])
@@ -100,7 +100,7 @@ class Exchange:
         self._out.shared += names
         self._out.line(f"    def {function}(values):")
         if names:
-            self._out.line(f"        nonlocal {', '.join(names)}")
+            self._out.share(names)
             self._out.line(f"        {source.items(names)} = values")
         else:
             self._out.line("        return None")

@@ -8,8 +8,10 @@ run at the same time than before, the contexts that no step needs any more are g
 
 import contextlib
 import contextvars
+import functools
 import itertools
 import linecache
+import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -199,9 +201,20 @@ class Program:
 
     def _compile(self) -> Callable[..., tuple[Any, ...]]:
         text, filename = self.code.source, self._filename
-        module: dict[str, Any] = {}
-        exec(compile(text, filename, "exec"), module)
+        compiled = compile(text, filename, "exec")
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         weakref.finalize(self, linecache.cache.pop, filename, None)
+        if self.code.is_flat:
+            return functools.partial(_run_module, compiled)
+        module: dict[str, Any] = {}
+        exec(compiled, module)
         build: Callable[..., tuple[Any, ...]] = module["build"]
         return build
+
+
+def _run_module(compiled: types.CodeType, k: object, b: object) -> tuple[Any, ...]:
+    """Return the functions of a flat module for one context."""
+    module: dict[str, Any] = {"k": k, "b": b}
+    exec(compiled, module)
+    built: tuple[Any, ...] = module["built"]
+    return built

@@ -13,6 +13,9 @@ _NOT_PLANNABLE = (None, dtypes.string, dtypes.resource, dtypes.variant)
 _MANY_NAMES = 500
 """With more names, the line that unpacks them is a block of its own. A guess."""
 
+MANY_FUNCTIONS = 200
+"""A part with more functions is written as a flat module. A guess."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
@@ -41,6 +44,9 @@ class Code:
 
     `lines` maps line numbers to node names. `pins[i]` are the pins of segment i. `starts` are the
     functions of the waiting nodes, by name. `loops` says whether there is a loop.
+
+    The source defines `build(k, b)`, which returns the functions of a context. If `is_flat`, each
+    context runs the whole source with the names `k` and `b`, and `built` are its functions.
     """
 
     source: str
@@ -50,6 +56,7 @@ class Code:
     pins: tuple[tuple[Pin, ...], ...] = ()
     starts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     loops: bool = False
+    is_flat: bool = False
 
 
 @dataclass(slots=True)
@@ -58,6 +65,11 @@ class Writer:
 
     The lines of a segment are indented by `depth` steps. All names start with `prefix`. `free` are
     the buffers that no tensor needs any more.
+
+    If `is_flat`, the functions are those of a module and share values in its dict `v`. CPython
+    copies all names of an enclosing function for each function in it, and all names that a
+    `global` statement names, which takes long for thousands of functions. A dict is slower in a
+    step.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -71,6 +83,7 @@ class Writer:
     free: dict[Buffer, list[str]] = field(default_factory=dict)
     prefix: str = ""
     depth: int = 2
+    is_flat: bool = False
     _block: str = ""
 
     def line(self, text: str) -> None:
@@ -105,7 +118,8 @@ class Writer:
         """Write an endless loop of the node `name`, which the cancellation of the step ends."""
         self.loops.append(name)
         with self.block("while True:", name):
-            self.statement("if stop: raise stop[0]", name, "")
+            stop = self.variable("stop")
+            self.statement(f"if {stop}: raise {stop}[0]", name, "")
             yield
 
     def inner(self) -> "Writer":
@@ -149,15 +163,29 @@ class Writer:
         body_nodes, self.nodes = self.nodes, nodes
         self.line(f"    def {name}():")
         if len(self.shared) > before:
-            self.line(f"        nonlocal {', '.join(self.shared[before:])}")
+            self.share(self.shared[before:])
         offset = len(self.lines)
         self.lines += body
         self.nodes.update({number + offset: node for number, node in body_nodes.items()})
 
+    def variable(self, name: str) -> str:
+        """Return the expression for a variable that several functions may use."""
+        return f"v[{name!r}]" if self.is_flat else name
+
+    def share(self, variables: Sequence[str]) -> None:
+        """Write the statement that lets a function assign variables that several functions use."""
+        if not self.is_flat:
+            self.line(f"        nonlocal {', '.join(variables)}")
+
+    def result(self, text: str) -> None:
+        """Write the end of the module, whose result is the expression `text`."""
+        self.line(f"    built = {text}" if self.is_flat else f"    return {text}")
+
     def code(self) -> Code:
         """Return the complete module, with the assignments of all bound names at its head."""
-        head = ["def build(k, b):"]
+        head = ["if True:" if self.is_flat else "def build(k, b):"]
         head += unpack("k", len(self.bound)) + unpack("b", len(self.buffers))
+        head += ["    v = {}"] if self.is_flat else []
         head += [f"    {name} = None" for name in self.shared]
         head += [f"    waits = [None] * {len(self.starts)}"] if self.starts else []
         lines = {number + len(head): name for number, name in self.nodes.items()}
@@ -170,6 +198,7 @@ class Writer:
             tuple(self.pins),
             self.starts,
             bool(self.loops),
+            self.is_flat,
         )
 
     def _indent(self, more: int = 0) -> str:

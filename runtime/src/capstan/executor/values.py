@@ -23,7 +23,7 @@ class Values:
 
     def name(self, output: int) -> str:
         """Return a new name for an output of the node that is written next."""
-        return f"{self._out.prefix}t{len(self._texts)}_{output}"
+        return self._out.variable(f"{self._out.prefix}t{len(self._texts)}_{output}")
 
     def is_read(self, edge: ir.Edge) -> bool:
         """Return whether anything in the part reads `edge`."""

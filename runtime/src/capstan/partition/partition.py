@@ -27,7 +27,7 @@ class _Draft:
     nodes: dict[str, ir.Node] = field(default_factory=dict)
     legs: dict[str, int] = field(default_factory=dict)
     feeds: dict[ir.Edge, None] = field(default_factory=dict)
-    fetches: list[ir.Edge] = field(default_factory=list)
+    fetches: dict[ir.Edge, None] = field(default_factory=dict)
 
 
 class _Cut:
@@ -155,9 +155,7 @@ class _Cut:
         task = self.home if self.is_copied(edge.node) else self.tasks[edge.node]
         if self.is_copied(edge.node):
             self.bring(edge, task)
-        fetches = self.draft(task).fetches
-        if edge not in fetches:
-            fetches.append(edge)
+        self.draft(task).fetches[edge] = None
 
 
 class _WaitSets:
