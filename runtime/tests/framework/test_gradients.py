@@ -295,3 +295,10 @@ def test_gradients_of_random_graphs_agree_with_difference_quotients(
 def _maxima(values: Any, feeds: Any) -> list[tuple[float, float]]:
     inputs = [tensor.op.inputs for tensor in values if tensor.op.type == "Maximum"]
     return [tuple(map(float, _run(list(pair), feeds))) for pair in inputs]  # type: ignore[misc]
+
+
+def test_a_gradient_holds_a_shape_that_is_known_as_a_constant() -> None:
+    parts = [tf.placeholder(tf.float32, [2, size]) for size in (3, 4)]
+    tf.gradients(tf.concat(parts, 1), parts)
+    types = {op.type for op in tf.get_default_graph().get_operations()}
+    assert types.isdisjoint({"Shape", "Rank", "Size"})

@@ -9,6 +9,7 @@ from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
+from capstan.framework.static_raw import static_raw
 
 __all__ = [
     "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "concat", "expand_dims",
@@ -33,10 +34,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
     """Return the shape as a vector. It is a constant if the static shape is fully known."""
     with scoped(name, "Shape", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
-        static = input.shape.internal
-        if shapes.is_fully_defined(static):
-            return convert.constant(_numbers(static, out_type), name=scope)
-        return raw.Shape(input, out_type=out_type, name=scope)
+        return static_raw.Shape(input, out_type=out_type, name=scope)
 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Any:
@@ -48,23 +46,14 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> A
     """Return the number of elements. It is a constant if the static shape is fully known."""
     with scoped(name, "Size", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
-        count = shapes.num_elements(input.shape.internal)
-        if count is not None:
-            return convert.constant(_numbers(count, out_type), name=scope)
-        return raw.Size(input, out_type=out_type, name=scope)
-
-
-def _numbers(value: Any, dtype: Any) -> Any:
-    return np.array(value, dtypes.as_dtype(dtype).as_numpy_dtype)
+        return static_raw.Size(input, out_type=out_type, name=scope)
 
 
 def rank(input: Any, name: str | None = None) -> Any:
     """Return the number of axes. It is a constant if the static rank is known."""
     with scoped(name, "Rank", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
-        if input.shape.ndims is not None:
-            return convert.constant(input.shape.ndims, dtypes.int32, name=scope)
-        return raw.Rank(input, name=scope)
+        return static_raw.Rank(input, name=scope)
 
 
 reshape = plain.function(

@@ -6,7 +6,7 @@ from typing import Any
 
 from capstan.framework import control_context, convert, facts, loop_gradients, reverse_pass
 from capstan.framework import graph as graphs
-from capstan.framework.raw import raw
+from capstan.framework.static_raw import static_raw
 
 
 class AggregationMethod:
@@ -84,7 +84,9 @@ def _seed(y: graphs.Tensor, given: Any, index: int) -> Any:
             raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {kind!r})")
         if y.shape.ndims == 0:
             return convert.constant(1, kind, name=f"grad_ys_{index}")
-        return raw.Fill(raw.Shape(y), convert.constant(1, kind, name=f"grad_ys_{index}"))
+        return static_raw.Fill(
+            static_raw.Shape(y), convert.constant(1, kind, name=f"grad_ys_{index}")
+        )
     seed = convert.convert_to_tensor_or_indexed_slices(given, kind, f"grad_y_{index}")
     if not (seed.dtype.is_floating or seed.dtype.is_integer or seed.dtype.is_complex):
         raise TypeError(

@@ -81,18 +81,23 @@ def _squared_difference(x: Array, y: Array, out: Array | None = None) -> Any:
     return np.multiply(difference, difference, out)
 
 
+def _add_two(first: Array, second: Array, out: Array | None = None) -> Any:
+    if first.shape != second.shape:
+        raise _different(first, 1, second)
+    return np.add(first, second, out)
+
+
 def _add_n(node: NodeContext) -> Function:
     count = node.attrs["N"]
+    if count == 2:
+        return _add_two
 
     def add_n(*arrays: Array) -> Any:
         first, *others = arrays[:count]
         out = arrays[count] if len(arrays) > count else None
         for index, other in enumerate(others, 1):
             if other.shape != first.shape:
-                raise invalid(
-                    "Inputs to operation AddN must have the same size and shape.  "
-                    f"Input 0: {show(first.shape)} != input {index}: {show(other.shape)}"
-                )
+                raise _different(first, index, other)
         if not others:
             return np.positive(first, out)
         total = np.add(first, others[0], out)
@@ -101,6 +106,13 @@ def _add_n(node: NodeContext) -> Function:
         return total
 
     return add_n
+
+
+def _different(first: Array, index: int, other: Array) -> Exception:
+    return invalid(
+        "Inputs to operation AddN must have the same size and shape.  "
+        f"Input 0: {show(first.shape)} != input {index}: {show(other.shape)}"
+    )
 
 
 def _add_variants(*tensors: Array) -> Any:

@@ -4,31 +4,45 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.framework.ops import strides
-from capstan.kernels.arithmetic import constantly
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 
-def _slice(x: Array, begin: Array, size: Array) -> Array:
+def _slice(node: NodeContext) -> Function:
+    def checked(x: Array, begin: Array, size: Array) -> Array:
+        return x[_slice_index(x.shape, begin, size)]
+
+    begin, size, shape = node.constants.get(1), node.constants.get(2), node.input_shapes[0]
+    if begin is None or size is None or shape is None or None in shape:
+        return checked
+    try:
+        index = _slice_index(shape, begin, size)
+    except errors.InvalidArgumentError:
+        return checked  # which raises the error if the step runs the node
+    return lambda x, begin, size: x[index]
+
+
+def _slice_index(shape: tuple[int, ...], begin: Array, size: Array) -> tuple[Any, ...]:
     starts, lengths = begin.tolist(), size.tolist()
-    if not len(starts) == len(lengths) == x.ndim:
+    if not len(starts) == len(lengths) == len(shape):
         raise invalid(
-            f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}, but got "
+            f"Expected begin and size arguments to be 1-D tensors of size {len(shape)}, but got "
             f"{len(starts)} and {len(lengths)}"
         )
     index: list[Any] = []
-    for axis, (start, length, extent) in enumerate(zip(starts, lengths, x.shape, strict=True)):
+    for axis, (start, length, extent) in enumerate(zip(starts, lengths, shape, strict=True)):
         stop = extent if length == -1 else start + length
         if not 0 <= start <= extent:
             raise invalid(f"Expected begin[{axis}] in [0, {extent}], but got {start}")
         if not start <= stop <= extent:
             raise invalid(f"Expected size[{axis}] in [0, {extent - start}], but got {length}")
         index.append(slice(start, stop))
-    return x[(*index, ...)]
+    return (*index, ...)
 
 
 def _strided_slice(node: NodeContext) -> Function:
@@ -98,6 +112,6 @@ def _outside(fault: IndexError) -> Exception:
     return invalid(f"Index out of range: {fault}")
 
 
-register(Kernel("Slice", constantly(_slice), alias=True))
+register(Kernel("Slice", _slice, alias=True))
 register(Kernel("StridedSlice", _strided_slice, alias=True))
 register(Kernel("StridedSliceGrad", _strided_slice_grad, out=True))

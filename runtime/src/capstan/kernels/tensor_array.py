@@ -12,6 +12,7 @@ from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.kernels.stack import retained
+from capstan.resources import elements
 from capstan.resources.tensor_array import TensorArray, shown
 
 _FLOW = np.zeros((), np.float32)
@@ -104,7 +105,9 @@ def _gather(node: NodeContext) -> Function:
                     f"TensorArray has inconsistent shapes.  Index 0 has shape: "
                     f"{show(values[0].shape)} but index {index} has shape: {show(value.shape)}"
                 )
-        return np.stack(values)
+        if not values[0].ndim:
+            return np.stack(values)
+        return np.concatenate(values).reshape(len(values), *values[0].shape)  # faster than stack
 
     return gather
 
@@ -142,9 +145,8 @@ def _scatter(node: NodeContext) -> Function:
         highest = int(indices.max()) if len(indices) else -1
         if highest >= len(handle) and not handle.is_dynamic:
             raise invalid(f"Max scatter index must be < array size ({highest} vs. {len(handle)})")
-        kept = values.copy()
-        for place, index in enumerate(indices.tolist()):
-            handle.write(index, kept[place, ...])
+        for index, row in zip(indices.tolist(), elements.rows(values.copy()), strict=True):
+            handle.write(index, row)
         return flow
 
     return scatter
