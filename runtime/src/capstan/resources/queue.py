@@ -8,7 +8,7 @@ ended go back to where they were. TensorFlow loses them.
 
 import abc
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from capstan import errors
@@ -62,6 +62,15 @@ class Queue(waiters.Waited, abc.ABC):
     def take(self) -> Entry:
         """Remove the next element. Called under the lock."""
 
+    def put_all(self, added: Iterable[elements.Element]) -> None:
+        """Add elements in their order, as `put`."""
+        for element in added:
+            self.put(element)
+
+    def take_all(self, count: int) -> list[Entry]:
+        """Remove the next `count` elements, as `take`."""
+        return [self.take() for _ in range(count)]
+
     @abc.abstractmethod
     def restore(self, entries: Sequence[Entry]) -> None:
         """Put entries back to where `take` found them. Called under the lock."""
@@ -69,9 +78,6 @@ class Queue(waiters.Waited, abc.ABC):
     def ready(self) -> int:
         """Return the number of elements that dequeues may take now."""
         return len(self)
-
-    def is_full(self) -> bool:
-        return self.capacity is not None and len(self) >= self.capacity
 
     def batch(self, column: Sequence[Any], component: int) -> Any:
         """Return the values of one component of several elements as one array."""
@@ -246,11 +252,14 @@ class Enqueue(waiters.Attempt):
                 None, None, f"{queue.single_kind or queue.kind} '{queue.name}' is closed."
             )
             return waiters.Progress.COMPLETE
-        progress = waiters.Progress.NONE
-        while left and not queue.is_full():
-            queue.put(left.popleft())
-            progress = waiters.Progress.SOME
-        return progress if left else waiters.Progress.COMPLETE
+        room = len(left) if queue.capacity is None else queue.capacity - len(queue)
+        if room >= len(left):
+            queue.put_all(left)
+            return waiters.Progress.COMPLETE
+        if room <= 0:
+            return waiters.Progress.NONE
+        queue.put_all([left.popleft() for _ in range(room)])
+        return waiters.Progress.SOME
 
 
 class _Close(waiters.Attempt):
@@ -299,7 +308,7 @@ class Dequeue(waiters.Attempt):
         count = min(ready, self._missing)
         if count <= 0:
             return waiters.Progress.NONE
-        self._entries += [queue.take() for _ in range(count)]
+        self._entries += queue.take_all(count)
         self._missing -= count
         return waiters.Progress.SOME if self._missing else waiters.Progress.COMPLETE
 

@@ -4,7 +4,7 @@ import heapq
 import itertools
 import secrets
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from capstan import errors
@@ -34,8 +34,15 @@ class FIFOQueue(queue.Queue):
     def put(self, element: elements.Element) -> None:
         self._held.append((next(self._arrivals), element))
 
+    def put_all(self, added: Iterable[elements.Element]) -> None:
+        self._held.extend(zip(self._arrivals, added, strict=False))
+
     def take(self) -> queue.Entry:
         return self._held.popleft()
+
+    def take_all(self, count: int) -> list[queue.Entry]:
+        take = self._held.popleft
+        return [take() for _ in range(count)]
 
     def restore(self, entries: Sequence[queue.Entry]) -> None:
         # Two steps may give their elements back in any order, but the elements keep theirs.
