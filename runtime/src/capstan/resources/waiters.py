@@ -151,9 +151,12 @@ class Waited(resource.Resource):
         with self._lock:
             error = self._abandoned
             if error is None:
-                line.append(attempt)
-                complete = self._advance()
-                is_waiting = attempt in line
+                if len(line) == 0 and attempt.advance() is Progress.COMPLETE:
+                    complete = [attempt, *self._advance()]
+                else:
+                    line.append(attempt)
+                    complete = self._advance()
+                    is_waiting = attempt in line
         if error is not None:
             attempt.done((), error)
             return
@@ -172,7 +175,7 @@ class Waited(resource.Resource):
     def _advance(self) -> list[Attempt]:
         """Try the attempts until none gets further. Return those that are over."""
         complete: list[Attempt] = []
-        while any(line.advance(complete) for line in self._lines):
+        while any(line.advance(complete) for line in self._lines if len(line)):
             pass
         return complete
 
