@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import RunOptions as RunOptions
     from tensorboard.compat.proto.graph_pb2 import GraphDef as GraphDef
 
+    from capstan import python as python
     from capstan import train as train
     from capstan.api import app as app
     from capstan.api import compat as compat
@@ -65,6 +66,7 @@ _MODULES = {
     "flags": "capstan.api.flags",
     "logging": "capstan.api.logging",
     "nn": "capstan.api.nn",
+    "python": "capstan.python",
     "queue": "capstan.api.queue",
     "train": "capstan.train",
 }

@@ -80,7 +80,7 @@ class Session:
         """Run one step and return the values of `fetches` in the structure that was passed.
 
         Values are copies, NumPy scalars where the tensor has rank 0; an operation gives None.
-        Blocks until the step is over.
+        Blocks until the step is over. `run_metadata` gets the metadata that `options` ask for.
 
         Raises:
             RuntimeError: the session is closed, or its graph is empty.
@@ -93,14 +93,15 @@ class Session:
             self._delete(dead)
         request = self._requests.find(fetches, feed_dict)
         values = request.values(feed_dict)
-        limits = _NO_OPTIONS
-        if options is not None and options.timeout_in_ms:
-            limits = interfaces.StepOptions(timeout_ms=options.timeout_in_ms)
-        found = self._call(
-            lambda handle: self._master.run_step(
-                handle, values, request.fetch_names, request.target_names, limits
+        limits = _NO_OPTIONS if options is None else interfaces.StepOptions.from_proto(options)
+        names = (request.fetch_names, request.target_names, limits)
+        if run_metadata is None:
+            found = self._call(lambda handle: self._master.run_step(handle, values, *names))
+        else:
+            found, metadata = self._call(
+                lambda handle: self._master.run_step_with_metadata(handle, values, *names)
             )
-        )
+            run_metadata.ParseFromString(metadata.SerializeToString() if metadata else b"")
         return request.answer(found)
 
     def _delete(self, handles: Sequence[str]) -> None:

@@ -13,7 +13,8 @@ class SessionConfig:
 
     `operation_timeout_ms` limits every blocking call of the session; 0 means no limit. A thread
     count of 0 leaves the choice to the runtime. `device_count` limits the number of devices of a
-    type in an in-process session.
+    type in an in-process session. `build_cost_model` asks for the costs of every n-th step that
+    returns metadata, after the first `build_cost_model_after` steps; 0 asks for none.
     """
 
     allow_soft_placement: bool = False
@@ -24,6 +25,8 @@ class SessionConfig:
     intra_op_parallelism_threads: int = 0
     isolate_session_state: bool = False
     device_count: dict[str, int] = field(default_factory=dict, hash=False)
+    build_cost_model: int = 0
+    build_cost_model_after: int = 0
 
     @classmethod
     def from_proto(cls, proto: Any) -> "SessionConfig":
@@ -43,6 +46,8 @@ class SessionConfig:
             intra_op_parallelism_threads=proto.intra_op_parallelism_threads,
             isolate_session_state=proto.isolate_session_state,
             device_count=dict(proto.device_count),
+            build_cost_model=proto.graph_options.build_cost_model,
+            build_cost_model_after=proto.graph_options.build_cost_model_after,
         )
         if config.operation_timeout_ms < 0:
             raise ValueError(
@@ -55,7 +60,7 @@ class SessionConfig:
         """Return the settings as a ConfigProto, to be sent to a master."""
         from tensorboard.compat.proto import config_pb2
 
-        return config_pb2.ConfigProto(
+        proto = config_pb2.ConfigProto(
             allow_soft_placement=self.allow_soft_placement,
             log_device_placement=self.log_device_placement,
             device_filters=self.device_filters,
@@ -65,3 +70,7 @@ class SessionConfig:
             isolate_session_state=self.isolate_session_state,
             device_count=self.device_count,
         )
+        if self.build_cost_model:
+            proto.graph_options.build_cost_model = self.build_cost_model
+            proto.graph_options.build_cost_model_after = self.build_cost_model_after
+        return proto

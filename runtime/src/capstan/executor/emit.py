@@ -40,6 +40,7 @@ from capstan.executor import (
     loops,
     source,
     state,
+    trace,
     values,
 )
 from capstan.framework import facts, opdef
@@ -82,6 +83,8 @@ class _Emission:
         self._aliases = aliases.Aliases(part, self._out, self._values, resources.handles)
         self._branches = branches.Branches(part, self._out, self._values, self._aliases)
         self._constants: dict[ir.Edge, Any] = {}
+        if out is None and parts.is_traced(part):
+            trace.begin(self._out)
         self._segments = _segments(part, self._layout)
         self._numbers = {name: number for number, name in enumerate(self._layout.waiting)}
         self._is_ordered = _is_ordered(self._layout)
@@ -109,6 +112,7 @@ class _Emission:
                     if node.name in self._part.answers:
                         self._waiting(node, exchanges)
                 exchanges.send(self._layout.sends[index])
+        self._values.put(parts.trace_edge(self._part.task), trace.REPORT)
         fetch = exchanges.fetch(self._part.fetches)
         table = "{" + ", ".join(arrivals) + "}"
         more = exchanges.more()
@@ -131,7 +135,10 @@ class _Emission:
 
     def _node(self, node: ir.Node) -> None:
         """Write a node, and release the buffers of the tensors that nobody uses after it."""
-        self._write(node)
+        if self._out.timed is None or (trace.is_bound(node) and not self._is_function):
+            self._write(node)
+        else:
+            trace.write(node, self._write, self.scope)
         for edge in self._released.get(node.name, ()):
             if edge in self._buffers:
                 self._out.release(self._buffers.pop(edge))

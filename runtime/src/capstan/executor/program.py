@@ -107,11 +107,15 @@ class Program:
             return context
         except IndexError:
             self._unused = 0
-            buffers = tuple(
-                self._devices.of(buffer.device).allocate(buffer.shape, buffer.dtype.as_numpy_dtype)
-                for buffer in self.code.buffers
-            )
-            return Context(*self._build(self.code.bound, buffers))
+            return Context(*self._functions(self.code.bound))
+
+    def _functions(self, bound: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the functions of the module, bound to `bound` and to buffers of their own."""
+        buffers = tuple(
+            self._devices.of(buffer.device).allocate(buffer.shape, buffer.dtype.as_numpy_dtype)
+            for buffer in self.code.buffers
+        )
+        return self._build(bound, buffers)
 
     def give_back(self, context: Context) -> None:
         """Put back a context whose values have all been copied or sent."""

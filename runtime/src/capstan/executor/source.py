@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from capstan.core import dtypes, shapes
+from capstan.core import node as ir
 from capstan.graph import infer
 from capstan.resources import variable
 
@@ -43,7 +44,8 @@ class Code:
     """The source of a part, and the values and buffers that it must be bound to.
 
     `lines` maps line numbers to node names. `pins[i]` are the pins of segment i. `starts` are the
-    functions of the waiting nodes, by name. `loops` says whether there is a loop.
+    functions of the waiting nodes, by name. `loops` says whether there is a loop. `timed` are the
+    nodes whose times the module notes, by number (`trace`).
 
     The source defines `build(k, b)`, which returns the functions of a context. If `is_flat`, each
     context runs the whole source with the names `k` and `b`, and `built` are its functions.
@@ -57,6 +59,7 @@ class Code:
     starts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     loops: bool = False
     is_flat: bool = False
+    timed: tuple[ir.Node, ...] = ()
 
 
 @dataclass(slots=True)
@@ -64,7 +67,8 @@ class Writer:
     """Collects lines. `shared` are the names that several functions use.
 
     The lines of a segment are indented by `depth` steps. All names start with `prefix`. `free` are
-    the buffers that no tensor needs any more.
+    the buffers that no tensor needs any more. `timed` are the nodes whose times the code notes, or
+    None if it notes no times.
 
     If `is_flat`, the functions are those of a module and share values in its dict `v`. CPython
     copies all names of an enclosing function for each function in it, and all names that a
@@ -81,6 +85,7 @@ class Writer:
     starts: dict[str, Callable[..., Any]] = field(default_factory=dict)
     loops: list[str] = field(default_factory=list)
     free: dict[Buffer, list[str]] = field(default_factory=dict)
+    timed: list[ir.Node] | None = None
     prefix: str = ""
     depth: int = 2
     is_flat: bool = False
@@ -199,6 +204,7 @@ class Writer:
             self.starts,
             bool(self.loops),
             self.is_flat,
+            tuple(self.timed or ()),
         )
 
     def _indent(self, more: int = 0) -> str:

@@ -21,6 +21,9 @@ class Values:
     def __getitem__(self, edge: ir.Edge) -> str:
         return self._texts[edge]
 
+    def get(self, edge: ir.Edge, default: str) -> str:
+        return self._texts.get(edge, default)
+
     def name(self, output: int) -> str:
         """Return a new name for an output of the node that is written next."""
         return self._out.variable(f"{self._out.prefix}t{len(self._texts)}_{output}")

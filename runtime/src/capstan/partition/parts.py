@@ -11,10 +11,11 @@ devices of a task have different numbers too, although they wait for the same no
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from capstan.core import dtypes, function, shapes
 from capstan.core import node as ir
+from capstan.core.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +66,35 @@ class Part:
     wait_sets: Mapping[str, int] = field(default_factory=dict)
     answers: Mapping[str, int] = field(default_factory=dict)
     functions: function.Library = field(default_factory=dict)
+
+
+_TRACE = "_trace"
+
+
+def trace_edge(task: str) -> ir.Edge:
+    """Return the fetch in which a traced part of `task` returns the times of its nodes.
+
+    Its value is one string, a serialised StepStats. No node has its name, which holds a colon.
+    """
+    return ir.Edge(_TRACE + task)
+
+
+def is_traced(part: Part) -> bool:
+    """Return whether the part notes and returns the times of its nodes."""
+    return trace_edge(part.task) in part.fetches
+
+
+def traced(cut: Mapping[str, Part]) -> dict[str, Part]:
+    """Return the parts of a step, by task, such that each returns the times of its nodes."""
+    return {
+        task: replace(part, fetches=(*part.fetches, trace_edge(task))) for task, part in cut.items()
+    }
+
+
+def reports(fetched: Mapping[ir.Edge, Array]) -> list[Array]:
+    """Return the values of the fetches of a step in which traced parts returned their times."""
+    return [
+        value
+        for edge, value in fetched.items()
+        if edge.node.startswith(_TRACE) and ":" in edge.node
+    ]

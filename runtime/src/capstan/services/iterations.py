@@ -18,6 +18,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation as cancellations
 from capstan.core import node as ir
+from capstan.core import step_stats
 from capstan.kernels import registry
 from capstan.partition import parts
 from capstan.services import step, worker
@@ -128,7 +129,8 @@ class Iterations:
             except Exception as fault:  # noqa: BLE001 - the step's error
                 done((), cancellation.error or errors.from_exception(fault))
             else:
-                done([*map(self._handles.received, outputs)], None)
+                received = map(self._handles.received, outputs)
+                done([*received, *loop.report()], None)
 
         threading.Thread(target=run, name="capstan-loop", daemon=True).start()
 
@@ -170,6 +172,14 @@ class _Loop:
         self._steps = steps
         self._sent = sent
         self._cancellation = cancellation
+        self._reports: list[Any] = []
+        """The StepStats of the iterations, if the parts of the loop are traced."""
+
+    def report(self) -> list[step_stats.Report]:
+        """Return the report of all iterations, or nothing if the parts are not traced."""
+        if not self._reports:
+            return []
+        return [step_stats.Report(step_stats.merged(self._reports))]
 
     def run(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """Iterate, and return the outputs of the loop's node. Blocks."""
@@ -190,4 +200,7 @@ class _Loop:
         given = {edge: values[index] for index, edge in plan.arguments}
         feeds = {edge: self._sent(value) for edge, value in given.items()}
         fetched = self._steps.run(compiled, feeds, None) if plan.parts else {}
+        reports = parts.reports(fetched)
+        if reports:
+            self._reports.append(step_stats.joined(reports, with_source=False))
         return [fetched[edge] if edge in fetched else given.get(edge) for edge in plan.results]

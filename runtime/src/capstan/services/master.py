@@ -116,6 +116,23 @@ class Master:
         deadline = _deadline(session, options)
         return session.run(requested, list(feeds.values()), deadline, cancellation)
 
+    def run_step_with_metadata(
+        self,
+        handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> tuple[list[Array], Any]:
+        """Run a step, as `master_session.MasterSession.run_with_metadata`."""
+        session = self._session(handle)
+        requested = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
+        deadline = _deadline(session, options)
+        return session.run_with_metadata(
+            requested, list(feeds.values()), options, deadline, cancellation
+        )
+
     def make_callable(
         self,
         handle: str,

@@ -17,9 +17,17 @@ from capstan import errors
 from capstan.core import config, devices, function, node
 from capstan.executor import bind, fold
 from capstan.graph import infer, inline, lift, portion, prune, simplify, specialise, verify
-from capstan.partition import copies, partition
+from capstan.partition import copies, partition, parts
 from capstan.placement import available, bodies, place
-from capstan.services import loop_parts, partial_run, registrations, session_graph, signature, step
+from capstan.services import (
+    loop_parts,
+    partial_run,
+    registrations,
+    run_metadata,
+    session_graph,
+    signature,
+    step,
+)
 from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
 
@@ -48,6 +56,8 @@ class MasterSession:
         self._tasks = {task.name: task for task in tasks}
         self._registrations = registrations.Registrations(handle, home, self._tasks, leftovers)
         self._steps = steps
+        incarnations = {task.name: task.status.incarnation for task in tasks}
+        self._observer = run_metadata.Observer(settings, home, incarnations)
         self._lock = threading.Lock()
         self._placer = place.Placer(
             available.Available(
@@ -137,6 +147,27 @@ class MasterSession:
         if request is None:
             request = self._request(requested)
         return request.run(feeds, self._steps, deadline, cancellation)
+
+    def run_with_metadata(
+        self,
+        requested: signature.Signature,
+        feeds: Sequence[Array],
+        options: interfaces.StepOptions,
+        deadline: float | None,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> tuple[list[Array], Any]:
+        """Run one step as `run`; returns its fetches and its RunMetadata.
+
+        The metadata is None if neither `options` nor the settings of the session ask for any. A
+        step that notes its times is compiled apart from the step that does not.
+        """
+        wanted = self._observer.wanted(options)
+        if wanted is None:
+            return self.run(requested, feeds, deadline, cancellation), None
+        request = self._request(requested._replace(traced=wanted.step_stats))
+        observed = request.run_observed(feeds, self._steps, deadline, cancellation)
+        metadata = self._observer.metadata(wanted, observed.compiled, observed.reports)
+        return observed.fetches, metadata
 
     def make_callable(self, requested: signature.Signature, options: interfaces.StepOptions) -> int:
         """Remember a signature; returns its handle.
@@ -274,7 +305,10 @@ class MasterSession:
         needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
         fetches = [copied.get(edge, edge) for edge in fetches]
         loop_steps = loop_parts.LoopParts(
-            special, lambda cut: self._registrations.register_function(cut, deadline)
+            special,
+            lambda cut: self._registrations.register_function(
+                parts.traced(cut) if requested.traced else cut, deadline
+            ),
         )
         needed = loop_steps.replaced(needed, fetches)
         tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
@@ -285,6 +319,8 @@ class MasterSession:
                 task: replace(part, functions=special.called(part.nodes))
                 for task, part in cut.items()
             }
+        if requested.traced:
+            cut = parts.traced(cut)
         compiled = self._registrations.register(cut, deadline)
         return replace(compiled, copies=copied) if copied else compiled
 

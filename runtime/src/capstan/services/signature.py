@@ -17,6 +17,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, node
 from capstan.graph import infer
+from capstan.partition import parts
 from capstan.services import step
 from capstan.transport import cancellation as cancellations
 
@@ -29,21 +30,25 @@ MAX_VARIANTS = 8
 class Signature(NamedTuple):
     """The names of a run: tensor names of feeds and fetches, op names of targets.
 
-    It is a tuple because every step looks up its signature, and tuples are hashed fast.
+    A run that is `traced` returns the times of its nodes too. The names are a tuple because every
+    step looks up its signature, and tuples are hashed fast.
     """
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
+    traced: bool = False
 
     def in_order(self) -> "Signature":
         """Return the signature that is the same for every order of the names.
 
         >>> Signature(("y:0", "x:0"), ("a:0", "a:0"), ()).in_order()
-        Signature(feeds=('x:0', 'y:0'), fetches=('a:0',), targets=())
+        Signature(feeds=('x:0', 'y:0'), fetches=('a:0',), targets=(), traced=False)
         """
-        named = (self.feeds, self.fetches, self.targets)
-        return Signature(*(tuple(sorted(set(names))) for names in named))
+        feeds, fetches, targets = (
+            tuple(sorted(set(names))) for names in (self.feeds, self.fetches, self.targets)
+        )
+        return Signature(feeds, fetches, targets, self.traced)
 
     def edges(self) -> tuple[tuple[node.Edge, ...], tuple[node.Edge, ...]]:
         """Return the feeds and the fetches as edges.
@@ -97,6 +102,14 @@ class Variants:
         return compiled
 
 
+class Observed(NamedTuple):
+    """The outcome of a step: copies of its fetches, the step, and the reports of traced parts."""
+
+    fetches: list[Array]
+    compiled: step.CompiledStep
+    reports: list[Array]
+
+
 class Request:
     """A signature with its names in the order of one caller. Thread-safe."""
 
@@ -116,6 +129,26 @@ class Request:
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         """Run a step with `values` fed; returns copies of the fetches, in the caller's order."""
+        compiled = self._compiled(values, deadline)
+        feeds = dict(zip(self._feeds, values, strict=True))
+        return self._in_order(compiled, feeds, steps.run(compiled, feeds, deadline, cancellation))
+
+    def run_observed(
+        self,
+        values: Sequence[Array],
+        steps: step.Steps,
+        deadline: float | None,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> Observed:
+        """Run a step as `run`."""
+        compiled = self._compiled(values, deadline)
+        feeds = dict(zip(self._feeds, values, strict=True))
+        fetched = steps.run(compiled, feeds, deadline, cancellation)
+        reports = parts.reports(fetched)
+        return Observed(self._in_order(compiled, feeds, fetched), compiled, reports)
+
+    def _compiled(self, values: Sequence[Array], deadline: float | None) -> step.CompiledStep:
+        """Return the step for feeds like `values`. Compile it if it is new."""
         in_order = values
         if self._places is not None:
             in_order = [values[place] for place in self._places]
@@ -123,8 +156,15 @@ class Request:
         compiled = self._by_shape.get(key)
         if compiled is None:
             compiled = self._variants.compile(key, in_order, deadline)
-        feeds = dict(zip(self._feeds, values, strict=True))
-        fetched = steps.run(compiled, feeds, deadline, cancellation)
+        return compiled
+
+    def _in_order(
+        self,
+        compiled: step.CompiledStep,
+        feeds: Mapping[node.Edge, Array],
+        fetched: dict[node.Edge, Array],
+    ) -> list[Array]:
+        """Return the fetches in the caller's order. A tensor that is fed has the value fed."""
         for edge, copy in compiled.copies.items():
             fetched[edge] = fetched[copy]
         return [fetched[edge] if edge in fetched else feeds[edge].copy() for edge in self._fetches]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from capstan import errors
-from capstan.executor import program
+from capstan.executor import program, traced_program
 from capstan.hardware import device
 from capstan.kernels import registry
 from capstan.partition import parts
@@ -159,6 +159,8 @@ def _attributes(
 
 def _compiled(part: parts.Part, held: containers.SessionResources) -> program.Program:
     try:
+        if parts.is_traced(part):
+            return traced_program.TracedProgram(part, held)
         return program.Program(part, held)
     except errors.OpError:
         raise

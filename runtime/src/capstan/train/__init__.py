@@ -41,6 +41,7 @@ from capstan.train.monitored_session import (
     SingularMonitoredSession,
 )
 from capstan.train.optimizer import Optimizer
+from capstan.train.profiling import ProfilerHook
 from capstan.train.progress import ProgressHook
 from capstan.train.reporting import FinalOpsHook, LoggingTensorHook, StepCounterHook
 from capstan.train.saver import Saver
@@ -96,6 +97,7 @@ __all__ = [
     "NanTensorHook",
     "NewCheckpointReader",
     "Optimizer",
+    "ProfilerHook",
     "ProgressHook",
     "Saver",
     "SaverDef",

@@ -127,6 +127,10 @@ class HookedSession:
         if feed_dict and feeds:
             _check_disjoint(feed_dict, feeds, "Same tensor is fed by a SessionRunHook and user.")
             feed_dict = {**feeds, **feed_dict}
+        if options is not None and run_metadata is None:
+            from tensorboard.compat.proto import config_pb2
+
+            run_metadata = config_pb2.RunMetadata()
         results = self._session.run(tuple(all_fetches), feed_dict or feeds, options, run_metadata)
         for session_hook, place in zip(self._hooks, places, strict=True):
             values = None if place is None else results[place]

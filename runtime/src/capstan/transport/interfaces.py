@@ -59,9 +59,19 @@ class Incarnation:
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """Options of one step. A `timeout_ms` of 0 means the session's own limit."""
+    """Options of one step. A `timeout_ms` of 0 means the session's own limit.
+
+    `trace_level` is a TraceLevel of RunOptions; 0 asks for no trace.
+    """
 
     timeout_ms: int = 0
+    trace_level: int = 0
+    output_partition_graphs: bool = False
+
+    @classmethod
+    def from_proto(cls, proto: Any) -> "StepOptions":
+        """Read a RunOptions. Its other fields have no effect."""
+        return cls(proto.timeout_in_ms, proto.trace_level, proto.output_partition_graphs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +169,17 @@ class MasterApi(Protocol):
         Raises:
             CancelledError: `cancellation` was set during the step.
         """
+
+    def run_step_with_metadata(
+        self,
+        handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> tuple[list[Array], Any]:
+        """Run a step as `run_step`; returns the fetches, and a RunMetadata or None."""
 
     def make_callable(
         self,

@@ -87,6 +87,20 @@ class GrpcMaster(interfaces.MasterApi):
         options: interfaces.StepOptions,
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
+        values, _ = self.run_step_with_metadata(
+            handle, feeds, fetches, targets, options, cancellation
+        )
+        return values
+
+    def run_step_with_metadata(
+        self,
+        handle: str,
+        feeds: Mapping[str, Array],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        options: interfaces.StepOptions,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> tuple[list[Array], Any]:
         return self._run(handle, feeds, fetches, options, cancellation, target=targets)
 
     def make_callable(
@@ -136,9 +150,10 @@ class GrpcMaster(interfaces.MasterApi):
         options: interfaces.StepOptions,
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        return self._run(
+        values, _ = self._run(
             handle, feeds, fetches, options, cancellation, partial_run_handle=partial_run_handle
         )
+        return values
 
     def _run(
         self,
@@ -148,12 +163,17 @@ class GrpcMaster(interfaces.MasterApi):
         options: interfaces.StepOptions,
         cancellation: cancellations.Cancellation | None,
         **more: Any,
-    ) -> list[Array]:
+    ) -> tuple[list[Array], Any]:
+        """Run a step or a portion of one; returns its fetches and its RunMetadata."""
         request = wire.RunStepRequest(
             session_handle=handle,
             feed=codec.encode_tensors(feeds),
             fetch=fetches,
-            options=wire.RunOptions(timeout_in_ms=options.timeout_ms),
+            options=wire.RunOptions(
+                timeout_in_ms=options.timeout_ms,
+                trace_level=options.trace_level,
+                output_partition_graphs=options.output_partition_graphs,
+            ),
             store_errors_in_response_body=True,
             **more,
         )
@@ -161,7 +181,7 @@ class GrpcMaster(interfaces.MasterApi):
         if response.status_code:
             raise errors.from_code(response.status_code, response.status_error_message)
         tensors = codec.decode_tensors(response.tensor)
-        return [tensors[name] for name in fetches]
+        return [tensors[name] for name in fetches], response.metadata
 
     def close_session(self, handle: str) -> None:
         self._service.call("CloseSession", wire.CloseSessionRequest(session_handle=handle))

@@ -102,8 +102,9 @@ class MasterService:
             raise errors.InvalidArgumentError(
                 None, None, f'Endpoint "{counts.most_common(1)[0][0]}" fed more than once.'
             )
-        options = interfaces.StepOptions(timeout_ms=request.options.timeout_in_ms)
+        options = interfaces.StepOptions.from_proto(request.options)
         handle, fetches = request.session_handle, list(request.fetch)
+        metadata = None
         if request.partial_run_handle:
             partial = request.partial_run_handle
             values = self._master.partial_run(
@@ -111,10 +112,12 @@ class MasterService:
             )
         else:
             targets = list(request.target)
-            values = self._master.run_step(handle, feeds, fetches, targets, options, cancellation)
+            values, metadata = self._master.run_step_with_metadata(
+                handle, feeds, fetches, targets, options, cancellation
+            )
         return wire.RunStepResponse(
             tensor=codec.encode_tensors(dict(zip(fetches, values, strict=True))),
-            metadata=wire.RunMetadata(),  # marks the last response of the step
+            metadata=metadata or wire.RunMetadata(),  # marks the last response of the step
         )
 
     def _partial_run_setup(self, request: Any, context: grpc.ServicerContext) -> Any:
