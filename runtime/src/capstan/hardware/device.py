@@ -136,7 +136,7 @@ class Devices:
             if self._pool is None:
                 self._pool = threads.DaemonThreads(self._threads, "capstan-inter-op")
                 weakref.finalize(self, self._pool.shutdown)
-        self._pool.submit(work)
+        self._pool.start(work)
 
     def of(self, name: str) -> Device:
         """Return the first device that a full or partial name can denote.

@@ -5,13 +5,15 @@ step that waits for a queue, would keep the process alive after its program has 
 threads do not.
 """
 
+import functools
+import logging
 import queue
 import threading
 from collections.abc import Callable
 from concurrent import futures
 from typing import Any
 
-_Work = tuple["futures.Future[Any]", Callable[[], Any]]
+Work = Callable[[], object]
 
 
 class DaemonThreads(futures.Executor):
@@ -20,8 +22,8 @@ class DaemonThreads(futures.Executor):
     def __init__(self, limit: int, name: str) -> None:
         self._limit = limit
         self._name = name
-        self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
-        self._idle = threading.Semaphore(0)
+        self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._idle = 0
         self._lock = threading.Lock()
         self._count = 0
         self._ended = False
@@ -33,13 +35,19 @@ class DaemonThreads(futures.Executor):
             RuntimeError: `shutdown` was called, or the system cannot start the first thread.
         """
         future: futures.Future[Any] = futures.Future()
+        self.start(functools.partial(_settle, future, functools.partial(fn, *args, **kwargs)))
+        return future
+
+    def start(self, work: Work) -> None:
+        """Run `work`, which must not raise, as `submit` does. Its result is dropped."""
         with self._lock:
             if self._ended:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            if not self._idle.acquire(blocking=False) and self._count < self._limit:
+            if self._idle:
+                self._idle -= 1
+            elif self._count < self._limit:
                 self._start_thread()
-            self._work.put((future, lambda: fn(*args, **kwargs)))
-        return future
+            self._work.put(work)
 
     def _start_thread(self) -> None:
         """Start another thread. If the system cannot, the present threads have to do."""
@@ -61,10 +69,17 @@ class DaemonThreads(futures.Executor):
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
-            future, call = work
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(call())
-                except BaseException as error:  # noqa: BLE001 - the future raises it
-                    future.set_exception(error)
-            self._idle.release()
+            try:
+                work()
+            except BaseException:
+                logging.getLogger("capstan").exception("a thread of %s failed", self._name)
+            with self._lock:
+                self._idle += 1
+
+
+def _settle(future: "futures.Future[Any]", call: Callable[[], Any]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - the future raises it
+            future.set_exception(error)

@@ -122,7 +122,7 @@ class StepServer:
         try:
             compiled = self._home.program(frame.subject)
             pool = self._loops if compiled.loops else self._pool
-            part_run = run.PartRun(compiled, send, done, pool.submit)
+            part_run = run.PartRun(compiled, send, done, pool.start)
             messages = self._note_start(step, part_run)
         except Exception as fault:  # noqa: BLE001 - the step's error
             done((), errors.from_exception(fault))
