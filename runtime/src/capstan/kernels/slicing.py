@@ -15,13 +15,17 @@ from capstan.kernels.rejection import invalid
 
 def _slice(node: NodeContext) -> Function:
     def checked(x: Array, begin: Array, size: Array) -> Array:
-        return x[_slice_index(x.shape, begin, size)]
+        view: Array = x[_slice_index(x.shape, begin, size)]
+        return view
 
     begin, size, shape = node.constants.get(1), node.constants.get(2), node.input_shapes[0]
-    if begin is None or size is None or shape is None or None in shape:
+    if begin is None or size is None or shape is None:
+        return checked
+    known = tuple(extent for extent in shape if extent is not None)
+    if len(known) < len(shape):
         return checked
     try:
-        index = _slice_index(shape, begin, size)
+        index = _slice_index(known, begin, size)
     except errors.InvalidArgumentError:
         return checked  # which raises the error if the step runs the node
     return lambda x, begin, size: x[index]
