@@ -182,3 +182,20 @@ def test_a_value_read_before_a_loop_is_not_changed_by_the_loop(
     session.run([queue.enqueue(0.0), queue.enqueue(1.0), queue.enqueue(2.0)])
     np.testing.assert_array_equal(session.run(total), [4, 5])
     np.testing.assert_array_equal(session.run(read), [4, 32])
+
+
+def test_a_loop_over_tasks_uses_the_reference_that_a_change_returns(session: tf.Session) -> None:
+    with tf.device(PS):
+        held = tf.get_variable("held", initializer=np.float32([1, 2]))
+        changed = raw.AssignAdd(session.graph.get_tensor_by_name("held:0"), np.float32([10, 20]))
+
+    def body(i: Any, total: Any) -> Any:
+        with tf.device(PS), tf.control_dependencies([total]):
+            following = raw.AssignSub(changed, np.float32([0.5, 1]))
+        return i + 1, total + following
+
+    with tf.device(WORKER):
+        _, total = tf.while_loop(lambda i, _: i < 3, body, [tf.constant(0), tf.zeros([2])])
+    session.run(held.initializer)
+    np.testing.assert_array_equal(session.run(total), [10.5 + 10 + 9.5, 21 + 20 + 19])
+    np.testing.assert_array_equal(session.run(held), [9.5, 19])

@@ -109,10 +109,13 @@ class Knowledge:
         role = opdef.role(node.op)
         if not node.inputs and role in _NAMED:
             self.named[ir.Edge(node.name)] = node
-        elif role in (facts.Role.IDENTITY, facts.Role.SWITCH) and node.inputs[0] in self.named:
-            for index, (dtype, is_ref) in enumerate(outputs):
-                if is_ref or dtype is dtypes.resource:
-                    self.named[ir.Edge(node.name, index)] = self.named[node.inputs[0]]
+        if not node.inputs or node.inputs[0] not in self.named or role is facts.Role.MERGE:
+            return
+        passes_handles = role in (facts.Role.IDENTITY, facts.Role.SWITCH)
+        for index, (dtype, is_ref) in enumerate(outputs):
+            # Every other op that takes and returns a reference returns the one that it takes.
+            if is_ref or (passes_handles and dtype is dtypes.resource):
+                self.named[ir.Edge(node.name, index)] = self.named[node.inputs[0]]
 
     def first_handle(self, edge: ir.Edge) -> ir.Edge:
         """Return the handle of which `edge` is a copy, or `edge` itself."""

@@ -6,7 +6,6 @@ The body of such a loop waits, spans tasks, or runs on a device with memory of i
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from capstan import errors
 from capstan.core import devices, function
 from capstan.core import node as ir
 from capstan.executor import bind
@@ -39,6 +38,7 @@ class LoopParts:
                 loop = replace(node, device=_home(node, nodes))
                 if self._is_detached(loop):
                     loop = self._detached(loop, read)
+                    loop = replace(loop, control=_waits(node, loop, nodes))
             found[name] = loop
         if any(opdef.role(node.op) is facts.Role.ITERATIONS for node in found.values()):
             return {name: _beside_iterations(node) for name, node in found.items()}
@@ -77,9 +77,6 @@ class LoopParts:
             or {argument.edge, cond.arguments[index].edge} & used
             or ir.Edge(node.name, index) in read
         ]
-        for index in kept:
-            if body.arguments[index].is_ref:
-                raise _refused(node, node.inputs[index])
         plans = [self._plan(called, kept, node.device) for called in (cond, body)]
         return build.iterations(
             node,
@@ -114,21 +111,22 @@ class LoopParts:
         return iterations.Plan(tuple(zip(kept, feeds, strict=True)), results, self._register(cut))
 
 
+def _waits(loop: ir.Node, detached: ir.Node, nodes: Mapping[str, ir.Node]) -> tuple[str, ...]:
+    """Return the control dependencies of a loop whose functions do not read all of its inputs.
+
+    The functions have copies of the nodes that name resources. The loop still waits for the nodes
+    that gave it the references and handles, which may have changed the resources.
+    """
+    dropped = [edge.node for edge in loop.inputs if edge not in detached.inputs]
+    changing = [name for name in dropped if name in nodes and nodes[name].inputs]
+    return tuple(dict.fromkeys([*detached.control, *changing]))
+
+
 def _beside_iterations(node: ir.Node) -> ir.Node:
     """Return a node of a step in which iterations of a loop are steps of their own."""
     if opdef.role(node.op) is not facts.Role.READ:
         return node
     return replace(node, attrs={**node.attrs, hazards.BESIDE_ITERATIONS: True})
-
-
-def _refused(node: ir.Node, edge: ir.Edge) -> errors.UnimplementedError:
-    return errors.UnimplementedError(
-        None,
-        None,
-        f"The loop of {{{{node {node.name}}}}} waits or runs on several devices. It takes the "
-        f"reference {edge.tensor}, which a node chooses while the step runs. Choose in the loop, "
-        "or use a resource variable",
-    )
 
 
 def _home(loop: ir.Node, nodes: Mapping[str, ir.Node]) -> str:
