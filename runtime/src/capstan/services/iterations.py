@@ -5,6 +5,7 @@ The task of the loop then runs each iteration as a master runs a step: it starts
 gives the results to the next iteration. A `Plan` travels in an attribute of the loop's node.
 """
 
+import contextlib
 import itertools
 import json
 import secrets
@@ -21,7 +22,7 @@ from capstan.core import node as ir
 from capstan.core import step_stats
 from capstan.kernels import registry
 from capstan.partition import parts
-from capstan.services import step, worker
+from capstan.services import loop_links, step, worker
 from capstan.transport import api
 
 
@@ -113,8 +114,9 @@ class Iterations:
 
         `values` are the inputs of the loop's node. `cond` and `body` are plans.
         """
+        links = loop_links.LoopLinks(self._links)
         loop = _Loop(
-            step.Steps(self._links, self._next_step),
+            step.Steps(links, self._next_step),
             Plan.from_text(cond),
             Plan.from_text(body),
             self._sent,
@@ -125,7 +127,8 @@ class Iterations:
 
         def run() -> None:
             try:
-                outputs = loop.run(values)
+                with contextlib.closing(links):
+                    outputs = loop.run(values)
             except Exception as fault:  # noqa: BLE001 - the step's error
                 done((), cancellation.error or errors.from_exception(fault))
             else:
