@@ -40,11 +40,13 @@ class Flow:
     def __call__(self) -> None:
         self._expect_values()
         self._expect_cancellations()
+        # A cancelled step may take an element until its owner knows of the cancellation.
+        self._settle()
         waiting = self._aside.submit(self._session.run, self._taken)
         until(lambda: self._runs("ps:0"))
         self._session.run(self._put_one)
         assert waiting.result(PATIENCE_S) == 4.0
-        until(lambda: not any(self._runs(task) for task in self._servers))
+        self._settle()
 
     def _expect_values(self) -> None:
         run = self._session.run
@@ -64,6 +66,10 @@ class Flow:
         except error:
             return
         raise AssertionError(f"{fetch} did not fail with {error.__name__}")
+
+    def _settle(self) -> None:
+        """Wait until no part of a step is on any task."""
+        until(lambda: not any(self._runs(task) for task in self._servers))
 
     def _runs(self, task: str) -> bool:
         """Return whether a part of a step is on the task."""
