@@ -3,6 +3,7 @@
 The handle of a stack is the stack itself, so the stack ends with the step (core/kernels/stack.cc).
 """
 
+import threading
 from typing import Any
 
 from capstan import errors
@@ -10,7 +11,7 @@ from capstan.core import dtypes
 
 
 class Stack:
-    """One stack. Control dependencies order every access to it, so it needs no lock.
+    """One stack. Thread-safe: two devices of a task may push to it at the same time.
 
     `limit` is the largest number of elements; a negative one means no limit.
     """
@@ -23,6 +24,7 @@ class Stack:
         self._limit = limit
         self._elements: list[Any] = []
         self._is_closed = False
+        self._lock = threading.Lock()
 
     def push(self, value: Any) -> None:
         """Add `value`, which must not change later, at the top.
@@ -30,12 +32,13 @@ class Stack:
         Raises:
             InvalidArgumentError: the stack is full or closed.
         """
-        self._require_open()
-        if 0 <= self._limit <= len(self._elements):
-            raise errors.InvalidArgumentError(
-                None, None, f"Stack[{self._name}] overflowed its max_size ({self._limit})"
-            )
-        self._elements.append(value)
+        with self._lock:
+            self._require_open()
+            if 0 <= self._limit <= len(self._elements):
+                raise errors.InvalidArgumentError(
+                    None, None, f"Stack[{self._name}] overflowed its max_size ({self._limit})"
+                )
+            self._elements.append(value)
 
     def pop(self) -> Any:
         """Remove the value at the top and return it.
@@ -43,17 +46,19 @@ class Stack:
         Raises:
             InvalidArgumentError: the stack is empty or closed.
         """
-        self._require_open()
-        if not self._elements:
-            raise errors.InvalidArgumentError(
-                None, None, f"Stack[{self._name}] is empty when calling Pop()."
-            )
-        return self._elements.pop()
+        with self._lock:
+            self._require_open()
+            if not self._elements:
+                raise errors.InvalidArgumentError(
+                    None, None, f"Stack[{self._name}] is empty when calling Pop()."
+                )
+            return self._elements.pop()
 
     def close(self) -> None:
         """Drop the elements. Every later access fails."""
-        self._is_closed = True
-        self._elements.clear()
+        with self._lock:
+            self._is_closed = True
+            self._elements.clear()
 
     @property
     def name(self) -> str:

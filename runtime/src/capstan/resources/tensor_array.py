@@ -2,9 +2,10 @@
 
 TensorFlow keeps them in a container of the step and passes their names
 (core/kernels/tensor_array.h). Here the handle is the array itself, so it goes with the step. The
-`flow` of the ops orders every access to one array, so it needs no lock.
+devices of a task may access one array at the same time.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +27,7 @@ _CLEARED = _Cleared()
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class TensorArray:
-    """One array. The elements that it returns must not be written to.
+    """One array. The elements that it returns must not be written to. Thread-safe.
 
     `clears`: an element can be read once. `has_equal_shapes`: the first element decides the shape
     of all. `aggregates`: a second write to an index adds to the first, as gradients do.
@@ -45,6 +46,7 @@ class TensorArray:
     """The shape of each element, if it is known. It stays when a read clears the element."""
     _gradients: "dict[bytes, TensorArray]" = field(default_factory=dict)
     _is_closed: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __len__(self) -> int:
         return len(self._elements)
@@ -55,6 +57,10 @@ class TensorArray:
         Raises:
             InvalidArgumentError: the value or the index does not fit, or the element is set.
         """
+        with self._lock:
+            self._write(index, value)
+
+    def _write(self, index: int, value: Any) -> None:
         self._require_open()
         if not 0 <= index < len(self._elements):
             if index < 0 or not self.is_dynamic:
@@ -62,7 +68,7 @@ class TensorArray:
                     f"Tried to write to index {index} but array is not resizeable and size is: "
                     f"{len(self._elements)}"
                 )
-            self.resize(index + 1)
+            self._grow(index + 1)
         self._require_shape(index, value.shape)
         held = self._elements[index]
         if held is None:
@@ -91,6 +97,10 @@ class TensorArray:
         Raises:
             InvalidArgumentError: there is no such element.
         """
+        with self._lock:
+            return self._read(index)
+
+    def _read(self, index: int) -> Any:
         self._require_open()
         if not 0 <= index < len(self._elements):
             raise errors.InvalidArgumentError(
@@ -112,7 +122,8 @@ class TensorArray:
 
     def read_all(self, indices: Sequence[int]) -> list[Any]:
         """Return the elements of `indices`, in order."""
-        return [self.read(index) for index in indices]
+        with self._lock:
+            return [self._read(index) for index in indices]
 
     def gradient(self, source: bytes, prefix: tuple[int, ...] = ()) -> "TensorArray":
         """Return the gradient array of the call `source`. The first call makes it.
@@ -122,34 +133,42 @@ class TensorArray:
         Raises:
             InvalidArgumentError: the array is closed.
         """
-        self._require_open()
-        found = self._gradients.get(source)
-        if found is None:
-            self.is_dynamic = False
-            shape = self.element_shape
-            found = TensorArray(
-                f"{self.name}@{source.decode(errors='replace')}",
-                self.dtype,
-                None if shape is None else (*prefix, *shape),
-                clears=False,
-                has_equal_shapes=self.has_equal_shapes,
-                aggregates=True,
-            )
-            found.resize(len(self))
-            found._shapes = [None if known is None else (*prefix, *known) for known in self._shapes]
-            self._gradients[source] = found
-        return found
+        with self._lock:
+            self._require_open()
+            found = self._gradients.get(source)
+            if found is None:
+                self.is_dynamic = False
+                shape = self.element_shape
+                found = TensorArray(
+                    f"{self.name}@{source.decode(errors='replace')}",
+                    self.dtype,
+                    None if shape is None else (*prefix, *shape),
+                    clears=False,
+                    has_equal_shapes=self.has_equal_shapes,
+                    aggregates=True,
+                )
+                found.resize(len(self))
+                found._shapes = [
+                    None if known is None else (*prefix, *known) for known in self._shapes
+                ]
+                self._gradients[source] = found
+            return found
 
     def resize(self, size: int) -> None:
         """Grow a dynamic array to `size` elements at least."""
+        with self._lock:
+            self._grow(size)
+
+    def _grow(self, size: int) -> None:
         missing = size - len(self._elements)
         self._elements += [None] * missing
         self._shapes += [None] * missing
 
     def close(self) -> None:
         """Drop the elements. Every later access fails."""
-        self._is_closed = True
-        self._elements.clear()
+        with self._lock:
+            self._is_closed = True
+            self._elements.clear()
 
     def _zeros(self, index: int) -> Array:
         shape = self.element_shape
@@ -169,6 +188,8 @@ class TensorArray:
         return np.zeros(sizes, self.dtype.as_numpy_dtype)
 
     def _require_shape(self, index: int, shape: tuple[int, ...]) -> None:
+        if shape == self.element_shape:
+            return
         if not shapes.is_compatible(self.element_shape, shape):
             raise self._wrong(
                 f"Could not write to TensorArray index {index} because the value shape is "
