@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from capstan.api import logging as logging
     from capstan.api import nn as nn
     from capstan.api import queue as queue
-    from capstan.client.session import InteractiveSession as InteractiveSession
+    from capstan.client.interactive_session import InteractiveSession as InteractiveSession
     from capstan.client.session import Session as Session
     from capstan.train import contrib as contrib
 
@@ -76,7 +76,7 @@ _ATTRIBUTES = {
     "GPUOptions": "tensorboard.compat.proto.config_pb2",
     "GraphDef": "tensorboard.compat.proto.graph_pb2",
     "GraphOptions": "tensorboard.compat.proto.config_pb2",
-    "InteractiveSession": "capstan.client.session",
+    "InteractiveSession": "capstan.client.interactive_session",
     "NodeDef": "tensorboard.compat.proto.node_def_pb2",
     "OptimizerOptions": "tensorboard.compat.proto.config_pb2",
     "RunMetadata": "tensorboard.compat.proto.config_pb2",

@@ -7,7 +7,7 @@ blocks only its caller.
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, TypeVar
@@ -288,26 +288,6 @@ class Session:
         except (KeyError, ValueError):
             return fault
         return errors.from_code(fault.error_code, fault.message, op=op)
-
-
-class InteractiveSession(Session):
-    """A session that is the default session from its constructor on, for interactive shells."""
-
-    def __init__(
-        self, target: Any = "", graph: graphs.Graph | None = None, config: Any = None
-    ) -> None:
-        super().__init__(target, graph, config)
-        self._default = self._enter_default()
-        next(self._default)
-
-    def close(self) -> None:
-        """End the session. It is not the default session any more."""
-        super().close()
-        next(self._default, None)
-
-    def _enter_default(self) -> Iterator[None]:
-        with defaults.SESSIONS.entered(self, "session", nested=False):
-            yield
 
 
 def _closed() -> RuntimeError:
