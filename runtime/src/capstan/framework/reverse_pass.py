@@ -25,6 +25,7 @@ from capstan.framework import (
 )
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
+from capstan.framework.static_raw import static_raw
 
 _TRAINABLE = frozenset(
     {
@@ -205,7 +206,7 @@ class ReversePass:
             if row is None or row.gradient is None:
                 input_gradients = function_gradient.of_call(op, outputs, self._differentiate)
             else:
-                input_gradients = list(row.gradient(op, outputs, raw))
+                input_gradients = list(row.gradient(op, outputs, static_raw))
             if len(input_gradients) != len(op.inputs):
                 raise ValueError(
                     f"Num gradients {len(input_gradients)} generated for op {op.node_def} do not "
