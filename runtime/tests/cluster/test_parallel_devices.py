@@ -127,13 +127,15 @@ def check(steps: Any, devices: list[str], target: str, config: Any = None) -> No
 
 
 @given(steps=NODES)
-def test_any_placement_on_the_devices_of_a_task_gives_the_same(steps: Any) -> None:
+def test_any_placement_on_the_devices_of_a_task_gives_the_same_values(steps: Any) -> None:
     config = tf.ConfigProto(device_count={"CPU": 4})
     check(steps, [f"/cpu:{index}" for index in range(4)], "", config)
 
 
 @given(steps=NODES)
-def test_any_placement_on_two_devices_of_two_tasks_gives_the_same(target: str, steps: Any) -> None:
+def test_any_placement_on_two_devices_of_two_tasks_gives_the_same_values(
+    target: str, steps: Any
+) -> None:
     devices = [f"/job:local/task:{task}/cpu:{cpu}" for task in range(2) for cpu in range(2)]
     check(steps, devices, target)
 

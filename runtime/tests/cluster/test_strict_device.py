@@ -75,14 +75,16 @@ def assert_same(found: Any, expected: Any) -> None:
     ("variables", "work"),
     [("/gpu:0", "/gpu:0"), ("/cpu:0", "/gpu:0"), ("/gpu:0", "/cpu:0"), ("/gpu:0", "/gpu:1")],
 )
-def test_training_gives_the_same_on_any_devices(name: str, variables: str, work: str) -> None:
+def test_training_gives_the_same_values_on_any_devices(
+    name: str, variables: str, work: str
+) -> None:
     expected = trained("/cpu:0", "/cpu:0", OPTIMIZERS[name])
     assert_same(trained(variables, work, OPTIMIZERS[name]), expected)
 
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_training_over_tasks_gives_the_same_on_any_devices(
+def test_training_over_tasks_gives_the_same_values_on_any_devices(
     servers: dict[str, Any], name: str
 ) -> None:
     expected = trained("/cpu:0", "/cpu:0", OPTIMIZERS[name])
@@ -179,7 +181,7 @@ def looped(device: str) -> Any:
             return session.run([y, *gradients])
 
 
-def test_a_loop_and_its_gradient_give_the_same_on_any_device() -> None:
+def test_a_loop_and_its_gradient_give_the_same_values_on_any_device() -> None:
     for found, expected in zip(looped("/gpu:1"), looped("/cpu:0"), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 

@@ -176,7 +176,9 @@ def test_waiting_nodes_hold_no_thread(session: tf.Session) -> None:
     assert threading.active_count() <= threads + 1
 
 
-def test_a_value_that_hangs_on_no_wait_crosses_tasks_while_another_waits(servers: Any) -> None:
+def test_a_value_that_depends_on_no_wait_crosses_tasks_while_another_node_waits(
+    servers: Any,
+) -> None:
     with tf.Graph().as_default(), tf.Session(servers["worker:0"].target) as session:
         with tf.device(PS):
             first = queue(name="crossing")

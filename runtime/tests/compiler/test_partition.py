@@ -117,7 +117,7 @@ def test_every_node_runs_once_and_after_its_producers_on_any_task(
 
 
 @given(placed_graphs(), st.data())
-def test_a_blocked_node_withholds_only_the_nodes_that_hang_on_it(
+def test_a_blocked_node_withholds_only_the_nodes_that_depend_on_it(
     graph: tuple[list[ir.Node], dict[str, str]], data: st.DataObject
 ) -> None:
     nodes, tasks = graph

@@ -180,7 +180,7 @@ def test_an_unknown_op_is_refused(v1: Any) -> None:
             imported(tf, node("B", "Nonsense"), nothing)
 
 
-def test_something_else_than_a_graph_is_refused() -> None:
+def test_a_value_that_is_not_a_graph_is_refused() -> None:
     with pytest.raises(TypeError, match="must be a GraphDef proto"):
         capstan.import_graph_def("graph")
 

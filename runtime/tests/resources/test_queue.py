@@ -333,7 +333,7 @@ def test_a_shuffle_has_tensorflows_order() -> None:
     assert waiting.is_over
 
 
-def test_an_abandoned_queue_ends_what_waits_and_what_comes() -> None:
+def test_an_abandoned_queue_ends_waiting_and_later_operations() -> None:
     target = fifo()
     waiting = dequeue(target)
     target.abandon(errors.NotFoundError(None, None, "gone"))
