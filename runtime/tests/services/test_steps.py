@@ -15,7 +15,7 @@ from capstan.core import dtypes, node
 from capstan.graph import infer
 from capstan.partition import partition, parts
 from capstan.resources import containers
-from capstan.services import step, step_server, targets, worker
+from capstan.services import step, step_run, step_server, targets, worker
 from capstan.transport import api, interfaces, listener, stream
 
 HERE = "/job:ps/replica:0/task:0"
@@ -123,7 +123,9 @@ def test_closing_a_session_does_not_close_the_link_of_a_step_that_has_just_ended
     steps = step.Steps(wires, itertools.count(1).__next__)
     threads = {}
     for task, link in wires.links.items():
-        compiled = step.CompiledStep(None, (step.Remote(task, 1, 1, parts.Part(task, (), {})),))
+        compiled = step_run.CompiledStep(
+            None, (step_run.Remote(task, 1, 1, parts.Part(task, (), {})),)
+        )
         threads[task] = threading.Thread(target=run_until_closed, args=(steps, compiled))
         threads[task].start()
         link.is_read.wait()
@@ -143,6 +145,6 @@ def test_closing_a_session_does_not_close_the_link_of_a_step_that_has_just_ended
     assert wires.links[first].is_closed
 
 
-def run_until_closed(steps: step.Steps, compiled: step.CompiledStep) -> None:
+def run_until_closed(steps: step.Steps, compiled: step_run.CompiledStep) -> None:
     with contextlib.suppress(tf.errors.CancelledError):
         steps.run(compiled, {}, None)

@@ -22,7 +22,7 @@ from capstan.core import node as ir
 from capstan.core import step_stats
 from capstan.kernels import registry
 from capstan.partition import parts
-from capstan.services import loop_links, step, worker
+from capstan.services import loop_links, step, step_run, worker
 from capstan.transport import api
 
 
@@ -146,7 +146,7 @@ class Iterations:
     def _next_step(self) -> int:
         return self._epoch | (next(self._numbers) & 0xFFFFFFFF)
 
-    def _compiled(self, plan: Plan) -> step.CompiledStep:
+    def _compiled(self, plan: Plan) -> step_run.CompiledStep:
         local = None
         remotes = []
         for part in plan.parts:
@@ -154,8 +154,8 @@ class Iterations:
                 local = self._home.program(part.handle)
             else:
                 bare = parts.Part(part.task, (), {}, feeds=part.feeds, fetches=part.fetches)
-                remotes.append(step.Remote(part.task, part.incarnation, part.handle, bare))
-        return step.CompiledStep(local, tuple(remotes))
+                remotes.append(step_run.Remote(part.task, part.incarnation, part.handle, bare))
+        return step_run.CompiledStep(local, tuple(remotes))
 
 
 class _Loop:
@@ -171,7 +171,7 @@ class _Loop:
     ) -> None:
         self.cond = cond
         self.body = body
-        self.steps_of: list[step.CompiledStep] = []
+        self.steps_of: list[step_run.CompiledStep] = []
         self._steps = steps
         self._sent = sent
         self._cancellation = cancellation
@@ -197,7 +197,9 @@ class _Loop:
             deregister()
         return values
 
-    def _call(self, plan: Plan, compiled: step.CompiledStep, values: Sequence[Any]) -> list[Any]:
+    def _call(
+        self, plan: Plan, compiled: step_run.CompiledStep, values: Sequence[Any]
+    ) -> list[Any]:
         if self._cancellation.error is not None:
             raise self._cancellation.error
         given = {edge: values[index] for index, edge in plan.arguments}

@@ -27,6 +27,7 @@ from capstan.services import (
     session_graph,
     signature,
     step,
+    step_run,
 )
 from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
@@ -273,7 +274,7 @@ class MasterSession:
         requested: signature.Signature,
         facts: Mapping[node.Edge, infer.Fed],
         deadline: float | None,
-    ) -> step.CompiledStep:
+    ) -> step_run.CompiledStep:
         """Compile a signature over the whole graph, as `_compile`."""
         graph = self._graph
         return self._compile(graph.nodes, graph.functions, requested, facts, deadline)
@@ -285,7 +286,7 @@ class MasterSession:
         requested: signature.Signature,
         facts: Mapping[node.Edge, infer.Fed],
         deadline: float | None,
-    ) -> step.CompiledStep:
+    ) -> step_run.CompiledStep:
         """Compile a signature for the feeds that `facts` describe, and register the parts.
 
         The nodes may call `functions`.

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from capstan import errors
 from capstan.partition import parts
-from capstan.services import iterations, step, worker
+from capstan.services import iterations, step, step_run, worker
 from capstan.transport import interfaces
 
 Registered = TypeVar("Registered")
@@ -68,7 +68,9 @@ class Registrations:
         self._is_closed = True
         self._deregister(self._tasks)
 
-    def register(self, cut: Mapping[str, parts.Part], deadline: float | None) -> step.CompiledStep:
+    def register(
+        self, cut: Mapping[str, parts.Part], deadline: float | None
+    ) -> step_run.CompiledStep:
         """Register the parts of a step.
 
         Raises:
@@ -117,7 +119,7 @@ class Registrations:
 
     def _register_each(
         self, cut: Mapping[str, parts.Part], deadline: float | None
-    ) -> step.CompiledStep:
+    ) -> step_run.CompiledStep:
         local = None
         remotes = []
         for name, part in cut.items():
@@ -127,8 +129,8 @@ class Registrations:
             if name == self._home and isinstance(task.worker, worker.Worker):
                 local = task.worker.program(handle)
             else:
-                remotes.append(step.Remote(name, task.status.incarnation, handle, part))
-        return step.CompiledStep(local, tuple(remotes))
+                remotes.append(step_run.Remote(name, task.status.incarnation, handle, part))
+        return step_run.CompiledStep(local, tuple(remotes))
 
     def _register_with(self, task: Task, part: parts.Part, deadline: float | None) -> int:
         """Register a part. If the task is unavailable, retry for a while: it may come back.
@@ -138,7 +140,7 @@ class Registrations:
             OpError: the task refuses the part, or does not answer.
         """
         pause = threading.Event()
-        patience = time.monotonic() + step.RECONNECT_SECONDS
+        patience = time.monotonic() + step_run.RECONNECT_SECONDS
         limit = patience if deadline is None else min(patience, deadline)
         while not self._is_closed:
             try:

@@ -9,7 +9,7 @@ from capstan.core import config, step_stats
 from capstan.core import node as ir
 from capstan.core.arrays import Array
 from capstan.partition import graphs, parts
-from capstan.services import step
+from capstan.services import step_run
 from capstan.transport import interfaces
 
 
@@ -55,7 +55,7 @@ class Observer:
         return number >= 0 and (number + 1) % self._settings.build_cost_model == 0
 
     def metadata(
-        self, wanted: Wanted, compiled: step.CompiledStep, reports: Sequence[Array]
+        self, wanted: Wanted, compiled: step_run.CompiledStep, reports: Sequence[Array]
     ) -> Any:
         """Return the RunMetadata of a step that has ended. `reports` are those of its parts."""
         from tensorboard.compat.proto import config_pb2
@@ -71,7 +71,7 @@ class Observer:
         return metadata
 
 
-def _parts(compiled: step.CompiledStep) -> list[parts.Part]:
+def _parts(compiled: step_run.CompiledStep) -> list[parts.Part]:
     """Return the part of the master's own task, if there is one, then those of the other tasks."""
     local = [] if compiled.local is None else [compiled.local.part]
     return local + [remote.part for remote in compiled.remotes]

@@ -18,7 +18,7 @@ from capstan import errors
 from capstan.core import dtypes, node
 from capstan.graph import infer
 from capstan.partition import parts
-from capstan.services import step
+from capstan.services import step, step_run
 from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
@@ -65,7 +65,7 @@ class Signature(NamedTuple):
         return feeds, tuple(map(node.parse_tensor, self.fetches))
 
 
-Compile = Callable[[Signature, Mapping[node.Edge, infer.Fed], float | None], step.CompiledStep]
+Compile = Callable[[Signature, Mapping[node.Edge, infer.Fed], float | None], step_run.CompiledStep]
 """Called with a signature, the dtypes and shapes of its feeds, and a deadline."""
 
 
@@ -77,12 +77,12 @@ class Variants:
         self._compile = compile_step
         self._feeds, _ = signature.edges()
         self._lock = threading.Lock()
-        self.by_shape: dict[object, step.CompiledStep] = {}
+        self.by_shape: dict[object, step_run.CompiledStep] = {}
         """Compiled steps, by the dtypes and shapes of the feeds in the signature's order."""
 
     def compile(
         self, key: object, values: Sequence[Array], deadline: float | None
-    ) -> step.CompiledStep:
+    ) -> step_run.CompiledStep:
         """Compile the variant for feeds like `values`, and keep it in `by_shape` under `key`.
 
         Blocks while another thread compiles for this signature.
@@ -106,7 +106,7 @@ class Observed(NamedTuple):
     """The outcome of a step: copies of its fetches, the step, and the reports of traced parts."""
 
     fetches: list[Array]
-    compiled: step.CompiledStep
+    compiled: step_run.CompiledStep
     reports: list[Array]
 
 
@@ -147,7 +147,7 @@ class Request:
         reports = parts.reports(fetched)
         return Observed(self._in_order(compiled, feeds, fetched), compiled, reports)
 
-    def _compiled(self, values: Sequence[Array], deadline: float | None) -> step.CompiledStep:
+    def _compiled(self, values: Sequence[Array], deadline: float | None) -> step_run.CompiledStep:
         """Return the step for feeds like `values`. Compile it if it is new."""
         in_order = values
         if self._places is not None:
@@ -160,7 +160,7 @@ class Request:
 
     def _in_order(
         self,
-        compiled: step.CompiledStep,
+        compiled: step_run.CompiledStep,
         feeds: Mapping[node.Edge, Array],
         fetched: dict[node.Edge, Array],
     ) -> list[Array]:

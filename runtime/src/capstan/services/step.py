@@ -14,39 +14,24 @@ from capstan.services import step_run
 from capstan.transport import api
 from capstan.transport import cancellation as cancellations
 
-Array = step_run.Array
-Feeds = step_run.Feeds
-CompiledStep = step_run.CompiledStep
-Remote = step_run.Remote
-
-RECONNECT_SECONDS = 10.0
-"""How long a step waits for a task that does not answer before it raises UnavailableError."""
-
 
 class Steps:
     """Runs the compiled steps of one session, and can cancel those in flight. Thread-safe."""
 
-    def __init__(
-        self,
-        links: api.Links,
-        next_step: Callable[[], int],
-        patience_s: float = RECONNECT_SECONDS,
-    ) -> None:
-        """A step waits `patience_s` seconds for a task that cannot be reached."""
+    def __init__(self, links: api.Links, next_step: Callable[[], int]) -> None:
         self._links = links
         self._next_step = next_step
-        self._patience_s = patience_s
         self._lock = threading.Lock()
         self._runs: set[step_run.StepRun] = set()
         self._closed = False
 
     def run(
         self,
-        step: CompiledStep,
-        feeds: Feeds,
+        step: step_run.CompiledStep,
+        feeds: step_run.Feeds,
         deadline: float | None,
         cancellation: cancellations.Cancellation | None = None,
-    ) -> dict[node.Edge, Array]:
+    ) -> dict[node.Edge, step_run.Array]:
         """Run one step; returns copies of its fetches.
 
         A deadline, `close` or `cancellation` ends a node that waits at once, and a loop after an
@@ -71,13 +56,13 @@ class Steps:
 
     def _run_in_flight(
         self,
-        step: CompiledStep,
-        feeds: Feeds,
+        step: step_run.CompiledStep,
+        feeds: step_run.Feeds,
         deadline: float | None,
         cancellation: cancellations.Cancellation | None,
-    ) -> dict[node.Edge, Array]:
+    ) -> dict[node.Edge, step_run.Array]:
         """Run a step that `close` can find."""
-        flight = step_run.StepRun(step, self._links, self._next_step(), deadline, self._patience_s)
+        flight = step_run.StepRun(step, self._links, self._next_step(), deadline)
         try:
             with self._lock:
                 if self._closed:
@@ -95,10 +80,10 @@ class Steps:
     def _run_alone(
         self,
         compiled: program.Program,
-        feeds: Feeds,
+        feeds: step_run.Feeds,
         deadline: float | None,
         cancellation: cancellations.Cancellation | None,
-    ) -> dict[node.Edge, Array]:
+    ) -> dict[node.Edge, step_run.Array]:
         """Run a part that exchanges no messages and never waits, in the caller's thread."""
         part = compiled.part
         context = compiled.take()

@@ -26,6 +26,9 @@ from capstan.transport import api
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[node.Edge, Array]
 
+RECONNECT_SECONDS = 10.0
+"""How long a step waits for a task that does not answer before it raises UnavailableError."""
+
 _POLL_SECONDS = 0.5
 """A step that waits for several tasks notices within this time that a link was closed."""
 
@@ -64,14 +67,11 @@ class StepRun:
         links: api.Links,
         number: int,
         deadline: float | None,
-        patience_s: float,
     ) -> None:
-        """The step waits `patience_s` seconds for a task that cannot be reached."""
         self._step = step
         self._pool = links
         self._number = number
         self._deadline = deadline
-        self._patience_s = patience_s
         self._caller = threading.get_ident()
         self._lock = threading.Lock()
         self._links: dict[str, api.Link] = {}
@@ -174,7 +174,7 @@ class StepRun:
             local.fail(inbox.timed_out())
 
     def _begin(self, feeds: Feeds) -> None:
-        patience = time.monotonic() + self._patience_s
+        patience = time.monotonic() + RECONNECT_SECONDS
         limit = patience if self._deadline is None else min(patience, self._deadline)
         for remote in self._step.remotes:
             link = self._pool.take(remote.task, remote.incarnation, limit)
