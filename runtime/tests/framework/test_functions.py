@@ -170,3 +170,32 @@ def test_functions_are_in_the_graph_def_and_can_be_imported() -> None:
 def test_a_wrong_definition_or_call_is_refused(define: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         define()
+
+
+def test_a_function_that_a_loop_calls_may_have_constants_and_a_gradient() -> None:
+    @function.Defun(tf.int32, tf.float32, shape_func=lambda op: [[], []])
+    def step(i: Any, y: Any) -> Any:
+        return i + 1, y * tf.fill([], 2.0)
+
+    x = tf.constant(1.5)
+    _, y = tf.while_loop(lambda i, y: i < 5, step, [tf.constant(0), x])
+    assert run([y, *tf.gradients(y, x)]) == [48.0, 32.0]
+
+
+def test_a_function_acts_only_in_the_branch_that_calls_it() -> None:
+    calls: list[float] = []
+
+    def act() -> Any:
+        calls.append(2.0)
+        return np.float32(2.0)
+
+    @function.Defun(tf.float32)
+    def acting(x: Any) -> Any:
+        return x + tf.py_func(act, [], tf.float32)
+
+    chosen = tf.placeholder(tf.bool, [])
+    result = tf.cond(chosen, lambda: acting(tf.constant(1.0)), lambda: tf.constant(0.0))
+    assert run(result, {chosen: False}) == 0.0
+    assert calls == []
+    assert run(result, {chosen: True}) == 3.0
+    assert calls == [2.0]

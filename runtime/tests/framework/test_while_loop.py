@@ -6,6 +6,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import capstan as tf
@@ -186,3 +187,31 @@ def test_an_unused_gradient_of_a_gradient_is_not_refused() -> None:
     _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, x])
     (grad,) = tf.gradients(y, x)
     assert tf.gradients(tf.stop_gradient(grad), x) == [None]
+
+
+def test_the_gradients_of_a_loop_may_be_gated() -> None:
+    x = tf.constant([2.0, 3.0])
+
+    def body(i: Any, y: Any) -> Any:
+        return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: y * x, lambda: y + x)
+
+    _, y = tf.while_loop(lambda i, y: i < 3, body, [0, x * 2.0])
+    plain, gated = tf.gradients(y, x), tf.gradients(y, x, gate_gradients=True)
+    with tf.Session() as session:
+        assert np.array_equal(*session.run([plain[0], gated[0]]))
+
+
+def test_a_stack_of_a_gradient_is_colocated_with_one_value() -> None:
+    x = tf.constant([2.0, 3.0])
+
+    def inner(i: Any, y: Any) -> Any:
+        return tf.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, z * x), [0, y])[1]
+
+    def body(i: Any, y: Any) -> Any:
+        return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: inner(i, y), lambda: y + x)
+
+    _, y = tf.while_loop(lambda i, y: i < 3, body, [0, x])
+    tf.gradients(y, x)
+    stacks = [op for op in tf.get_default_graph().get_operations() if op.type == "StackV2"]
+    assert stacks
+    assert [len(op.colocation_groups()) for op in stacks] == [1] * len(stacks)

@@ -186,6 +186,11 @@ def is_constant_enter(op: Operation) -> bool:
     return role(op) is facts.Role.ENTER and bool(op.get_attr("is_constant"))
 
 
+def is_loop_merge(op: Operation) -> bool:
+    """Return whether `op` is the Merge of a loop variable."""
+    return any(role(tensor.op) is facts.Role.NEXT_ITERATION for tensor in op.inputs)
+
+
 def is_loop_switch(op: Operation) -> bool:
     """Return whether `op` is the Switch of a loop variable."""
     context = op.control_flow_context

@@ -142,14 +142,17 @@ class LoopGradient:
         """
         in_context = self.graph.in_control_flow_context
         with control_context.outside(self.graph):
-            with in_context(self.caller), self.graph.colocate_with(value.op):
+            # A push may be built while an operation on another device is: ignore its device.
+            place = self.graph.colocate_with(value.op, ignore_existing=True)
+            with in_context(self.caller), place:
                 size = convert.constant(-1)
                 elem_type = value.dtype.base_dtype
                 stack: graphs.Tensor = raw.StackV2(size, elem_type=elem_type, name="f_acc")
             inside = self.forward.admit(stack)
             context = control_context.output_context(value.op)
             # A push on the side that is not taken belongs to that side, but reads the tensor here.
-            with in_context(context.outer if is_dead else context):
+            place = self.graph.colocate_with(stack.op, ignore_existing=True)
+            with in_context(context.outer if is_dead else context), place:
                 pushed = raw.StackPushV2(inside, value, swap_memory=self.forward.swap_memory)
         if context is self.forward:
             self.forward_index.op._add_control_inputs([pushed.op])
@@ -165,7 +168,8 @@ class LoopGradient:
         self, stack: graphs.Tensor, value: graphs.Tensor, is_dead: bool = False
     ) -> graphs.Tensor:
         """Return the value that `push` pushed in the forward iteration of this iteration."""
-        with control_context.outside(self.graph), self.context.entered():
+        place = self.graph.colocate_with(stack.op, ignore_existing=True)
+        with control_context.outside(self.graph), self.context.entered(), place:
             side = _side_of(value, stack)
             if side is not None:
                 stack = cond_context.switched(stack, self._pred(side))[

@@ -216,7 +216,9 @@ class ReversePass:
                 gradient if self._is_wanted(tensor) else None
                 for tensor, gradient in zip(op.inputs, input_gradients, strict=True)
             ]
-            if self._gate and sum(gradient is not None for gradient in input_gradients) > 1:
+            # Nothing may stand between the Switch and the Exit of a loop variable.
+            gate = self._gate and not control_context.is_loop_merge(op)
+            if gate and sum(gradient is not None for gradient in input_gradients) > 1:
                 input_gradients = grouping.tuple_of(input_gradients)
             return input_gradients
 

@@ -45,7 +45,13 @@ def inline(
     """
     if not caller and not any(opdef.role(node.op) in _CALLS for node in nodes.values()):
         return nodes
-    inlining = _Inlining(library, set(nodes))
+    bodies = (each.nodes for each in library.values())
+    has_loops = any(
+        opdef.role(node.op) is facts.Role.ENTER
+        for graph in (nodes, *bodies)
+        for node in graph.values()
+    )
+    inlining = _Inlining(library, set(nodes), has_loops)
     for node in nodes.values():
         inlining.add(node, _Around((), caller))
     return order.topological(place(inlining.graph, inlining.devices), roots)
@@ -75,12 +81,13 @@ class _Around:
 class _Inlining:
     """The new graph under construction."""
 
-    def __init__(self, library: function.Library, used: set[str]) -> None:
+    def __init__(self, library: function.Library, used: set[str], has_loops: bool) -> None:
         self.graph: dict[str, ir.Node] = {}
         self.devices: dict[str, str] = {}
         """The device of the call for each node that belongs to the body of a function."""
         self._library = library
         self._used = used
+        self._has_loops = has_loops
 
     def add(self, node: ir.Node, around: _Around) -> None:
         """Add a node, or the nodes that replace it."""
@@ -201,23 +208,48 @@ class _Inlining:
                 name = self._free(f"{node.name}/{argument.name}")
                 copy = build.identity(name, edge, argument.dtype, node.device)
                 names[argument.name] = self._add(copy, around)
+        sources = waits or self._called(node, called, inputs, around)
         for inner in called.nodes.values():
             is_source = not inner.control and all(edge in arguments for edge in inner.inputs)
             # A constant without control dependencies needs no value and no branch.
-            is_free = infer.is_constant(inner) and not called.results.count(ir.Edge(inner.name))
+            is_free = self._is_free(inner) and not called.results.count(ir.Edge(inner.name))
+            awaits = waits if inner.inputs else sources
             control = tuple(names.get(name, name) for name in inner.control)
             self.add(
                 replace(
                     inner,
                     name=names[inner.name],
                     inputs=tuple(map(moved, inner.inputs)),
-                    control=(*control, *waits) if is_source and not is_free else control,
+                    control=(*control, *awaits) if is_source and not is_free else control,
                     attrs=_renamed(inner, node.name, names),
                 ),
                 within,
             )
         done = tuple(names[name] for name in called.control_results)
         return list(map(moved, called.results)), done
+
+    def _is_free(self, inner: ir.Node) -> bool:
+        """Return whether a node of a body may run outside of the iteration of its call."""
+        return infer.is_constant(inner) and not self._has_loops
+
+    def _called(
+        self,
+        node: ir.Node,
+        called: function.Function,
+        inputs: Sequence[ir.Edge],
+        around: _Around,
+    ) -> tuple[str, ...]:
+        """Return the nodes that sources of a function wait for if its call waits for none.
+
+        A node without inputs runs in the branch and in the iteration of its call. An argument shows
+        both.
+        """
+        sources = (each for each in called.nodes.values() if not each.inputs and not each.control)
+        if not inputs or all(map(self._is_free, sources)):
+            return ()
+        name = self._free(f"{node.name}/called")
+        dtype = called.arguments[0].dtype
+        return (self._add(build.identity(name, inputs[0], dtype, node.device), around),)
 
     def _outputs(
         self, node: ir.Node, results: Sequence[ir.Edge], waits: Iterable[str], around: _Around
