@@ -199,3 +199,15 @@ def test_a_function_acts_only_in_the_branch_that_calls_it() -> None:
     assert calls == []
     assert run(result, {chosen: True}) == 3.0
     assert calls == [2.0]
+
+
+def test_several_results_are_a_tuple_and_unknown_options_are_refused() -> None:
+    @function.Defun(tf.float32)
+    def pair(x: Any) -> Any:
+        return x, -x
+
+    assert isinstance(pair(1.0), tuple)
+    with pytest.raises(ValueError, match="Unknown keyword arguments: .*'device'"):
+        pair(1.0, device="/cpu:0")
+    with pytest.raises(ValueError, match="Unknown keyword arguments: .*'gradient'"):
+        function.Defun(tf.float32, gradient=pair)(lambda x: x)(1.0)

@@ -36,7 +36,7 @@ class Defun:
         Its options are `func_name`, the name of the function in the graph; `grad_func`, another
         defined function that computes the gradients; `python_grad_func(op, *grads)`, which builds
         the gradients of a call; `out_names`, the names of the results; `shape_func(op)`, which
-        returns the shapes of the results. Other options apply to the function as attributes.
+        returns the shapes of the results.
         """
         self._input_types = tuple(dtypes.as_dtype(dtype) for dtype in input_types)
         self._options = options
@@ -135,11 +135,11 @@ class _DefinedFunction:
     def __call__(self, *inputs: Any, name: str | None = None, **options: Any) -> Any:
         """Call the function in the default graph.
 
-        Return its result, a list if it has several results, or the operation if it has none.
-        `noinline` and other options become attributes of the call.
+        Return its result, a tuple if it has several results, or the operation if it has none.
+        The options `noinline` and `compiled` become attributes of the call.
 
         Raises:
-            ValueError: the number of inputs is wrong.
+            ValueError: the number of inputs is wrong, or an option is unknown.
         """
         graph = graphs.get_default_graph()
         made, _ = self._definition()
@@ -160,7 +160,7 @@ class _DefinedFunction:
         if self._shape_func is not None:
             self._set_shapes(op, list(self._shape_func(op)))
         outputs = op.outputs
-        return op if not outputs else outputs[0] if len(outputs) == 1 else outputs
+        return op if not outputs else outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _set_shapes(self, op: graphs.Operation, shapes: Sequence[Any]) -> None:
         if len(shapes) != len(op.outputs):
@@ -251,7 +251,15 @@ class _OverloadedFunction:
 def _attrs(options: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of a function or a call that the options stand for."""
     known = {"noinline": "_noinline", "compiled": "_XlaCompile"}
+    unknown = [name for name in options if name not in known and not _is_open(name)]
+    if unknown:
+        raise ValueError(f"Unknown keyword arguments: {unknown}.")
     for name, value in options.items():
         if not isinstance(value, bool | int | float | str | bytes):
             raise TypeError(f"Unsupported type for attribute {name}: {type(value)}.")
     return {known.get(name, name): value for name, value in options.items()}
+
+
+def _is_open(name: str) -> bool:
+    """Return whether TensorFlow leaves the meaning of an option to others."""
+    return name.startswith(("experimental_", "api_"))
