@@ -1,6 +1,7 @@
 """Stacks, TensorArrays, variables and queues of loops whose bodies are on several tasks."""
 
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from typing import Any
 
 import clusters
@@ -187,7 +188,9 @@ def test_a_value_read_before_a_loop_is_not_changed_by_the_loop(
 def test_a_loop_over_tasks_uses_the_reference_that_a_change_returns(session: tf.Session) -> None:
     with tf.device(PS):
         held = tf.get_variable("held", initializer=np.float32([1, 2]))
-        changed = raw.AssignAdd(session.graph.get_tensor_by_name("held:0"), np.float32([10, 20]))
+        queue = tf.FIFOQueue(1, [tf.float32], [[2]])
+        reference = session.graph.get_tensor_by_name("held:0")
+        changed = raw.AssignAdd(reference, queue.dequeue())
 
     def body(i: Any, total: Any) -> Any:
         with tf.device(PS), tf.control_dependencies([total]):
@@ -196,6 +199,13 @@ def test_a_loop_over_tasks_uses_the_reference_that_a_change_returns(session: tf.
 
     with tf.device(WORKER):
         _, total = tf.while_loop(lambda i, _: i < 3, body, [tf.constant(0), tf.zeros([2])])
-    session.run(held.initializer)
-    np.testing.assert_array_equal(session.run(total), [10.5 + 10 + 9.5, 21 + 20 + 19])
+    enqueue = queue.enqueue(np.float32([10, 20]))
+    for _ in range(2):  # the second step is compiled
+        session.run(held.initializer)
+        with futures.ThreadPoolExecutor(1) as threads:
+            running = threads.submit(session.run, total)
+            before = [session.run(held) for _ in range(50)]
+            session.run(enqueue)
+            np.testing.assert_array_equal(running.result(), [10.5 + 10 + 9.5, 21 + 20 + 19])
+        np.testing.assert_array_equal(before, [[1, 2]] * 50)  # the loop waited for the change
     np.testing.assert_array_equal(session.run(held), [9.5, 19])
