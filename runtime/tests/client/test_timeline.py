@@ -60,6 +60,11 @@ def test_arrows_lead_from_a_tensor_to_its_readers_in_other_rows() -> None:
     assert [event["id"] for event in events["s"]] == [event["id"] for event in events["t"]]
 
 
+def test_no_arrow_leads_to_a_reader_in_the_same_row() -> None:
+    events = {FIRST: [ran("a", "a = Tanh(x)", 10, 20), ran("b", "b = Neg(a)", 30, 40)]}
+    assert "s" not in drawn(step_stats.encode(events), True)
+
+
 def test_the_memory_of_an_allocator_is_counted_over_time() -> None:
     analysis = timeline.Timeline(two_devices()).analyze_step_stats()
     maximum = analysis.allocator_maximums["cpu"]
