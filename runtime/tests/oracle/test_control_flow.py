@@ -110,9 +110,7 @@ def test_another_task_gives_the_values_of_tensorflow(
             check_same(session.run(fetches), expected[name][0])
 
 
-# Capstan lacks ShapeN, which the gradient of a concatenation has, and the op of switch_case calls
-# functions.
-@pytest.mark.parametrize("name", sorted({*PROGRAMS} - {"growing", "switch cases"}))
+@every_program
 def test_the_graph_of_a_tensorflow_client_gives_the_values_of_tensorflow(
     v1: Any, tasks: genuine.Tasks, expected: dict[str, tuple[list[Any], Any]], name: str
 ) -> None:

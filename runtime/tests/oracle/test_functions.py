@@ -91,18 +91,12 @@ def decorated(tf: Any, v1: Any) -> tuple[list[Any], dict[Any, Any]]:
     return [y, *v1.gradients(pure(x), [x])], {x: 0.25}
 
 
-def gradients_of_v1(v1: Any, y: Any, x: Any) -> list[Any]:
-    """Return the gradient, unless it takes tensor lists and optionals, which Capstan lacks."""
-    gradients: list[Any] = [] if v1.control_flow_v2_enabled() else v1.gradients(y, [x])
-    return gradients
-
-
 def conditions(tf: Any, v1: Any) -> tuple[list[Any], dict[Any, Any]]:
     x = v1.placeholder(tf.float32, [])
     chosen = v1.cond(x > 1, lambda: v1.cond(x > 2, lambda: x * x, lambda: x + x), lambda: -x)
     branch = v1.cast(x, tf.int32)
     case = tf.switch_case(branch, [lambda: x, lambda: x * 10.0, lambda: x * 100.0])
-    return [chosen, case, *gradients_of_v1(v1, chosen, x)], {x: 2.5}
+    return [chosen, case, *v1.gradients([chosen, case], [x])], {x: 2.5}
 
 
 def loops(tf: Any, v1: Any) -> tuple[list[Any], dict[Any, Any]]:
@@ -113,7 +107,58 @@ def loops(tf: Any, v1: Any) -> tuple[list[Any], dict[Any, Any]]:
         return number + 1, v1.cond(value > 9, lambda: inner[1] - x, lambda: inner[1] + x)
 
     _, result = v1.while_loop(lambda number, _: number < 4, body, [0, x])
-    return [result, *gradients_of_v1(v1, result, x)], {x: 1.5}
+    return [result, *v1.gradients(result, [x])], {x: 1.5}
+
+
+def truth_of_other_types(tf: Any, v1: Any) -> tuple[list[Any], dict[Any, Any]]:
+    """Decide by numbers, texts and the sizes of arrays (core/kernels/functional_ops.cc)."""
+    from tensorflow.python.ops import functional_ops
+
+    @defun(tf)(tf.float32)
+    def double(x: Any) -> Any:
+        return x * 2.0
+
+    @defun(tf)(tf.float32)
+    def negative(x: Any) -> Any:
+        return -x
+
+    @defun(tf)(tf.float32, tf.int32)
+    def remaining(x: Any, count: Any) -> Any:
+        return count
+
+    @defun(tf)(tf.float32, tf.int32)
+    def step(x: Any, count: Any) -> Any:
+        return x * 3.0, count - 1
+
+    x = v1.placeholder(tf.float32, [])
+    values = (0, 3, -0.5, b"", b"no", np.zeros((0, 2), np.float32), np.zeros(2, np.float32))
+    feeds = {v1.placeholder(tf.as_dtype(np.asarray(value).dtype), None): value for value in values}
+    chosen = [functional_ops.If(value, [x], double, negative)[0] for value in feeds]
+    looped = functional_ops.While([x, v1.constant(4)], remaining, step)
+    return [*chosen, *looped], {**feeds, x: 1.5}
+
+
+def called_on_other_tasks(tf: Any, v1: Any) -> tuple[list[Any], dict[Any, Any]]:
+    """Call functions whose bodies ask for devices of several tasks."""
+    weight = v1.get_variable("w", initializer=2.0, use_resource=True)
+
+    @tf.function
+    def inner(x: Any) -> Any:
+        with v1.device("/job:ps"):
+            y = x * weight
+        return y + 1.0
+
+    @tf.function
+    def outer(x: Any) -> Any:
+        with v1.device("/job:worker/task:0"):
+            y = inner(x)
+        weight.assign_add(y)
+        with v1.device("/device:CPU:0"):
+            return tf.cond(y > 2.0, lambda: inner(y) * y, lambda: y), weight.read_value()
+
+    x = v1.placeholder(tf.float32, [])
+    y, read = outer(x)
+    return [y, read, *v1.gradients(inner(x), [x])], {x: 1.5}
 
 
 PROGRAMS = (
@@ -123,16 +168,30 @@ PROGRAMS = (
     decorated,
     conditions,
     loops,
+    truth_of_other_types,
+    called_on_other_tasks,
 )
 
 
-def values(tf: Any, v1: Any, program: Program, target: str, device: str) -> list[Any]:
-    with v1.Graph().as_default(), v1.device(device):
+def values(tf: Any, v1: Any, program: Program, target: str, device: str) -> tuple[Any, Any]:
+    """Return the values of two steps of the tasks, and those of TensorFlow without devices."""
+    with v1.Graph().as_default() as graph, v1.device(device):
         fetches, feeds = program(tf, v1)
         initializer = v1.global_variables_initializer()
         with v1.Session(target) as session:
             session.run(initializer)
-            return [session.run(fetches, feeds) for _ in range(2)]
+            found = [session.run(fetches, feeds) for _ in range(2)]
+    names = [tensor.name for tensor in fetches]
+    fed = {tensor.name: value for tensor, value in feeds.items()}
+    bare = graph.as_graph_def()
+    for nodes in (bare.node, *(function.node_def for function in bare.library.function)):
+        for node in nodes:
+            node.device = ""
+    with v1.Graph().as_default():
+        v1.import_graph_def(bare, name="")
+        with v1.Session() as session:
+            session.run(initializer.name)
+            return found, [session.run(names, fed) for _ in range(2)]
 
 
 @pytest.mark.usefixtures("control_flow")
@@ -141,8 +200,7 @@ def values(tf: Any, v1: Any, program: Program, target: str, device: str) -> list
 def test_functions_have_the_values_of_tensorflow(
     tf: Any, v1: Any, tasks: genuine.Tasks, program: Program, device: str
 ) -> None:
-    expected = values(tf, v1, program, "", "")
-    found = values(tf, v1, program, tasks.target(), device)
+    found, expected = values(tf, v1, program, tasks.target(), device)
     for step, wanted in zip(found, expected, strict=True):
         for value, expected_value in zip(step, wanted, strict=True):
             np.testing.assert_allclose(value, expected_value, rtol=1e-6)

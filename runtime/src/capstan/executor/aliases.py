@@ -61,6 +61,10 @@ class Aliases:
         if is_ref:
             self._refs.add(output)
         if not (shares_input and node.inputs and node.inputs[0] in self._cells):
+            if is_ref:
+                # The step decides which variable it is. Any function may have to read it.
+                self._cells[output] = self._values[output]
+                self._out.shared.append(self._values[output])
             return
         self._cells[output] = self._cells[node.inputs[0]]
         if opdef.role(node.op) in _READS and node.inputs[0] in self._variables:

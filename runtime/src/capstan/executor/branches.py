@@ -4,7 +4,7 @@ import numpy as np
 
 from capstan.core import node as ir
 from capstan.executor import aliases, source, values
-from capstan.graph import guards
+from capstan.graph import guards, infer
 from capstan.partition import parts
 
 
@@ -75,14 +75,17 @@ class Branches:
             self._flags[decision] = flag
             self._out.shared.append(flag)
             self._out.statement(f"{flag} = False", node.name, "")
+        (_, is_ref), _ = infer.tensors(node)[1]
         for index, edge in enumerate(node.inputs):
-            value = self._aliases.merged(edge)
+            value = self._values[edge] if is_ref else self._aliases.merged(edge)
             text = f"{', '.join(names)} = {value}, {self._out.bind(np.int32(index))}"
             text += f"; {flag} = True" if may_be_dead else ""
             self._out.statement(text, node.name, self.condition(edge))
         for index, name in enumerate(names):
             if ir.Edge(node.name, index) not in self._fed:
                 self._values.hold(ir.Edge(node.name, index), name)
+        if is_ref and ir.Edge(node.name) not in self._fed:
+            self._aliases.add_output(node, ir.Edge(node.name), is_ref=True, shares_input=False)
 
     def _new_flag(self) -> str:
         return self._out.variable(f"{self._out.prefix}p{len(self._flags)}")

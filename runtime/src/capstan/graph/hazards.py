@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from capstan.core import dtypes, resource_name
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
-from capstan.graph import infer
+from capstan.graph import guards, infer
 
 Key = resource_name.ResourceName
 
@@ -139,12 +139,18 @@ class _History:
     def _pass_on(self, node: ir.Node) -> None:
         """Record that the outputs of `node` may lie in the memory of its inputs."""
         # A key that is unknown before the step stays unknown.
-        key = self._variables.get(node.inputs[0]) if node.inputs else None
+        keys = {self._variables.get(edge) for edge in node.inputs[: _candidates(node)]}
+        key = keys.pop() if len(keys) == 1 else None
         views = {name for edge in node.inputs for name in self._views.get(edge, ())}
         for index in range(len(infer.tensors(node)[1])):
             output = ir.Edge(node.name, index)
             self._variables[output] = key
             self._views[output] |= views
+
+
+def _candidates(node: ir.Node) -> int:
+    """Return how many inputs may be the one that the outputs of `node` share."""
+    return len(node.inputs) if guards.is_merge(node) else 1
 
 
 def _changed(node: ir.Node, row: opdef.OpDef) -> list[ir.Edge]:

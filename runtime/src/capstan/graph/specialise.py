@@ -48,7 +48,7 @@ class Specialiser:
             return _with_element(node, known)
         if role is not facts.Role.WHILE:
             return node
-        cond, body = self._function(node, "cond"), self._function(node, "body")
+        cond, body = _deciding(self._function(node, "cond")), self._function(node, "body")
         kinds: Sequence[dtypes.DType] = node.attrs["T"]
         for called, results in ((cond, (dtypes.bool_,)), (body, kinds)):
             _check_fit(node, called, kinds, results)
@@ -213,6 +213,22 @@ def _copy(
     if node is None or any(node.name in each.nodes for each in called):
         return None
     return replace(node, control=())
+
+
+def _deciding(cond: function.Function) -> function.Function:
+    """Return the condition of a loop with a truth value as its result."""
+    if not cond.results or cond.result_dtypes in ((), (dtypes.bool_,)):
+        return cond
+    name = "condition"
+    while name in cond.nodes or name in {argument.name for argument in cond.arguments}:
+        name += "_"
+    node = build.to_bool(name, cond.results[0], cond.result_dtypes[0], "")
+    return replace(
+        cond,
+        results=(ir.Edge(name), *cond.results[1:]),
+        result_dtypes=(dtypes.bool_, *cond.result_dtypes[1:]),
+        nodes={**cond.nodes, name: node},
+    )
 
 
 def _without_waits(called: function.Function) -> function.Function:

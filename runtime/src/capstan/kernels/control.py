@@ -100,7 +100,7 @@ def _word(element: object) -> str:
 
 register(Kernel("NoOp", constantly(_nothing), emit=lambda inputs: "None"))
 register(Kernel("Placeholder", _placeholder))
-for _op in ("Identity", "PlaceholderWithDefault", "StopGradient"):
+for _op in ("Identity", "PlaceholderWithDefault", "RefIdentity", "StopGradient"):
     register(Kernel(_op, constantly(_same), alias=True, emit=lambda inputs: inputs[0]))
 register(Kernel("Assert", _assert))
 register(Kernel("Print", _print, alias=True))
@@ -117,4 +117,16 @@ def _first(*inputs: Any) -> tuple[Any, Any]:
 # The compiler writes an `if` for these ops. The rows only tell the placer where they can run.
 for _op in ("Switch", "RefSwitch"):
     register(Kernel(_op, constantly(_both)))
-register(Kernel("Merge", constantly(_first)))
+for _op in ("Merge", "RefMerge"):
+    register(Kernel(_op, constantly(_first)))
+
+
+def _select(index: Any, *inputs: Any) -> Any:
+    if index.ndim:
+        raise invalid(f"Index must be a scalar, but it has shape {show(index.shape)}")
+    if not 0 <= index < len(inputs):
+        raise invalid(f"Index must be in the range [0, {len(inputs)}) but got {index}")
+    return inputs[int(index)]
+
+
+register(Kernel("RefSelect", constantly(_select)))

@@ -13,7 +13,7 @@ from capstan.core import devices
 from capstan.core import node as ir
 from capstan.framework import opdef
 from capstan.graph import infer
-from capstan.placement import place
+from capstan.placement import groups, place
 
 
 def place_bodies(
@@ -28,7 +28,9 @@ def place_bodies(
         OpError: a node is malformed, or no device suits it.
     """
     graph = {
-        name: _asked(node, callers[name], placer) if name in callers else node
+        name: _asked(node, callers[name], placer)
+        if name in callers and not _follows(node, nodes)
+        else node
         for name, node in nodes.items()
     }
     placement = place.Placement(
@@ -40,6 +42,15 @@ def place_bodies(
         if fault is not None:
             raise errors.from_code(fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]")
     return {name: replace(node, device=placement.devices[name]) for name, node in graph.items()}
+
+
+def _follows(node: ir.Node, nodes: Mapping[str, ir.Node]) -> bool:
+    """Return whether `node` goes to the device of another node, which its attributes name."""
+    try:
+        names = groups.class_names(node)
+    except errors.OpError:
+        return False  # the placer refuses it
+    return any(name in nodes and name != node.name for name in names)
 
 
 def _asked(node: ir.Node, caller: str, placer: place.Placer) -> ir.Node:

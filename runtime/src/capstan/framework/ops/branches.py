@@ -29,6 +29,12 @@ def _merged(ctx: ShapeContext) -> rules.Shapes:
     return (known, ())
 
 
+def _selected(ctx: ShapeContext) -> rules.Shapes:
+    rules.with_rank(ctx.inputs[0], 0)
+    known, *others = ctx.inputs[1:]
+    return (known if all(other == known for other in others) else None,)
+
+
 def _common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
     """Return the sizes that both shapes share, with None where they differ."""
     if one is None or other is None or len(one) != len(other):
@@ -146,14 +152,25 @@ define(
         host=("pred",),
     )
 )
+for _name, _type in (("Merge", "T"), ("RefMerge", "Ref(T)")):
+    define(
+        OpDef(
+            _name,
+            (f"inputs: N * {_type}",),
+            (f"output: {_type}", "value_index: int32"),
+            shape=_merged,
+            gradient=_merge_gradient,
+            role=facts.Role.MERGE,
+            host=("value_index",),
+        )
+    )
 define(
     OpDef(
-        "Merge",
-        ("inputs: N * T",),
-        ("output: T", "value_index: int32"),
-        shape=_merged,
-        gradient=_merge_gradient,
-        role=facts.Role.MERGE,
-        host=("value_index",),
+        "RefSelect",
+        ("index: int32", "inputs: N * Ref(T)"),
+        ("output: Ref(T)",),
+        shape=_selected,
+        not_differentiable=True,
+        host=("index",),
     )
 )

@@ -47,6 +47,16 @@ define(
 
 define(
     OpDef(
+        "RefIdentity",
+        ("input: Ref(T)",),
+        ("output: Ref(T)",),
+        shape=rules.unchanged,
+        gradient=_passed_on,
+        role=facts.Role.IDENTITY,
+    )
+)
+define(
+    OpDef(
         "StopGradient",
         ("input: T",),
         ("output: T",),

@@ -78,26 +78,27 @@ for _name, _type in (("Enter", "T"), ("RefEnter", "Ref(T)")):
             role=facts.Role.ENTER,
         )
     )
-define(
-    OpDef(
-        "Exit",
-        ("data: T",),
-        ("output: T",),
-        shape=rules.unchanged,
-        gradient=_exit_gradient,
-        role=facts.Role.EXIT,
+for _prefix, _type in (("", "T"), ("Ref", "Ref(T)")):
+    define(
+        OpDef(
+            f"{_prefix}Exit",
+            (f"data: {_type}",),
+            (f"output: {_type}",),
+            shape=rules.unchanged,
+            gradient=_exit_gradient,
+            role=facts.Role.EXIT,
+        )
     )
-)
-define(
-    OpDef(
-        "NextIteration",
-        ("data: T",),
-        ("output: T",),
-        shape=rules.unchanged,
-        gradient=_passed_on,
-        role=facts.Role.NEXT_ITERATION,
+    define(
+        OpDef(
+            f"{_prefix}NextIteration",
+            (f"data: {_type}",),
+            (f"output: {_type}",),
+            shape=rules.unchanged,
+            gradient=_passed_on,
+            role=facts.Role.NEXT_ITERATION,
+        )
     )
-)
 define(
     OpDef(
         "LoopCond",
