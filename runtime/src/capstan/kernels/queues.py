@@ -11,7 +11,7 @@ from capstan.kernels import resources
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.resources import queue, queues
+from capstan.resources import element_shapes, queue, queues
 
 _KIND = "queue"
 
@@ -25,7 +25,7 @@ def _types(node: NodeContext) -> tuple[dtypes.DType, ...]:
     return tuple(node.attrs["component_types"])
 
 
-def _shapes(node: NodeContext) -> queue.Shapes:
+def _shapes(node: NodeContext) -> element_shapes.Shapes:
     """Return the shapes of the components, or None if the node does not state them."""
     known = tuple(shape.internal for shape in node.attrs["shapes"])
     return known or None
@@ -49,7 +49,7 @@ def _shown(capacity: int | None) -> int:
 
 
 def _verify_components(
-    found: queue.Queue, types: tuple[dtypes.DType, ...], known: queue.Shapes
+    found: queue.Queue, types: tuple[dtypes.DType, ...], known: element_shapes.Shapes
 ) -> None:
     if found.types != types:
         raise invalid(
@@ -64,7 +64,7 @@ def _verify_components(
         )
 
 
-def _fit(found: queue.Queue, known: queue.Shapes) -> bool:
+def _fit(found: queue.Queue, known: element_shapes.Shapes) -> bool:
     if not isinstance(found, queues.PaddingFIFOQueue):
         return found.shapes == known
     mine, others = found.shapes or (), known or ()
@@ -89,7 +89,7 @@ def _fifo_queue(kind: type[queues.FIFOQueue]) -> Callable[[NodeContext], Functio
 
 
 def _check_shapes(
-    kind: type[queue.Queue], types: tuple[dtypes.DType, ...], known: queue.Shapes
+    kind: type[queue.Queue], types: tuple[dtypes.DType, ...], known: element_shapes.Shapes
 ) -> None:
     if kind is not queues.PaddingFIFOQueue:
         if known is not None and len(known) != len(types):

@@ -7,19 +7,17 @@ ended go back to where they were. TensorFlow loses them.
 """
 
 import abc
+import itertools
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any, ClassVar
 
 from capstan import errors
-from capstan.core import cancellation, dtypes, resource_name, shapes
-from capstan.resources import elements, waiters
+from capstan.core import cancellation, dtypes, resource_name
+from capstan.resources import element_shapes, elements, waiters
 
 Entry = tuple[int, elements.Element]
 """The position of an element in the order of arrival, and the element."""
-
-Shapes = tuple[tuple[int | None, ...], ...] | None
-"""The shape of each component of an element, or None if the elements may have any shapes."""
 
 
 class Queue(waiters.Waited, abc.ABC):
@@ -40,7 +38,7 @@ class Queue(waiters.Waited, abc.ABC):
         name: resource_name.ResourceName,
         capacity: int | None,
         component_types: Sequence[dtypes.DType],
-        component_shapes: Shapes,
+        component_shapes: element_shapes.Shapes,
     ) -> None:
         super().__init__(name, (waiters.Line(), waiters.Line()))
         self.capacity = capacity
@@ -48,11 +46,17 @@ class Queue(waiters.Waited, abc.ABC):
         self.shapes = component_shapes
         self.is_closed = False
         self._enqueues, self._dequeues = self._lines
+        self._arrivals = itertools.count()
+        self._held = self._empty()
 
     # --- the order of the elements
 
+    def __len__(self) -> int:
+        return len(self._held)
+
     @abc.abstractmethod
-    def __len__(self) -> int: ...
+    def _empty(self) -> Sized:
+        """Return the collection that will hold the elements. The constructor calls this once."""
 
     @abc.abstractmethod
     def put(self, element: elements.Element) -> None:
@@ -179,35 +183,11 @@ class Queue(waiters.Waited, abc.ABC):
 
     def check(self, element: elements.Element) -> None:
         """Check the shapes of the components of an element."""
-        for index, shape in enumerate(self.shapes or ()):
-            if element[index].shape != shape:
-                raise mismatch(index, shape, element[index].shape)
+        element_shapes.check(self.shapes, element)
 
     def check_many(self, batches: elements.Element) -> None:
         """Check the shapes of the components of a batch of elements."""
-        for index, batch in enumerate(batches):
-            if not batch.ndim:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"Component {index} of a batch of elements must have at least one dimension, "
-                    "but it is a scalar",
-                )
-        count = len(batches[0])
-        if self.shapes is not None:
-            for index, shape in enumerate(self.shapes):
-                expected = (count, *shape)
-                if not shapes.is_compatible(expected, batches[index].shape):
-                    raise mismatch(index, expected, batches[index].shape)
-            return
-        for index, batch in enumerate(batches):
-            if len(batch) != count:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    "All input tensors must have the same size in the 0th dimension. Component "
-                    f"{index} has {len(batch)}, and should have {count}",
-                )
+        element_shapes.check_batches(self.shapes, batches)
 
     def _known_shapes(self) -> tuple[tuple[int | None, ...], ...]:
         if self.shapes is None:
@@ -219,16 +199,6 @@ class Queue(waiters.Waited, abc.ABC):
     def _slices(self, batch: Any) -> list[Any]:
         """Return copies of the slices of a batch. They share one array."""
         return elements.rows(batch.copy())
-
-
-def mismatch(index: int, expected: shapes.Shape, given: shapes.Shape) -> errors.OpError:
-    """Return the error for a component of another shape."""
-    return errors.InvalidArgumentError(
-        None,
-        None,
-        f"Shape mismatch in tuple component {index}. Expected {shapes.show(expected)}, got "
-        f"{shapes.show(given)}",
-    )
 
 
 class Enqueue(waiters.Attempt):

@@ -1,7 +1,6 @@
 """The four kinds of queues. They differ in the element that comes next."""
 
 import heapq
-import itertools
 import secrets
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -9,27 +8,17 @@ from typing import Any
 
 from capstan import errors
 from capstan.core import dtypes, resource_name, shapes
-from capstan.resources import elements, philox, queue
+from capstan.resources import element_shapes, elements, philox, queue
 
 
 class FIFOQueue(queue.Queue):
     """The element that came first comes next."""
 
     kind = "FIFOQueue"
+    _held: deque[queue.Entry]
 
-    def __init__(
-        self,
-        name: resource_name.ResourceName,
-        capacity: int | None,
-        component_types: Sequence[dtypes.DType],
-        component_shapes: queue.Shapes,
-    ) -> None:
-        super().__init__(name, capacity, component_types, component_shapes)
-        self._held: deque[queue.Entry] = deque()
-        self._arrivals = itertools.count()
-
-    def __len__(self) -> int:
-        return len(self._held)
+    def _empty(self) -> deque[queue.Entry]:
+        return deque()
 
     def put(self, element: elements.Element) -> None:
         self._held.append((next(self._arrivals), element))
@@ -64,7 +53,7 @@ class PaddingFIFOQueue(FIFOQueue):
     def check(self, element: elements.Element) -> None:
         for index, shape in enumerate(self._known_shapes()):
             if not shapes.is_compatible(shape, element[index].shape):
-                raise queue.mismatch(index, shape, element[index].shape)
+                raise element_shapes.mismatch(index, shape, element[index].shape)
 
     def batch(self, column: Sequence[Any], component: int) -> Any:
         shape = self._known_shapes()[component]
@@ -80,13 +69,14 @@ class RandomShuffleQueue(queue.Queue):
     """
 
     kind = "RandomShuffleQueue"
+    _held: list[elements.Element]
 
     def __init__(
         self,
         name: resource_name.ResourceName,
         capacity: int | None,
         component_types: Sequence[dtypes.DType],
-        component_shapes: queue.Shapes,
+        component_shapes: element_shapes.Shapes,
         min_after_dequeue: int,
         seeds: tuple[int, int],
     ) -> None:
@@ -95,10 +85,9 @@ class RandomShuffleQueue(queue.Queue):
         self.seeds = seeds
         drawn = seeds if seeds != (0, 0) else (secrets.randbits(64), secrets.randbits(64))
         self._numbers = philox.numbers(*drawn)
-        self._held: list[elements.Element] = []
 
-    def __len__(self) -> int:
-        return len(self._held)
+    def _empty(self) -> list[elements.Element]:
+        return []
 
     def ready(self) -> int:
         return len(self._held) - (0 if self.is_closed else self.min_after_dequeue)
@@ -131,20 +120,10 @@ class PriorityQueue(queue.Queue):
     kind = "PriorityQueue"
     is_piecemeal = False
     needs_shapes = "DequeueMany requires the components"
+    _held: list[tuple[int, int, elements.Element]]
 
-    def __init__(
-        self,
-        name: resource_name.ResourceName,
-        capacity: int | None,
-        component_types: Sequence[dtypes.DType],
-        component_shapes: queue.Shapes,
-    ) -> None:
-        super().__init__(name, capacity, component_types, component_shapes)
-        self._held: list[tuple[int, int, elements.Element]] = []
-        self._arrivals = itertools.count()
-
-    def __len__(self) -> int:
-        return len(self._held)
+    def _empty(self) -> list[tuple[int, int, elements.Element]]:
+        return []
 
     def put(self, element: elements.Element) -> None:
         heapq.heappush(self._held, (int(element[0]), next(self._arrivals), element))
