@@ -88,6 +88,7 @@ from capstan.framework.graph import (
 )
 from capstan.framework.indexed_slices import IndexedSlices
 from capstan.framework.random_seed import get_seed
+from capstan.framework.registered_gradients import RegisterGradient
 
 __all__ = [
     "AUTO_REUSE",
@@ -99,6 +100,7 @@ __all__ = [
     "GraphKeys",
     "IndexedSlices",
     "Operation",
+    "RegisterGradient",
     "Tensor",
     "TensorShape",
     "Variable",

@@ -25,14 +25,10 @@ def of_call(op: graphs.Operation, grads: Sequence[Any], differentiate: Different
     """
     graph: Any = op.graph
     name = op.type if graph.named_function(op.type) is not None else op.get_attr("f").name
-    filled = [
-        raw.ZerosLike(tensor) if grad is None else convert.convert_to_tensor(grad)
-        for tensor, grad in zip(op.outputs, grads, strict=True)
-    ]
-    by_python = graph.python_gradient(name)
-    if by_python is not None:
-        found = by_python(op, *filled)
-        return list(found) if isinstance(found, list | tuple) else [found]
+    python_gradient = graph.python_gradient(name)
+    if python_gradient is not None:
+        return by_python(python_gradient, op, grads)
+    filled = _filled(op, grads)
     callee = graph.named_function(name)
     library = {each.name: each for each in graph.functions()}
     gradient = library.get(callee.gradient)
@@ -44,6 +40,22 @@ def of_call(op: graphs.Operation, grads: Sequence[Any], differentiate: Different
         gradient.name, [*op.inputs, *filled], gradient.result_dtypes, name="SymbolicGradient"
     )
     return list(call.outputs)
+
+
+def by_python(
+    gradient: Callable[..., Any], op: graphs.Operation, grads: Sequence[Any]
+) -> list[Any]:
+    """Return the gradients of the inputs of `op` that a function of the program computes."""
+    found = gradient(op, *_filled(op, grads))
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def _filled(op: graphs.Operation, grads: Sequence[Any]) -> list[Any]:
+    """Return the gradients of the outputs of `op` as tensors, with zeros for those not there."""
+    return [
+        raw.ZerosLike(tensor) if grad is None else convert.convert_to_tensor(grad)
+        for tensor, grad in zip(op.outputs, grads, strict=True)
+    ]
 
 
 def symbolic(

@@ -20,6 +20,7 @@ from capstan.framework import (
     inference,
     names,
     opdef,
+    scopes,
 )
 from capstan.framework.operation import Operation, Tensor
 
@@ -76,6 +77,9 @@ class Graph(graph_state.GraphState):
         row = opdef.lookup(op_type) if dtypes is None or opdef.is_defined(op_type) else None
         if self._scopes.container and row is not None and row.effect.makes and "container" in attrs:
             attrs["container"] = attrs["container"] or self._scopes.container.encode()
+        if op_type in self._scopes.gradients:
+            named = self._scopes.gradients[op_type].encode()
+            attrs.setdefault(scopes.GRADIENT, named)
         unique = self._take_name(name or op_type)
         control = self._scopes.control_inputs(tensor.op for tensor in inputs)
         context = self._scopes.control_flow_context

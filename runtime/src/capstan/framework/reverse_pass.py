@@ -22,6 +22,7 @@ from capstan.framework import (
     indexed_slices,
     loop_gradients,
     opdef,
+    registered_gradients,
 )
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -142,12 +143,13 @@ class ReversePass:
         if all(gradient is None for gradient in outputs):
             return
         row = opdef.lookup(op.type) if opdef.is_defined(op.type) else None
-        if row is not None and row.not_differentiable:
+        registered = registered_gradients.of(op)
+        if registered is None and row is not None and row.not_differentiable:
             return
         is_call = self._graph.named_function(op.type) is not None or (
             row is not None and row.role is facts.Role.CALL
         )
-        if not is_call and (row is None or row.gradient is None):
+        if not registered and not is_call and (row is None or row.gradient is None):
             raise LookupError(f"No gradient defined for operation '{op.name}' (op type: {op.type})")
         with self._loops.of(op):
             self._check_not_within(op)
@@ -203,7 +205,10 @@ class ReversePass:
             blocks.enter_context(self._graph.name_scope(f"{op.name}_grad"))
             if self._colocate:
                 blocks.enter_context(self._graph.colocate_with(op))
-            if row is None or row.gradient is None:
+            registered = registered_gradients.of(op)
+            if registered is not None:
+                input_gradients = function_gradient.by_python(registered, op, outputs)
+            elif row is None or row.gradient is None:
                 input_gradients = function_gradient.of_call(op, outputs, self._differentiate)
             else:
                 input_gradients = list(row.gradient(op, outputs, static_raw))

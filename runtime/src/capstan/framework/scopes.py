@@ -18,6 +18,10 @@ from capstan.framework import names
 DeviceFunction = Callable[[Any], "str | devices.DeviceSpec | None"]
 
 
+GRADIENT = "_gradient_op_type"
+"""The attribute of an operation that names its gradient; see `framework.registered_gradients`."""
+
+
 @dataclass(slots=True)
 class Dependencies:
     """One `control_dependencies` block: its control inputs, and the operations created in it.
@@ -49,6 +53,7 @@ class Scopes(threading.local):
     def __init__(self) -> None:
         self.name = ""
         self.container = ""
+        self.gradients: dict[str, str] = {}
         # A None hides the entries before it.
         self.devices: tuple[DeviceFunction | None, ...] = ()
         # Operations, or groups (`loc:@name`) of operations that do not exist yet.
@@ -205,6 +210,26 @@ class Scoped:
             yield container_name
         finally:
             self._scopes.container = outer
+
+    @contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Give new operations of an op another gradient, which `tf.RegisterGradient` names.
+
+        `op_type_map` maps types of operations to names of gradients.
+
+        Raises:
+            TypeError: `op_type_map` does not map strings to strings.
+        """
+        if not isinstance(op_type_map, dict) or not all(
+            isinstance(text, str) for pair in op_type_map.items() for text in pair
+        ):
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        outer = self._scopes.gradients
+        self._scopes.gradients = {**outer, **op_type_map}
+        try:
+            yield
+        finally:
+            self._scopes.gradients = outer
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:

@@ -1,0 +1,67 @@
+"""Gradients that programs register: `tf.RegisterGradient` (python/framework/ops.py).
+
+An operation that is created in a block of `Graph.gradient_override_map` names its gradient in an
+attribute.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from capstan.framework import opdef, scopes
+from capstan.framework.raw import raw
+
+Gradient = Callable[..., Any]
+"""Called with an operation and the gradient of each output; returns those of the inputs."""
+
+_REGISTERED: dict[str, Gradient] = {}
+
+
+class RegisterGradient:
+    """A decorator that makes a function the gradient of an op, or of the operations that name it.
+
+    @tf.RegisterGradient("Clipped")
+    def clipped(op, gradient):
+        return tf.clip_by_value(gradient, -1.0, 1.0)
+
+    with graph.gradient_override_map({"Identity": "Clipped"}):
+        y = tf.identity(x)
+    """
+
+    def __init__(self, op_type: str) -> None:
+        """Create a decorator for the op `op_type`, or for a name of the program's own.
+
+        Raises:
+            TypeError: `op_type` is not a string.
+        """
+        if not isinstance(op_type, str):
+            raise TypeError("op_type must be a string")
+        self._op_type = op_type
+
+    def __call__(self, f: Gradient) -> Gradient:
+        """Register `f(op, *gradients)`, and return it.
+
+        Raises:
+            KeyError: the op has a gradient, or the name is taken.
+        """
+        known = opdef.is_defined(self._op_type) and opdef.lookup(self._op_type)
+        if self._op_type in _REGISTERED or (known and (known.gradient or known.not_differentiable)):
+            raise KeyError(f"Registering two gradient with name '{self._op_type}'!")
+        _REGISTERED[self._op_type] = f
+        return f
+
+
+def of(op: Any) -> Gradient | None:
+    """Return the registered gradient of an operation; None if its row or its function decides.
+
+    Raises:
+        LookupError: the operation names a gradient that nobody has registered.
+    """
+    override = op.node.attrs.get(scopes.GRADIENT)
+    if override is None:
+        return _REGISTERED.get(op.type)
+    name = override.decode() if isinstance(override, bytes) else str(override)
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    if opdef.is_defined(name) and (rule := opdef.lookup(name).gradient) is not None:
+        return lambda op, *gradients: rule(op, gradients, raw)
+    raise LookupError(f"No gradient defined for operation '{op.name}' (op type: {name})")

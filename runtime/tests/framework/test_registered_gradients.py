@@ -1,0 +1,68 @@
+"""`tf.RegisterGradient` and `Graph.gradient_override_map`."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+
+@tf.RegisterGradient("TestOfSevenfold")
+def _sevenfold(op: Any, gradient: Any) -> Any:
+    return gradient * op.inputs[0] * 7.0
+
+
+def run(fetches: Any) -> Any:
+    with tf.Session() as session:
+        return session.run(fetches)
+
+
+def test_operations_in_the_block_have_the_gradient_that_it_names() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.constant([1.0, 2.0])
+        with graph.gradient_override_map({"Identity": "TestOfSevenfold", "Abs": "Square"}):
+            inside, absolute = tf.identity(x), tf.abs(x)
+        outside = tf.identity(x)
+        found = run([tf.gradients(y, x)[0] for y in (inside, absolute, outside)])
+    assert np.array_equal(found, [[7.0, 14.0], [2.0, 4.0], [1.0, 1.0]])
+
+
+def test_the_gradient_of_a_loop_uses_the_gradients_that_its_body_names() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.constant(2.0)
+
+        def body(i: Any, y: Any) -> Any:
+            with graph.gradient_override_map({"Square": "TestOfSevenfold"}):
+                return i + 1, tf.square(y)
+
+        _, y = tf.while_loop(lambda i, y: i < 2, body, [0, x])
+        # 7 y at y = 4, times 7 y at y = 2
+        assert run(tf.gradients(y, x)) == [28.0 * 14.0]
+
+
+def test_a_gradient_has_one_name_and_a_name_one_gradient() -> None:
+    for taken in ("TestOfSevenfold", "Square"):
+        with pytest.raises(KeyError, match="Registering two gradient with name"):
+            tf.RegisterGradient(taken)(_sevenfold)
+    with pytest.raises(TypeError, match="op_type must be a string"):
+        tf.RegisterGradient(_sevenfold)  # type: ignore[arg-type]
+
+
+def test_a_block_refuses_what_does_not_map_strings_to_strings() -> None:
+    with tf.Graph().as_default() as graph:
+        for wrong in ([("Identity", "Square")], {"Identity": 3}, {3: "Square"}):
+            with (
+                pytest.raises(TypeError, match="must be a dictionary mapping strings to strings"),
+                graph.gradient_override_map(wrong),  # type: ignore[arg-type]
+            ):
+                pass
+
+
+def test_a_gradient_that_nobody_registered_is_an_error() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.constant(1.0)
+        with graph.gradient_override_map({"Identity": "TestOfNobody"}):
+            y = tf.identity(x)
+        with pytest.raises(LookupError, match="No gradient defined for operation 'Identity'"):
+            tf.gradients(y, x)
