@@ -1,5 +1,9 @@
 """The devices that a task makes when it starts."""
 
+import subprocess
+import sys
+import threading
+
 import numpy as np
 import pytest
 
@@ -8,6 +12,19 @@ from capstan.core import config
 from capstan.hardware import cpu, device, factories
 
 TASK = "/job:ps/replica:0/task:0"
+
+BLOCKED = """
+import threading
+from capstan.hardware import cpu, device
+
+started = threading.Event()
+def block():
+    started.set()
+    threading.Event().wait()
+device.Devices(cpu.create("", 2)).submit(block)
+started.wait()
+print("over")
+"""
 
 
 def test_a_task_has_one_cpu_unless_device_count_says_otherwise() -> None:
@@ -37,3 +54,31 @@ def test_a_cpu_allocates_aligned_memory_and_says_when_there_is_none() -> None:
     assert (array.shape, array.dtype, array.ctypes.data % 64) == ((3, 5), np.float32, 0)
     with pytest.raises(errors.ResourceExhaustedError, match=r"shape\[4611686018427387904\]"):
         here.allocate((1 << 62,), np.float32)
+
+
+def test_a_segment_that_runs_does_not_keep_the_process_alive() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", BLOCKED],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=True,
+    )
+    assert ended.stdout == "over\n"
+
+
+def test_the_threads_of_devices_end_with_the_devices() -> None:
+    found: list[threading.Thread] = []
+    started = threading.Event()
+
+    def note() -> None:
+        found.append(threading.current_thread())
+        started.set()
+
+    devices = device.Devices(cpu.create(TASK, 1))
+    devices.submit(note)
+    assert started.wait(50)
+    del devices
+    found[0].join(50)
+    assert not found[0].is_alive()
