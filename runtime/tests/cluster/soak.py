@@ -18,7 +18,7 @@ from collections.abc import Callable
 import clusters
 import numpy as np
 import psutil
-import soak_flow
+from cluster import soak_flow
 
 import capstan as tf
 
