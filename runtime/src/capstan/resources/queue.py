@@ -311,7 +311,7 @@ class DequeueMany(Dequeue):
     """Elements that are taken from a queue and batched."""
 
     def outputs(self) -> Sequence[Any]:
-        columns = list(zip(*(element for _, element in self._entries), strict=True))
+        columns = list(zip(*[element for _, element in self._entries], strict=True))
         columns = columns or [()] * len(self._queue.types)
         return tuple(
             self._queue.batch(column, component) for component, column in enumerate(columns)
