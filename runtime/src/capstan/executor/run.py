@@ -3,10 +3,10 @@
 One thread at a time decides which segments of a part run, and runs them. It is the thread that
 delivered the event for which the first of them waited. Events that arrive meanwhile are left to
 that thread. If several devices run the part, the inter-op threads of the task run the other
-segments that are ready. No thread waits here. A node that waits, for example a dequeue, holds a
-callback and no thread. The thread that ends its wait only notes the answer. If no thread runs
-segments of the part at that moment, the run asks for one with `submit`. A chain of answers
-therefore never recurses, and a resource never runs the segments of the steps that waited for it.
+segments that are ready. A node that waits, for example a dequeue, holds a callback and no thread.
+The thread that ends its wait only notes the answer. If no thread runs segments of the part at that
+moment, the run asks for one with `submit`. A chain of answers therefore never recurses, and a
+resource never runs the segments of the steps that waited for it.
 
 A part that fails starts no further segment, and ends its waits and loops at once. It reports its
 end when the last running segment is over, so a step that has ended changes nothing any more. The
@@ -47,10 +47,8 @@ class PartRun:
         self._state = state.StepState(compiled.plan)
         self._lock = threading.Lock()
         self._ready: deque[int] = deque()
-        self._is_running = False
-        """Whether a thread runs segments of the part, or `submit` was asked for one."""
-        self._is_over = False
-        """Whether no further segment starts."""
+        self._is_running = False  # whether a thread runs segments, or `submit` was asked for one
+        self._is_over = False  # whether no further segment starts
         self._is_reported = False
         self._fault: errors.OpError | None = None
         self._waits: flight.Waits | None = None
@@ -112,9 +110,8 @@ class PartRun:
         """Run the segments that may run, here or elsewhere. The caller has set `_is_running`."""
         if self._waits is None or not self._program.loops:
             self._run()
-            return
-        # A loop would keep this thread from noticing the end of the step.
-        self._submit(self._waits)
+        else:  # a loop would keep this thread from noticing the end of the step
+            self._submit(self._waits)
 
     def _submit(self, waits: flight.Waits, answer: flight.Answer | None = None) -> bool:
         """Let another thread run the segments that may run.
@@ -143,7 +140,6 @@ class PartRun:
             self._stop()
             raise
         self._stop()
-        self._report()
 
     def _run_ready(self) -> bool:
         """Run segments until none may run. Return whether the part is over.
@@ -179,9 +175,10 @@ class PartRun:
         self._program.give_back(self._context)
 
     def _stop(self) -> None:
-        """Note that this thread runs no segment of the part any more."""
+        """Note that this thread runs no segment any more, and report the end of a failed part."""
         with self._lock:
             self._is_running = False
+        self._report()
 
     def _report(self) -> None:
         """Call `done` if the part has failed and no thread runs a segment of it."""
@@ -203,9 +200,8 @@ class PartRun:
         waits = self._waits
         if waits is None:
             return index, ()
-        others: tuple[int, ...] = ()
-        if self._program.is_parallel:
-            others = tuple(self._ready)
+        others = tuple(self._ready) if self._program.is_parallel else ()
+        if others:
             self._ready.clear()
             waits.running_beside += len(others)
         for segment in (index, *others) if waits.unread else ():
@@ -226,14 +222,13 @@ class PartRun:
 
     def _run_one_beside(self, index: int) -> None:
         """Run a segment in an inter-op thread, and note its end."""
-        fault = None
+        fault, waits = None, self._waits
+        assert waits is not None
         try:
             if not self._is_over:
                 self._run_segment(index)
         except Exception as caught:  # noqa: BLE001 - the step's error
             fault = errors.from_exception(caught)
-        waits = self._waits
-        assert waits is not None
         with self._lock:
             waits.running_beside -= 1
             waits.beside.append((index, fault))
