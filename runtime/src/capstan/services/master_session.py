@@ -1,26 +1,19 @@
-"""One session of a master: its graph, its placement, and the signatures compiled from it.
-
-graph -> place (at Create and Extend) -> per signature: prune -> simplify -> prune -> partition
-      -> register with each task -> steps
-"""
+"""One session of a master: its graph, its placement, and the signatures compiled from it."""
 
 import functools
 import itertools
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, devices, function, node
-from capstan.executor import bind, fold
-from capstan.graph import infer, inline, lift, portion, prune, simplify, specialise, verify
-from capstan.partition import copies, partition, parts
-from capstan.placement import available, bodies, place
+from capstan.core import config, function, node
+from capstan.graph import infer, portion, prune
+from capstan.placement import available, place
 from capstan.services import (
-    loop_parts,
+    compiler,
     partial_run,
     registrations,
     run_metadata,
@@ -70,6 +63,7 @@ class MasterSession:
             ),
             settings.allow_soft_placement,
         )
+        self._compiler = compiler.Compiler(home, self._placer, self._registrations)
         self._graph = session_graph.SessionGraph()
         self._requests: dict[signature.Signature, signature.Request] = {}
         self._variants: dict[signature.Signature, signature.Variants] = {}
@@ -209,7 +203,7 @@ class MasterSession:
         placed = graph.needed(graph.nodes, feeds, fetches, requested.targets)
         nodes = {**graph.nodes, **placed}
         plan = portion.plan(
-            nodes, feeds, fetches, requested.targets, graph.functions, self._place_bodies
+            nodes, feeds, fetches, requested.targets, graph.functions, self._compiler.place_bodies
         )
         handle = str(next(self._handles))
         self._partial[handle] = partial_run.PartialRun(plan, self._portion)
@@ -287,48 +281,8 @@ class MasterSession:
         facts: Mapping[node.Edge, infer.Fed],
         deadline: float | None,
     ) -> step_run.CompiledStep:
-        """Compile a signature for the feeds that `facts` describe, and register the parts.
-
-        The nodes may call `functions`.
-        """
-        _, edges = requested.edges()
-        fetches = [edge for edge in edges if edge not in facts]
-        placed = self._graph.needed(nodes, list(facts), edges, requested.targets)
-        roots = [*(edge.node for edge in fetches), *requested.targets]
-        placed = inline.inline(placed, functions, roots, self._place_bodies)
-        verify.verify(placed, facts)
-        lifted, loops = lift.lift(placed, facts, roots)
-        special = specialise.Specialiser(functions, loops, fold.evaluate, self._place_bodies)
-        simple, known = simplify.simplify(lifted, facts, frozenset(roots), fold.evaluate, special)
-        _check_fetches(fetches, known)
-        fed = [edge for edge in facts if edge.node in simple]
-        needed = prune.prune(simple, fed, fetches, requested.targets)
-        needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
-        fetches = [copied.get(edge, edge) for edge in fetches]
-        loop_steps = loop_parts.LoopParts(
-            special,
-            lambda cut: self._registrations.register_function(
-                parts.traced(cut) if requested.traced else cut, deadline
-            ),
-        )
-        needed = loop_steps.replaced(needed, fetches)
-        tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
-        waiting = [name for name, found in needed.items() if bind.waits(found)]
-        cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home, waiting)
-        if special.made:
-            cut = {
-                task: replace(part, functions=special.called(part.nodes))
-                for task, part in cut.items()
-            }
-        if requested.traced:
-            cut = parts.traced(cut)
-        compiled = self._registrations.register(cut, deadline)
-        return replace(compiled, copies=copied) if copied else compiled
-
-    def _place_bodies(
-        self, nodes: Mapping[str, node.Node], callers: Mapping[str, str]
-    ) -> dict[str, node.Node]:
-        return bodies.place_bodies(nodes, callers, self._placer)
+        """Compile a signature over some nodes of the graph, as `Compiler.compile`."""
+        return self._compiler.compile(self._graph, nodes, functions, requested, facts, deadline)
 
     def close(self) -> None:
         """Cancel the steps in flight, and deregister the parts from every task.
@@ -341,11 +295,3 @@ class MasterSession:
     def list_devices(self) -> tuple[interfaces.Device, ...]:
         """Return the devices of every task, in the order of the cluster."""
         return tuple(device for task in self._tasks.values() for device in task.status.devices)
-
-
-def _check_fetches(fetches: Sequence[node.Edge], known: infer.Knowledge) -> None:
-    for edge in fetches:
-        if edge not in known.tensor_dtypes:
-            raise errors.InvalidArgumentError(
-                None, None, f"FetchOutputs {edge.tensor}: the node has no such output"
-            )

@@ -1,0 +1,92 @@
+"""Compile the signatures of a session, and register their parts with the tasks.
+
+placed graph -> prune -> inline -> verify -> lift -> simplify -> prune -> copies -> loops -> parts
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from capstan import errors
+from capstan.core import devices, function, node
+from capstan.executor import bind, fold
+from capstan.graph import infer, inline, lift, prune, simplify, specialise, verify
+from capstan.partition import copies, partition, parts
+from capstan.placement import bodies, place
+from capstan.services import loop_parts, registrations, session_graph, signature, step_run
+
+
+class Compiler:
+    """Compiles signatures for the tasks of one session. Thread-safe."""
+
+    def __init__(
+        self, home: str, placer: place.Placer, registered: registrations.Registrations
+    ) -> None:
+        """`home` names the task of the master."""
+        self._home = home
+        self._placer = placer
+        self._registrations = registered
+
+    def compile(
+        self,
+        graph: session_graph.SessionGraph,
+        nodes: Mapping[str, node.Node],
+        functions: function.Library,
+        requested: signature.Signature,
+        facts: Mapping[node.Edge, infer.Fed],
+        deadline: float | None,
+    ) -> step_run.CompiledStep:
+        """Compile a signature for the feeds that `facts` describe, and register the parts.
+
+        `nodes` are those of `graph`, or a portion of them. They may call `functions`. Blocks until
+        every task of the step has answered.
+
+        Raises:
+            OpError: the nodes do not fit together, or a task refuses its part or does not answer.
+        """
+        _, edges = requested.edges()
+        fetches = [edge for edge in edges if edge not in facts]
+        placed = graph.needed(nodes, list(facts), edges, requested.targets)
+        roots = [*(edge.node for edge in fetches), *requested.targets]
+        placed = inline.inline(placed, functions, roots, self.place_bodies)
+        verify.verify(placed, facts)
+        lifted, loops = lift.lift(placed, facts, roots)
+        special = specialise.Specialiser(functions, loops, fold.evaluate, self.place_bodies)
+        simple, known = simplify.simplify(lifted, facts, frozenset(roots), fold.evaluate, special)
+        _check_fetches(fetches, known)
+        fed = [edge for edge in facts if edge.node in simple]
+        needed = prune.prune(simple, fed, fetches, requested.targets)
+        needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
+        fetches = [copied.get(edge, edge) for edge in fetches]
+        loop_steps = loop_parts.LoopParts(
+            special,
+            lambda cut: self._registrations.register_function(
+                parts.traced(cut) if requested.traced else cut, deadline
+            ),
+        )
+        needed = loop_steps.replaced(needed, fetches)
+        tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
+        waiting = [name for name, found in needed.items() if bind.waits(found)]
+        cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home, waiting)
+        if special.made:
+            cut = {
+                task: replace(part, functions=special.called(part.nodes))
+                for task, part in cut.items()
+            }
+        if requested.traced:
+            cut = parts.traced(cut)
+        compiled = self._registrations.register(cut, deadline)
+        return replace(compiled, copies=copied) if copied else compiled
+
+    def place_bodies(
+        self, nodes: Mapping[str, node.Node], callers: Mapping[str, str]
+    ) -> dict[str, node.Node]:
+        """Choose devices for the nodes of bodies, as `bodies.place_bodies`."""
+        return bodies.place_bodies(nodes, callers, self._placer)
+
+
+def _check_fetches(fetches: Sequence[node.Edge], known: infer.Knowledge) -> None:
+    for edge in fetches:
+        if edge not in known.tensor_dtypes:
+            raise errors.InvalidArgumentError(
+                None, None, f"FetchOutputs {edge.tensor}: the node has no such output"
+            )
