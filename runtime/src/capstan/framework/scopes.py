@@ -212,10 +212,10 @@ class Scoped:
             self._scopes.container = outer
 
     @contextmanager
-    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+    def gradient_override_map(self, op_type_map: Any) -> Iterator[None]:
         """Give new operations of an op another gradient, which `tf.RegisterGradient` names.
 
-        `op_type_map` maps types of operations to names of gradients.
+        `op_type_map` is a dictionary from types of operations to names of gradients.
 
         Raises:
             TypeError: `op_type_map` does not map strings to strings.
