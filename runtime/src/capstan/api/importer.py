@@ -47,6 +47,11 @@ def import_graph_def(
     except errors.InvalidArgumentError as error:
         raise ValueError(error.message) from None
     for each in functions.values():
+        if each.template:
+            raise ValueError(
+                f"The types of function '{each.name}' are attributes of the call. Define the "
+                "function with fixed types to import it"
+            )
         graph.add_function(each)
     added = imported_nodes.Import(graph, scope, nodes, mapped)
     added.run()

@@ -39,7 +39,8 @@ class Function:
     `result_names` and `result_dtypes` describe the results in the signature; both are empty for a
     function that no node calls by its name. `attrs` are the attributes of the function, such as
     `_noinline`. `gradient` names the function that computes the gradient of this
-    one, and is empty if no function was defined for it.
+    one, and is empty if no function was defined for it. `template` is the FunctionDef of a function
+    whose types are attributes of the call. Such a function has neither arguments nor nodes.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Function:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     gradient: str = ""
     result_dtypes: tuple[dtypes.DType, ...] = ()
+    template: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

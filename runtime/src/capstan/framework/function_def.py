@@ -20,11 +20,11 @@ _SHAPES = "_output_shapes"
 def decode(library: Any) -> dict[str, function.Function]:
     """Return the functions of a FunctionDefLibrary by name.
 
-    Ops and attributes that Capstan does not know are accepted.
+    Ops and attributes that Capstan does not know are accepted. A function whose types are
+    attributes of the call becomes a template.
 
     Raises:
-        InvalidArgumentError: a function is malformed, is defined twice, or has an argument whose
-            type is an attribute of the call.
+        InvalidArgumentError: a function is malformed or is defined twice.
     """
     signatures = {message.signature.name: message.signature for message in library.function}
     if len(signatures) < len(library.function):
@@ -32,10 +32,23 @@ def decode(library: Any) -> dict[str, function.Function]:
         twice = next(name for name in names if names.count(name) > 1)
         raise _invalid(f"Function '{twice}' is defined twice in the library of the graph")
     gradients = {message.function_name: message.gradient_func for message in library.gradient}
-    functions = (_Decoder(message, signatures).decoded() for message in library.function)
+    functions = (
+        function.Function(message.signature.name, (), (), {}, template=message.SerializeToString())
+        if message.signature.attr
+        else decode_function(message, signatures)
+        for message in library.function
+    )
     return {
         found.name: replace(found, gradient=gradients.get(found.name, "")) for found in functions
     }
+
+
+def decode_function(message: Any, signatures: Mapping[str, Any]) -> function.Function:
+    """Return the function of a FunctionDef, which calls functions with the `signatures`.
+
+    Raises: as `decode`.
+    """
+    return _Decoder(message, signatures).decoded()
 
 
 def encode(library: function.Library) -> Any:
@@ -54,6 +67,8 @@ def encode_function(source: function.Function, library: function.Library) -> Any
     """Return the FunctionDef of one function. `library` describes the functions that it calls."""
     from tensorboard.compat.proto import function_pb2
 
+    if source.template:
+        return function_pb2.FunctionDef.FromString(source.template)
     message = function_pb2.FunctionDef()
     signature = message.signature
     signature.name, signature.is_stateful = source.name, source.is_stateful

@@ -5,13 +5,14 @@ A `SymbolicGradient` calls the gradient of a function, which may have to be made
 Later passes know only nodes that hold a function in an attribute.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from capstan import errors
 from capstan.core import function
 from capstan.core import node as ir
-from capstan.framework import facts, function_def, opdef
+from capstan.framework import facts, function_def, function_template, opdef
 from capstan.framework.ops import nodes as build
 
 Symbolic = Callable[[function.Function, function.Library], Sequence[function.Function]]
@@ -55,6 +56,7 @@ def explicit(
     """
     found: list[ir.Node] = []
     for node in nodes:
+        node, library = _instantiated(node, library, symbolic)
         call = node
         if opdef.role(node.op) is facts.Role.GRADIENT:
             name, library = _gradient(node, library, symbolic)
@@ -63,6 +65,46 @@ def explicit(
         callee = library.get(call.op)
         found.append(node if callee is None else build.call(call, callee))
     return found, library
+
+
+def _instantiated(
+    node: ir.Node, library: function.Library, symbolic: Symbolic
+) -> tuple[ir.Node, function.Library]:
+    """Return a node that calls instances in place of templates, and the library with them."""
+    template = library.get(node.op)
+    if template is not None and template.template:
+        private = {key: value for key, value in node.attrs.items() if key.startswith("_")}
+        given = {key: value for key, value in node.attrs.items() if key not in private}
+        name, library = _instance(template, given, library, symbolic)
+        return replace(node, op=name, attrs=private), library
+    attrs = dict(node.attrs)
+    for key, value in node.attrs.items():
+        references = value if isinstance(value, list | tuple) else [value]
+        found = []
+        for each in references:
+            template = library.get(each.name) if isinstance(each, function.Reference) else None
+            if template is not None and template.template:
+                name, library = _instance(template, each.attrs, library, symbolic)
+                each = function.Reference(name)
+            found.append(each)
+        if found != list(references):
+            attrs[key] = found if isinstance(value, list | tuple) else found[0]
+    return (node if attrs == node.attrs else replace(node, attrs=attrs)), library
+
+
+def _instance(
+    template: function.Function,
+    attrs: Mapping[str, Any],
+    library: function.Library,
+    symbolic: Symbolic,
+) -> tuple[str, function.Library]:
+    """Return the name of a template with the attributes of a call, and the library with it."""
+    values = ",".join(f"{key}={attrs[key]}" for key in sorted(attrs))
+    name = f"{template.name}[{values}]"
+    if name in library:
+        return name, library
+    made = function_template.instance(template, name, attrs, library)
+    return name, merged(library, [made], symbolic)
 
 
 def _gradient(
