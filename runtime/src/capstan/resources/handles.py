@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core import dtypes
 from capstan.core.arrays import Array
 
@@ -52,11 +53,20 @@ class Handles:
         """Return the object that `value` stands for.
 
         Return `value` itself if it is no handle, or if the object is on another task or is gone.
+
+        Raises:
+            InvalidArgumentError: `value` is a handle that cannot be read. A client may feed any.
         """
+        from google.protobuf import message
         from tensorboard.compat.proto import resource_handle_pb2
 
         if not isinstance(value, np.ndarray) or value.dtype != dtypes.np_resource:
             return value
-        proto = resource_handle_pb2.ResourceHandleProto.FromString(value.tobytes())
+        try:
+            proto = resource_handle_pb2.ResourceHandleProto.FromString(value.tobytes())
+        except message.DecodeError:
+            raise errors.InvalidArgumentError(
+                None, None, "A handle is no serialized ResourceHandleProto. Feed a fetched handle"
+            ) from None
         with self._lock:
             return self._objects.get(proto.hash_code, value)
