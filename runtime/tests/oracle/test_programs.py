@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import genuine
+import program_builder
 import programs
 import pytest
 import reference
@@ -138,9 +139,9 @@ def plain(v1: Any) -> Any:
 
 def built(
     tf: Any, program: programs.Program, has_gradient: bool, **options: Any
-) -> tuple[programs.Builder, list[Any]]:
+) -> tuple[program_builder.Builder, list[Any]]:
     """Build a program, and return what to fetch."""
-    builder = programs.Builder(tf, program, **options)
+    builder = program_builder.Builder(tf, program, **options)
     if not has_gradient:
         return builder, builder.values
     (gradient,) = tf.gradients(builder.total(), [builder.x])
