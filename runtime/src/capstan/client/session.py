@@ -94,12 +94,17 @@ class Session:
         request = self._requests.find(fetches, feed_dict)
         values = request.values(feed_dict)
         limits = _NO_OPTIONS if options is None else interfaces.StepOptions.from_proto(options)
-        names = (request.fetch_names, request.target_names, limits)
         if run_metadata is None:
-            found = self._call(lambda handle: self._master.run_step(handle, values, *names))
+            found = self._call(
+                lambda handle: self._master.run_step(
+                    handle, values, request.fetch_names, request.target_names, limits
+                )
+            )
         else:
             found, metadata = self._call(
-                lambda handle: self._master.run_step_with_metadata(handle, values, *names)
+                lambda handle: self._master.run_step_with_metadata(
+                    handle, values, request.fetch_names, request.target_names, limits
+                )
             )
             run_metadata.ParseFromString(metadata.SerializeToString() if metadata else b"")
         return request.answer(found)

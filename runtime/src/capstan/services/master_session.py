@@ -160,9 +160,14 @@ class MasterSession:
         if wanted is None:
             return self.run(requested, feeds, deadline, cancellation), None
         request = self._request(requested._replace(traced=wanted.step_stats))
-        observed = request.run_observed(feeds, self._steps, deadline, cancellation)
-        metadata = self._observer.metadata(wanted, observed.compiled, observed.reports)
-        return observed.fetches, metadata
+        metadata = None
+
+        def observe(compiled: step_run.CompiledStep, fetched: Mapping[node.Edge, Array]) -> None:
+            nonlocal metadata
+            metadata = self._observer.metadata(wanted, compiled, fetched)
+
+        values = request.run(feeds, self._steps, deadline, cancellation, observe)
+        return values, metadata
 
     def make_callable(self, requested: signature.Signature, options: interfaces.StepOptions) -> int:
         """Remember a signature; returns its handle.

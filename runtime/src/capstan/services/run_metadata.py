@@ -55,15 +55,18 @@ class Observer:
         return number >= 0 and (number + 1) % self._settings.build_cost_model == 0
 
     def metadata(
-        self, wanted: Wanted, compiled: step_run.CompiledStep, reports: Sequence[Array]
+        self,
+        wanted: Wanted,
+        compiled: step_run.CompiledStep,
+        fetched: Mapping[ir.Edge, Array],
     ) -> Any:
-        """Return the RunMetadata of a step that has ended. `reports` are those of its parts."""
+        """Return the RunMetadata of a step that has ended, from all its fetches."""
         from tensorboard.compat.proto import config_pb2
 
         metadata = config_pb2.RunMetadata()
         cut = _parts(compiled)
         if wanted.step_stats:
-            metadata.step_stats.CopyFrom(_step_stats(cut, reports, self._home))
+            metadata.step_stats.CopyFrom(_step_stats(cut, parts.reports(fetched), self._home))
         if wanted.partition_graphs:
             metadata.partition_graphs.extend(graphs.partition_graphs(cut, self._incarnations))
         if wanted.cost_graph:

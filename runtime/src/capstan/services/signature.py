@@ -17,7 +17,6 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, node
 from capstan.graph import infer
-from capstan.partition import parts
 from capstan.services import step, step_run
 from capstan.transport import cancellation as cancellations
 
@@ -102,12 +101,8 @@ class Variants:
         return compiled
 
 
-class Observed(NamedTuple):
-    """The outcome of a step: copies of its fetches, the step, and the reports of traced parts."""
-
-    fetches: list[Array]
-    compiled: step_run.CompiledStep
-    reports: list[Array]
+Observe = Callable[[step_run.CompiledStep, Mapping[node.Edge, Array]], None]
+"""Called with a step and all its fetches, among them the reports of traced parts."""
 
 
 class Request:
@@ -127,28 +122,9 @@ class Request:
         steps: step.Steps,
         deadline: float | None,
         cancellation: cancellations.Cancellation | None = None,
+        observe: Observe | None = None,
     ) -> list[Array]:
         """Run a step with `values` fed; returns copies of the fetches, in the caller's order."""
-        compiled = self._compiled(values, deadline)
-        feeds = dict(zip(self._feeds, values, strict=True))
-        return self._in_order(compiled, feeds, steps.run(compiled, feeds, deadline, cancellation))
-
-    def run_observed(
-        self,
-        values: Sequence[Array],
-        steps: step.Steps,
-        deadline: float | None,
-        cancellation: cancellations.Cancellation | None = None,
-    ) -> Observed:
-        """Run a step as `run`."""
-        compiled = self._compiled(values, deadline)
-        feeds = dict(zip(self._feeds, values, strict=True))
-        fetched = steps.run(compiled, feeds, deadline, cancellation)
-        reports = parts.reports(fetched)
-        return Observed(self._in_order(compiled, feeds, fetched), compiled, reports)
-
-    def _compiled(self, values: Sequence[Array], deadline: float | None) -> step_run.CompiledStep:
-        """Return the step for feeds like `values`. Compile it if it is new."""
         in_order = values
         if self._places is not None:
             in_order = [values[place] for place in self._places]
@@ -156,15 +132,10 @@ class Request:
         compiled = self._by_shape.get(key)
         if compiled is None:
             compiled = self._variants.compile(key, in_order, deadline)
-        return compiled
-
-    def _in_order(
-        self,
-        compiled: step_run.CompiledStep,
-        feeds: Mapping[node.Edge, Array],
-        fetched: dict[node.Edge, Array],
-    ) -> list[Array]:
-        """Return the fetches in the caller's order. A tensor that is fed has the value fed."""
+        feeds = dict(zip(self._feeds, values, strict=True))
+        fetched = steps.run(compiled, feeds, deadline, cancellation)
+        if observe is not None:
+            observe(compiled, fetched)
         for edge, copy in compiled.copies.items():
             fetched[edge] = fetched[copy]
         return [fetched[edge] if edge in fetched else feeds[edge].copy() for edge in self._fetches]
