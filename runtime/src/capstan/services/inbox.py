@@ -31,6 +31,10 @@ class Inbox:
                 with contextlib.suppress(BlockingIOError):  # full, so it is readable already
                     os.write(self._pipe[1], b"\0")
 
+    def wake(self) -> None:
+        """Let the waiting thread look at the state of the step. Never blocks."""
+        self.submit(_do_nothing)
+
     def fileno(self) -> int:
         """Return a descriptor that polls as readable when there is work, or -1."""
         return self._pipe[0] if self._pipe is not None else -1
@@ -65,6 +69,16 @@ class Inbox:
             os.close(descriptor)
 
 
+def require_before(deadline: float | None) -> None:
+    """Raise DeadlineExceededError if `deadline`, in seconds of `time.monotonic`, has passed."""
+    if deadline is not None and time.monotonic() >= deadline:
+        raise timed_out()
+
+
 def timed_out() -> errors.DeadlineExceededError:
     """Return the error of a step whose deadline has passed."""
     return errors.DeadlineExceededError(None, None, "Operation timed out.")
+
+
+def _do_nothing() -> None:
+    pass

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from capstan import errors
 from capstan.core import node
 from capstan.executor import program
-from capstan.services import step_run
+from capstan.services import inbox, step_run
 from capstan.transport import api
 from capstan.transport import cancellation as cancellations
 
@@ -92,8 +92,7 @@ class Steps:
             compiled.run_segment(context, index)
             if self._closed:
                 raise cancelled_by_close()
-            if deadline is not None:
-                step_run.require_before(deadline)
+            inbox.require_before(deadline)
             if cancellation is not None and cancellation.is_cancelled:
                 raise _cancelled_by_client()
         fetched = {

@@ -135,7 +135,7 @@ class StepRun:
             self._close_links()
         if local is not None:
             local.fail(error)
-        self._inbox.submit(_wake)
+        self._inbox.wake()
 
     def _close_links(self) -> None:
         for link in self._links.values():
@@ -196,8 +196,7 @@ class StepRun:
         with self._lock:
             self._local = local
         self._require_alive()
-        if self._deadline is not None:
-            require_before(self._deadline)
+        inbox.require_before(self._deadline)
         local.start([feeds[edge] for edge in self._step.local.part.feeds])
 
     def _require_alive(self) -> None:
@@ -236,7 +235,7 @@ class StepRun:
                 self._fault = self._fault or errors.from_exception(fault)
         self._local_is_over = True
         if threading.get_ident() != self._caller:
-            self._inbox.submit(_wake)
+            self._inbox.wake()
 
     def _note_end(self, task: str, frame: api.Frame) -> None:
         self._waiting.discard(task)
@@ -260,8 +259,7 @@ class StepRun:
             (task,) = self._waiting
             return task
         while (found := self._poll()) == "":
-            if self._deadline is not None:
-                require_before(self._deadline)
+            inbox.require_before(self._deadline)
         return found
 
     def _poll(self) -> str | None:
@@ -290,12 +288,6 @@ class StepRun:
         return tasks.get(ready[0][0]) if ready else ""
 
 
-def require_before(deadline: float) -> None:
-    """Raise DeadlineExceededError if `deadline`, in seconds of `time.monotonic`, has passed."""
-    if time.monotonic() >= deadline:
-        raise inbox.timed_out()
-
-
 def owned(value: Any) -> Any:
     """Return a copy that the caller may keep. A NumPy scalar is immutable and returned itself."""
     return value.copy() if isinstance(value, np.ndarray) else value
@@ -303,7 +295,3 @@ def owned(value: Any) -> Any:
 
 def _run_in_thread(work: Callable[[], None]) -> None:
     threading.Thread(target=work, name="capstan-step", daemon=True).start()
-
-
-def _wake() -> None:
-    """Do nothing. A thread that waits for its inbox looks at the state of the step after this."""
