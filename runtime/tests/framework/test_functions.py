@@ -207,7 +207,7 @@ def test_several_results_are_a_tuple_and_unknown_options_are_refused() -> None:
         return x, -x
 
     assert isinstance(pair(1.0), tuple)
-    with pytest.raises(ValueError, match="Unknown keyword arguments: .*'device'"):
+    with pytest.raises(ValueError, match=r"Unknown keyword arguments: .*'device'"):
         pair(1.0, device="/cpu:0")
-    with pytest.raises(ValueError, match="Unknown keyword arguments: .*'gradient'"):
+    with pytest.raises(ValueError, match=r"Unknown keyword arguments: .*'gradient'"):
         function.Defun(tf.float32, gradient=pair)(lambda x: x)(1.0)
