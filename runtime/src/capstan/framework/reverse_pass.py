@@ -37,6 +37,7 @@ _TRAINABLE = frozenset(
         dtypes.complex64,
         dtypes.complex128,
         dtypes.resource,
+        dtypes.variant,
     }
 )
 
