@@ -46,6 +46,13 @@ def array_methods(tf: Any) -> Sequence[Any]:
     ]  # fmt: skip
 
 
+def split_array_that_grows(tf: Any) -> Sequence[Any]:
+    x = tf.constant([1.0, 2.0, 3.0])
+    array = tf.TensorArray(tf.float32, size=3, dynamic_size=True)
+    y = array.split(x * x, [1, 1, 1]).write(3, [4.0]).concat()
+    return [y, *tf.gradients(y, x)]
+
+
 def mapping(tf: Any) -> Sequence[Any]:
     x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     y = tf.map_fn(lambda row: row * row + 1.0, x)
@@ -112,5 +119,5 @@ def closing(tf: Any) -> Sequence[Any]:
 
 PROGRAMS = (
     arrays, array_reading, array_methods, mapping, scanning, folding, nested_mapping,
-    arrays_of_unknown_shape, arrays_in_cond, closing,
+    arrays_of_unknown_shape, arrays_in_cond, closing, split_array_that_grows,
 )  # fmt: skip

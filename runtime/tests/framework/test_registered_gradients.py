@@ -54,7 +54,7 @@ def test_a_block_refuses_what_does_not_map_strings_to_strings() -> None:
         for wrong in ([("Identity", "Square")], {"Identity": 3}, {3: "Square"}):
             with (
                 pytest.raises(TypeError, match="must be a dictionary mapping strings to strings"),
-                graph.gradient_override_map(wrong),  # type: ignore[arg-type]
+                graph.gradient_override_map(wrong),
             ):
                 pass
 

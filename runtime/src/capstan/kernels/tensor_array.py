@@ -157,14 +157,18 @@ def _concat(node: NodeContext) -> Function:
 
     def concat(handle: TensorArray, flow: Array) -> tuple[Array, Array]:
         _require_dtype(handle, dtype, "read")
-        values = handle.read_all(range(len(handle)))
+        size = len(handle)
+        if handle.aggregates and handle.split_size is not None:
+            size = handle.split_size  # the gradient of a split; the array may have grown since
+        values = handle.read_all(range(size))
         if not values:
             rest = None if element_shape is None else element_shape
             return _empty(handle, rest), np.zeros(0, np.int64)
         for index, value in enumerate(values):
             if not value.ndim:
                 raise invalid(
-                    f"Concat saw a scalar shape at index {index} but requires at least vectors."
+                    f"Concat saw a scalar shape at index {index} but requires at least vectors.  "
+                    "Did you mean to call pack?"
                 )
             if value.shape[1:] != values[0].shape[1:]:
                 raise invalid(
@@ -204,6 +208,8 @@ def _split(node: NodeContext) -> Function:
         for index, size in enumerate(sizes):
             handle.write(index, kept[start : start + size])
             start += size
+        if not handle.aggregates:
+            handle.split_size = len(sizes)
         return flow
 
     return split

@@ -41,6 +41,8 @@ class TensorArray:
     has_equal_shapes: bool = False
     aggregates: bool = False
     container: str = ""
+    split_size: int | None = None
+    """The number of elements that the last split wrote; in a gradient, to its array."""
     _elements: list[Any] = field(default_factory=list)
     _shapes: list[shapes.Shape] = field(default_factory=list)
     """The shape of each element, if it is known. It stays when a read clears the element."""
@@ -146,6 +148,7 @@ class TensorArray:
                     clears=False,
                     has_equal_shapes=self.has_equal_shapes,
                     aggregates=True,
+                    split_size=self.split_size,
                 )
                 found.resize(len(self))
                 found._shapes = [
