@@ -483,6 +483,15 @@ def test_random_ops_refuse_types_without_a_distribution() -> None:
 # --- dependencies and assertions
 
 
+def test_with_dependencies_takes_indexed_slices() -> None:
+    check = control_flow_ops.Assert(False, ["never"])
+    slices = indexed_slices.IndexedSlices(convert.constant([[1.0]]), convert.constant([3]))
+    waiting = control_flow_ops.with_dependencies([check], slices)
+    assert waiting.values.op.control_inputs == [check]
+    assert waiting.indices.op.control_inputs == [check]
+    assert waiting.dense_shape is None
+
+
 def test_with_dependencies_runs_its_dependencies_first() -> None:
     check = control_flow_ops.Assert(False, ["never"])
     value = control_flow_ops.with_dependencies([check], convert.constant(1.0))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from capstan.api.scoped import scoped
-from capstan.framework import convert, grouping
+from capstan.framework import convert, grouping, indexed_slices
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -18,10 +18,15 @@ tuple = grouping.tuple_of
 def with_dependencies(
     dependencies: Iterable[Any], output_tensor: Any, name: str | None = None
 ) -> Any:
-    """Return a copy of `output_tensor` that is available once `dependencies` have run."""
+    """Return a copy of `output_tensor` that is available once `dependencies` have run.
+
+    `output_tensor` is a tensor or an IndexedSlices.
+    """
     with scoped(name, "control_dependency", (output_tensor,)) as scope:
-        value = convert.convert_to_tensor(output_tensor)
+        value = convert.convert_to_tensor_or_indexed_slices(output_tensor)
         with value.graph.colocate_with(value.op), value.graph.control_dependencies(dependencies):
+            if isinstance(value, indexed_slices.IndexedSlices):
+                return indexed_slices.mapped(raw.Identity, value)
             return raw.Identity(value, name=scope)
 
 
