@@ -45,10 +45,6 @@ class KernelList:
         kernels = self._rows.get((op, device_type), ())
         return any(serves(kernel.constraints, attrs) for kernel in kernels)
 
-    def device_types(self, op: str) -> list[str]:
-        """Return the device types that have a kernel for `op` with some dtypes, sorted."""
-        return sorted(device_type for name, device_type in self._rows if name == op)
-
 
 def serves(constraints: Constraints, attrs: Mapping[str, Any]) -> bool:
     """Return whether a kernel with these constraints serves a node with these attributes."""
