@@ -60,6 +60,9 @@ class Recorder:
         fed = {name: value.tolist() for name, value in feeds.items()}
         return self._note("run", handle, fed, list(fetches), list(targets), options)  # type: ignore[no-any-return]
 
+    def run_step_with_metadata(self, *step: Any) -> tuple[list[Any], Any]:
+        return self.run_step(*step), None
+
     def make_callable(self, *named: Any) -> int:
         return self._note("make", *named)  # type: ignore[no-any-return]
 
