@@ -135,8 +135,9 @@ def injected_failures(injected: Injected, name: str) -> tuple[int, int]:
 
 
 def wait_counted(story: Story, injected: Injected, name: str) -> None:
-    """Wait until a job's counters match the fates of its pods exactly, and the job runs again or,
-    if its failures exceed its limit, has failed.
+    """Wait until a job runs and its counters equal the failures that the test injected.
+
+    If the injected application failures exceed the limit of the job, wait until the job has failed.
     """
     failures, others = injected_failures(injected, name)
     if int(name.removeprefix("job-")) in FAILING and failures > LIMIT:
@@ -150,7 +151,7 @@ def wait_counted(story: Story, injected: Injected, name: str) -> None:
 
     wait.until(
         lambda: status_and_restarts() == expected,
-        else_show=lambda: f"{name}: {status_and_restarts()}, and not {expected}",
+        else_show=lambda: f"{name} has {status_and_restarts()}; the test expects {expected}",
     )
 
 

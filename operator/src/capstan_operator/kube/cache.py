@@ -1,18 +1,18 @@
 """The newest known version of each job and pod, from watches, LISTs and answers to requests.
 
-A watch is late and may lose a deletion. The answer to a POST overtakes it. A LIST is true of one
-moment. Kubernetes orders all of these by resource version, an integer that grows with every change
-of any object (KEP-5504). Here only the resource version decides:
+A watch is late and may lose a deletion. The response to a POST arrives before the watch event. A
+LIST shows the objects at one moment. Kubernetes orders all versions by resource version, an integer
+that grows with every change of any object (KEP-5504). Here only the resource version decides:
 
 Rule 1: a newer version of an object replaces the known one. Nothing else does.
 Rule 2: a deletion is remembered with its version. An older version cannot revive that UID.
-Rule 3: a LIST is complete. A known object that is not in the LIST, and not newer than it, is gone.
-    So is an object that is reported later, in a version that is not newer than the LIST. An object
-    in the LIST exists, even if it was reported as deleted: an API server that does not know the
-    kind yet also answers that there is no such job.
+Rule 3: a LIST is complete. An object that is not in the LIST is gone, unless its version is newer
+    than the LIST. This holds for cached objects, and for objects that a watch reports after the
+    LIST. An object in the LIST exists, even if a response said earlier that it was deleted. (An API
+    server that does not know the kind TrainingJob yet answers that there is no such job.)
 
-After a LIST the cache is therefore as new as the server was then, or newer, even if events arrive
-late, twice or out of order.
+After a LIST, the cache is therefore at least as new as the LIST, even if events arrive late, twice
+or out of order.
 """
 
 import math
@@ -81,7 +81,10 @@ class Cache:
         return list(self._remains.get(key, {}).values())
 
     def job_event(self, kind: str | None, job: Manifest) -> Key:
-        """Enter a job from a watch or an answer. Of the kinds, only DELETED makes a difference."""
+        """Enter or remove a job, as a watch event or a response reports.
+
+        The `kind` DELETED removes the job. Every other kind enters the job.
+        """
         key = _key(job)
         self._jobs.tell(kind, unmanaged(job))
         if self.job(key) is None:
@@ -89,10 +92,11 @@ class Cache:
         return key
 
     def pod_event(self, kind: str | None, pod: Manifest) -> set[Key]:
-        """Enter a pod from a watch or an answer; only the `kind` DELETED has a meaning.
+        """Enter or remove a pod, as a watch event or a response reports.
 
-        Returns the jobs to look at: none if the version is known or the pod has no job, two if the
-        pod's label has changed.
+        The `kind` DELETED removes the pod. Every other kind enters the pod. Return the keys of the
+        jobs that need a pass: none if the cache already has this version or the pod has no job, and
+        two if the pod's label has changed.
         """
         thinned = self._thinned(pod)
         change = self._pods.tell(kind, thinned)
@@ -106,7 +110,11 @@ class Cache:
     def replace_jobs(
         self, items: Iterable[Manifest], resource_version: str, namespace: str | None
     ) -> set[Key]:
-        """Enter a consistent LIST of a namespace, None for all; return the jobs that changed."""
+        """Bring the jobs of a namespace up to date with a consistent LIST.
+
+        If `namespace` is None, the LIST has the jobs of all namespaces. Return the keys of the jobs
+        that changed.
+        """
         jobs = [unmanaged(job) for job in items]
         changes = self._jobs.replace(jobs, int(resource_version), namespace)
         for gone in self._remains.keys() - self._jobs.rows.keys():
@@ -116,7 +124,11 @@ class Cache:
     def replace_pods(
         self, items: Iterable[Manifest], resource_version: str, namespace: str | None
     ) -> set[Key]:
-        """Enter a consistent LIST of a namespace, None for all; return the jobs to look at."""
+        """Bring the pods of a namespace up to date with a consistent LIST.
+
+        If `namespace` is None, the LIST has the pods of all namespaces. Return the keys of the jobs
+        that need a pass.
+        """
         thinned = [self._thinned(pod) for pod in items]
         changes = self._pods.replace(thinned, int(resource_version), namespace)
         for change in changes:

@@ -190,17 +190,17 @@ class Variable(operand.Operand):
         session.run(self._initializer, {self._initializer.inputs[1]: value})
 
     def assign(self, value: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor that sets the variable and has its new value."""
+        """Return the new value. Each step that computes this tensor assigns `value` once."""
         assigned: graphs.Tensor = raw.Assign(self._ref_tensor, value, use_locking=use_locking)
         return assigned
 
     def assign_add(self, delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor that adds to the variable and has its new value."""
+        """Return the new value. Each step that computes this tensor adds `delta` once."""
         assigned: graphs.Tensor = raw.AssignAdd(self._ref_tensor, delta, use_locking=use_locking)
         return assigned
 
     def assign_sub(self, delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor that subtracts from the variable and has its new value."""
+        """Return the new value. Each step that computes this tensor subtracts `delta` once."""
         assigned: graphs.Tensor = raw.AssignSub(self._ref_tensor, delta, use_locking=use_locking)
         return assigned
 

@@ -141,7 +141,7 @@ class Program:
     def run_segment(self, context: Context, index: int) -> Sequence[Values]:
         """Run segment `index` and return the values of each message in `layout.sends[index]`.
 
-        The caller must pass them to `release` when the messages are sent.
+        The caller must pass the values to `release` after it has sent the messages.
 
         Raises:
             OpError: a kernel failed. The message names the node.

@@ -13,9 +13,10 @@ from capstan.framework.while_context import WhileContext
 
 
 def decode_cond(message: Any, graph: Any, import_scope: str | None = None) -> CondContext:
-    """Return the side of a conditional that a CondContextDef describes, with the contexts in it.
+    """Return the branch that a CondContextDef describes, with the contexts inside the branch.
 
-    The operations must be in `graph`, with `import_scope` before their names.
+    `graph` must already have the operations that the message names. If there is an `import_scope`,
+    their names must begin with this scope.
 
     Raises:
         KeyError: the graph lacks a tensor that the message names.
@@ -28,10 +29,11 @@ def decode_cond(message: Any, graph: Any, import_scope: str | None = None) -> Co
 
 
 def decode_while(message: Any, graph: Any, import_scope: str | None = None) -> WhileContext:
-    """Return the loop that a WhileContextDef describes, with the contexts in it.
+    """Return the loop that a WhileContextDef describes, with the contexts inside the loop.
 
-    The operations must be in `graph`, with `import_scope` before their names. The frames of the
-    loop get the name of the new context.
+    `graph` must already have the operations that the message names. If there is an `import_scope`,
+    their names must begin with this scope, and the frames of the loop are renamed after the new
+    context.
 
     Raises:
         KeyError: the graph lacks a tensor that the message names.

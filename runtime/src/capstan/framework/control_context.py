@@ -43,7 +43,7 @@ class ControlFlowContext(abc.ABC):
 
     @property
     def loop(self) -> Any:
-        """The innermost loop that the context is, or is in; None outside loops."""
+        """This context if it is a loop, else the innermost loop around it. None outside loops."""
         return self if self.is_loop else None if self.outer is None else self.outer.loop
 
     @property
@@ -84,7 +84,7 @@ class ControlFlowContext(abc.ABC):
         self._known.add(tensor.name)
 
     def left(self, tensors: Sequence[Tensor]) -> None:
-        """Make the results of the context known to the outer context."""
+        """Note that `tensors`, the results of this context, belong to the outer context."""
         if self.outer is not None:
             for tensor in tensors:
                 self.outer.know(tensor)

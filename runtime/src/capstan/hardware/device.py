@@ -59,7 +59,7 @@ class Device(abc.ABC):
     @property
     @abc.abstractmethod
     def stream(self) -> Stream:
-        """The stream of all work of this device."""
+        """The stream that orders all work of this device."""
 
     @property
     @abc.abstractmethod

@@ -34,7 +34,7 @@ def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
         at = axis % params.ndim
         shape = (*params.shape[:at], *indices.shape, *params.shape[at + 1 :])
         return np.empty(shape, params.dtype) if out is None else out
-    # The indices have been checked. In mode "clip" NumPy needs no second buffer.
+    # The indices are valid, so mode "clip" changes none. Mode "raise" would buffer `out`.
     gathered: Any = np.take(params, indices, axis, out, "clip")
     return gathered if isinstance(gathered, np.ndarray | np.generic) else np.array(gathered, object)
 

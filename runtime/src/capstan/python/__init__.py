@@ -1,4 +1,4 @@
-"""`tf.python`: the modules that TensorFlow 1 scripts import by their path, as TensorFlow has them.
+"""`tf.python`: the modules of TensorFlow 1 that scripts import by their full path.
 
 For example, `from tensorflow.python.client import timeline` becomes
 `from capstan.python.client import timeline`.

@@ -27,7 +27,7 @@ class Stack:
         self._lock = threading.Lock()
 
     def push(self, value: Any) -> None:
-        """Add `value`, which must not change later, at the top.
+        """Add `value` at the top. The caller must not change `value` later.
 
         Raises:
             InvalidArgumentError: the stack is full or closed.

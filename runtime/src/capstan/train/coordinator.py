@@ -78,7 +78,7 @@ class Coordinator:
             self.request_stop(ex=sys.exc_info())
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Block until a stop is requested, at most `timeout` seconds. Return whether it was."""
+        """Block until a stop is requested, and return True, or False after `timeout` seconds."""
         return self._stop.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:

@@ -46,7 +46,10 @@ def unsure(
 
 
 def is_late(due: datetime | None, now: datetime) -> bool:
-    """Say whether to read a pod that should be gone at `due`; None: it is not being deleted."""
+    """Return whether the operator must read a pod that should be gone at `due`.
+
+    `due` is None if the pod is not being deleted.
+    """
     return due is not None and (now - due).total_seconds() >= LATE_SECONDS
 
 

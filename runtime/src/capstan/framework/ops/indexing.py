@@ -11,7 +11,7 @@ from capstan.framework.ops import rules, typesets
 
 
 def gather_shape(ctx: ShapeContext) -> rules.Shapes:
-    """Infer the shape of a lookup along axis 0."""
+    """Infer the shape of the slices of the first input at the indices in the second input."""
     params, indices = shapes.with_rank_at_least(ctx.inputs[0], 1), ctx.inputs[1]
     return (shapes.concatenate(indices, None if params is None else params[1:]),)
 
