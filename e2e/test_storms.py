@@ -73,7 +73,7 @@ def assert_counted_once(operator: Operator) -> None:
         return {name: samples.get(name) for name in expected}
 
     # The operator may still reconcile: each stopped pod that disappears causes one more pass.
-    wait.until(lambda: shown() == expected, else_show=lambda: f"{shown()}, and not {expected}")
+    wait.until(lambda: shown() == expected, else_show=lambda: f"{shown()}; expected {expected}")
     samples = operator.metrics()
     restarts = [value for name, value in samples.items() if "capstan_task_restarts_total" in name]
     assert sum(restarts) == 8
