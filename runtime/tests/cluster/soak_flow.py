@@ -40,8 +40,6 @@ class Flow:
     def __call__(self) -> None:
         self._expect_values()
         self._expect_cancellations()
-        # A cancelled step may take an element until its owner knows of the cancellation.
-        self._settle()
         waiting = self._aside.submit(self._session.run, self._taken)
         until(lambda: self._runs("ps:0"))
         self._session.run(self._put_one)

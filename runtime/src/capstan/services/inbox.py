@@ -1,13 +1,18 @@
-"""Work for the thread that waits for a step, handed over by other threads."""
+"""What the thread that waits for a step waits for: work of other threads, and data on links."""
 
 import contextlib
 import os
 import queue
+import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from capstan import errors
+from capstan.transport import api
+
+_POLL_SECONDS = 0.5
+"""A step that waits for several tasks notices within this time that a link was closed."""
 
 
 class Inbox:
@@ -60,6 +65,50 @@ class Inbox:
         with contextlib.suppress(queue.Empty):
             while True:
                 self._work.get_nowait()()
+
+    def readable(
+        self, links: Mapping[str, api.Link], tasks: Collection[str], deadline: float | None
+    ) -> str | None:
+        """Return one of `tasks` whose link has data to read, or None if there may be work.
+
+        Blocks only if there are several of these.
+
+        Raises:
+            DeadlineExceededError: there was neither before `deadline`.
+        """
+        if len(tasks) == 1 and self.fileno() < 0:
+            (task,) = tasks
+            return task
+        while (found := self._poll(links, tasks, deadline)) == "":
+            require_before(deadline)
+        return found
+
+    def _poll(
+        self, links: Mapping[str, api.Link], tasks: Collection[str], deadline: float | None
+    ) -> str | None:
+        """Wait a short time for data on any link or work.
+
+        Return the task of the link, None for work, or "" if there was nothing. A link that is
+        closed during the wait is found by the next call.
+        """
+        poller = select.poll()
+        if self.fileno() >= 0:
+            poller.register(self.fileno(), select.POLLIN)
+        found: dict[int, str] = {}
+        for task in tasks:
+            link = links[task]
+            if link.pending():
+                return task
+            descriptor = link.fileno()
+            if descriptor < 0:
+                return task  # the link is closed, and its `recv` raises the reason
+            found[descriptor] = task
+            poller.register(descriptor, select.POLLIN)
+        patience = _POLL_SECONDS
+        if deadline is not None:
+            patience = min(patience, max(0.0, deadline - time.monotonic()))
+        ready = poller.poll(patience * 1000)
+        return found.get(ready[0][0]) if ready else ""
 
     def close(self) -> None:
         """Release the descriptors. Idempotent."""

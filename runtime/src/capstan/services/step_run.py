@@ -7,7 +7,6 @@ uses links has a thread of its own, so that the loss of another task ends the lo
 """
 
 import contextlib
-import select
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,8 +28,8 @@ Feeds = Mapping[node.Edge, Array]
 RECONNECT_SECONDS = 10.0
 """How long a step waits for a task that does not answer before it raises UnavailableError."""
 
-_POLL_SECONDS = 0.5
-"""A step that waits for several tasks notices within this time that a link was closed."""
+_WITHDRAW_SECONDS = 0.5
+"""How long a task may take to end its part of a step whose deadline has passed."""
 
 _INTERRUPT_SECONDS = 1.0
 """How long an interrupted step waits for the segments that other threads run."""
@@ -78,6 +77,7 @@ class StepRun:
         self._waiting: set[str] = set()
         self._local: run.PartRun | None = None
         self._local_is_over = step.local is None
+        self._is_started = False
         submits = step.local is not None and (step.local.waits or step.local.loops)
         self._inbox = inbox.Inbox(polled=submits and bool(step.remotes))
         self._fetched: dict[node.Edge, Array] = {}
@@ -88,12 +88,7 @@ class StepRun:
         """Run the step and return its fetches, or raise the first error of a part."""
         timer = self._timer()
         try:
-            self._begin(feeds)
-            while self._fault is None and (self._waiting or not self._local_is_over):
-                if self._waiting:
-                    self._receive()
-                else:
-                    self._inbox.run_next(self._deadline)
+            self._run(feeds)
         except Exception as fault:  # noqa: BLE001 - the step's error
             self._fault = self._fault or self._cancelled or errors.from_exception(fault)
         except BaseException:
@@ -139,7 +134,7 @@ class StepRun:
 
     def _close_links(self) -> None:
         for link in self._links.values():
-            link.close()  # a blocked `recv` or `send` raises
+            link.close()  # A thread that is blocked in `recv` or `send` gets an error.
 
     def _end_local(self, error: errors.OpError, limit: float | None) -> None:
         """End the local part, and wait for the segments that other threads run, until `limit`."""
@@ -182,6 +177,7 @@ class StepRun:
             with self._lock:
                 self._links[remote.task] = link
             self._require_alive()
+        self._is_started = True
         for remote in self._step.remotes:
             values = [feeds[edge] for edge in remote.part.feeds]
             self._links[remote.task].send(
@@ -199,13 +195,52 @@ class StepRun:
         inbox.require_before(self._deadline)
         local.start([feeds[edge] for edge in self._step.local.part.feeds])
 
+    def _run(self, feeds: Feeds) -> None:
+        """Start all parts, and wait until all have succeeded, one has failed, or time is up."""
+        try:
+            self._begin(feeds)
+            while self._fault is None and (self._waiting or not self._local_is_over):
+                if self._waiting:
+                    self._receive()
+                else:
+                    self._inbox.run_next(self._deadline)
+        except errors.DeadlineExceededError as late:
+            if not self._is_started or self._fault is not None or self._cancelled is not None:
+                raise
+            self._withdraw(late)
+
+    def _withdraw(self, error: errors.OpError) -> None:
+        """Ask the tasks to end their parts, and wait for their answers. Then fail with `error`.
+
+        If all parts have succeeded meanwhile, the step succeeds. Otherwise an element would be lost
+        that a dequeue takes before its task knows of the deadline.
+        """
+        self._deadline = time.monotonic() + _WITHDRAW_SECONDS
+        guard = threading.Timer(_WITHDRAW_SECONDS, self._cut)
+        guard.daemon = True
+        guard.start()
+        with contextlib.suppress(errors.OpError):
+            for task in self._waiting:
+                self._links[task].send(api.Frame(api.Kind.CANCEL, self._number, 0))
+            while self._waiting:
+                self._receive()
+            self._inbox.run_pending()
+        guard.cancel()
+        if self._waiting or self._fault is not None or not self._local_is_over:
+            self._fault = error
+
+    def _cut(self) -> None:
+        """Close the links, so that a blocked `send` or `recv` raises."""
+        with self._lock:
+            self._close_links()
+
     def _require_alive(self) -> None:
         if self._cancelled is not None:
             raise self._cancelled
 
     def _receive(self) -> None:
         """Wait for a frame, or for work of the local part, and handle it."""
-        task = self._readable()
+        task = self._inbox.readable(self._links, self._waiting, self._deadline)
         if task is None:
             self._inbox.run_pending()
             return
@@ -249,43 +284,6 @@ class StepRun:
 
     def _keep(self, edges: Sequence[node.Edge], values: program.Values) -> None:
         self._fetched.update(zip(edges, map(owned, values), strict=True))
-
-    def _readable(self) -> str | None:
-        """Return a task whose link has data to read, or None if the inbox has work.
-
-        Blocks only if there are several of these.
-        """
-        if len(self._waiting) == 1 and self._inbox.fileno() < 0:
-            (task,) = self._waiting
-            return task
-        while (found := self._poll()) == "":
-            inbox.require_before(self._deadline)
-        return found
-
-    def _poll(self) -> str | None:
-        """Wait a short time for data on any link or work in the inbox.
-
-        Return the task of the link, None for the inbox, or "" if there was nothing. A link that is
-        closed during the wait is found by the next call.
-        """
-        poller = select.poll()
-        if self._inbox.fileno() >= 0:
-            poller.register(self._inbox.fileno(), select.POLLIN)
-        tasks: dict[int, str] = {}
-        for task in self._waiting:
-            link = self._links[task]
-            if link.pending():
-                return task
-            descriptor = link.fileno()
-            if descriptor < 0:
-                return task  # the link is closed, and its `recv` raises the reason
-            tasks[descriptor] = task
-            poller.register(descriptor, select.POLLIN)
-        patience = _POLL_SECONDS
-        if self._deadline is not None:
-            patience = min(patience, max(0.0, self._deadline - time.monotonic()))
-        ready = poller.poll(patience * 1000)
-        return tasks.get(ready[0][0]) if ready else ""
 
 
 def owned(value: Any) -> Any:

@@ -2,9 +2,9 @@
 
 Steps arrive over links. The thread that reads a link runs the nodes that its frames make runnable,
 and answers on the same link, so a remote read needs no other thread. A link carries one step at a
-time, and a master cancels a step by closing the link. Messages of third tasks arrive over other
-links. The threads that read these links pass the messages to other threads, so a reader never waits
-for a writer.
+time. A master ends a step by a CANCEL, which the task answers, or by closing the link. Messages of
+third tasks arrive over other links. The threads that read these links pass the messages to other
+threads, so a reader never waits for a writer.
 """
 
 import logging
@@ -77,6 +77,9 @@ class StepServer:
                     self._require_ended(current, frame.step)
                     current = frame.step
                     self._start(frame, link, peer)
+                elif frame.kind is api.Kind.CANCEL:
+                    if frame.step == current:
+                        self._fail(current, cause)
                 elif frame.step == current:
                     self._deliver(frame)
                 else:

@@ -2,8 +2,8 @@
 
 A `Link` is an ordered, two-way channel of frames between two tasks. It serves one step at a time.
 The master takes one link for each remote task of a step from a pool. The thread that runs the step
-reads the links, and gives them back when the step has succeeded. A step that fails closes its
-links, which tells the other tasks. Every data plane passes the same conformance suite.
+reads the links, and gives back those on which the parts have ended. A step that fails closes the
+others, which tells their tasks. Every data plane passes the same conformance suite.
 """
 
 import enum
@@ -16,12 +16,17 @@ Array = np.ndarray[Any, Any]
 
 
 class Kind(enum.IntEnum):
-    """The kind of a frame."""
+    """The kind of a frame.
+
+    CANCEL asks a task to end its part of a step. The task answers with the DONE of the part, which
+    may report success, or has sent it already.
+    """
 
     HELLO = 1
     START = 2
     LEG = 3
     DONE = 4
+    CANCEL = 5
 
 
 class Frame(NamedTuple):
