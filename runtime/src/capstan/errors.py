@@ -222,7 +222,7 @@ def from_code(code: int, message: str, node_def: Any = None, op: Any = None) -> 
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
-def from_exception(fault: Exception) -> OpError:
+def from_exception(fault: BaseException) -> OpError:
     """Return the error of a step that failed with `fault`. An OpError is returned unchanged.
 
     >>> from_exception(MemoryError("2 GiB"))

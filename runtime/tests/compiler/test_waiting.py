@@ -212,6 +212,36 @@ def test_a_part_that_fails_ends_after_the_segments_that_run(
     assert (fetches, type(error)) == ((), errors.UnavailableError)
 
 
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_a_part_ends_if_a_kernel_raises_an_exception_that_is_no_error(
+    cpus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function of `py_func` may call `sys.exit`."""
+
+    def leave(x: Any) -> Any:
+        raise SystemExit
+
+    kernel = registry.Kernel("Ceil", lambda node: leave)
+    monkeypatch.setitem(registry._ROWS, ("Ceil", "CPU"), [kernel])
+    with tf.Graph().as_default() as graph:
+        for index in range(cpus):
+            with tf.device(f"{HERE}/cpu:{index}"):
+                tf.ceil(tf.random_uniform([1], name=f"x{index}"), name=f"ceil{index}")
+    task, ends, ended = Task(graph, cpus), [], threading.Event()
+
+    def done(*end: Any) -> None:
+        ends.append(end)
+        ended.set()
+
+    compiled = task.compiled("ceil0", *(op.name for op in graph.get_operations()))
+    step = run.PartRun(compiled, lambda *_: None, done, lambda work: work())
+    with pytest.raises(SystemExit):
+        step.start([])
+    assert ended.wait(PATIENCE_S)
+    ((_, error),) = ends
+    assert "SystemExit" in error.message
+
+
 def test_steps_that_wait_in_a_long_line_end_without_recursion_when_no_thread_is_left(
     task: Task,
 ) -> None:

@@ -136,7 +136,8 @@ class PartRun:
                 return
         except Exception as fault:  # noqa: BLE001 - the step's error
             self.fail(errors.from_exception(fault))
-        except BaseException:
+        except BaseException as interrupt:  # such as the SystemExit of a function of `py_func`
+            self.fail(errors.from_exception(interrupt))
             self._stop()
             raise
         self._stop()
@@ -227,7 +228,7 @@ class PartRun:
         try:
             if not self._is_over:
                 self._run_segment(index)
-        except Exception as caught:  # noqa: BLE001 - the step's error
+        except BaseException as caught:  # noqa: BLE001 - the step's error
             fault = errors.from_exception(caught)
         with self._lock:
             waits.running_beside -= 1

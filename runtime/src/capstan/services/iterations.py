@@ -128,12 +128,12 @@ class Iterations:
         def run() -> None:
             try:
                 with contextlib.closing(links):
-                    outputs = loop.run(values)
-            except Exception as fault:  # noqa: BLE001 - the step's error
+                    received = map(self._handles.received, loop.run(values))
+                    outputs = [*received, *loop.report()]
+            except BaseException as fault:  # noqa: BLE001 - the step's error
                 done((), cancellation.error or errors.from_exception(fault))
             else:
-                received = map(self._handles.received, outputs)
-                done([*received, *loop.report()], None)
+                done(outputs, None)
 
         threading.Thread(target=run, name="capstan-loop", daemon=True).start()
 
