@@ -9,6 +9,8 @@ import pytest
 
 from capstan.hardware import threads
 
+PATIENCE_S = 50.0
+
 PROGRAM = """
 import threading
 from capstan.hardware import threads
@@ -28,24 +30,24 @@ def test_an_idle_thread_is_reused() -> None:
     pool = threads.DaemonThreads(8, "idle")
     names: set[str] = set()
     for _ in range(20):
-        pool.submit(lambda: names.add(threading.current_thread().name)).result(20)
+        pool.submit(lambda: names.add(threading.current_thread().name)).result(PATIENCE_S)
     assert len(names) < 8
     pool.shutdown()
     for thread in threading.enumerate():
         if thread.name.startswith("idle"):
-            thread.join(20)
+            thread.join(PATIENCE_S)
             assert not thread.is_alive()
 
 
 def test_calls_above_the_limit_wait_for_a_thread() -> None:
     pool = threads.DaemonThreads(2, "busy")
     gate = threading.Event()
-    blocked = [pool.submit(gate.wait, 20) for _ in range(2)]
+    blocked = [pool.submit(gate.wait, PATIENCE_S) for _ in range(2)]
     third = pool.submit(lambda: 3)
     assert not futures.wait([third], 0.05).done
     gate.set()
-    assert third.result(20) == 3
-    assert all(call.result(20) for call in blocked)
+    assert third.result(PATIENCE_S) == 3
+    assert all(call.result(PATIENCE_S) for call in blocked)
     pool.shutdown()
 
 
@@ -54,7 +56,7 @@ def test_a_call_waits_if_the_system_cannot_start_another_thread(
 ) -> None:
     pool = threads.DaemonThreads(2, "scarce")
     gate = threading.Event()
-    blocked = pool.submit(gate.wait, 20)
+    blocked = pool.submit(gate.wait, PATIENCE_S)
 
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -65,16 +67,43 @@ def test_a_call_waits_if_the_system_cannot_start_another_thread(
         with pytest.raises(RuntimeError, match="start new thread"):
             threads.DaemonThreads(2, "none").submit(lambda: 4)
     gate.set()
-    assert waiting.result(20) == 3
-    assert blocked.result(20)
+    assert waiting.result(PATIENCE_S) == 3
+    assert blocked.result(PATIENCE_S)
+    pool.shutdown()
+
+
+def test_a_call_that_waited_for_a_thread_leaves_no_idle_thread_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = threads.DaemonThreads(2, "late")
+    gates = [threading.Event() for _ in range(2)]
+    first = pool.submit(gates[0].wait, PATIENCE_S)
+    began = threading.Event()
+
+    def block() -> bool:
+        began.set()
+        return gates[1].wait(PATIENCE_S)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        second = pool.submit(block)
+    gates[0].set()
+    assert first.result(PATIENCE_S)
+    assert began.wait(PATIENCE_S)
+    assert pool.submit(lambda: 3).result(PATIENCE_S) == 3
+    gates[1].set()
+    assert second.result(PATIENCE_S)
     pool.shutdown()
 
 
 def test_the_caller_gets_the_error_of_its_call() -> None:
     pool = threads.DaemonThreads(1, "errors")
     with pytest.raises(ZeroDivisionError):
-        pool.submit(lambda: 1 // 0).result(20)
-    assert pool.submit(lambda: 1).result(20) == 1
+        pool.submit(lambda: 1 // 0).result(PATIENCE_S)
+    assert pool.submit(lambda: 1).result(PATIENCE_S) == 1
     pool.shutdown()
     with pytest.raises(RuntimeError, match="after shutdown"):
         pool.submit(lambda: 1)
@@ -86,7 +115,7 @@ def test_a_blocked_call_does_not_keep_the_process_alive() -> None:
         env={"PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=True,
     )
     assert done.stdout == "over\n"

@@ -24,6 +24,7 @@ class DaemonThreads(futures.Executor):
         self._name = name
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._idle = 0
+        """The number of threads that wait for work, less the calls that wait for a thread."""
         self._lock = threading.Lock()
         self._count = 0
         self._ended = False
@@ -43,10 +44,9 @@ class DaemonThreads(futures.Executor):
         with self._lock:
             if self._ended:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            if self._idle:
-                self._idle -= 1
-            elif self._count < self._limit:
+            if self._idle <= 0 and self._count < self._limit:
                 self._start_thread()
+            self._idle -= 1
             self._work.put(work)
 
     def _start_thread(self) -> None:
@@ -59,6 +59,7 @@ class DaemonThreads(futures.Executor):
                 raise
         else:
             self._count += 1
+            self._idle += 1
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End each thread after the calls submitted so far. Never waits, whatever `wait` says."""
