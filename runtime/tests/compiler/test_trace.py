@@ -1,5 +1,7 @@
 """The module of a traced part, beside the module of the same part without a trace."""
 
+import itertools
+import time
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 import capstan.kernels  # noqa: F401 - fills the table
 from capstan.core import dtypes, step_stats
 from capstan.core import node as ir
-from capstan.executor import program, traced_program
+from capstan.executor import program, trace, traced_program
 from capstan.framework import ops  # noqa: F401 - fills the registry
 from capstan.graph import infer
 from capstan.partition import partition, parts
@@ -71,6 +73,24 @@ def test_each_step_has_a_report_of_its_own() -> None:
     assert [len(stats.dev_stats[0].node_stats) for stats in reports] == [3, 3, 3]
     starts = [stats.dev_stats[0].node_stats[0].all_start_nanos for stats in reports]
     assert starts == sorted(starts)
+
+
+def test_the_start_of_a_step_is_right_if_its_thread_is_suspended_between_the_clocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    suspended = itertools.chain([5_000_000_000], itertools.repeat(0))
+    now = {"clock": 7}
+
+    def counter() -> int:
+        now["clock"] += next(suspended)
+        return now["clock"]
+
+    monkeypatch.setattr(time, "time_ns", lambda: now["clock"] + 100)
+    monkeypatch.setattr(time, "perf_counter_ns", counter)
+    report = trace.Recorder(chain(), ()).report()
+    monkeypatch.undo()
+    (device,) = step_stats.joined([report]).dev_stats
+    assert device.node_stats[0].all_start_nanos == 5_000_000_107
 
 
 @pytest.mark.parametrize("size, shown", [(12, "[12B]"), (3 << 20, "[3.0MB]")])

@@ -29,6 +29,9 @@ from capstan.resources import variable
 _MOST = 1 << 20
 """The largest number of executions that a part notes, as TensorFlow's kMaxCollectedNodes."""
 
+_SAMPLES = 5
+"""How often a step compares the two clocks. A guess."""
+
 
 class _Noted(NamedTuple):
     """One execution of a node, in nanoseconds of `time.perf_counter_ns`."""
@@ -75,7 +78,8 @@ class Recorder:
         """`timed` are the nodes by number, as in `source.Code`. The step starts now."""
         self._part = part
         self._timed = timed
-        self._offset_ns = time.time_ns() - time.perf_counter_ns()
+        # The system may suspend the thread between the two clocks, which makes a sample too small.
+        self._offset_ns = max(time.time_ns() - time.perf_counter_ns() for _ in range(_SAMPLES))
         self._started_ns = time.perf_counter_ns()
         self._noted: list[_Noted] = []
         self._transfers: dict[str, list[step_stats.Execution]] = {}
