@@ -89,3 +89,13 @@ def test_a_resource_in_a_list_cannot_leave_its_task() -> None:
 def test_bytes_that_are_no_variant_are_refused(content: bytes) -> None:
     with pytest.raises(errors.DataLossError, match="cannot be read"):
         variant_message.decoded(np.array(content, object))
+
+
+def test_a_list_with_an_element_of_another_type_is_refused() -> None:
+    from tensorboard.compat.proto import tensor_pb2
+
+    mixed = tensor_list.TensorList(dtypes.int32, (), [np.int32(1)])
+    proto = tensor_pb2.VariantTensorDataProto.FromString(variant.to_bytes(mixed))
+    proto.tensors[0].dtype = dtypes.float32.as_datatype_enum
+    with pytest.raises(errors.DataLossError, match="an element of a list of int32"):
+        variant_message.decoded(np.array(proto.SerializeToString(), object))

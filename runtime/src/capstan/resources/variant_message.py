@@ -41,7 +41,13 @@ def _variant(proto: Any) -> variant.Variant | None:
         return None
     tensors = list(map(_tensor, proto.tensors))
     if proto.type_name == tensor_list.TensorList.type_name:
-        return tensor_list.from_parts(proto.metadata, tensors)
+        found = tensor_list.from_parts(proto.metadata, tensors)
+        for each in proto.tensors:
+            if each.dtype != found.element_dtype.as_datatype_enum:
+                raise TypeError(
+                    f"an element of a list of {found.element_dtype.name} is of type {each.dtype}"
+                )
+        return found
     if proto.type_name == optional.Optional.type_name:
         types = [dtypes.as_dtype(each.dtype) for each in proto.tensors]
         return optional.from_parts(proto.metadata, tensors, types)
