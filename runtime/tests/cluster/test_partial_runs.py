@@ -1,10 +1,10 @@
 """Partial runs and callables, with a master in this process, over links and over gRPC."""
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
+import background
 import clusters
 import examples
 import numpy as np
@@ -245,11 +245,7 @@ class WaitingRun:
         self.handle = session.partial_run_setup(fetches, [a, self.b, self.c])
         self.ends: list[Any] = []
         self.waiting = self.begin(taken, {a: 1})
-        limit = time.monotonic() + PATIENCE_S
-        pause = threading.Event()
-        while not self._steps():
-            assert time.monotonic() < limit
-            pause.wait(0.01)
+        background.until(lambda: self._held()._steps._runs)
 
     def begin(self, fetch: Any, feeds: Any) -> threading.Thread:
         thread = threading.Thread(target=self._run, args=(fetch, feeds))
@@ -262,9 +258,15 @@ class WaitingRun:
         except tf.errors.OpError as error:
             self.ends.append(error)
 
-    def _steps(self) -> Any:
+    def portions(self) -> int:
+        """Return how many portions run or wait."""
+        (partial,) = self._held()._partial.values()
+        return len(partial._portions)
+
+    def _held(self) -> Any:
+        """Return the session of the master."""
         master = SERVERS[-1].master if self.session.sess_str else self.session._master
-        return master._sessions[self.session._handle]._steps._runs
+        return master._sessions[self.session._handle]
 
 
 def test_a_portion_runs_while_another_waits(session: Any) -> None:
@@ -290,6 +292,7 @@ def test_a_portion_that_fails_ends_the_portions_that_wait(session: Any) -> None:
 def test_closing_the_session_ends_every_portion(session: Any) -> None:
     run = WaitingRun(session)
     dependent = run.begin(run.total, {run.b: 10})
+    background.until(lambda: run.portions() == 2)
     session.close()
     for thread in (run.waiting, dependent):
         thread.join(PATIENCE_S)
