@@ -17,7 +17,7 @@ from capstan.graph import infer, inline, lift, prune
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Setup:
     """A partial run. `nodes` are the nodes that it needs, in topological order.
 
     They call `functions`.
@@ -40,15 +40,15 @@ class Portion:
     targets: tuple[str, ...]
 
 
-def plan(
+def set_up(
     nodes: Mapping[str, ir.Node],
     feeds: Collection[ir.Edge],
     fetches: Collection[ir.Edge],
     targets: Collection[str],
     functions: function.Library,
     place: inline.Place,
-) -> Plan:
-    """Plan a partial run over a session's graph, whose nodes may call `functions`.
+) -> Setup:
+    """Prepare a partial run over a session's graph, whose nodes may call `functions`.
 
     `place` chooses the devices of the nodes of functions.
 
@@ -71,15 +71,15 @@ def plan(
     # The producer of a fed tensor need not run, but the portions look it up.
     fed = {edge.node: nodes[edge.node] for edge in feeds if edge.node not in needed}
     library = {**functions, **lifted}
-    return Plan(needed | fed, tuple(feeds), tuple(fetches), tuple(targets), library)
+    return Setup(needed | fed, tuple(feeds), tuple(fetches), tuple(targets), library)
 
 
-def ready(full_plan: Plan, pending: Collection[ir.Edge]) -> frozenset[str]:
+def ready(setup: Setup, pending: Collection[ir.Edge]) -> frozenset[str]:
     """Return the names of the nodes that wait for none of the `pending` feeds."""
     found: set[str] = set()
-    for node in _needed(full_plan):
+    for node in _needed(setup):
         waits = any(
-            edge in pending if edge in full_plan.feeds else edge.node not in found
+            edge in pending if edge in setup.feeds else edge.node not in found
             for edge in node.inputs
         )
         if not waits and all(source in found for source in node.control):
@@ -87,52 +87,52 @@ def ready(full_plan: Plan, pending: Collection[ir.Edge]) -> frozenset[str]:
     return frozenset(found)
 
 
-def awaited(full_plan: Plan, fetch: ir.Edge, pending: Collection[ir.Edge]) -> ir.Edge | None:
+def awaited(setup: Setup, fetch: ir.Edge, pending: Collection[ir.Edge]) -> ir.Edge | None:
     """Return a pending feed that `fetch` waits for, if there is one."""
     stack, seen = [fetch.node], {fetch.node}
     while stack:
-        node = full_plan.nodes[stack.pop()]
+        node = setup.nodes[stack.pop()]
         for edge in node.inputs:
             if edge in pending:
                 return edge
-        sources = [edge.node for edge in node.inputs if edge not in full_plan.feeds]
+        sources = [edge.node for edge in node.inputs if edge not in setup.feeds]
         fresh = {name for name in (*sources, *node.control) if name not in seen}
         seen |= fresh
         stack += fresh
     return None
 
 
-def portion(full_plan: Plan, ran: Collection[str], now: Collection[str]) -> Portion:
+def portion(setup: Setup, ran: Collection[str], now: Collection[str]) -> Portion:
     """Return the graph that runs the nodes in `now`, of which none is in `ran`."""
-    cut = _Cut(full_plan, ran)
+    cut = _Cut(setup, ran)
     nodes = {
         node.name: replace(
             node,
             inputs=tuple(cut.source(edge) for edge in node.inputs),
             control=tuple(name for name in node.control if name not in ran),
         )
-        for node in _needed(full_plan)
+        for node in _needed(setup)
         if node.name in now
     }
-    fetches, targets = _outcomes(full_plan, {*ran, *now}, nodes)
+    fetches, targets = _outcomes(setup, {*ran, *now}, nodes)
     return Portion({**cut.around, **nodes}, tuple(cut.feeds), tuple(fetches), tuple(targets))
 
 
-def sources(full_plan: Plan, names: Collection[str]) -> frozenset[str]:
+def sources(setup: Setup, names: Collection[str]) -> frozenset[str]:
     """Return the nodes that must have run before the named nodes.
 
     Constants and variables are not among them, because every portion has its own.
     """
     found: set[str] = set()
     for name in names:
-        node = full_plan.nodes[name]
+        node = setup.nodes[name]
         found.update(node.control)
         for edge in node.inputs:
-            producer = full_plan.nodes[edge.node]
+            producer = setup.nodes[edge.node]
             is_repeated = _is_variable(producer, edge.index) and not producer.inputs
-            if edge not in full_plan.feeds and not is_repeated:
+            if edge not in setup.feeds and not is_repeated:
                 found.add(edge.node)
-    return frozenset(name for name in found if not infer.is_constant(full_plan.nodes[name]))
+    return frozenset(name for name in found if not infer.is_constant(setup.nodes[name]))
 
 
 class _Cut:
@@ -142,16 +142,16 @@ class _Cut:
     border that the portion's graph must contain.
     """
 
-    def __init__(self, full_plan: Plan, ran: Collection[str]) -> None:
-        self._plan = full_plan
+    def __init__(self, setup: Setup, ran: Collection[str]) -> None:
+        self._setup = setup
         self._ran = ran
         self.feeds: dict[ir.Edge, None] = {}
         self.around: dict[str, ir.Node] = {}
 
     def source(self, edge: ir.Edge) -> ir.Edge:
         """Return the edge that gives the value of `edge` in this portion."""
-        producer = self._plan.nodes[edge.node]
-        if edge not in self._plan.feeds:
+        producer = self._setup.nodes[edge.node]
+        if edge not in self._setup.feeds:
             if producer.name not in self._ran:
                 return edge
             if _is_variable(producer, edge.index) and producer.inputs:
@@ -165,20 +165,20 @@ class _Cut:
 
 
 def _outcomes(
-    full_plan: Plan, ran: Collection[str], nodes: Mapping[str, ir.Node]
+    setup: Setup, ran: Collection[str], nodes: Mapping[str, ir.Node]
 ) -> tuple[dict[ir.Edge, None], dict[str, None]]:
     """Return the fetches and the targets of a portion that runs `nodes`.
 
     They include the tensors and control dependencies that later portions need.
     """
-    fetches = dict.fromkeys(edge for edge in full_plan.fetches if edge.node in nodes)
-    targets = dict.fromkeys(name for name in full_plan.targets if name in nodes)
-    for node in _needed(full_plan):
+    fetches = dict.fromkeys(edge for edge in setup.fetches if edge.node in nodes)
+    targets = dict.fromkeys(name for name in setup.targets if name in nodes)
+    for node in _needed(setup):
         if node.name in ran:
             continue
         targets.update((name, None) for name in node.control if name in nodes)
         for edge in node.inputs:
-            if edge in full_plan.feeds or edge.node not in nodes:
+            if edge in setup.feeds or edge.node not in nodes:
                 continue
             if infer.is_constant(nodes[edge.node]):
                 continue
@@ -189,17 +189,17 @@ def _outcomes(
     return fetches, targets
 
 
-def _needed(full_plan: Plan) -> Iterator[ir.Node]:
-    """Return the nodes of the plan that run, in order.
+def _needed(setup: Setup) -> Iterator[ir.Node]:
+    """Return the nodes of the setup that run, in order.
 
     A node whose needed outputs are all fed does not run.
     """
-    reached = {edge.node for edge in full_plan.fetches} | set(full_plan.targets)
-    for node in reversed(tuple(full_plan.nodes.values())):
+    reached = {edge.node for edge in setup.fetches} | set(setup.targets)
+    for node in reversed(tuple(setup.nodes.values())):
         if node.name in reached:
-            reached.update(edge.node for edge in node.inputs if edge not in full_plan.feeds)
+            reached.update(edge.node for edge in node.inputs if edge not in setup.feeds)
             reached.update(node.control)
-    return (node for node in full_plan.nodes.values() if node.name in reached)
+    return (node for node in setup.nodes.values() if node.name in reached)
 
 
 def _is_variable(node: ir.Node, index: int) -> bool:

@@ -201,17 +201,17 @@ class MasterSession:
         """Begin a partial run of a signature; returns its handle.
 
         Raises:
-            NotFoundError, InvalidArgumentError: as `portion.plan`.
+            NotFoundError, InvalidArgumentError: as `portion.set_up`.
         """
         feeds, fetches = requested.edges()
         graph = self._graph
         placed = graph.needed(graph.nodes, feeds, fetches, requested.targets)
         nodes = {**graph.nodes, **placed}
-        plan = portion.plan(
+        setup = portion.set_up(
             nodes, feeds, fetches, requested.targets, graph.functions, self._compiler.place_bodies
         )
         handle = str(next(self._handles))
-        self._partial[handle] = partial_run.PartialRun(plan, self._portion)
+        self._partial[handle] = partial_run.PartialRun(setup, self._portion)
         return handle
 
     def partial_run(
@@ -249,19 +249,19 @@ class MasterSession:
             return self._requests.setdefault(requested, signature.Request(requested, variants))
 
     def _portion(
-        self, plan: portion.Plan, ran: frozenset[str], now: frozenset[str]
+        self, setup: portion.Setup, ran: frozenset[str], now: frozenset[str]
     ) -> tuple[portion.Portion, signature.Request]:
         """Return a portion and its compiled request; partial runs of the same setup share them."""
-        key = (plan.feeds, plan.fetches, plan.targets, ran, now)
+        key = (setup.feeds, setup.fetches, setup.targets, ran, now)
         known = self._portions.get(key)
         if known is None:
-            next_portion = portion.portion(plan, ran, now)
+            next_portion = portion.portion(setup, ran, now)
             requested = signature.Signature(
                 tuple(edge.tensor for edge in next_portion.feeds),
                 tuple(edge.tensor for edge in next_portion.fetches),
                 next_portion.targets,
             )
-            compile_portion = functools.partial(self._compile, next_portion.nodes, plan.functions)
+            compile_portion = functools.partial(self._compile, next_portion.nodes, setup.functions)
             variants = signature.Variants(requested.in_order(), compile_portion)
             known = self._portions.setdefault(
                 key, (next_portion, signature.Request(requested, variants))

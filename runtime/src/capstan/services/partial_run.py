@@ -16,9 +16,9 @@ from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
 Compiled = Callable[
-    [portion.Plan, frozenset[str], frozenset[str]], tuple[portion.Portion, signature.Request]
+    [portion.Setup, frozenset[str], frozenset[str]], tuple[portion.Portion, signature.Request]
 ]
-"""Called with the plan, the nodes that have run, and the nodes to run now."""
+"""Called with the setup, the nodes that have run, and the nodes to run now."""
 
 
 class PartialRun:
@@ -28,12 +28,12 @@ class PartialRun:
     partial run, and so all its portions.
     """
 
-    def __init__(self, plan: portion.Plan, compiled: Compiled) -> None:
-        self._plan = plan
+    def __init__(self, setup: portion.Setup, compiled: Compiled) -> None:
+        self._setup = setup
         self._compiled = compiled
         self._changed = threading.Condition()
-        self._unfed = set(plan.feeds)
-        self._unfetched = set(plan.fetches)
+        self._unfed = set(setup.feeds)
+        self._unfetched = set(setup.fetches)
         self._started: frozenset[str] = frozenset()
         """The nodes of the portions that have begun."""
         self._portions: dict[cancellations.Cancellation, frozenset[str]] = {}
@@ -70,7 +70,7 @@ class PartialRun:
             # Later portions read the values, and the caller may overwrite its arrays by then.
             self._values.update((edge, value.copy()) for edge, value in feeds.items())
             earlier = self._started
-            self._started = portion.ready(self._plan, self._unfed)
+            self._started = portion.ready(self._setup, self._unfed)
             self._portions[ended] = self._started - earlier
         try:
             with contextlib.ExitStack() as watching:
@@ -94,12 +94,12 @@ class PartialRun:
         if self.is_over:
             raise no_such_run()
         for edge in feeds:
-            _require(edge, "feed", "fed", self._plan.feeds, self._unfed)
+            _require(edge, "feed", "fed", self._setup.feeds, self._unfed)
         for edge in fetches:
-            _require(edge, "fetch", "fetched", self._plan.fetches, self._unfetched)
+            _require(edge, "fetch", "fetched", self._setup.fetches, self._unfetched)
         pending = self._unfed.difference(feeds)
         for edge in fetches:
-            feed = portion.awaited(self._plan, edge, pending)
+            feed = portion.awaited(self._setup, edge, pending)
             if feed is not None:
                 raise errors.InvalidArgumentError(
                     None,
@@ -119,8 +119,8 @@ class PartialRun:
         now = self._portions[ended]
         if not now:
             return
-        next_portion, request = self._compiled(self._plan, earlier, now)
-        sources = portion.sources(self._plan, now) & earlier
+        next_portion, request = self._compiled(self._setup, earlier, now)
+        sources = portion.sources(self._setup, now) & earlier
         self._wait(lambda: sources.isdisjoint(self._running()), ended, deadline)
         feeds = [self._values[edge] for edge in next_portion.feeds]
         fetched = request.run(feeds, steps, deadline, ended)
