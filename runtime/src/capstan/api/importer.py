@@ -32,11 +32,12 @@ def import_graph_def(
 
     Raises:
         TypeError: an argument is of the wrong kind.
-        ValueError: `graph_def` is not well-formed, or lacks a name of `input_map` or
-            `return_elements`.
+        ValueError: `graph_def` is not well-formed, needs a newer consumer of graphs, or lacks a
+            name of `input_map` or `return_elements`.
         NotFoundError: Capstan does not have the op of a node.
     """
     message = _as_graph_def(graph_def)
+    _check_versions(message.versions)
     given, wanted = _checked(input_map), _checked_elements(return_elements)
     graph = graphs.get_default_graph()
     with graph.name_scope("import" if name is None else name) as scope:
@@ -70,6 +71,21 @@ def _as_graph_def(given: Any) -> Any:
     if not hasattr(given, "SerializeToString"):
         raise TypeError("Argument `graph_def` must be a GraphDef proto.")
     return graph_pb2.GraphDef.FromString(given.SerializeToString())
+
+
+def _check_versions(versions: Any) -> None:
+    """Raise ValueError if the program that wrote the GraphDef excludes Capstan's version."""
+    consumer = graph_def.PRODUCER
+    if versions.min_consumer > consumer:
+        raise ValueError(
+            f"GraphDef min consumer version {versions.min_consumer} above current version "
+            f"{consumer} for Capstan.  Please upgrade Capstan."
+        )
+    if consumer in versions.bad_consumers:
+        raise ValueError(
+            f"GraphDef disallows consumer version {consumer}.  Please upgrade Capstan: this "
+            "version is likely buggy."
+        )
 
 
 def _checked(input_map: Any) -> Mapping[str, Any]:

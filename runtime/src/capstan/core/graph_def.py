@@ -7,7 +7,7 @@ from capstan import errors
 from capstan.core import attr_value, node
 
 PRODUCER = 24
-"""The version of GraphDef that TensorFlow 1.4 writes."""
+"""The version of GraphDef that TensorFlow 1.4 writes and reads."""
 
 
 def encode(nodes: Iterable[node.Node]) -> Any:
