@@ -68,6 +68,9 @@ def test_a_function_captures_tensors_and_hoists_variables() -> None:
     with tf.variable_scope("layer"):
         result = outer(1.0)
     assert outer.captured_inputs[0] is outside
+    signature = outer.definition.signature
+    arguments = [argument.name for argument in signature.input_arg]
+    assert (signature.name, len(arguments), arguments[0]) == (outer.name, 3, "x")
     assert [variable.name for variable in tf.global_variables()] == ["layer/weight:0"]
     assert run(result, {outside: 4.0}) == 15.0
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from capstan.api import scope_block, variable_scope
 from capstan.core import dtypes, function
-from capstan.framework import convert, func_graph
+from capstan.framework import convert, func_graph, function_def
 from capstan.framework import graph as graphs
 
 __all__ = ["Defun"]
@@ -100,6 +100,12 @@ class _DefinedFunction:
     def name(self) -> str:
         """The name of the function in the graph."""
         return self._definition()[0].name
+
+    @property
+    def definition(self) -> Any:
+        """The function as a FunctionDef."""
+        made, body = self._definition()
+        return function_def.encode_function(made, {each.name: each for each in body.functions()})
 
     @property
     def captured_inputs(self) -> list[Any]:
