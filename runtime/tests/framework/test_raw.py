@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.api import barriers
 from capstan.framework import convert, opdef
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -33,6 +34,21 @@ def test_results_have_the_form_that_the_row_declares() -> None:
     assert [part.shape for part in parts] == [[1], [1]]
     both = raw.BroadcastGradientArgs([1, 2], [2])
     assert [type(part) for part in both] == [graphs.Tensor] * 2
+
+
+def test_several_outputs_are_a_namedtuple_of_the_op() -> None:
+    rows = tf.unique([3, 3])
+    assert (type(rows).__name__, type(rows)._fields) == ("Unique", ("y", "idx"))
+    assert type(tf.unique([3])) is type(rows)
+    elements = barriers.Barrier([tf.float32, tf.int32]).take_many(2)
+    assert (type(elements).__name__, elements._fields) == (
+        "BarrierTakeMany",
+        ("indices", "keys", "values"),
+    )
+    assert [value.dtype for value in elements.values] == [tf.float32, tf.int32]
+    total = tf.SparseConditionalAccumulator(tf.float32).take_grad(1)
+    assert type(total).__name__ == "SparseAccumulatorTakeGradient"
+    assert total._fields == ("indices", "values", "shape")
 
 
 def test_a_constant_takes_the_name_of_its_argument_and_the_type_of_the_others(
@@ -153,6 +169,24 @@ def test_wrong_arguments_are_type_errors(build: Any, message: str) -> None:
         (
             lambda: raw.AddN([]),
             "List argument 'inputs' to 'AddN' Op with length 0 shorter than minimum length 1.",
+        ),
+        (
+            lambda: tf.FIFOQueue(10, []),
+            "Attr 'component_types' of 'FIFOQueueV2' Op passed list of length 0 less than "
+            "minimum 1.",
+        ),
+        (
+            lambda: barriers.Barrier(()),
+            "Attr 'component_types' of 'Barrier' Op passed list of length 0 less than minimum 1.",
+        ),
+        (
+            lambda: raw.StageSize(dtypes=[tf.int32], capacity=-1),
+            "Attr 'capacity' of 'StageSize' Op passed -1 less than minimum 0.",
+        ),
+        (
+            lambda: tf.ConditionalAccumulator(tf.float32, reduction_type="BAD"),
+            "Attr 'reduction_type' of 'ResourceConditionalAccumulator' Op passed string 'BAD' "
+            'not in: "MEAN", "SUM".',
         ),
     ],
 )

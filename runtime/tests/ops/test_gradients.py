@@ -43,7 +43,7 @@ class Function:
             for index, value in enumerate(case.inputs)
         ]
         result = getattr(raw, op)(*arguments, **case.attrs)
-        parts = result if isinstance(result, list) else [result]
+        parts = result if isinstance(result, list | tuple) else [result]
         outputs = [t for part in parts for t in (part if isinstance(part, list) else [part])]
         self.ys = [tensor for tensor in outputs if tensor.dtype is dtypes.float64]
         self.xs = list(self.values)
@@ -114,7 +114,7 @@ def test_the_gradient_of_a_not_differentiable_op_is_none(op: str, data: Any) -> 
         xs = arguments[0] if isinstance(arguments[0], list) else [arguments[0]]
         ys = [
             t
-            for part in (result if isinstance(result, list) else [result])
+            for part in (result if isinstance(result, list | tuple) else [result])
             for t in (part if isinstance(part, list) else [part])
             if t.dtype.is_floating
         ]

@@ -50,7 +50,7 @@ def build(case: op_cases.Case, op: str, wrap: Any) -> tuple[Any, dict[Any, Any]]
         for index, value in enumerate(case.inputs)
     ]
     result = getattr(raw, op)(*arguments, **case.attrs)
-    outputs = result if isinstance(result, list) else [result]
+    outputs = result if isinstance(result, list | tuple) else [result]
     flat = [t for part in outputs for t in (part if isinstance(part, list) else [part])]
     return flat, feeds
 

@@ -58,7 +58,7 @@ def call(op: str, case: op_cases.Case, form: str) -> Call:
 
 
 def _names(outputs: Any) -> list[str]:
-    if isinstance(outputs, list):
+    if isinstance(outputs, list | tuple):
         return [name for output in outputs for name in _names(output)]
     return [outputs.name]
 

@@ -139,7 +139,9 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Any:
-        """Return the indices, the rows and the dense shape of the sum, and begin a new sum.
+        """Return `SparseAccumulatorTakeGradient(indices, values, shape)`, and begin a new sum.
+
+        `values` are the rows of the sum, and `shape` is its dense shape.
 
         The operation waits as `ConditionalAccumulator.take_grad` does.
         """

@@ -64,7 +64,7 @@ reshape = plain.function(
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
-    """Add an axis of size 1 before `axis`.
+    """Return `input` with a new axis of size 1, which has the index `axis` in the result.
 
     Raises:
         ValueError: both `axis` and its older name `dim` are given, or neither is.
@@ -231,7 +231,7 @@ def pad(
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Return the distinct elements of a vector, and the index into them for each element.
+    """Return `Unique(y, idx)`: the distinct elements of a vector, and their index for each element.
 
     The distinct elements are in the order of their first appearance.
     """

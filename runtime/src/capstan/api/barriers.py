@@ -61,12 +61,12 @@ class Barrier:
         timeout: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """Return the indices, the keys and the components of complete elements.
+        """Return `BarrierTakeMany(indices, keys, values)`; `values` lists the components.
 
         The operation waits for `num_elements` elements. With `allow_small_batch` it takes what a
         closed barrier has.
         """
-        indices, keys, values = raw.BarrierTakeMany(
+        taken = raw.BarrierTakeMany(
             self._barrier_ref,
             num_elements,
             component_types=self._types,
@@ -74,13 +74,13 @@ class Barrier:
             timeout_ms=timeout,
             name=name or f"{self._name}_BarrierTakeMany",
         )
-        known = None if allow_small_batch else indices.op.inputs[1].op.constant_value()
+        known = None if allow_small_batch else taken.indices.op.inputs[1].op.constant_value()
         batch = (None if known is None else int(known),)
-        for output in (indices, keys):
+        for output in (taken.indices, taken.keys):
             output.set_shape(batch)
-        for output, shape in zip(values, self._shapes, strict=True):
+        for output, shape in zip(taken.values, self._shapes, strict=True):
             output.set_shape(shapes.concatenate(batch, shape.internal))
-        return [indices, keys, values]
+        return taken
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
         """Return an operation that refuses new keys.

@@ -37,10 +37,11 @@ def given(row: opdef.OpDef, keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def complete(row: opdef.OpDef, attrs: dict[str, Any]) -> None:
-    """Fill in the defaults, and check that the row allows the types.
+    """Fill in the defaults, and check that the row allows the values.
 
     Raises:
         TypeError: an attribute without default is missing, or a type is not allowed.
+        ValueError: a string is not allowed, a number is too small, or a list is too short.
     """
     for name, default in row.attrs.items():
         if name in attrs:
@@ -52,6 +53,21 @@ def complete(row: opdef.OpDef, attrs: dict[str, Any]) -> None:
         value = attrs.get(name)
         for dtype in value if isinstance(value, list | tuple) else [value]:
             check_type(name, dtype, allowed)
+    for name, choices in row.choices.items():
+        if attrs[name] not in choices:
+            listed = '", "'.join(map(attr_value.text, choices))
+            raise ValueError(
+                f"Attr '{name}' of '{row.name}' Op passed string '{attr_value.text(attrs[name])}' "
+                f'not in: "{listed}".'
+            )
+    for name, minimum in row.minima.items():
+        value = attrs[name]
+        is_list = isinstance(value, list | tuple)
+        if (len(value) if is_list else value) < minimum:
+            passed = f"list of length {len(value)}" if is_list else value
+            raise ValueError(
+                f"Attr '{name}' of '{row.name}' Op passed {passed} less than minimum {minimum}."
+            )
 
 
 def verify(row: opdef.OpDef, attrs: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ file per family. The graph builder, `tf.gradients` and all passes of the compile
 other module decides by the name of an op.
 """
 
+import collections
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -133,7 +134,8 @@ class OpDef:
     `attrs` maps the name of an attribute to its default. If the attribute has no default, a class
     stands in its place: `int`, `dtypes.DType`, `tensor_shape.TensorShape`, `bytes`, `bool` or
     `np.ndarray`. The attributes that the arguments mention (`T`, `N`) follow from the inputs and
-    need no entry. `types` lists the allowed values of type attributes.
+    need no entry. `types` lists the allowed values of type attributes, and `choices` those of
+    strings. `minima` has the least values of integers and the least lengths of lists.
 
     `shape(ctx)` returns one shape per output, and raises ValueError with TensorFlow's message.
     `gradient(op, grads, raw)` returns a gradient or None per input. Its `grads` hold a gradient or
@@ -158,6 +160,8 @@ class OpDef:
     gradient: GradientRule | None = None
     not_differentiable: bool = False
     types: Mapping[str, tuple[dtypes.DType, ...]] = field(default_factory=dict)
+    choices: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict)
+    minima: Mapping[str, int] = field(default_factory=dict)
     effect: facts.Effect = facts.PURE
     role: facts.Role | None = None
     value: facts.ValueRule | None = None
@@ -170,6 +174,8 @@ class OpDef:
     names of the types that are fixed."""
     defaults: Mapping[str, Any] = field(init=False)
     """The attributes that a node may omit, with their values."""
+    results: Callable[..., tuple[Any, ...]] | None = field(init=False)
+    """The namedtuple of the outputs, such as `Unique(y, idx)`, if there are several arguments."""
     is_pure: bool = field(init=False)
     """Whether the outputs follow from the inputs and the attributes alone. The compiler may compute
     a pure node before the step, and use one node in place of two equal ones."""
@@ -185,6 +191,11 @@ class OpDef:
             "defaults": {
                 name: value for name, value in self.attrs.items() if not isinstance(value, type)
             },
+            "results": (
+                collections.namedtuple(self.name, [argument.name for argument in outputs])
+                if len(outputs) > 1
+                else None
+            ),
             "is_pure": self.effect == facts.PURE and self.role not in _FED_OR_DECIDING,
         }
         for name, value in follow.items():

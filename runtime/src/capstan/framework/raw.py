@@ -2,9 +2,9 @@
 
 The positional arguments are the op's inputs in order. Attributes and `name` are keywords. Python
 and NumPy values become constants of the type that the op's other arguments fix. The result is the
-Operation if the op has no outputs, a Tensor if it has one, and a list if it has several. An output
-that is a list of tensors is a list in the result. The error messages are those of
-python/framework/op_def_library.py.
+Operation if the op has no outputs, a Tensor if it has one, and a namedtuple such as
+`Unique(y, idx)` if it has several. An output that is a list of tensors is a list in the result.
+The error messages are those of python/framework/op_def_library.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -74,9 +74,9 @@ def _result(row: opdef.OpDef, op: graphs.Operation, attrs: Mapping[str, Any]) ->
             count = attrs[argument.number] if argument.number is not None else 1
         part, outputs = outputs[:count], outputs[count:]
         results.append(part if is_list else part[0])
-    if not results:
-        return op
-    return results[0] if len(results) == 1 else results
+    if row.results is not None:
+        return row.results(*results)
+    return results[0] if results else op
 
 
 raw = Raw()

@@ -12,6 +12,7 @@ _ACCUMULATOR = {
     "shared_name": b"",
     "reduction_type": b"MEAN",
 }
+_REDUCTIONS = {"reduction_type": (b"MEAN", b"SUM")}
 _TYPES = {"dtype": typesets.FLOATING}
 
 
@@ -43,6 +44,7 @@ def _define_accumulator(name: str, handle: str) -> None:
             shape=_pair,
             not_differentiable=True,
             types=_TYPES,
+            choices=_REDUCTIONS,
             effect=facts.MAKES,
             role=facts.Role.HANDLE,
         )

@@ -6,6 +6,7 @@ from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules
 
 _HANDLE = "handle: Ref(string)"
+_MINIMA = {"component_types": 1}
 
 
 def _reference(ctx: ShapeContext) -> rules.Shapes:
@@ -36,6 +37,7 @@ define(
         },
         shape=_reference,
         not_differentiable=True,
+        minima=_MINIMA,
         effect=facts.MAKES,
         role=facts.Role.HANDLE,
     )
@@ -63,6 +65,7 @@ define(
         },
         shape=_taken,
         not_differentiable=True,
+        minima=_MINIMA,
         effect=facts.changes("handle") | facts.BLOCKS,
         host=("num_elements",),
     )

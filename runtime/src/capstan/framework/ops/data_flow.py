@@ -48,6 +48,7 @@ for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resourc
                 attrs=_attrs,
                 shape=_shape,
                 not_differentiable=True,
+                minima={} if _name == "PriorityQueue" else {"component_types": 1},
                 effect=facts.MAKES,
                 role=facts.Role.HANDLE,
             )
@@ -60,6 +61,7 @@ for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resourc
                 attrs={"Tcomponents": list, "timeout_ms": -1},
                 shape=rules.nothing,
                 not_differentiable=True,
+                minima={"Tcomponents": 1},
                 effect=facts.changes("handle") | facts.BLOCKS,
             )
         )
@@ -76,6 +78,7 @@ for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resourc
                 attrs={"component_types": list, "timeout_ms": -1},
                 shape=_rule,
                 not_differentiable=True,
+                minima={"component_types": 1},
                 effect=facts.changes("handle") | facts.BLOCKS,
                 host=("n",) if _more else (),
             )

@@ -31,7 +31,9 @@ def _define(
     waits: bool,
     fake_types: bool = False,
 ) -> None:
-    host = [text.split(":")[0] for text in (*inputs, *outputs) if "dtypes" not in text]
+    texts = (*inputs, *outputs)
+    host = [text.split(":")[0] for text in texts if "dtypes" not in text]
+    listed = [text.split(": ")[1] for text in texts if "dtypes" in text]
     define(
         OpDef(
             name,
@@ -40,6 +42,7 @@ def _define(
             attrs={**_AREA, **({"fake_dtypes": list} if fake_types else {})},
             shape=shape,
             not_differentiable=True,
+            minima={"capacity": 0, "memory_limit": 0, **dict.fromkeys(listed, 1)},
             effect=_WAITS if waits else facts.EXTERNAL,
             host=tuple(host),
         )
