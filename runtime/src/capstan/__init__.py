@@ -21,10 +21,12 @@ from capstan.api.clip_ops import *
 from capstan.api.cond_ops import *
 from capstan.api.control_flow_ops import *
 from capstan.api.creation_ops import *
+from capstan.api.custom_gradient import *
 from capstan.api.data_flow_ops import *
 from capstan.api.framework import *
 from capstan.api.functional_ops import *
 from capstan.api.gather_ops import *
+from capstan.api.hessians import *
 from capstan.api.importer import *
 from capstan.api.logic_ops import *
 from capstan.api.math_ops import *

@@ -50,6 +50,14 @@ class RegisterGradient:
         return f
 
 
+def register_unnamed(gradient: Gradient) -> str:
+    """Register `gradient` under a new name, and return the name. Thread-safe."""
+    number = len(_REGISTERED)
+    while _REGISTERED.setdefault(f"CustomGradient-{number}", gradient) is not gradient:
+        number += 1
+    return f"CustomGradient-{number}"
+
+
 def of(op: Any) -> Gradient | None:
     """Return the registered gradient of an operation; None if its row or its function decides.
 
