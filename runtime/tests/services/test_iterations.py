@@ -31,8 +31,8 @@ def test_a_loop_that_returns_an_unreadable_handle_fails() -> None:
     resources = containers.ResourceManager(devices=device.Devices(cpu.create(HERE, 1)))
     looping = iterations.Iterations(worker.Worker(HERE, 1, resources), NoLinks())
     more, handle = ir.Edge("more"), ir.Edge("handle")
-    cond = iterations.Plan(((0, more),), (more,), ())
-    body = iterations.Plan(((0, more), (1, handle)), (more, handle), ())
+    cond = iterations.LoopFunction(((0, more),), (more,), ())
+    body = iterations.LoopFunction(((0, more), (1, handle)), (more, handle), ())
     unreadable = np.frombuffer(b"\xff", dtypes.np_resource)
     ends: queue.SimpleQueue[Any] = queue.SimpleQueue()
 

@@ -2,7 +2,8 @@
 
 The master of a session registers the parts of the condition and of the body with their tasks, once.
 The task of the loop then runs each iteration as a master runs a step: it starts the parts, and
-gives the results to the next iteration. A `Plan` travels in an attribute of the loop's node.
+gives the results to the next iteration. A `LoopFunction` travels in an attribute of the node of the
+loop.
 """
 
 import contextlib
@@ -38,7 +39,7 @@ class PlannedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LoopFunction:
     """A function of a loop: its arguments, its results, and the registered parts that run it.
 
     `arguments` are the numbers of the loop variables that are inputs of the loop's node, with the
@@ -50,7 +51,7 @@ class Plan:
     parts: tuple[PlannedPart, ...]
 
     def to_text(self) -> str:
-        """Return the plan as text, for an attribute of a node."""
+        """Return the function as text, for an attribute of a node."""
         return json.dumps(
             {
                 "arguments": [[index, edge.tensor] for index, edge in self.arguments],
@@ -69,8 +70,8 @@ class Plan:
         )
 
     @classmethod
-    def from_text(cls, text: bytes) -> "Plan":
-        """Return the plan that `to_text` wrote."""
+    def from_text(cls, text: bytes) -> "LoopFunction":
+        """Return the function that `to_text` wrote."""
         read = json.loads(text)
         return cls(
             tuple((index, ir.parse_tensor(name)) for index, name in read["arguments"]),
@@ -112,18 +113,18 @@ class Iterations:
     ) -> None:
         """Run a loop in a thread of its own, as a kernel with `start`.
 
-        `values` are the inputs of the loop's node. `cond` and `body` are plans.
+        `values` are the inputs of the loop's node. `cond` and `body` are texts of `LoopFunction`s.
         """
         links = loop_links.LoopLinks(self._links)
         loop = _Loop(
             step.Steps(links, self._next_step),
-            Plan.from_text(cond),
-            Plan.from_text(body),
+            LoopFunction.from_text(cond),
+            LoopFunction.from_text(body),
             self._sent,
             cancellation,
         )
-        for plan in (loop.cond, loop.body):
-            loop.steps_of.append(self._compiled(plan))
+        for function in (loop.cond, loop.body):
+            loop.steps_of.append(self._compiled(function))
 
         def run() -> None:
             try:
@@ -146,10 +147,10 @@ class Iterations:
     def _next_step(self) -> int:
         return self._epoch | (next(self._numbers) & 0xFFFFFFFF)
 
-    def _compiled(self, plan: Plan) -> step_run.CompiledStep:
+    def _compiled(self, function: LoopFunction) -> step_run.CompiledStep:
         local = None
         remotes = []
-        for part in plan.parts:
+        for part in function.parts:
             if part.task == self._home.task:
                 local = self._home.program(part.handle)
             else:
@@ -164,8 +165,8 @@ class _Loop:
     def __init__(
         self,
         steps: step.Steps,
-        cond: Plan,
-        body: Plan,
+        cond: LoopFunction,
+        body: LoopFunction,
         sent: Callable[[Any], Any],
         cancellation: cancellations.Cancellation,
     ) -> None:
@@ -198,14 +199,14 @@ class _Loop:
         return values
 
     def _call(
-        self, plan: Plan, compiled: step_run.CompiledStep, values: Sequence[Any]
+        self, function: LoopFunction, compiled: step_run.CompiledStep, values: Sequence[Any]
     ) -> list[Any]:
         if self._cancellation.error is not None:
             raise self._cancellation.error
-        given = {edge: values[index] for index, edge in plan.arguments}
+        given = {edge: values[index] for index, edge in function.arguments}
         feeds = {edge: self._sent(value) for edge, value in given.items()}
-        fetched = self._steps.run(compiled, feeds, None) if plan.parts else {}
+        fetched = self._steps.run(compiled, feeds, None) if function.parts else {}
         reports = parts.reports(fetched)
         if reports:
             self._reports.append(step_stats.joined(reports, with_source=False))
-        return [fetched[edge] if edge in fetched else given.get(edge) for edge in plan.results]
+        return [fetched[edge] if edge in fetched else given.get(edge) for edge in function.results]

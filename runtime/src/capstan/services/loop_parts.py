@@ -77,15 +77,17 @@ class LoopParts:
             or {argument.edge, cond.arguments[index].edge} & used
             or ir.Edge(node.name, index) in read
         ]
-        plans = [self._plan(called, kept, node.device) for called in (cond, body)]
+        functions = [self._registered(called, kept, node.device) for called in (cond, body)]
         return build.iterations(
             node,
             [node.inputs[index] for index in kept],
             [node.attrs["T"][index] for index in kept],
-            *(plan.to_text() for plan in plans),
+            *(each.to_text() for each in functions),
         )
 
-    def _plan(self, called: function.Function, kept: list[int], device: str) -> iterations.Plan:
+    def _registered(
+        self, called: function.Function, kept: list[int], device: str
+    ) -> iterations.LoopFunction:
         feeds = [called.arguments[index].edge for index in kept]
         known = infer.Knowledge(
             {
@@ -108,7 +110,9 @@ class LoopParts:
             task: replace(part, functions=self._special.called(part.nodes))
             for task, part in cut.items()
         }
-        return iterations.Plan(tuple(zip(kept, feeds, strict=True)), results, self._register(cut))
+        return iterations.LoopFunction(
+            tuple(zip(kept, feeds, strict=True)), results, self._register(cut)
+        )
 
 
 def _waits(loop: ir.Node, detached: ir.Node, nodes: Mapping[str, ir.Node]) -> tuple[str, ...]:
