@@ -41,7 +41,7 @@ demo: $(VENV)/.product ## Train digits with 1 ps and 2 workers; CHAOS=1 kills a 
 # The parts run in parallel, one for each processor. Each shows its output when it ends.
 .PHONY: check
 check: $(VENV)/.dev ## Style, types, import contracts and unit tests: before every merge.
-	@$(MAKE) --no-print-directory --keep-going --jobs=$(PROCESSORS) $(IN_BLOCKS) lint types layers unit
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(PROCESSORS) $(IN_BLOCKS) unit types lint layers
 
 .PHONY: lint
 lint: $(VENV)/.dev
