@@ -184,6 +184,10 @@ def test_wrong_arguments_are_type_errors(build: Any, message: str) -> None:
             "Attr 'capacity' of 'StageSize' Op passed -1 less than minimum 0.",
         ),
         (
+            lambda: tf.split([1.0], 0),
+            "Attr 'num_split' of 'Split' Op passed 0 less than minimum 1.",
+        ),
+        (
             lambda: tf.ConditionalAccumulator(tf.float32, reduction_type="BAD"),
             "Attr 'reduction_type' of 'ResourceConditionalAccumulator' Op passed string 'BAD' "
             'not in: "MEAN", "SUM".',

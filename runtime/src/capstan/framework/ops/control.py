@@ -86,6 +86,7 @@ define(
         "Assert",
         ("condition: bool", "data: T"),
         attrs={"T": list, "summarize": 3},
+        minima={"T": 1},
         shape=rules.nothing,
         effect=facts.EXTERNAL,
         not_differentiable=True,

@@ -252,6 +252,7 @@ define(
         ("value: T",),
         ("output: num * T",),
         attrs={"num": int, "axis": 0},
+        minima={"num": 0},
         shape=_unpack_shape,
         gradient=_unpack,
     )
@@ -262,6 +263,7 @@ define(
         ("split_dim: int32", "value: T"),
         ("output: num_split * T",),
         attrs={"num_split": int},
+        minima={"num_split": 1},
         shape=_split_shape,
         gradient=_split,
         host=("split_dim",),
@@ -273,6 +275,7 @@ define(
         ("value: T", "size_splits: Tlen", "split_dim: int32"),
         ("output: num_split * T",),
         attrs={"num_split": int, "Tlen": dtypes.int64},
+        minima={"num_split": 1},
         shape=_split_v_shape,
         gradient=_split_v,
         types={"Tlen": typesets.INDEX},

@@ -36,6 +36,9 @@ def _matmul(op: Op, grads: Gradients, raw: Raw) -> Gradients:
             )
 
 
+_FORMATS = {"data_format": (b"NHWC", b"NCHW")}
+
+
 def _bias_axis(data_format: bytes | str) -> int:
     return 1 if data_format in (b"NCHW", "NCHW") else -1
 
@@ -160,6 +163,7 @@ define(
         ("value: T", "bias: T"),
         ("output: T",),
         attrs={"data_format": b"NHWC"},
+        choices=_FORMATS,
         shape=_bias_add_shape,
         gradient=_bias_add,
         types={"T": typesets.NUMERIC},
@@ -171,6 +175,7 @@ define(
         ("out_backprop: T",),
         ("output: T",),
         attrs={"data_format": b"NHWC"},
+        choices=_FORMATS,
         shape=_bias_grad_shape,
         gradient=_bias_add_grad,
         types={"T": typesets.NUMERIC},
