@@ -23,7 +23,7 @@ class Recorder:
     def _note(self, *call: Any) -> Any:
         self.asked.append(call)
         if self.gate is not None:
-            self.gate.wait(20)
+            self.gate.wait(50)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer

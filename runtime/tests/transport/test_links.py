@@ -243,7 +243,7 @@ def test_a_close_from_another_thread_wakes_recv(
     eventually(waiting.running)
     near.close()
     with pytest.raises(errors.UnavailableError):
-        waiting.result(20)
+        waiting.result(50)
     eventually(lambda: near.fileno() == -1)
 
 
@@ -255,7 +255,7 @@ def test_a_close_from_another_thread_wakes_send(
     assert readable(far, 20)
     near.close()
     with pytest.raises(errors.UnavailableError):
-        sending.result(20)
+        sending.result(50)
     eventually(lambda: near.fileno() == -1)
 
 
@@ -267,7 +267,7 @@ def test_recv_raises_when_the_peer_is_killed(plane: Any, aside: futures.Executor
     waiting = aside.submit(link.recv)
     peer.signal(signal.SIGKILL)
     with pytest.raises(errors.UnavailableError):
-        waiting.result(20)
+        waiting.result(50)
     with pytest.raises(errors.UnavailableError):
         link.recv()
 
@@ -289,7 +289,7 @@ def test_send_raises_when_the_peer_is_killed(plane: Any, aside: futures.Executor
     sending = aside.submit(link.send, frame(1, np.zeros(BIG, np.uint8)))
     peer.signal(signal.SIGKILL)
     with pytest.raises(errors.UnavailableError):
-        sending.result(20)
+        sending.result(50)
 
 
 @pytest.mark.alone

@@ -244,7 +244,7 @@ def test_a_step_that_is_sent_twice_runs_once(
         both = [aside.submit(run, request) for _ in range(2)]
         eventually(lambda: task.asked)
         task.gate.set()
-        responses = [call.result(20) for call in both]
+        responses = [call.result(50) for call in both]
         late = run(request)
     assert len(task.asked) == 1
     # Either call may arrive first. If the other arrives after the first has ended, its answer is
@@ -320,7 +320,7 @@ def test_many_blocked_calls_do_not_delay_the_next_one(
         assert worker.get_status().incarnation == 1
         gate.set()
         for call in blocked:
-            call.result(20)
+            call.result(50)
 
 
 def test_a_port_in_use_is_an_unknown_error_that_names_it(
@@ -360,7 +360,7 @@ def test_a_cancelled_creation_of_a_session_ends_on_both_sides(
         assert not task.cancellation.is_cancelled
         cancellation.cancel()
         with pytest.raises(errors.CancelledError):
-            creation.result(20)
+            creation.result(50)
         eventually(lambda: task.cancellation and task.cancellation.is_cancelled)
     task.answer = "late"
     task.gate.set()
