@@ -138,7 +138,7 @@ class Recorder:
         for noted in self._noted:
             found = devices.setdefault(self._device(noted.node.device), [])
             found.append(self._execution(noted))
-        for device, transfers in self._transfers.items():
+        for device, transfers in list(self._transfers.items()):
             devices.setdefault(device, []).extend(transfers)
         stats = step_stats.encode(devices)
         for report in self._iterations:
