@@ -66,7 +66,7 @@ unit: $(UNITS)
 
 $(UNITS): unit-%: $(VENV)/.dev
 	@echo "unit tests: $*"
-	@cd $* && $(PY) -m pytest -q -p no:randomly \
+	@cd $* && $(PY) -m pytest -q -p no:randomly $(if $(filter runtime,$*),-n $(PROCESSORS)) \
 	  $(if $(filter $*,$(HALVES)),-m "not e2e and not alone" --hypothesis-profile=fast,-m "not e2e")
 
 # `suites.py` sets up what the chosen suites need.
