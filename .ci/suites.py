@@ -3,12 +3,12 @@
     suites.py gate [SUITE ...]    what `make test` runs: everything but the long variants
     suites.py soak [SUITE ...]    what `make soak` runs: 300 examples a property, the long variants
 
-Without names, all suites of the mode run. First `make` installs what the chosen suites need; if it
-cannot, no suite runs. The next suite runs even if one fails; the exit status is then 1. One seed
-orders the tests and draws the examples. The run prints the seed, and `SEED=` in the environment
-sets it. A suite that runs alone writes to this terminal. Suites that run side by side write through
-this process, which puts the name of the suite before each line. The last lines of the run are a
-table of the suites, the ten slowest tests, and the reason of each skipped test.
+Without names, all suites of the mode run. First `make` installs what the chosen suites need. If
+`make` fails, no suite runs. If a suite fails, the next one still runs, and the exit status is 1.
+One seed orders the tests and draws the examples. The run prints the seed, and `SEED=` in the
+environment sets it. A suite that runs alone writes to this terminal. Suites that run side by side
+write through this process, which puts the name of the suite before each line. The last lines of the
+run are a table of the suites, the ten slowest tests, and the reason of each skipped test.
 
 SIGINT and SIGTERM end the current suites, which remove everything that they made. No further suite
 runs, and the table ends with those suites.
@@ -38,8 +38,8 @@ STEPS = (CHECKERS, GO, ORACLE)
 
 @dataclass(frozen=True)
 class Suite:
-    """A command that runs in a folder of the repository, when the step `needs` is made. A suite of
-    pytest also writes a report.
+    """A command that runs in a folder of the repository after `make` has built the target `needs`.
+    A suite of pytest also writes a report.
     """
 
     name: str
@@ -189,14 +189,14 @@ class Runner:
 
 
 def tests(report: pathlib.Path) -> Iterator[Test]:
-    """Yield the tests of a JUnit report; none if the file does not exist. The time of a test
-    includes its fixtures.
+    """Yield the tests of a JUnit report. Yield nothing if the file does not exist. The time of a
+    test includes its fixtures.
     """
     if not report.exists():
         return
     for case in ET.parse(report).iter("testcase"):
         if case.get("name") is None:
-            continue  # pytest wrote it for a test that an interrupt ended
+            continue  # pytest writes a case without a name if an interrupt ends a test
         name = f"{case.get('classname')}::{case.get('name')}"
         seconds = float(case.get("time", 0))
         skipped = case.find("skipped")

@@ -8,7 +8,7 @@ NODES = 10_000
 
 
 def build(tf: Any) -> tuple[Any, Any]:
-    """Add a chain of elementwise operations to the default graph; return its feed and fetch."""
+    """Add a chain of elementwise operations to the default graph. Return its feed and its fetch."""
     fed = tf.placeholder(tf.float32, [64])
     value = fed
     for _ in range(NODES // 3):

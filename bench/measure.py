@@ -47,7 +47,7 @@ def present(peers: Sequence[sides.Setting]) -> Sequence[sides.Setting]:
 
 
 def alternate(runners: Mapping[str, Callable[[], float]]) -> Figures:
-    """Run all rounds. In each round, call every runner once; a runner returns its figure."""
+    """Run all rounds. In each round, call every runner once. Return the figures of each runner."""
     figures: Figures = {name: [] for name in runners}
     for _ in range(ROUNDS):
         for name, run_round in runners.items():

@@ -29,7 +29,7 @@ def dropped() -> Sequence[str]:
 
 
 class Process:
-    """A child process that answers each line of input with a line of JSON, and ends with it."""
+    """A child process that answers each line of its input with a line of JSON."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`

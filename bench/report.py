@@ -35,7 +35,7 @@ _BLOCK = re.compile(r"(<!-- latest -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def show(lines: Sequence[Line]) -> None:
-    """Print the table: as a drawing on a terminal, else as Markdown."""
+    """Print the table. It has borders on a terminal, and is Markdown elsewhere."""
     if not sys.stdout.isatty():
         print(markdown(lines))
         return

@@ -138,7 +138,7 @@ def capstanctl() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def current() -> Iterator[Current]:
-    """The only Kubernetes that runs at a time."""
+    """The holder of the Kubernetes that runs. At most one runs at a time."""
     current = Current()
     yield current
     current.end()

@@ -137,7 +137,9 @@ def node_lost(place: Place) -> list[Act]:
 
 
 def a_job(**fields: Any) -> Callable[[str], Json]:
-    """Return the manifest of a job of one ps and one worker with these fields, by its name."""
+    """Return a function that takes a name and returns the manifest of a job of one ps and one
+    worker. The replica type of the worker has these fields.
+    """
     return lambda name: job(name, ps=replica(), worker=replica(**fields))
 
 
@@ -257,13 +259,13 @@ class Stage:
 
     @contextlib.asynccontextmanager
     async def watched(self) -> Any:
-        """Show the jobs their objects while the block runs."""
+        """Give each job the current state of its objects, again and again, while the block runs."""
         watching = asyncio.create_task(watch(self._rest, self._place.namespace, self._jobs))
         yield
         watching.cancel()
 
     async def compare(self, cut: Cut, uncut: Played) -> bool:
-        """Run the script with this cut, and compare its end with `uncut`. Return whether the
+        """Run the script with this cut. Assert that the job ends as in `uncut`. Return whether the
         operator made the call of the cut.
         """
         async with self._turns:

@@ -32,7 +32,7 @@ def last_line(out: str) -> re.Match[str]:
 
 
 def status(folder: pathlib.Path) -> dict[str, Any]:
-    """Return the status of the job in a folder; empty if it has none yet."""
+    """Return the status of the job in a folder, or an empty dict if the job has none yet."""
     path = folder / ".capstan/digits/status.json"
     return json.loads(path.read_text()) if path.exists() else {}
 

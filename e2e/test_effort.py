@@ -27,7 +27,7 @@ def test_renewals_with_their_pauses_are_no_excess() -> None:
 
 
 def test_the_repetition_of_a_request_whose_connection_broke_is_no_excess() -> None:
-    """aiohttp repeats a GET once, at once, and also the repetition may break."""
+    """aiohttp repeats a GET once without a pause. That second request may fail too."""
     times = [number * RENEW_SECONDS for number in range(7)]
     pairs = [(renewal(at, broken=True), renewal(at, broken=True)) for at in times]
     assert excess(request for pair in pairs for request in pair) == []

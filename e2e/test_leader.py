@@ -30,7 +30,7 @@ class Pair:
         self.story = scene.story(self.standby)
 
     def holder(self) -> str:
-        """Return the identity of the operator that holds the Lease; empty if none does."""
+        """Return the identity of the operator that holds the Lease, or "" if no operator does."""
         lease = self.scene.cluster.api.find(LEASE.format(self.scene.namespace)) or {"spec": {}}
         return str(lease["spec"].get("holderIdentity") or "")
 

@@ -1,7 +1,7 @@
 """The roles of deploy/rbac.yaml suffice for the operator, and the operator needs all their rights.
 
-Each promise of the operator is tested with all rights, where it must hold, and without one right,
-where it must not hold.
+Each promise of the operator is tested at least twice. With all rights the promise must hold.
+Without one of the rights that it needs, it must not hold.
 """
 
 import contextlib

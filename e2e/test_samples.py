@@ -101,7 +101,7 @@ def stored(cluster: Cluster, namespace: str) -> Any:
 
 
 def patched(cluster: Cluster, namespace: str, patch: object, *flags: str) -> str:
-    """Patch the job. Return the refusal; empty if the API server accepts the patch."""
+    """Patch the job. Return the refusal, or "" if the API server accepts the patch."""
     words = ("patch", "tjob", "digits", "-n", namespace, "--type=merge", "-p", json.dumps(patch))
     return cluster.kubectl(*words, *flags, check=False).stderr
 

@@ -45,7 +45,7 @@ def running_pod(cluster: Cluster, kubelet: Kubelet, namespace: str) -> str:
 
 
 def condition(pod: Json, kind: str) -> str:
-    """Return the status of a pod's condition; empty if the pod has no such condition."""
+    """Return the status of a pod's condition, or "" if the pod has no such condition."""
     conditions = pod["status"].get("conditions", [])
     return next((found["status"] for found in conditions if found["type"] == kind), "")
 
@@ -81,8 +81,8 @@ def test_a_watch_that_has_no_answer_yet_is_cut_too(
 def test_a_watch_that_is_cut_ends_after_a_whole_line(
     cluster: Cluster, namespace: str, tmp_path: pathlib.Path
 ) -> None:
-    """An API server ends a watch so. kopf fails at a line that is cut off, and starts again later
-    and later.
+    """An API server ends a watch in the same way. If a line is cut off, kopf fails, and it waits
+    longer before each new start.
     """
     maps = f"/api/v1/namespaces/{namespace}/configmaps"
     version = cluster.api.get(maps)["metadata"]["resourceVersion"]

@@ -265,7 +265,7 @@ def test_an_eviction_by_a_taint_counts_as_an_infrastructure_failure(
 
 
 def _refused(status: Json) -> Json:
-    """Return the row of a task whose pod the API server refused; empty if there is none."""
+    """Return the row of a task whose pod the API server refused, or an empty dict."""
     refused = (row for row in status.get("tasks", ()) if row["state"] == "CreateFailed")
     return next(refused, {})
 
@@ -280,7 +280,7 @@ def _is_forbidden(story: Story) -> bool:
 
 
 def _refusal(story: Story, resource: str, body: Json) -> str:
-    """Return why the API server would refuse this object; empty if it would accept the object."""
+    """Return why the API server would refuse this object, or "" if it would accept the object."""
     try:
         story.cluster.api.post(path_of(story, resource), body, dryRun="All")
     except ApiError as error:

@@ -45,7 +45,9 @@ from testbed.operator import Operator
 
 @contextlib.contextmanager
 def world() -> Iterator[control.Cluster]:
-    """Run a control plane with fake nodes. Each measurement has its own, because its data grow."""
+    """Run a control plane with fake nodes, for one measurement. A control plane that had served an
+    earlier measurement would hold more data.
+    """
     with control.running() as cluster:
         cluster.apply(ROOT / "crds/trainingjobs.capstan.dev.yaml")
         with beside("fake_nodes.py", cluster):
@@ -120,7 +122,7 @@ def _restart(served: Operator, jobs: int, within: float = 600) -> float:
 
 
 def rows(size: Size) -> Iterator[dict[str, Any]]:
-    """Yield all rows. Rows that only the operator has get no bound."""
+    """Yield all rows. The bound of a row that only the operator has is None."""
     bounds = bound(size)
     for measured in itertools.chain(operator(size), patience()):
         yield measured.line() | {"bound": bounds.get(measured.row)}

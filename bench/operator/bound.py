@@ -1,9 +1,9 @@
 """`bound.py KUBECONFIG` serves jobs with the least work that a Python program can do.
 
 It makes the operator's requests with the operator's client and manifests, and nothing more. It
-checks nothing, handles no errors, and knows of tasks only which of them run. Its time is therefore
-the time of the machine, the API server and the client. The operator's time beyond the bound is
-spent in the operator.
+checks nothing and handles no errors. All that it knows about a task is whether its pod runs. Its
+time is therefore the time of the machine, the API server and the client. The operator's time beyond
+the bound is spent in the operator.
 
 The process ends when its standard input ends, so it never outlives the bench.
 """

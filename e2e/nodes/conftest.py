@@ -23,7 +23,7 @@ def two_nodes() -> contextlib.AbstractContextManager[Nodes]:
 
 @pytest.fixture(scope="module")
 def nodes(current: Current) -> Nodes:
-    """A Kubernetes of two real nodes that have all images; tests share it."""
+    """A Kubernetes of two real nodes that have all images. Tests share this Kubernetes."""
     try:
         return current.use(two_nodes)
     except Unavailable as reason:

@@ -277,7 +277,7 @@ def test_training_continues_from_a_checkpoint_after_the_ps_was_killed(story: Sto
 
 
 def last_checkpoint(folder: pathlib.Path) -> int:
-    """Return the step of the last checkpoint in a folder; 0 if the folder has none."""
+    """Return the step of the last checkpoint in a folder, or 0 without a checkpoint."""
     names = [path.name for path in folder.glob("model.ckpt-*.index")]
     return max((int(re.findall(r"\d+", name)[0]) for name in names), default=0)
 

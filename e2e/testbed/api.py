@@ -65,7 +65,7 @@ class Api:
         return items
 
     def find(self, path: str) -> Json | None:
-        """Return the object; None if it does not exist."""
+        """Return the object, or None if it does not exist."""
         try:
             return self.get(path)
         except ApiError as error:

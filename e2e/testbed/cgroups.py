@@ -98,8 +98,8 @@ class Group:
         return group if only_version_2() else self
 
     def remove(self) -> None:
-        """Remove the group and all groups below it. Blocks until their processes are gone; raises
-        AssertionError if they do not end.
+        """Remove the group and all groups below it. Blocks until their processes are gone. Raises
+        AssertionError if the processes do not end.
         """
         wait.until(self._is_removed, else_show=lambda: f"control groups left: {self.folders}")
 

@@ -78,7 +78,7 @@ class ImageStore:
             daemon.kill()
 
     def link(self, machine: Machine) -> None:
-        """Give all images to a machine. Its containerd must not run yet."""
+        """Link all images into the folder of a machine. Its containerd must not run yet."""
         root = _root(machine)
         subprocess.run(["cp", "-a", "--link", _root(self._machine), root], check=True)
         for name in _DATABASES:

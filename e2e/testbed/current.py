@@ -22,8 +22,8 @@ class Current:
     def use(self, start: Callable[[], contextlib.AbstractContextManager[Kubernetes]]) -> Kubernetes:
         """Return the Kubernetes that `start` starts.
 
-        If `start` started the running Kubernetes, return that. Otherwise end the running one, and
-        start a new one. Raises the errors of `start`; no Kubernetes runs after an error.
+        If `start` started the running Kubernetes, return that Kubernetes. Otherwise end the
+        running Kubernetes, and start a new one. Raises the errors of `start`. After such an error no Kubernetes runs.
         """
         if self._start is not start:
             self.end()

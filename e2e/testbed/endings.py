@@ -34,7 +34,7 @@ class Ending:
     def of(
         cls, job: Json, pods: Iterable[Json], service: Json | None, events: Iterable[Json]
     ) -> "Ending":
-        """Make the ending from these objects, and from those of the events that regard the job."""
+        """Return the ending of a job with these objects. Ignore events about other objects."""
         uid = job["metadata"]["uid"]
         names = {job["metadata"]["name"]: "JOB", job["metadata"]["namespace"]: "SPACE"}
         state = {
@@ -49,7 +49,7 @@ class Ending:
 
     def assert_like(self, uncut: "Ending", when: object) -> None:
         """Raise AssertionError unless this is the same end as `uncut` and no event was reported
-        more often. `when` names this ending in the message.
+        more often than in `uncut`. The message names this ending with `when`.
         """
         lines = [ending.state.splitlines() for ending in (uncut, self)]
         difference = "\n".join(difflib.unified_diff(*lines, "uncut", str(when), lineterm="", n=2))

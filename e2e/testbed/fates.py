@@ -1,4 +1,4 @@
-"""The ways in which a pod can fail. Each has a word; tests name the words or draw them."""
+"""The ways in which a pod can fail. Each way has a name, which tests choose or draw."""
 
 from typing import Any
 

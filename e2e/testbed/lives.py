@@ -1,7 +1,8 @@
 """An operator that dies at a chosen call of the API server, and another operator that takes over.
 
-Such an operator is no process, but the operator's controller over a client that dies. Its memory is
-lost with it, and the next operator begins with the objects that the API server has.
+Such an operator is not a process. It is the operator's controller with a client that fails from the
+chosen call on. The next operator is a new controller with an empty memory. It begins with the
+objects that the API server has.
 """
 
 import asyncio
@@ -33,7 +34,9 @@ LABEL = "capstan.dev/job-name"
 
 
 class Side(enum.Enum):
-    """Whether the operator dies before it sends a call, or after the call, before the answer."""
+    """Whether the operator dies before it sends a call, or when the API server has answered the
+    call and the operator has not seen the answer.
+    """
 
     BEFORE = "before"
     AFTER = "after"
@@ -137,7 +140,7 @@ class ServedJob:
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def leap(self, seconds: float) -> None:
-        """Move the operator's clock ahead. Any thread may call this. The operator notices within
+        """Set the operator's clock ahead. Any thread may call this. The operator notices within
         a second.
         """
         self._ahead += timedelta(seconds=seconds)

@@ -56,7 +56,7 @@ _PACKAGES = {
 
 
 def unavailable() -> str | None:
-    """Return why this machine cannot run nodes and how to enable them; None if it can run them."""
+    """Return why this machine cannot run nodes and how to enable them, or None if it can."""
     if sys.platform != "linux":
         return f"real nodes run only on Linux, and this machine runs {sys.platform}"
     if os.geteuid():
@@ -172,7 +172,7 @@ class Nodes:
             self.control.apply(path)
 
     def find(self, kind: str, named: str, *, namespace: str) -> dict[str, Any] | None:
-        """Return a node, a pod or a tjob; None if it does not exist."""
+        """Return a node, a pod or a tjob, or None if it does not exist."""
         with self.network.entered():
             return self.control.api.find(_PATHS[kind].format(namespace=namespace, name=named))
 
@@ -183,7 +183,7 @@ class Nodes:
         return found
 
     def log(self, pod: str, *, namespace: str) -> str:
-        """Return the log of a pod's trainer; empty if the pod has no log or no log yet."""
+        """Return the log of a pod's trainer, or an empty string if the pod has no log yet."""
         path = _PATHS["pod"].format(namespace=namespace, name=pod)
         with self.network.entered(), contextlib.suppress(ApiError):
             return self.control.api.text(f"{path}/log?container=trainer")

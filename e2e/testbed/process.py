@@ -39,7 +39,9 @@ class Daemon:
         mark: pathlib.Path,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """Start the process, which appends to the log. Raises Unavailable if setpriv is missing."""
+        """Start the process, which appends to the log. Its environment names `mark`, the folder of
+        the run. Raises Unavailable if setpriv is missing.
+        """
         setpriv = shutil.which("setpriv")
         if setpriv is None:
             raise Unavailable("setpriv is missing: install the package util-linux")

@@ -52,8 +52,8 @@ def folder(tell: Tell | None = None) -> pathlib.Path:
     """Return the folder with the programs, each under its name. Build them if necessary.
 
     The first build takes minutes. Any number of processes may call this at once: one builds, the
-    others wait. `tell` gets the lines of progress; without `tell` they go to stderr. Raises
-    Unavailable and BuildFailed.
+    others wait. `tell` is called with each line of progress. Without `tell` the lines go to
+    stderr. Raises Unavailable and BuildFailed.
     """
     tell = tell or to_stderr
     go = _go()
@@ -113,8 +113,8 @@ def _flags() -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def locked(place: pathlib.Path, activity: str, tell: Tell) -> Iterator[None]:
-    """Lock a folder against other processes. If another process has the lock, tell its activity
-    and wait. The system releases the lock when the process dies.
+    """Lock a folder against other processes. If another process has the lock, report its
+    `activity` through `tell` and wait. The system releases the lock when the process dies.
     """
     with (place / ".lock").open("w") as lock:
         try:
@@ -145,7 +145,9 @@ def _build(go: pathlib.Path, flags: tuple[str, ...], place: pathlib.Path, tell: 
 
 
 def _run_go(go: pathlib.Path, words: tuple[str, ...], activity: str, tell: Tell) -> tuple[int, str]:
-    """Run Go in the module and tell the elapsed time. Return its exit status and its last lines."""
+    """Run Go in the module. Meanwhile report `activity` and the elapsed time through `tell`. Return
+    the exit status of Go and its last lines.
+    """
     settings = {
         "CGO_ENABLED": "0",
         # A Go of another version would not make the programs that the folder's name promises.

@@ -68,7 +68,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def fault(self, fault: Fault) -> Iterator[None]:
-        """Do this fault to requests while the block runs."""
+        """Inject this fault into requests while the block runs."""
         self._do(self._change(self._faults.append, fault))
         try:
             yield
@@ -153,7 +153,7 @@ class Proxy:
             return _break(request, record)
 
     def _draw_fault(self, record: Request) -> Fault:
-        """Return the fault for this request; a Fault without effect if there is none."""
+        """Return the fault for this request. If there is none, return a Fault without effect."""
         request = f"{record.verb} {record.path}"
         self._counts[request] += 1
         for number, fault in enumerate(self._faults):
@@ -166,7 +166,7 @@ class Proxy:
         return Fault()
 
     async def _wait_for_holes(self, record: Request) -> None:
-        """Wait until no hole concerns this request. Cancelled when the client gives up."""
+        """Wait while a `hole` concerns this request. Cancelled when the client gives up."""
 
         def is_free() -> bool:
             held = any(fault.hole and fault.concerns(record) for fault in self._faults)

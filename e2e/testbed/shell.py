@@ -22,7 +22,9 @@ def users_environment() -> dict[str, str]:
 
 @dataclass
 class Shell:
-    """Runs commands in a folder. Every process that the commands start inherits the mark."""
+    """Runs commands in a folder. Every process that the commands start inherits `mark` in its
+    environment, so `clean` finds the process.
+    """
 
     folder: pathlib.Path
     mark: str

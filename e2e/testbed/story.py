@@ -24,7 +24,9 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/capstan-operator"
 def replica(
     replicas: int = 1, *, containers: Sequence[Mapping[str, Any]] = (TRAINER,), **fields: Any
 ) -> Json:
-    """Return a replica type. `fields` are its other fields; `pod` are fields of the pod's spec."""
+    """Return a replica type. `fields` are its other fields. A field `pod` has fields of the pod's
+    spec.
+    """
     pod = fields.pop("pod", {})
     template = {"spec": {"containers": list(containers), **pod}}
     return {"replicas": replicas, "template": template, **fields}
@@ -95,7 +97,7 @@ class Story:
         return self.cluster.api.find(f"{self._jobs}/{name}")
 
     def status(self, name: str = NAME) -> Json:
-        """Return the status of a job; empty if the job has none yet."""
+        """Return the status of a job, or an empty dict if the job has none yet."""
         status: Json = self.job(name).get("status", {})
         return status
 
@@ -231,6 +233,6 @@ def row(status: Json, task: str) -> Json:
 
 
 def condition(status: Json, kind: str) -> Json:
-    """Return the condition of this type; empty if the status has no such condition."""
+    """Return the condition of this type, or an empty dict if the status has none."""
     conditions = status.get("conditions", ())
     return next((condition for condition in conditions if condition["type"] == kind), {})

@@ -21,7 +21,7 @@ def until(
 ) -> Found:
     """Call `condition` until its result is true, and return that result.
 
-    A condition that raises AssertionError does not hold yet; any other exception ends the wait.
+    A condition that raises AssertionError does not hold yet. Any other exception ends the wait.
     After `within` seconds, raises AssertionError with the condition's last result or error, or
     with the result of `else_show`. Blocks. Threads may call it in parallel.
     """
