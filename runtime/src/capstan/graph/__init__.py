@@ -1,1 +1,1 @@
-"""The compiler's passes over the IR: prune, infer, simplify. Each returns a new graph."""
+"""The compiler's passes over the graph of a step, such as prune, inline, lift and simplify."""

@@ -16,8 +16,8 @@ from capstan.framework import facts, function_def, function_template, opdef
 from capstan.framework.ops import nodes as build
 
 Symbolic = Callable[[function.Function, function.Library], Sequence[function.Function]]
-"""Called with a function and a library; returns the gradient of the function, after the functions
-that the gradient calls. Raises LookupError, TypeError or ValueError if there is none."""
+"""Takes a function and a library. Returns the functions that the gradient of the function calls,
+and the gradient last. Raises LookupError, TypeError or ValueError if there is no gradient."""
 
 
 def merged(
@@ -70,7 +70,7 @@ def explicit(
 def _instantiated(
     node: ir.Node, library: function.Library, symbolic: Symbolic
 ) -> tuple[ir.Node, function.Library]:
-    """Return a node that calls instances in place of templates, and the library with them."""
+    """Return `node` with instances in place of templates, and `library` with the instances."""
     template = library.get(node.op)
     if template is not None and template.template:
         private = {key: value for key, value in node.attrs.items() if key.startswith("_")}
@@ -98,7 +98,7 @@ def _instance(
     library: function.Library,
     symbolic: Symbolic,
 ) -> tuple[str, function.Library]:
-    """Return the name of a template with the attributes of a call, and the library with it."""
+    """Return the name of the instance of `template` for `attrs`, and `library` with it."""
     values = ",".join(f"{key}={attrs[key]}" for key in sorted(attrs))
     name = f"{template.name}[{values}]"
     if name in library:

@@ -1,4 +1,7 @@
-"""The frames of a graph: which nodes are in which loop, before loops are lifted."""
+"""The frames of a graph, before `lift` replaces them.
+
+A frame is TensorFlow's name for the nodes of one loop.
+"""
 
 from collections.abc import Mapping
 
@@ -52,7 +55,7 @@ def role_of(node: ir.Node) -> facts.Role | None:
 
 
 def refused(node: ir.Node, reason: str) -> errors.InvalidArgumentError:
-    """Return the error of a frame that no `while_loop` builds."""
+    """Return the error for a frame that `tf.while_loop` never builds."""
     return errors.InvalidArgumentError(
         None, None, f"The loop around node '{node.name}' ({node.op}) cannot run: {reason}"
     )

@@ -28,9 +28,9 @@ def is_merge(node: ir.Node) -> bool:
 
 
 def alive(edge: ir.Edge) -> ir.Edge:
-    """Return the edge that stands for the decision whether a tensor that arrives is alive.
+    """Return the edge that stands for this decision: is the tensor `edge` alive when it arrives?
 
-    It differs from the edge of the tensor, because the tensor's value may itself be a decision.
+    The result differs from `edge`, which stands for the decision that the tensor's value makes.
 
     >>> alive(ir.Edge("x", 1)), alive(ir.Edge("x", -1))
     (Edge(node='x', index=-3), Edge(node='x', index=-1))
@@ -39,10 +39,10 @@ def alive(edge: ir.Edge) -> ir.Edge:
 
 
 class Guards:
-    """The guards of the nodes learnt so far.
+    """The guards of the nodes that were passed to `learn`.
 
     The tensors in `fed` are always alive. The tensors and control edges (index -1) in `arrived`
-    come from another task. Whether one of them is alive is a decision of its own.
+    come from another task. For each of them a separate decision says whether it is alive.
     """
 
     def __init__(self, fed: Iterable[ir.Edge] = (), arrived: Iterable[ir.Edge] = ()) -> None:
@@ -51,7 +51,10 @@ class Guards:
         self._nodes: dict[str, Guard] = {}
 
     def learn(self, node: ir.Node) -> Guard:
-        """Add a node whose producers have been learnt, and return its guard."""
+        """Return the guard of `node`, and record it.
+
+        Call `learn` for the producers of `node` first.
+        """
         if is_merge(node):
             guard = self._merged(node)
         elif opdef.role(node.op) is facts.Role.TRIGGER:
@@ -66,7 +69,7 @@ class Guards:
         return guard
 
     def of(self, edge: ir.Edge) -> Guard:
-        """Return the guard of a tensor or control edge: empty if the edge is always alive."""
+        """Return the guard of a tensor or control edge. It is empty if the edge is always alive."""
         if edge in self._fed:
             return ()
         guard = self._edges.get(edge)
@@ -77,7 +80,7 @@ class Guards:
 
         A merge with an input that is always alive depends only on its control dependencies. A merge
         of both sides of one decision depends only on the decisions that both sides share.
-        Whether any other merge has an output is a decision of its own.
+        For any other merge, a separate decision says whether its output is alive.
         """
         sides = [self.of(edge) for edge in node.inputs]
         outer = _union(self.of(edge) for edge in _controls(node))

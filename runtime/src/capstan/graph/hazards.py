@@ -19,8 +19,10 @@ from capstan.graph import guards, infer
 Key = resource_name.ResourceName
 
 BESIDE_ITERATIONS = "_beside_iterations"
-"""The attribute of the reads of a step that runs iterations as steps of their own. They may change
-the variable between two segments."""
+"""The attribute that marks reads in a step with a loop whose iterations run as separate steps.
+
+The iterations may change the variable between two segments of the step.
+"""
 
 _NO_VARIABLE = Key("", "")
 """Stands for a queue or another resource. No variable has this name, because its container has a
@@ -40,10 +42,10 @@ def copied_reads(
 ) -> frozenset[str]:
     """Return the names of the reads of variables whose values must be copies.
 
-    `segments` are the nodes of a part in an order in which they can run. Unless `is_ordered`, the
-    segments may also run in another order, because some of them wait. The tensors `sent[i]` leave
-    the task after segment i, the tensors `fetched` after all segments. `default_container` is the
-    container of the variables that name none.
+    `segments` are the nodes of each segment of a part, in an order in which the segments can run.
+    Unless `is_ordered`, the segments may also run in another order, because some of them wait. The
+    tensors `sent[i]` leave the task after segment i, the tensors `fetched` after all segments.
+    `default_container` is the container of the variables that name none.
     """
     history = _History(shares, default_container, is_ordered=is_ordered)
     for index, segment in enumerate(segments):
@@ -67,7 +69,10 @@ class _Access:
 
 
 class _History:
-    """The reads and writes of variables in a step, up to time `now`. Each node takes one unit."""
+    """The reads and writes of variables in a step, up to time `now`.
+
+    Each node takes one unit of time.
+    """
 
     def __init__(self, shares: Shares, default_container: str, *, is_ordered: bool) -> None:
         self.now = 0
@@ -149,12 +154,12 @@ class _History:
 
 
 def _candidates(node: ir.Node) -> int:
-    """Return how many inputs may be the one that the outputs of `node` share."""
+    """Return how many inputs of `node`, from the first, its outputs may share memory with."""
     return len(node.inputs) if guards.is_merge(node) else 1
 
 
 def _changed(node: ir.Node, row: opdef.OpDef) -> list[ir.Edge]:
-    """Return the references and handles of `node` behind which it may change a variable."""
+    """Return the references and handles by which `node` may change a variable."""
     if not row.effect.calls:
         return infer.inputs_of(node, row.effect.changes)
     return [

@@ -29,7 +29,7 @@ class Elements:
     value: Array | None = None
 
     def merged(self, other: "Elements") -> "Elements":
-        """Return the facts that hold for the elements of both."""
+        """Return the facts that hold both for these elements and for `other`."""
         mine, theirs = self.value, other.value
         is_same = mine is theirs or (
             mine is not None
@@ -72,7 +72,7 @@ class Knowledge:
     constants: dict[ir.Edge, Array] = field(default_factory=dict)
     refs: set[ir.Edge] = field(default_factory=set)
     named: dict[ir.Edge, ir.Node] = field(default_factory=dict)
-    """For each reference or handle of a resource that a node names: this node."""
+    """For each reference or handle: the variable or resource node that it comes from."""
     elements: dict[ir.Edge, Elements] = field(default_factory=dict)
     """The facts about the elements of each stack on which a node pushes, by its first handle."""
     popped: set[ir.Edge] = field(default_factory=set)
@@ -142,7 +142,7 @@ class Knowledge:
                 for output in range(count):
                     self._handles[ir.Edge(node.name, output)] = self.first_handle(edge)
             else:
-                self.add_elements(edge, Elements())  # any op may get the handle from here
+                self.add_elements(edge, Elements())  # any op may push on the stack from here
 
     def _shapes(
         self, row: opdef.OpDef, node: ir.Node, attrs: Mapping[str, Any], count: int
@@ -206,7 +206,7 @@ def arguments(node: ir.Node) -> tuple[Tensors, Tensors]:
 
 
 def tensors(node: ir.Node) -> tuple[Tensors, Tensors]:
-    """Return the inputs and outputs of the op of `node`, which `arguments` has checked before."""
+    """Return the inputs and outputs of the op of `node`. `arguments` must have checked `node`."""
     row = opdef.lookup(node.op)
     values = []
     for name in row.type_attributes:

@@ -2,8 +2,8 @@
 
 `PartitionedCall` becomes the nodes of its function. `If` and `Case` become switches before the
 nodes of each function, and merges after them (TensorFlow: core/common_runtime/lower_if_op.cc).
-Only loops still call functions afterwards. An `IdentityN` takes the name of the call, so that other
-nodes and the client find its outputs.
+After this pass only loops call functions. An `IdentityN` with the name of the call returns the
+results, so that other nodes and the client find them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,8 +21,10 @@ from capstan.graph import infer, order
 _CALLS = (facts.Role.CALL, facts.Role.IF, facts.Role.CASE)
 
 Place = Callable[[Mapping[str, ir.Node], Mapping[str, str]], dict[str, ir.Node]]
-"""Called with nodes, and with the device of the call for each of them that belongs to a body.
-Returns the nodes, all with full device names."""
+"""Takes a graph, and the device of the call for each node of a function's body, by node name.
+
+Returns the nodes of the graph, all with full device names.
+"""
 
 
 def inline(
@@ -32,11 +34,11 @@ def inline(
     place: Place,
     caller: str = "",
 ) -> dict[str, ir.Node]:
-    """Return the nodes that `roots` need, in an order as that of `order.topological`.
+    """Return the nodes that `roots` need, in the order of `order.topological`.
 
-    Only loops call functions in the new graph, and all of its nodes have full device names. `nodes`
-    have such names, or are the body of a function that a node on the device `caller` calls. A graph
-    without calls is returned as it is.
+    Only loops call functions in the new graph, and all of its nodes have full device names. If
+    `caller` is empty, `nodes` have full device names, and a graph without calls is returned as it
+    is. Otherwise `nodes` are the body of a function that a node on the device `caller` calls.
 
     Raises:
         NotFoundError: the library lacks a function.
@@ -59,16 +61,16 @@ def inline(
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """The functions around a node, outermost first, and the device of the innermost call.
+    """The functions whose bodies contain a node, and the device of the innermost call.
 
-    The device is empty for a node of a graph, which is placed.
+    The outermost function is first. The device is empty if the node has a full device name.
     """
 
     functions: tuple[str, ...]
     device: str
 
     def within(self, node: ir.Node, called: str) -> "_Around":
-        """Return what is around the nodes of the function `called` by `node`."""
+        """Return the `_Around` of the nodes of the function `called`, which `node` calls."""
         device = node.device
         if self.device:
             try:
@@ -90,7 +92,7 @@ class _Inlining:
         self._has_loops = has_loops
 
     def add(self, node: ir.Node, around: _Around) -> None:
-        """Add a node, or the nodes that replace it."""
+        """Add a node to the new graph. A call adds the nodes that replace it."""
         role = opdef.role(node.op)
         if role not in _CALLS:
             self._add(node, around)
@@ -123,7 +125,11 @@ class _Inlining:
         decision: ir.Edge | None,
         around: _Around,
     ) -> None:
-        """Write a choice: branch 0 if `decision` is true, or the branch with the number given."""
+        """Add the nodes that run one of `branches`.
+
+        If `decision` is given, branch 0 runs if it is true, else branch 1. If `decision` is None,
+        the first input of `node` is the number of the branch.
+        """
         outcomes: list[tuple[list[ir.Edge], ir.Edge]] = []
         number, inputs = node.inputs[0], list(node.inputs[1:])
         kinds = node.attrs["Tin"]
@@ -167,7 +173,7 @@ class _Inlining:
         pivot: str,
         around: _Around,
     ) -> tuple[list[ir.Edge], ir.Edge]:
-        """Write one branch. Return its results, and a tensor that is alive when it has run."""
+        """Add the nodes of one branch. Return its results, and a tensor that is alive if it ran."""
         called = self._function(node, branch, around)
         results, done = self._body(node, called, inputs, (*node.control, pivot), around)
         if len(results) != len(node.attrs["Tout"]):
@@ -186,7 +192,10 @@ class _Inlining:
         waits: tuple[str, ...],
         around: _Around,
     ) -> tuple[list[ir.Edge], tuple[str, ...]]:
-        """Add the nodes of a function. Return its results, and the nodes that it must run."""
+        """Add the nodes of a function.
+
+        Return the results, and the names of the nodes that must have run when the call ends.
+        """
         if len(inputs) != len(called.arguments):
             raise _wrong(
                 node,
@@ -229,7 +238,7 @@ class _Inlining:
         return list(map(moved, called.results)), done
 
     def _is_free(self, inner: ir.Node) -> bool:
-        """Return whether a node of a body may run outside of the iteration of its call."""
+        """Return whether a node of a body may run outside of the iteration that calls the body."""
         return infer.is_constant(inner) and not self._has_loops
 
     def _called(
@@ -239,10 +248,12 @@ class _Inlining:
         inputs: Sequence[ir.Edge],
         around: _Around,
     ) -> tuple[str, ...]:
-        """Return the nodes that sources of a function wait for if its call waits for none.
+        """Return the nodes for which the nodes without inputs in a function must wait.
 
-        A node without inputs runs in the branch and in the iteration of its call. An argument shows
-        both.
+        Call this only if the call itself has no control dependency. A node without inputs must run
+        in the branch and in the loop iteration of its call. It therefore waits for a copy of the
+        first argument, which this method adds. Return no names if the call has no arguments, or if
+        the function has no node that must wait.
         """
         sources = (each for each in called.nodes.values() if not each.inputs and not each.control)
         if not inputs or all(map(self._is_free, sources)):
@@ -314,7 +325,7 @@ class _Inlining:
         return ir.Edge(self._add(build.merge(name, sides, dtype, node.device), around))
 
     def _add(self, node: ir.Node, around: _Around) -> str:
-        """Add a node of a free name, and return the name."""
+        """Add a node whose name no other node has, and return the name."""
         self.graph[node.name] = node
         if around.device:
             self.devices[node.name] = around.device
@@ -330,9 +341,10 @@ class _Inlining:
 
 
 def _renamed(inner: ir.Node, call: str, names: Mapping[str, str]) -> Mapping[str, object]:
-    """Return the attributes of a node of a body, in which its frame and its group have new names.
+    """Return the attributes of `inner` with new names for its loop frame and its colocation group.
 
-    Otherwise two calls of one function would share a frame.
+    `inner` is a node of a function's body. Without new names, two calls of one function would share
+    a loop frame.
     """
     attrs = inner.attrs
     if opdef.role(inner.op) is facts.Role.ENTER:

@@ -4,8 +4,8 @@ TensorFlow 1 builds a loop as a frame: `Enter` brings tensors in, a `Merge` take
 a loop variable or that of the next iteration, `LoopCond` decides, a `Switch` sends each loop
 variable to the body or to its `Exit`, and `NextIteration` closes the cycle. This pass replaces a
 frame by a node `While` that calls two functions: one computes the condition, the other the next
-values of the loop variables. The node has the name of the `LoopCond`, and each `Exit` becomes an
-`Identity` of an output. Inner frames are lifted first. No later pass knows frames.
+values of the loop variables. The `While` has the name of the `LoopCond`, and each `Exit` becomes an
+`Identity` of an output of the `While`. Inner frames are lifted first. Later passes see no frames.
 
 Constant `Enter` nodes become arguments that every iteration passes on. An `Enter` without a loop is
 an `Identity`. Branches inside a loop stay `Switch` and `Merge`.
@@ -25,11 +25,11 @@ def lift(
 ) -> tuple[dict[str, ir.Node], dict[str, function.Function]]:
     """Return the graph without frames, in topological order, and the functions of its loops.
 
-    `nodes` are the nodes that a step needs, in the order of `prune.prune`, and `roots` those that
-    the step fetches or targets. A graph without frames is returned as it is.
+    `nodes` are the nodes that a step needs, in the order of `prune.prune`, and `roots` are the
+    nodes that the step fetches or targets. A graph without frames is returned as it is.
 
     Raises:
-        InvalidArgumentError: no `while_loop` builds such a frame. The message names the node.
+        InvalidArgumentError: `while_loop` never builds such a frame. The message names the node.
     """
     if not any(role_of(node) in frames.FRAME_ROLES for node in nodes.values()):
         return dict(nodes), {}
@@ -84,7 +84,7 @@ def _replace(
     cond: function.Function,
     body: function.Function,
 ) -> list[str]:
-    """Put the `While` and the identities of its outputs in the place of a frame.
+    """Replace the nodes of a frame by the `While` and the identities of its outputs.
 
     Return the names of these nodes.
     """

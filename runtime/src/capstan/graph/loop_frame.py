@@ -1,4 +1,4 @@
-"""The nodes of a frame that make the loop: its variables, its switches and what it captures."""
+"""The loop of a frame: its variables, its switches, and the tensors that it captures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,20 +21,24 @@ class Variable:
 
 @dataclass(slots=True)
 class Arguments:
-    """The arguments of the functions of a loop, and the tensors in place of the frame's."""
+    """The arguments of the two functions of a loop.
+
+    `taken` are the arguments. `inputs` are the tensors of the graph around the loop that give each
+    argument its first value.
+    """
 
     taken: list[function.Argument] = field(default_factory=list)
     inputs: list[ir.Edge] = field(default_factory=list)
     edges: dict[ir.Edge, ir.Edge] = field(default_factory=dict)
-    """The argument that replaces each output of an `Enter`, a `Merge` or a loop's `Switch`."""
+    """For each output of an `Enter`, a `Merge` or a loop's `Switch`: the argument in its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopFrame:
     """A frame with one `LoopCond`, and without inner frames.
 
-    `members` are all of its nodes, in the order of the graph. `decision` is the `LoopCond`, and
-    `switches` are the switches that it decides.
+    `members` are all nodes of the frame, in the order of the graph. `decision` is the `LoopCond`.
+    `switches` are the switches whose side the `LoopCond` decides.
     """
 
     members: Mapping[str, ir.Node]
@@ -48,9 +52,11 @@ class LoopFrame:
         return of_role(self.members, role)
 
     def computes(self, name: str) -> bool:
-        """Return whether a node stays a node of a function: it is no part of the loop itself.
+        """Return whether the node `name` becomes a node of the functions of the loop.
 
-        When a function is called, the nodes that make the loop have done their work.
+        The nodes that control the loop do not, because the `While` node does their work: its
+        `Enter`, `Exit`, `NextIteration` and `LoopCond`, and the merges and switches of its
+        variables.
         """
         node = self.members[name]
         role = role_of(node)
@@ -65,10 +71,10 @@ class LoopFrame:
         return role not in (Role.ENTER, Role.EXIT, Role.NEXT_ITERATION, Role.LOOP_COND)
 
     def must_run(self, name: str) -> bool:
-        """Return whether a node of a function must wait for the node `name`.
+        """Return whether a control dependency on the node `name` stays in the functions.
 
-        It need not wait for an argument, or for the `Identity` of one, which `while_loop` builds so
-        that nodes without inputs wait for the iteration.
+        A control dependency on an argument is dropped. So is one on the `Identity` of an argument,
+        which `while_loop` builds so that nodes without inputs wait for the iteration.
         """
         node = self.members[name]
         is_copy = role_of(node) is Role.IDENTITY and not node.control
@@ -76,10 +82,10 @@ class LoopFrame:
 
 
 def read(members: Mapping[str, ir.Node], decision: ir.Node) -> LoopFrame:
-    """Return the loop of a frame with these nodes.
+    """Return the loop whose frame has the nodes `members` and the `LoopCond` `decision`.
 
     Raises:
-        InvalidArgumentError: no `while_loop` builds such a frame.
+        InvalidArgumentError: `while_loop` never builds such a frame.
     """
     variables = _variables(members)
     switches = _switches(members, decision, variables)
@@ -127,7 +133,7 @@ def _switches(
 def _arguments(
     members: Mapping[str, ir.Node], variables: Sequence[Variable], switches: Sequence[ir.Node]
 ) -> Arguments:
-    """Return the loop variables and after them the captured tensors."""
+    """Return the loop variables as arguments, and after them the captured tensors."""
     made = Arguments()
     for variable in variables:
         edge = ir.Edge(variable.merge.name)

@@ -15,7 +15,7 @@ def cond_and_body(frame: LoopFrame) -> tuple[function.Function, function.Functio
     """Return the functions of a loop. Both take the loop variables and the captured tensors.
 
     Raises:
-        InvalidArgumentError: no `while_loop` builds such a frame.
+        InvalidArgumentError: `while_loop` never builds such a frame.
     """
     decision, arguments = frame.decision, frame.arguments
     waits = [wait for switch in frame.switches for wait in switch.control]

@@ -27,12 +27,12 @@ def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:
     come after the `Merge` that reads them.
 
     Raises:
-        InvalidArgumentError: the nodes form a cycle that is no loop.
+        InvalidArgumentError: the nodes form a cycle that is not a loop.
     """
     done: Nodes = {}
     open_: set[str] = set()
     roots = list(roots)
-    for root in roots:  # the walk adds roots
+    for root in roots:  # `_enter` adds roots
         stack: list[tuple[str, Iterator[str]]] = []
         _enter(root, nodes, done, open_, stack, roots)
         while stack:
@@ -62,7 +62,11 @@ def _enter(
     stack: list[tuple[str, Iterator[str]]],
     roots: list[str],
 ) -> bool:
-    """Begin to visit a node. Return whether the node is in the graph and not visited yet."""
+    """Begin to visit the node `name`: add it and its producers to `stack`.
+
+    Return False, and do nothing, if the node is not in `nodes` or its visit has ended. If the node
+    is the merge of a loop, its `NextIteration` is not added to `stack` but to `roots`.
+    """
     if name in done or name not in nodes:
         return False
     node = nodes[name]

@@ -1,9 +1,11 @@
-"""The order of the nodes of a segment: reads of a variable run before changes of it.
+"""The order of the nodes of a segment: nodes that change a variable run as late as possible.
+
+A segment is a group of nodes that a task runs in one go (`executor.state`).
 
 A read shares the variable's memory. If the graph does not order a read and a change, TensorFlow
-runs them in any order, and scripts use `gate_gradients` to prevent that. Here a segment computes
-with the values from before its changes. The values of reference variables that it sends or that are
-fetched are the values after its changes.
+runs them in any order, and scripts use `gate_gradients` to prevent that. Here such a read gets the
+value from before the changes of its segment. If the segment sends a reference variable, or a step
+fetches one, the value is that after the changes.
 """
 
 import heapq
@@ -48,8 +50,8 @@ def reads_first(nodes: Sequence[ir.Node]) -> list[ir.Node]:
 def changes_state(node: ir.Node) -> bool:
     """Return whether `node` may change a variable or another resource.
 
-    A node of an unknown op does not. A node that runs functions may change all state behind its
-    inputs.
+    A node of an unknown op changes nothing. A node that runs functions may change every resource
+    that its inputs refer to.
     """
     if not opdef.is_defined(node.op):
         return False

@@ -1,4 +1,4 @@
-"""Simplify a graph before it runs: fold constants and merge nodes that compute the same.
+"""Simplify a graph before it runs: fold constants and merge nodes that compute the same values.
 
 When the shapes of the feeds are known, a third of the nodes of a train step are constant (Shape,
 Prod, BroadcastGradientArgs, Tile ...). A node is folded if its op is stateless and its inputs are
@@ -72,10 +72,11 @@ def _with_original_predicate(
     feeds: Mapping[ir.Edge, infer.Fed],
     known: infer.Knowledge,
 ) -> ir.Node:
-    """Replace the predicate of a switch by the tensor that it is a copy of.
+    """Return the switch `node` with the original predicate in place of a copy of it.
 
     `tf.cond` uses `pred` for some of its switches and a copy of `pred` for the others. After this
-    replacement they are recognisably the same decision. Other nodes are returned unchanged.
+    replacement, later passes see that all these switches make the same decision. A node that is not
+    a switch is returned unchanged.
     """
     if not guards.is_switch(node) or len(node.inputs) != 2:
         return node
@@ -112,7 +113,7 @@ class _Moves:
         self._split[name] = others
 
     def rewire(self, node: ir.Node) -> ir.Node:
-        """Return `node` with each producer replaced by the node that took its place."""
+        """Return `node` with the new nodes in place of the producers that they replace."""
         inputs = tuple(map(self._edge, node.inputs))
         control = tuple(
             dict.fromkeys(
@@ -148,7 +149,10 @@ class _Waits:
         self._switches: set[str] = set()
 
     def learn(self, node: ir.Node) -> None:
-        """Add a node whose producers have been learnt."""
+        """Record the nodes that a constant must wait for if it replaces a reader of `node`.
+
+        Call `learn` for the producers of `node` first.
+        """
         if infer.is_constant(node):
             if node.control:
                 self._on[node.name] = node.control
@@ -161,8 +165,8 @@ class _Waits:
     def of_inputs(self, node: ir.Node) -> tuple[str, ...] | None:
         """Return the nodes that a constant in place of `node` must wait for.
 
-        None means that no constant can replace `node`, because a control dependency cannot wait for
-        one side of a switch.
+        Return None if an input comes from a switch. Then no constant can replace `node`, because a
+        control dependency cannot wait for one side of a switch.
         """
         sources = [edge.node for edge in node.inputs if edge not in self._fed]
         if not self._switches.isdisjoint(sources):
@@ -172,7 +176,7 @@ class _Waits:
 
 
 def _must_precede(node: ir.Node) -> bool:
-    """Return whether a node that depends on `node` must not run before it."""
+    """Return whether a constant that replaces a reader of `node` must still wait for `node`."""
     return schedule.changes_state(node) or schedule.may_wait(node)
 
 
@@ -204,7 +208,10 @@ def _fold(
 
 
 def _of_shape(node: ir.Node, row: opdef.OpDef, known: infer.Knowledge) -> list[Array]:
-    """Return the outputs of a node, each of which depends only on the shape of an input."""
+    """Return the outputs of a node, each of which depends only on the shape of an input.
+
+    Return an empty list if the outputs cannot be computed before the step.
+    """
     if row.value is None:
         return []
     values: list[Array] = []
@@ -231,7 +238,10 @@ def _is_large(node: ir.Node, known: infer.Knowledge) -> bool:
 
 
 def _names(name: str, count: int, used: Mapping[str, object]) -> list[str]:
-    """Return names for the constants of a node's outputs that the client's graph does not use."""
+    """Return `count` names for constants that replace the outputs of the node `name`.
+
+    No node in `used` has one of these names.
+    """
     suffix = "folded"
     while any(f"{name}/{suffix}_{index}" in used for index in range(count)):
         suffix += "_"
@@ -239,7 +249,11 @@ def _names(name: str, count: int, used: Mapping[str, object]) -> list[str]:
 
 
 def _twin(node: ir.Node, twins: dict[object, str]) -> str | None:
-    """Return an earlier node that computes the same on the same device, or record `node`."""
+    """Return the name of an earlier node that computes the same values on the same device.
+
+    If there is none, record `node` in `twins` for later calls, and return None. A node with an
+    effect is never recorded.
+    """
     if not opdef.is_defined(node.op) or not opdef.lookup(node.op).is_pure:
         return None
     if not node.inputs and not infer.is_constant(node):

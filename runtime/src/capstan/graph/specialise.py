@@ -1,8 +1,8 @@
 """Compile the functions that loops call for the shapes of one step.
 
-A body is compiled by the passes that compile a graph: its arguments are fed, its results fetched.
-The shape of a loop variable is what all iterations have in common. A tensor that the loop does not
-change and that is known before the step becomes a constant of the functions.
+The passes that compile a graph also compile a function: its arguments are fed, and its results are
+fetched. The shape of a loop variable is the most specific shape that fits all iterations. A tensor
+that the loop does not change and that is known before the step becomes a constant of the functions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ UNUSED = "unused"
 class Specialiser:
     """Specialises the functions that the nodes of one graph call.
 
-    The nodes of the functions in `library` are not placed yet. Those in `placed` are. `made` are
+    The nodes of the functions in `placed` are placed, those in `library` are not. `made` are
     the specialised functions so far, by their new names.
     """
 
@@ -35,9 +35,10 @@ class Specialiser:
     scope: str = ""
 
     def __call__(self, node: ir.Node, known: infer.Knowledge) -> ir.Node:
-        """Return `node`, whose inputs must be in `known`, with functions for their shapes.
+        """Return the loop `node` with functions compiled for the shapes of its inputs.
 
-        A node that is no loop is returned as it is.
+        The inputs must be in `known`. If `node` pops from a stack, return it with the facts about
+        the elements of the stack. Any other node is returned as it is.
 
         Raises:
             NotFoundError: the library lacks the function, or an op in it is not registered.
@@ -102,7 +103,7 @@ class Specialiser:
         )
 
     def called(self, nodes: Iterable[ir.Node]) -> dict[str, function.Function]:
-        """Return the functions in `made` that the nodes call, and those that these call."""
+        """Return the functions in `made` that the nodes call, directly or through a function."""
         found: dict[str, function.Function] = {}
         pending = list(nodes)
         while pending:
@@ -131,7 +132,7 @@ class Specialiser:
         given: Sequence["_Given"],
         copies: Mapping[int, ir.Node],
     ) -> tuple[function.Function, infer.Knowledge]:
-        """Return a function for such arguments, and the facts about its tensors."""
+        """Return `called` compiled for the arguments `given`, and the facts about its tensors."""
         called = _with_copies(_without_waits(called), copies, node.device)
         fed = {
             argument.edge: infer.Fed(argument.dtype, fact.shape, argument.is_ref, fact.elements)
@@ -180,10 +181,10 @@ def _differ(before: infer.Elements | None, after: infer.Elements | None) -> bool
 
 
 def _with_element(node: ir.Node, known: infer.Knowledge) -> ir.Node:
-    """Return a node that pops, with what is known about all elements of the stack.
+    """Return `node`, which pops from a stack, with the facts about all elements of the stack.
 
-    If they all have the same known value, return a constant. The handle must be an argument, so
-    that no branch decides whether the node runs.
+    If all elements have the same known value, return a constant. This requires that the handle of
+    the stack is an argument: otherwise a branch may decide whether the node runs.
     """
     (handle,) = node.inputs
     elements = known.elements.get(known.first_handle(handle))
@@ -201,7 +202,7 @@ def _with_element(node: ir.Node, known: infer.Knowledge) -> ir.Node:
 def _copy(
     edge: ir.Edge, name: str, called: Sequence[function.Function], known: infer.Knowledge
 ) -> ir.Node | None:
-    """Return a node that gives the tensor `edge` without inputs, if there is one.
+    """Return a node without inputs that has the value of `edge`, or None if there is none.
 
     A constant takes the name of the argument. The node of a resource keeps its own name, by which
     it finds the resource.
@@ -216,7 +217,7 @@ def _copy(
 
 
 def _deciding(cond: function.Function) -> function.Function:
-    """Return the condition of a loop with a truth value as its result."""
+    """Return the condition `cond` of a loop, changed so that its first result is a bool."""
     if not cond.results or cond.result_dtypes in ((), (dtypes.bool_,)):
         return cond
     name = "condition"
@@ -232,7 +233,10 @@ def _deciding(cond: function.Function) -> function.Function:
 
 
 def _without_waits(called: function.Function) -> function.Function:
-    """Return a function whose nodes wait for no argument. An iteration begins with all of them."""
+    """Return `called` without control dependencies on arguments.
+
+    All arguments are known when an iteration begins.
+    """
     names = {argument.name for argument in called.arguments}
     nodes = {
         name: replace(node, control=tuple(each for each in node.control if each not in names))
@@ -246,9 +250,9 @@ def _without_waits(called: function.Function) -> function.Function:
 def _with_copies(
     called: function.Function, copies: Mapping[int, ir.Node], device: str
 ) -> function.Function:
-    """Return a function in which nodes replace some of the arguments.
+    """Return `called` with the nodes `copies` in place of some of its arguments.
 
-    The arguments stay, under other names, so that the calls stay as they are.
+    The function still takes these arguments, under other names, so that its calls need not change.
     """
     if not copies:
         return called

@@ -1,7 +1,8 @@
 """The check that the nodes of a client's graph fit together.
 
 A client may send any graph. Later passes rely on this check: every input and control dependency
-exists, every input has the dtype that its op declares, and it is a reference where one is needed.
+exists, every input has the dtype that the op of its reader declares, and an op that needs a
+reference gets one.
 """
 
 from collections.abc import Collection, Mapping
