@@ -23,7 +23,8 @@ class Current:
         """Return the Kubernetes that `start` starts.
 
         If `start` started the running Kubernetes, return that Kubernetes. Otherwise end the
-        running Kubernetes, and start a new one. Raises the errors of `start`. After such an error no Kubernetes runs.
+        running Kubernetes, and start a new one. Raises the errors of `start`. After
+        such an error no Kubernetes runs.
         """
         if self._start is not start:
             self.end()

@@ -19,7 +19,7 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(capstan_operator.__file__).pa
 
 
 def wait_until(condition: Callable[[], object], condition_name: str = "the condition") -> None:
-    """Wait until a condition is true; fail after `DEADLINE_SECONDS`."""
+    """Wait until a condition is true. Fail after `DEADLINE_SECONDS`."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not condition():
         assert time.monotonic() < deadline, f"{condition_name} did not come true"
@@ -27,7 +27,7 @@ def wait_until(condition: Callable[[], object], condition_name: str = "the condi
 
 
 def is_running(pid: int) -> bool:
-    """Say whether a process exists and is not a zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -35,7 +35,7 @@ def is_running(pid: int) -> bool:
 
 
 def wait_for(started: process.Process) -> process.Exit:
-    """Follow a process to its end."""
+    """Wait until a process has ended. Return its exit."""
     while started.exit is None:
         assert select.select([started], [], [], DEADLINE_SECONDS)[0], "the guard says nothing"
         started.hear()

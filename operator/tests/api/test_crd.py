@@ -98,7 +98,7 @@ def test_the_schema_of_the_status_has_no_enums_and_no_defaults() -> None:
 
 
 def documented(document: object, node: dict[str, Any], path: str) -> None:
-    """Every field of a document is in the schema."""
+    """Assert that the schema `node` has every field of a document."""
     if isinstance(document, dict):
         for name, value in document.items():
             inside = node.get("properties", {}).get(name) or node.get("additionalProperties")

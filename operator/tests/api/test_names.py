@@ -1,4 +1,4 @@
-"""Names that others rely on."""
+"""Names of tasks and of other objects, which users, pods and the runtime rely on."""
 
 import re
 

@@ -1,4 +1,6 @@
-"""A TrainingJob from text: valid jobs get their defaults, invalid ones all their faults."""
+"""A TrainingJob is read from text. A valid job gets its defaults. An invalid job is refused with
+all its faults.
+"""
 
 import json
 import re
@@ -39,8 +41,8 @@ def faults(text: str) -> list[str]:
 
 
 def changed(*path: str | int, to: object) -> str:
-    """Return the job of `DIGITS` with one field set; `DELETE` as value deletes the field."""
-    document = json.loads(json.dumps(yaml.safe_load(DIGITS)))  # without shared parts
+    """Return the job of `DIGITS` with one field set to `to`. `DELETE` removes the field."""
+    document = json.loads(json.dumps(yaml.safe_load(DIGITS)))  # YAML aliases share objects
     place: Any = document
     for part in path[:-1]:
         place = place[part] if isinstance(part, int) else place.setdefault(part, {})
@@ -415,7 +417,7 @@ documents = st.recursive(
 
 
 def answer(text: str) -> TrainingJob | list[str]:
-    """Return the result of `parse`: the job, or its faults. Any other error fails the test."""
+    """Return the job that `parse` returns, or the faults that it raises as `Invalid`."""
     try:
         return parse(text)
     except Invalid as invalid:

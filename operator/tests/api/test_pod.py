@@ -1,4 +1,6 @@
-"""A field that Kubernetes does not have is a warning; containers of one name are a fault."""
+"""Pod templates. A field that Kubernetes does not have causes a warning. Two containers of the same
+name are a fault.
+"""
 
 from collections.abc import Iterable
 from typing import Any

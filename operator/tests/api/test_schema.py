@@ -1,4 +1,4 @@
-"""Structural schemas from models, and models that have none."""
+"""Structural schemas of models, and the models for which no such schema exists."""
 
 from typing import Annotated, Any
 

@@ -32,7 +32,7 @@ names = st.builds(TaskName, st.sampled_from(ReplicaType), st.integers(0, 5000))
 
 
 def made(model: type, **fields: st.SearchStrategy) -> st.SearchStrategy:
-    """Like st.builds, which would take pydantic's aliases for more parameters."""
+    """Draw a model with these fields. `st.builds` would also draw pydantic's aliases."""
     return st.fixed_dictionaries(fields).map(lambda values: model(**values))
 
 

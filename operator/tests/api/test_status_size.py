@@ -1,5 +1,6 @@
-"""A status fits one object of Kubernetes, however many tasks there are, and forgets nothing that
-decides."""
+"""A status fits into one object of Kubernetes for any number of tasks. A shortened
+status keeps all fields that the operator needs for its decisions.
+"""
 
 import json
 from datetime import UTC, datetime

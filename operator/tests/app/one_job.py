@@ -57,7 +57,7 @@ def make_job(ps: int = 0, **more: Any) -> Json:
 
 
 class Setting:
-    """The server and the controller. `refuse` maps "METHOD path" to the answer of that request."""
+    """The server and the controller. `refuse` maps "METHOD path" to the answer of this request."""
 
     def __init__(self) -> None:
         self.job = make_job()

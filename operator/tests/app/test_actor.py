@@ -102,7 +102,7 @@ def test_a_created_pod_is_cached_before_a_watch_reports_it(tmp_path: Path) -> No
 
 
 def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -> None:
-    """The server answers a batch when the whole batch has arrived, and otherwise never."""
+    """The server answers the requests of a batch only when the whole batch has arrived."""
 
     async def scenario() -> None:
         sizes, waiting = [1, 2, 4, 8, 16, MOST_AT_ONCE, MOST_AT_ONCE, 17], asyncio.Condition()
@@ -189,7 +189,9 @@ def test_a_conflict_over_a_quota_fails_the_pass(tmp_path: Path) -> None:
 
 
 def test_a_pod_with_the_labels_of_another_task_is_an_obstacle(tmp_path: Path) -> None:
-    """Taken for this task it would be found again in every pass, and never seen."""
+    """If the actor took the pod for worker-0, every pass would find its name taken, but no pass
+    would see it as the pod of worker-0.
+    """
     job = make_job(workers=2)
     first, second = job.tasks()
     existing = pods.pod(job, second, pods.environment(job), attempt=1, epoch=1)

@@ -117,7 +117,7 @@ def test_an_error_in_the_cleanup_is_raised_where_the_coroutine_is_awaited() -> N
 
         with pytest.raises(SystemExit, match="in the cleanup"):
             await apart(leaves_one())
-        # The task holds the error too, and would warn that nobody asked for it.
+        # asyncio would warn that nobody has asked the task for its error.
         assert isinstance(left[0].exception(), SystemExit)
 
     asyncio.run(scenario())

@@ -143,7 +143,7 @@ def test_a_conflict_ends_the_pass_and_the_next_pass_sees_the_changed_job(tmp_pat
 def test_a_status_that_finds_no_job_is_tried_again_until_a_watch_reports_the_deletion(
     tmp_path: Path,
 ) -> None:
-    """A server that does not serve a new CRD yet says the same of a job that is there."""
+    """An API server that does not serve a new CRD yet answers 404 too, although the job exists."""
 
     async def scenario() -> None:
         async with setting(tmp_path) as here:

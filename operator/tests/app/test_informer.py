@@ -1,4 +1,4 @@
-"""kopf as the operator uses it: relists are noticed, watches pause, events wake their jobs."""
+"""kopf as the operator uses it. Relists are noticed, watches pause, and events wake their jobs."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -22,7 +22,7 @@ DIGITS = Key("team-a", "digits")
 
 
 class Around:
-    """The session that kopf would use, and the calls that its requests cause."""
+    """The HTTP session that kopf would use, its server, and the relists that were noticed."""
 
     def __init__(self, session: aiohttp.ClientSession, server: servers.Server) -> None:
         self.session = session
@@ -71,7 +71,7 @@ def test_a_watch_that_ends_at_once_starts_again_after_a_pause(
     async def scenario(here: Around) -> None:
         await here.get(PODS, watch="true")
         again = asyncio.create_task(here.get(PODS, watch="true"))
-        # Another watch does not wait for it, and gives it every chance to begin.
+        # This watch has another path, so it has no pause. The repeated watch has time to begin.
         await here.get("/api/v1/namespaces/team-a/pods", watch="true")
         assert [request.path for request in here.server.asked] == [
             PODS,

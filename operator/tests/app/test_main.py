@@ -37,7 +37,7 @@ def start(folder: pathlib.Path, *words: object) -> subprocess.Popen[str]:
 
 
 def run(folder: pathlib.Path, *words: object) -> tuple[int, str]:
-    """Run the operator until it exits; return its exit status and stderr."""
+    """Run the operator until it exits. Return its exit status and its standard error."""
     with start(folder, *words) as process:
         out, err = process.communicate(timeout=50)
     assert not out

@@ -1,4 +1,6 @@
-"""The views of a job's pods, of pods of a deleted job of its name, and of pods on lost nodes."""
+"""The views of the pods of a job, of pods on lost nodes, and of pods of a deleted job of the same
+name.
+"""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +25,7 @@ Json = dict[str, Any]
 
 
 def make_pod(status: Json, node: str = "", job_uid: str = "job-1") -> Json:
-    """The pod of worker-0 of a job of this name."""
+    """Return the pod of worker-0 of the job `KEY`. `job_uid` may be the UID of an earlier job."""
     job = parse.admitted(make_job(uid=job_uid))
     manifest = pods.pod(job, job.tasks()[0], pods.environment(job), attempt=4, epoch=2)
     metadata = {"uid": "pod-1", "resourceVersion": "3", "namespace": KEY.namespace}
@@ -37,7 +39,7 @@ def unready() -> Json:
 
 
 def look(folder: Path, pod: Json, node: web.Response | None = None) -> tuple[Look, list[str]]:
-    """Look at a job with this one pod; return what was seen, and the paths that were requested."""
+    """Look at a job with only this pod. Return the look and the paths of the requests."""
 
     async def scenario() -> tuple[Look, list[str]]:
         async with servers.serving(lambda _: node or refusal(404, "NotFound")) as server:

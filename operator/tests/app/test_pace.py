@@ -1,4 +1,4 @@
-"""How often a status is written that only reports progress."""
+"""How often the operator writes a status that only reports progress."""
 
 import dataclasses
 from datetime import UTC, datetime, timedelta

@@ -45,7 +45,7 @@ def make_job(
 
 
 class Setting:
-    """A server with at most one Service, which refuses some pods."""
+    """A server with at most one Service. `wrong` has the refusal of pods by their replica type."""
 
     def __init__(self) -> None:
         self.service: Json | None = None

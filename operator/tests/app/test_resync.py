@@ -69,7 +69,7 @@ def in_a_world(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, Non
     version = iter(range(100, 200))
 
     def lists(asked: Asked) -> web.StreamResponse:
-        """Give at most ten objects a page."""
+        """Answer a LIST with at most ten objects a page."""
         resource = asked.path.rpartition("/")[2]
         kind = {"trainingjobs": "TrainingJobList", "pods": "PodList", "services": "ServiceList"}
         begin = int(asked.query.get("continue", 0))

@@ -10,7 +10,7 @@ from capstan_operator.errors import Invalid
 
 @pytest.fixture(autouse=True)
 def outside_of_a_pod(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> pathlib.Path:
-    """Hide a service account of this machine; return the path where the operator looks for one."""
+    """Hide a service account of this machine. Return the path where the operator looks for one."""
     place = tmp_path / "namespace"
     monkeypatch.setattr(settings, "IN_POD_NAMESPACE", place)
     return place

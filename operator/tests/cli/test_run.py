@@ -49,7 +49,7 @@ class Run:
         self.descendants: set[int] = set()
 
     def job(self, policy: str = "{}", grace: int | None = None, **scripts: str) -> None:
-        """Write a job; a script named `ps_1` is that of a ps with one replica.
+        """Write a job. For example, the argument `ps_1` is the script of a ps with one replica.
 
         `grace` is the grace period of the templates, in seconds.
         """
@@ -83,7 +83,7 @@ class Run:
         return self
 
     def end(self) -> tuple[int, str, str]:
-        """Wait for its end; return exit status, standard output, standard error."""
+        """Wait until `capstanctl` ends. Return its exit status, its output and its errors."""
         assert self.process is not None
         output, errors = self.process.communicate(timeout=45)
         return self.process.returncode, output, errors
@@ -105,7 +105,7 @@ class Run:
         return file.read_text() if file.exists() else ""
 
     def wait(self, condition: Callable[[], object]) -> None:
-        """Wait for a condition, and record every process that existed meanwhile."""
+        """Wait for a condition, and record every process that `capstanctl` has started."""
 
         def holds() -> object:
             self.remember()
@@ -430,7 +430,7 @@ def test_on_a_terminal_there_is_a_table(run: Run) -> None:
 
     def read() -> str:
         nonlocal output
-        with contextlib.suppress(OSError):  # Linux's way to say that the other end is closed
+        with contextlib.suppress(OSError):  # Linux reports this error if the other end is closed
             output += os.read(ours, 65536).decode()
         return re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", output)
 

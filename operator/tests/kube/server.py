@@ -20,7 +20,7 @@ Answer = Callable[["Asked"], web.StreamResponse | Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as it arrived; `path` as it was sent, with its quoting."""
+    """One request as it arrived. `path` keeps the quoting with which it was sent."""
 
     method: str
     path: str
@@ -100,7 +100,7 @@ def kubeconfig(
     user: Document | None = None,
     cluster: Document | None = None,
 ) -> str:
-    """Write a kubeconfig with one context, `test`; return its path."""
+    """Write a kubeconfig with one context, `test`. Return its path."""
     path = folder / "kubeconfig"
     fields = {"server": server} | (cluster or {})
     fields = {name: value for name, value in fields.items() if value is not None}

@@ -289,7 +289,7 @@ class Deliveries(stateful.RuleBasedStateMachine):
     @stateful.precondition(lambda self: self.history)
     @stateful.rule(data=st.data())
     def deliver(self, data: st.DataObject) -> None:
-        """Deliver any past event: of a watch, of a relist (None), or as the answer to a POST."""
+        """Deliver any past event as kopf does: of the type None if it comes from a relist."""
         kind, document = data.draw(st.sampled_from(self.history))
         if kind != "DELETED":
             kind = data.draw(st.sampled_from([kind, None]))
@@ -298,7 +298,7 @@ class Deliveries(stateful.RuleBasedStateMachine):
 
     @stateful.rule(namespace=st.none() | namespaces)
     def list(self, namespace: str | None) -> None:
-        """Request a LIST; its answer is delivered later."""
+        """Request a LIST. Another step may deliver its answer later, more than once."""
         items = [pod for key, pod in self.pods.items() if namespace in (None, key.namespace)]
         self.lists.append((self.revision, namespace, items))
 

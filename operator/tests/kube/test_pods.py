@@ -200,7 +200,7 @@ def test_a_pending_task_has_the_reason_for_its_wait(
 
 
 def ended(*statuses: dict[str, Any], phase: str, **more: Any) -> dict[str, Any]:
-    """Return an ended pod; `conditions` are added to the usual ones."""
+    """Return an ended pod. `conditions` are added to the usual conditions."""
     usual = documents.ready("False", "PodFailed" if phase == "Failed" else "PodCompleted")
     return pod(
         phase=phase,

@@ -35,7 +35,7 @@ def run(
     use: Callable[[Rest], Coroutine[Any, Any, Any]],
     observer: rest.Observer | None = None,
 ) -> tuple[Any, list[Asked]]:
-    """Call a function with a client of a server; return its result and the requests."""
+    """Call a function with a client of a server. Return its result and the requests."""
 
     async def scenario() -> tuple[Any, list[Asked]]:
         async with connected(folder, answer, observer) as (api, server):

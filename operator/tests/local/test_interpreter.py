@@ -17,7 +17,7 @@ def program(folder: Path, text: str | bytes, name: str = "start") -> Path:
 
 
 def starts(file: Path) -> bool:
-    """Say whether the system itself starts a file."""
+    """Return whether the system itself starts a file."""
     try:
         return (
             subprocess.run([file], cwd=file.parent, capture_output=True, check=False).returncode

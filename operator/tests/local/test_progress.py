@@ -1,4 +1,4 @@
-"""Of any progress that a task writes, valid parts are used and the rest is ignored."""
+"""In a progress file, valid fields are used and others are ignored. A step is required."""
 
 import json
 from datetime import UTC, datetime

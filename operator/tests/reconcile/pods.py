@@ -60,7 +60,7 @@ class Cluster:
         self.now += timedelta(seconds=seconds)
 
     def write(self, status: Status, version: int) -> bool:
-        """Write the status and return True; False if its version is no longer `version`."""
+        """Write the status if its version still is `version`. Return whether it was written."""
         if version != self.version:
             return False
         self.memory = json.dumps(status_json.render(status))
@@ -69,7 +69,7 @@ class Cluster:
         return True
 
     def create(self, task: TaskName, attempt: int) -> Pod | None:
-        """Create a pod, or return the existing pod of that name; None if the start is refused."""
+        """Return a new pod or the existing pod of this name, or None if the start is refused."""
         if task in self.pods:
             return self.pods[task]
         if task in self.refusing:

@@ -1,6 +1,6 @@
 """The loop settles after any events in any order, even if some are lost.
 
-It then has counted each failure once.
+When the loop has settled, it has counted each failure once.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Table of the grace periods of stopped instances."""
+"""Table of the grace periods that instances get when the operator stops them."""
 
 import pytest
 from reconcile.world import make_job, task

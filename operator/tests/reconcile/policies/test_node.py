@@ -1,4 +1,4 @@
-"""When a node is lost, as a table."""
+"""Table of the conditions under which a node is lost."""
 
 import pytest
 
