@@ -47,7 +47,7 @@ def spec(**jobs: int) -> dict[str, list[str]]:
 
 
 def start(**jobs: int) -> dict[str, "tf.train.Server"]:
-    """Start all tasks of a cluster; returns the servers by `job:index`."""
+    """Start all tasks of a cluster. Return the servers by `job:index`."""
     cluster = spec(**jobs)
     return {
         f"{job}:{index}": tf.train.Server(cluster, job_name=job, task_index=index)

@@ -1,10 +1,10 @@
-"""How many examples a test draws whose examples are slow, or are drawn for each op."""
+"""The number of examples of a test that draws slow examples, or that draws examples for each op."""
 
 import hypothesis
 
 
 def share(of_a_hundred: int) -> int:
-    """Return that share of the examples of the current profile; at least 2.
+    """Return `of_a_hundred` percent of the examples of the current profile, but at least 2.
 
     Call it when a test module is imported: pytest has loaded the profile by then.
     """

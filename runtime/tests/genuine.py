@@ -51,7 +51,7 @@ def tensorflow() -> Any:
 class Tasks:
     """A cluster of processes on loopback. `spec` maps jobs to addresses, for a ClusterSpec.
 
-    Every task has `cpus` devices.
+    Every task has `cpus` CPU devices.
     """
 
     def __init__(self, *, cpus: int = 1, **jobs: int) -> None:

@@ -1,4 +1,4 @@
-"""The input of a hostile client: bytes, requests, graphs and frames, from a seeded generator.
+"""The input of a hostile client, from a seeded generator: bytes, requests, graphs and data frames.
 
 Most of it is nearly valid, because a valid request with some changed bytes passes more checks than
 random bytes.
@@ -232,7 +232,7 @@ def _attribute(rng: random.Random) -> Any:
 
 
 def frame_bytes(rng: random.Random) -> bytes:
-    """Return the bytes of a frame, damaged or not."""
+    """Return the bytes of a frame of the data plane, damaged or not."""
     kind = rng.choice((1, 2, 3, 4, 99))
     step, subject = rng.randrange(4), rng.choice((0, 1, 2, 3, 4, 2**32 - 1))
     body, rows = b"", 0

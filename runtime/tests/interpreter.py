@@ -25,7 +25,7 @@ class Interpreter:
         self._functions: dict[Any, tuple[registry.Kernel, registry.Function]] = {}
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-        """Run one step; returns the value of a tensor or operation, or of a list of them."""
+        """Run one step. Return the value of a tensor or operation, or a list of values."""
         known = {
             tensor: np.asarray(value, tensor.dtype.as_numpy_dtype)
             for tensor, value in (feeds or {}).items()
@@ -111,7 +111,7 @@ def _takes_a_variable(argument: tuple[dtypes.DType, bool]) -> bool:
 
 
 def _shares(value: Any) -> Callable[[Any], bool]:
-    """Return a function that says whether an array lies in the memory of `value`."""
+    """Return a function that returns whether an array shares memory with `value`."""
     return lambda other: (
         isinstance(value, np.ndarray)
         and isinstance(other, np.ndarray)
@@ -124,7 +124,7 @@ def _copy(value: Any) -> Any:
 
 
 def _buffers(op: Any) -> tuple[Any, ...]:
-    """Return memory for the outputs, filled with wrong values; empty if a shape is unknown."""
+    """Return memory for the outputs, filled with wrong values, or () if a shape is unknown."""
     plannable = all(
         shapes.is_fully_defined(tensor.shape.internal)
         and tensor.dtype not in (dtypes.string, dtypes.resource)

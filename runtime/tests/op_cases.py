@@ -95,7 +95,7 @@ def positive(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 @st.composite
 def binary(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """Draw two operands that broadcast; they are bool if the op takes only that."""
+    """Draw two operands that broadcast. They are bool if the op takes only bool."""
     if row.inputs[0].endswith("bool"):
         dtype = dtypes.bool_
     give = draw(numbers(row, dtype))

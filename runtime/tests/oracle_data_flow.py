@@ -1,7 +1,7 @@
 """Small programs with queues, accumulators and staging areas, for TensorFlow and Capstan alike.
 
-Each program takes the module `v1` and returns steps: a fetch, or a fetch and its feeds. A step may
-fail; then its error is compared.
+Each program takes the module `v1` and returns steps: a fetch, or a fetch and its feeds. If a step
+fails, the tests compare its error.
 """
 
 from collections.abc import Callable, Sequence

@@ -23,7 +23,7 @@ from programs import (
 class Builder:
     """Builds one program into the default graph of `tf`, Capstan or `tensorflow.compat.v1`.
 
-    `devices` maps the number of a device to its name; None ignores the placements of the program.
+    `devices` has the names of devices by their numbers. None ignores the program's placements.
     `variable` are arguments for `tf.get_variable`.
     """
 

@@ -1,10 +1,10 @@
 """Random programs, which `program_builder` builds with Capstan's API and with TensorFlow's.
 
 A program is a block of statements over float32 vectors of length 2. Every statement adds one value
-to the values that later statements read. Value 0 is the state: each statement that reads or changes
-a variable or a queue waits for it and replaces it, so that every order that a runtime may choose
-gives the same values. All operations are exact in IEEE arithmetic, so results are compared bit by
-bit.
+to the values that later statements read. Value 0 is the state. Each statement that reads or changes
+a variable or a queue waits for value 0 and replaces it. Every order that a runtime may choose
+therefore gives the same values. All operations are exact in IEEE arithmetic, so results are
+compared bit by bit.
 """
 
 from collections.abc import Sequence

@@ -190,7 +190,9 @@ class Step:
         return [fed[edge] if edge in fed else values[edge] for edge in body.results]
 
     def _pass_on(self, frame: Frame, number: int, node: ir.Node, outputs: Any) -> None:
-        """Deliver the outputs of a node in the frame and the iteration that they belong to."""
+        """Deliver the outputs of a node to their readers. Enter, Exit and NextIteration deliver to
+        another frame or iteration.
+        """
         if node.op in ENTERS:
             frame, number = self._child(frame, number, node), 0
             frame.enters_left -= 1
@@ -253,7 +255,7 @@ class Step:
         return any(self._nodes[edge.node].op in ENTERS for edge in data if edge in arrived)
 
     def _finish(self, frame: Frame) -> None:
-        """Note the iterations that are over, and leave the frame if all of them are."""
+        """If the frame has no work left, end the frame and deliver its dead exits to its parent."""
         if frame.parent is None or frame.enters_left or frame.is_over:
             return
         if any(iteration.outstanding for iteration in frame.iterations):
@@ -278,7 +280,7 @@ def _output(outputs: Any, index: int) -> Any:
 def _needed(
     nodes: Mapping[str, ir.Node], fed: Mapping[ir.Edge, Any], wanted: Sequence[str]
 ) -> dict[str, ir.Node]:
-    """Return the nodes that `wanted` hang on, without those whose outputs are fed."""
+    """Return the nodes that `wanted` depend on. Stop at edges that are fed."""
     needed: dict[str, ir.Node] = {}
     left = [name for name in wanted if ir.Edge(name) not in fed]
     while left:

@@ -12,7 +12,7 @@ from capstan.core import node as ir
 
 @dataclass
 class State:
-    """What outlives a step: variables and queues by name."""
+    """The state that outlives a step: variables and queues by name."""
 
     variables: dict[str, Any] = field(default_factory=dict)
     queues: dict[str, collections.deque[Any]] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class State:
 
 @dataclass
 class StepState:
-    """What lives as long as a step: TensorArrays and stacks by handle."""
+    """The state that lives as long as a step: TensorArrays and stacks by handle."""
 
     session: State
     arrays: dict[str, dict[int, Any]] = field(default_factory=dict)

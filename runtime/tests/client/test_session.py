@@ -98,7 +98,7 @@ def test_the_devices_of_a_session_with_an_empty_graph_are_listed(target: str) ->
 
 
 def compiled_parts() -> set[str]:
-    """Return the parts that this process has compiled and still holds, by their source files."""
+    """Return the source files of the parts of graphs that this process has compiled and holds."""
     return {name for name in linecache.cache if name.startswith("<capstan part")}
 
 

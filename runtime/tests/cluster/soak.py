@@ -36,7 +36,7 @@ def held() -> dict[str, int]:
 
 
 def model() -> tuple[object, dict[object, object]]:
-    """Return an update with its variables on the ps, and a batch to feed."""
+    """Return the fetches and the feeds of a training step whose variables are on the ps."""
     with tf.device(tf.train.replica_device_setter(ps_tasks=1)):
         x = tf.placeholder(tf.float32, [None, 4])
         w = tf.Variable(np.ones((4, 2), np.float32))
@@ -54,7 +54,7 @@ def steps(target: str) -> Callable[[], object]:
 
 
 def sessions(target: str) -> Callable[[], object]:
-    """Open a session of the same program, run it and close it."""
+    """Return a round, which opens a session, runs the same program and closes the session."""
     fetches, batch = model()
     init = tf.global_variables_initializer()
 
@@ -67,7 +67,9 @@ def sessions(target: str) -> Callable[[], object]:
 
 
 def extensions(target: str) -> Callable[[], object]:
-    """Extend the graph of a session by two nodes and run them, a hundred times; then close it."""
+    """Return a round, which opens a session, extends its graph a hundred times by two nodes, runs
+    these nodes, and closes the session.
+    """
 
     def once() -> None:
         with tf.Graph().as_default():

@@ -21,7 +21,7 @@ def target() -> str:
 
 
 def branch(chooses: Any, data: Any, no: str, yes: str, merge: str) -> tuple[Any, Any, Any]:
-    """Build `cond(chooses, data + 10, data * 2)` with a counter in each branch, on given tasks."""
+    """Build `cond(chooses, data + 10, data * 2)` with a counter in each branch, on these tasks."""
     off, on = raw.Switch(data, chooses)
     with tf.device(no):
         count_no = tf.Variable(0, name="no")

@@ -125,7 +125,7 @@ def test_an_ignored_device_is_noted_in_the_log(caplog: pytest.LogCaptureFixture)
 
 
 class Parts:
-    """Records the parts that tasks get."""
+    """Records the parts of graphs that the master registers on the tasks."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.found: list[parts.Part] = []

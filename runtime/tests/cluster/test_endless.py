@@ -23,7 +23,7 @@ def servers() -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(params=["local", "remote"])
 def session(request: pytest.FixtureRequest, servers: Any) -> Iterator[tf.Session]:
-    """A session of one task, and one whose loops are on another task."""
+    """A session. Each test runs with loops in this process and with loops on another task."""
     target = servers["worker:0"].target if request.param == "remote" else ""
     device = PS if request.param == "remote" else ""
     with tf.Graph().as_default(), tf.device(device), tf.Session(target) as opened:
@@ -36,7 +36,7 @@ def endless() -> Any:
 
 
 def begin(session: tf.Session, fetches: Any) -> background.Background:
-    """Begin a step of a session that has none, and wait until it is in flight."""
+    """Begin a step of a session without other steps. Return when the step is in flight."""
     session.run(tf.constant(1.0))
     step = background.Background(lambda: session.run(fetches))
     steps = session._master._sessions[session._handle]._steps
@@ -73,7 +73,9 @@ def test_the_loss_of_a_task_ends_a_loop_of_the_masters_own_task(servers: Any) ->
 
 
 def test_a_loop_takes_no_thread_from_other_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One thread stands for the many that a task has for the messages and the waits of steps."""
+    """A task has many threads for the messages and the waits of steps. With only one thread, a
+    loop that held a thread would stop the other step.
+    """
     monkeypatch.setattr(step_server, "_PUSH_THREADS", 1)
     cluster = clusters.spec(ps=1, worker=1)
     started = [tf.train.Server(cluster, job_name=job, task_index=0) for job in cluster]

@@ -32,7 +32,7 @@ PATIENCE_S = 90.0
 class Victims:
     """A ps and a worker in their own processes, and two clients of them.
 
-    One client sends hostile input; the other one has a session that must keep working.
+    One client sends hostile input. The other client has a session that must keep working.
     """
 
     def __init__(self, log: pathlib.Path) -> None:
@@ -123,7 +123,7 @@ def victims(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victims]:
 
 
 def rounds(victims: Victims, count: int, seed: int, slack_mib: int = 30) -> Iterator[random.Random]:
-    """Yield `count` random generators; check that others are served and that memory is freed."""
+    """Yield `count` random generators. Check that the other client is served and memory freed."""
     before = 0
     for number in range(count):
         if number == count // 5:

@@ -21,7 +21,7 @@ MARKS = [
 pytestmark = MARKS
 
 # The allocator keeps some memory, and more of it on a busy machine. A leak of two hundred bytes a
-# step would exceed this; one object a round exceeds the bound of objects.
+# step would exceed this bound. One object a round exceeds the bound of objects.
 SLACK_BYTES = 5 << 20
 SLACK_OBJECTS = 300
 # gRPC opens and closes descriptors of its own at any time.
@@ -31,7 +31,7 @@ SLACK_THREADS = 4
 
 
 def soak(action: str, warm: int, count: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Run `soak.py`; return what its process holds after `warm` rounds, and after all."""
+    """Run `soak.py`. Return the resources of its process after `warm` rounds and at the end."""
     done = subprocess.run(
         [sys.executable, str(SOAK), action, str(warm), str(count)],
         env={

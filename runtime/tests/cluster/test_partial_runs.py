@@ -21,7 +21,9 @@ PATIENCE_S = 60.0
 
 
 def target(place: str) -> str:
-    """Return the target of a master in this process, of one with a ps, or of that one over gRPC."""
+    """Return the target of a session: this process, a server in this process, or the same server
+    over gRPC.
+    """
     if place == "in process":
         return ""
     if not SERVERS:

@@ -49,7 +49,7 @@ def recipes(draw: st.DrawFn) -> list[Step]:
 
 
 def build(recipe: list[Step], placed: bool) -> tuple[list[Any], dict[Any, Any]]:
-    """Build a recipe in the default graph; returns its values and its feeds.
+    """Build a recipe in the default graph. Return its values and its feeds.
 
     No variable is read after a change of it, so the order of the nodes does not matter.
     """

@@ -1,4 +1,4 @@
-"""A profile of ten training steps: a step runs generated code and no Python code per node."""
+"""A profile of ten training steps. A step runs generated code, and no Python code per node."""
 
 import cProfile
 import pstats

@@ -1,4 +1,4 @@
-"""Dequeues that wait, on clusters: they hold no thread, and every end of a step ends them."""
+"""Dequeues that wait on clusters. They hold no thread, and they end when their step ends."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -30,7 +30,7 @@ def servers() -> Iterator[dict[str, tf.train.Server]]:
 
 @pytest.fixture(params=["local", "remote"])
 def session(request: pytest.FixtureRequest, servers: Any) -> Iterator[tf.Session]:
-    """A session of one task, and one whose queues are on another task."""
+    """A session. Each test runs with queues in this process and with queues on another task."""
     target = servers["worker:0"].target if request.param == "remote" else ""
     device = PS if request.param == "remote" else ""
     with tf.Graph().as_default(), tf.device(device), tf.Session(target) as opened:
@@ -228,7 +228,7 @@ def test_an_interrupted_dequeue_takes_no_element(session: tf.Session) -> None:
 def test_a_fetch_that_cannot_be_copied_fails_the_step(
     session: tf.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is no way to have too little memory only for the copy."""
+    """The test replaces the copy, because memory cannot run out for the copy alone."""
     elements = queue()
     session.run(elements.enqueue(tf.constant(1.0)))
     taken = elements.dequeue() + tf.constant([1.0, 2.0])

@@ -1,4 +1,4 @@
-"""Lifting of frames, inlining of calls, and the code of loops."""
+"""Lifting of the frames of loops, inlining of calls, and the code of loops."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""Parts, and one message per source, destination and leg. No step can deadlock."""
+"""A graph is cut into parts, one for each task. A part sends one message to each destination for
+each leg. The leg of a node is the number of task crossings before the node. No step can deadlock.
+"""
 
 import functools
 from collections import defaultdict
@@ -43,7 +45,7 @@ def placed_graphs(draw: st.DrawFn) -> tuple[list[ir.Node], dict[str, str]]:
 
 
 def run(cut: Cut) -> list[str]:
-    """Run the states of all parts, deliver messages as they are sent, and return the node order."""
+    """Run a step of all parts, deliver its messages, and return the order in which nodes ran."""
     simulation = Simulation(cut)
     while simulation.events:
         simulation.events.pop()()
@@ -52,7 +54,7 @@ def run(cut: Cut) -> list[str]:
 
 
 class Simulation:
-    """Runs the states of all parts. `events` are the events that may happen next, in any order.
+    """Runs a step of all parts. `events` are the events that may happen next, in any order.
 
     A waiting node in `blocked` never answers.
     """

@@ -71,7 +71,7 @@ class Task:
 
 
 def _placed(device_name: str) -> str:
-    """Return the device of a node: the first CPU, if the test did not choose one."""
+    """Return the device of a node. If the test did not choose a device, it is the first CPU."""
     return device_name if device_name.startswith(HERE) else f"{HERE}/device:CPU:0"
 
 
@@ -86,7 +86,7 @@ def task() -> Task:
 
 
 def begin_enqueue(task: Task) -> None:
-    """Add the numbers from 0 to STEPS. The steps that get them do not go on before `settle`."""
+    """Enqueue the numbers below STEPS. Steps that get one do not continue before `settle`."""
     names = [op.name for op in task.graph.get_operations() if op.name not in ("dequeue", "size")]
     task.start(task.compiled("", *names), lambda *_: None)
 

@@ -16,7 +16,7 @@ FRAME = [
 
 
 def added(build: Callable[[Any, Any], Any]) -> list[str]:
-    """Call `build` with a predicate `p` and a tensor `x`; return the operations that it adds."""
+    """Call `build` with a predicate `p` and a tensor `x`. Return the operations that it adds."""
     with tf.Graph().as_default() as graph:
         p, x = tf.placeholder(tf.bool, [], "p"), tf.placeholder(tf.float32, [2], "x")
         with tf.device("/cpu:0"):

@@ -247,7 +247,7 @@ BINARY: list[Any] = [tf.add, tf.multiply, tf.subtract, tf.maximum]
 def programs(draw: Any) -> list[tuple[int, int, int]]:
     """Draw instructions (function, operand, operand).
 
-    Operands are indices of values. The first two values are given; each instruction adds one.
+    Operands are indices of values. The first two values are given. Each instruction adds one.
     """
     count = draw(st.integers(1, 8))
     return [

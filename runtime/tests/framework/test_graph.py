@@ -344,7 +344,7 @@ def test_nodes_since_a_version_are_those_added_after_it(graph: graphs.Graph) -> 
         tf.exp(tf.constant(1.0, name="c"), name="y")
     c, y = graph.nodes(since=seen)
     assert (c.name, c.control, c.device) == ("c", ("x",), "/job:ps")
-    # `y` has no control input, because it reads `c`, which waits already.
+    # `y` needs no control input, because it reads `c`, which waits for `x`.
     assert y == node.Node("y", "Exp", (node.Edge("c"),), (), "/job:ps", {"T": tf.float32})
     assert [each.name for each in graph.nodes()] == ["x", "c", "y"]
     assert graph.nodes(graph.version) == []

@@ -1,4 +1,4 @@
-"""Any op by name: conversion of arguments, inference of types, error messages; operators."""
+"""Any op by its name: conversion of arguments, inference of types, and errors. Also operators."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,6 @@
-"""Scopes on a graph: name, device, colocation, control dependencies, container; groups; seeds."""
+"""Scopes of a graph: names, devices, colocation, control dependencies and containers. Also groups
+and seeds.
+"""
 
 from collections.abc import Iterator
 from typing import Any

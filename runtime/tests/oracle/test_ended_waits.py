@@ -1,4 +1,4 @@
-"""Steps of a TensorFlow client that wait for a queue, and what ends them.
+"""The events that end a step of a TensorFlow client that waits for a queue.
 
 The tasks run in this process, so that the tests see which steps are in flight.
 """
@@ -38,7 +38,7 @@ class Wait:
         return self.session.run(self._dequeue, options=options)
 
     def begin(self) -> background.Background:
-        """Begin to wait in another thread."""
+        """Run the waiting step in another thread. Return when the step is in flight."""
         self.session.run(self._size)
         step = background.Background(self.run)
         background.until(self._is_in_flight)
@@ -55,7 +55,7 @@ class Wait:
 
 @pytest.fixture(params=["worker", "ps"])
 def device(request: pytest.FixtureRequest, v1: Any, servers: Any) -> Iterator[str]:
-    """The task of the queue: that of the master, or another one."""
+    """The task of the queue. It is the task of the master, or another task."""
     yield f"/job:{request.param}/task:0"
     v1.Session.reset(servers["worker:0"].target)
 

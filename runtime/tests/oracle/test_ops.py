@@ -36,7 +36,9 @@ class Call:
 
 
 def call(op: str, case: op_cases.Case, form: str) -> Call:
-    """Build a call of `op`. `form` is "constant", or the values are fed, "shaped" or "unknown"."""
+    """Build a call of `op`. If `form` is "constant", the arguments are constants. Else they are
+    fed, and their shapes are known if `form` is "shaped".
+    """
     feeds: dict[str, Any] = {}
 
     def tensor(index: int, value: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Accumulators, barriers and staging areas: what waits, and what a cancelled step gives back."""
+"""Accumulators, barriers and staging areas. Operations wait, and a cancelled step gives back what
+it took.
+"""
 
 from collections.abc import Sequence
 from typing import Any

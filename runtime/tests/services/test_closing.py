@@ -60,7 +60,7 @@ class Cluster:
         return self.master.create_session(NODES, config.SessionConfig())
 
     def run(self, session: str) -> None:
-        """Run a step. It fails once its parts are registered, because there are no links."""
+        """Run a step. It fails after its parts are registered, because there are no links."""
         feeds = {"x:0": np.zeros((), np.float32)}
         self.master.run_step(session, feeds, ["y:0"], [], interfaces.StepOptions())
 

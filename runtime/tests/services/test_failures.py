@@ -91,7 +91,7 @@ class Served:
         self._links: list[api.Link] = []
 
     def link(self, task: str, kind: Callable[..., api.Link] = stream.StreamLink) -> api.Link:
-        """Open a link from `task`; `kind` is the class of the worker's end."""
+        """Open a link from `task`. `kind` is the class of the worker's end of the link."""
         near, far = socket.socketpair()
         made = stream.StreamLink(near, HERE)
         serving = threading.Thread(
@@ -312,7 +312,7 @@ class NoMemory(api.Link):
         raise MemoryError
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 class NoMemoryLinks(targets.NoLinks):

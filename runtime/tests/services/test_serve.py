@@ -44,7 +44,7 @@ class Process:
         return self._process.stderr.readline()
 
     def end(self, number: signal.Signals | None = None) -> tuple[int, str]:
-        """Send a signal, if any; return the exit status and the rest of standard error."""
+        """Send a signal, if there is one. Return the exit status and the rest of standard error."""
         if number is not None:
             self._process.send_signal(number)
         _, messages = self._process.communicate(timeout=PATIENCE_S)

@@ -78,7 +78,9 @@ def test_a_step_whose_fetch_cannot_be_sent_fails_and_the_link_stays_usable() -> 
 
 
 class Wire(api.Link):
-    """A link whose peer ends a step, and which closes, only when the test allows it."""
+    """A link whose peer ends a step when the test sets `answers`. `close` blocks until the test
+    sets `may_close`.
+    """
 
     def __init__(self, task: str, closing: "queue.SimpleQueue[str]") -> None:
         self.task = task
@@ -104,7 +106,7 @@ class Wire(api.Link):
 
 
 class Wires(api.Links):
-    """Links with one link for each task."""
+    """The links of a session: one `Wire` for each task."""
 
     def __init__(self, *tasks: str) -> None:
         self.closing: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -20,7 +20,7 @@ Answer = Callable[[int], api.Frame]
 
 
 class Wire(api.Link):
-    """A link whose peer answers only when the step is withdrawn, or never."""
+    """A link whose peer answers only when the step is cancelled. Without `answer` it never does."""
 
     def __init__(self, answer: Answer | None) -> None:
         self.answer = answer

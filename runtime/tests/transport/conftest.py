@@ -1,4 +1,4 @@
-"""The planes under test, links over them, and peers in other processes."""
+"""The data planes under test, links over these planes, and peers in other processes."""
 
 import abc
 import os
@@ -52,9 +52,9 @@ class Plane(Protocol):
         """Return both ends of a new link, in this process."""
 
     def peer(self, behaviour: str) -> tuple[api.Link, Peer]:
-        """Return a link to a process that answers each frame: with its copy, or with 64 MiB.
+        """Return a link to a process that answers each frame.
 
-        `behaviour` is `echo` or `flood`.
+        With the behaviour `echo` it answers with a copy of the frame, with `flood` with 64 MiB.
         """
 
     def close(self) -> None:

@@ -198,7 +198,9 @@ def carriers() -> set[threading.Thread]:
 
 
 def relay(there: tuple[str, int], dark: threading.Event) -> socket.socket:
-    """Return a port that relays to `there` until `dark` is set: then it only keeps connections."""
+    """Return a port that relays to `there`. When `dark` is set, it sends nothing any more, and its
+    connections stay open.
+    """
     door = socket.create_server(("127.0.0.1", 0))
 
     def copy(source: socket.socket, sink: socket.socket) -> None:
