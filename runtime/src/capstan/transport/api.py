@@ -1,9 +1,12 @@
 """The interface of the data plane, which carries the tensors of steps.
 
-A `Link` is an ordered, two-way channel of frames between two tasks. It serves one step at a time.
-The master takes one link for each remote task of a step from a pool. The thread that runs the step
-reads the links, and gives back those on which the parts have ended. A step that fails closes the
-others, which tells their tasks. Every data plane passes the same conformance suite.
+A `Frame` carries the values of one message between two tasks. A `Link` is an ordered, two-way
+channel of frames. It serves one step at a time.
+
+For each remote task of a step, the master takes one link from a pool. The thread that runs the step
+reads the links. When a task has ended its part of the step, the thread gives its link back to the
+pool. If the step fails, the thread closes the other links, and their tasks end their parts. Every
+data plane passes the same conformance suite.
 """
 
 import enum
@@ -18,8 +21,10 @@ Array = np.ndarray[Any, Any]
 class Kind(enum.IntEnum):
     """The kind of a frame.
 
-    CANCEL asks a task to end its part of a step. The task answers with the DONE of the part, which
-    may report success, or has sent it already.
+    HELLO opens a link. START starts the part of a step on a task. LEG carries a
+    `partition.parts.Message` of the step. DONE reports the end of a part. CANCEL asks a task to end
+    its part. The task answers a CANCEL with a DONE, which may report success. It sends no second
+    DONE if the part had ended before.
     """
 
     HELLO = 1
@@ -30,11 +35,12 @@ class Kind(enum.IntEnum):
 
 
 class Frame(NamedTuple):
-    """One message of a step. A tuple, because a frozen dataclass takes longer to make.
+    """One frame of the data plane. A tuple, because a frozen dataclass takes longer to make.
 
-    `subject` is the graph handle in START, the number of the message in LEG, and the status code in
-    DONE. If that code is 0, the values are the fetches; otherwise the only value is the error
-    message as bytes. `values` are in the order of the message's edge table.
+    In START, `subject` is the handle of the registered part, and the values are its feeds. In LEG,
+    `subject` is the number of a `partition.parts.Message`, and the values are those of the message.
+    In DONE, `subject` is a status code. If the code is 0, the values are the fetches of the part.
+    Otherwise the only value is the error message as bytes.
     """
 
     kind: Kind
@@ -58,21 +64,24 @@ class Link(Protocol):
     def recv(self, deadline: float | None = None) -> Frame:
         """Block until the next frame arrives, and return it.
 
-        Its values may be views of the link's memory. They are valid until the link is closed or a
-        frame arrives that is a START or has the same kind and subject.
+        The values of the frame may be views of the link's memory. They are valid until the link is
+        closed, or until a START or a frame of the same kind and subject arrives.
 
-        `deadline` is in seconds of `time.monotonic`; None waits for ever.
+        `deadline` is in seconds of `time.monotonic`. If it is None, the call waits for ever.
 
         Raises:
-            DeadlineExceededError: nothing arrived in time; the link stays usable.
+            DeadlineExceededError: nothing arrived in time. The link stays usable.
             UnavailableError: the peer is gone, or the link was closed (from any thread).
         """
 
     def pending(self) -> bool:
-        """Return whether bytes of a frame were read already. If so, call `recv` before polling."""
+        """Return whether the link has read bytes of a frame that `recv` has not returned.
+
+        If so, call `recv` before you poll `fileno`.
+        """
 
     def is_quiet(self) -> bool:
-        """Return whether the link is open and nothing has arrived that `recv` has not returned.
+        """Return whether the link is open and `recv` has returned everything that arrived.
 
         No other thread may use the link meanwhile.
         """
@@ -81,14 +90,16 @@ class Link(Protocol):
         """Return a descriptor that polls as readable when `recv` has data to read."""
 
     def close(self) -> None:
-        """Close the link, from any thread; a blocked `send` or `recv` raises. Idempotent."""
+        """Close the link, from any thread. A blocked `send` or `recv` raises. Idempotent."""
 
 
 class Dialer(Protocol):
     """Opens links to the tasks of a cluster."""
 
     def dial(self, task: str, incarnation: int, deadline: float | None = None) -> Link:
-        """Open a link to `task` (`/job:ps/replica:0/task:0`); retry while it cannot be reached.
+        """Open a link to `task`, for example to `/job:ps/replica:0/task:0`.
+
+        Retries while the task cannot be reached.
 
         Raises:
             UnavailableError: the task could not be reached before the deadline.

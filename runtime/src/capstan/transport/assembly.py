@@ -24,13 +24,16 @@ _KEPT_SLOTS: Final = 256
 # Memory up to this size is reused for any smaller frame. Larger memory is reused only if the frame
 # fills a quarter of it.
 _ALWAYS_KEPT_BYTES: Final = 1 << 20
-# Large feeds of all graphs share one slot: each graph has its own handle, and graphs are unbounded.
+# Large feeds of all graphs share one slot, because the number of graphs has no bound.
 _ANY_GRAPH: Final = -1
 
 
 @dataclass(slots=True)
 class _Slot:
-    """The memory for frames of one kind and subject. `values` is None if they hold strings."""
+    """The memory for frames of one kind and subject.
+
+    `values` is None if the frames hold strings.
+    """
 
     table: bytes
     rows: tuple[frames.Row, ...]
@@ -77,7 +80,7 @@ class Assembler:
     def take(self, *, fresh: bool = False) -> api.Frame | None:
         """Return the next complete frame, or None.
 
-        With `fresh`, a frame that begins now gets new memory, and earlier frames stay valid.
+        If `fresh`, a frame that this call begins gets new memory, and earlier frames stay valid.
 
         Raises:
             DataLossError: the bytes are not a frame.
@@ -96,7 +99,10 @@ class Assembler:
         return api.Frame(header.kind, header.step, header.subject, values)
 
     def _begin(self, fresh: bool) -> frames.Header | None:
-        """Read the header and the table if both are there, and copy the payload read so far."""
+        """Read the header and the table of a frame, and copy the payload bytes read so far.
+
+        Return the header, or None if the header or the table is not complete yet.
+        """
         available = self._end - self._start
         if available < frames.HEADER.size:
             return None

@@ -27,12 +27,12 @@ class Cancellation:
             callback()
 
     def wait(self, timeout_s: float) -> bool:
-        """Block for `timeout_s` or until `cancel` is called; return whether it was called."""
+        """Block for `timeout_s` or until `cancel` is called. Return whether `cancel` was called."""
         return self._event.wait(timeout_s)
 
     @contextlib.contextmanager
     def watched(self, callback: Callable[[], object]) -> Iterator[None]:
-        """Call `callback` if `cancel` is called before the end of the block."""
+        """Call `callback` if `cancel` was called already, or is called before the block ends."""
         with self._lock:
             if not self._event.is_set():
                 self._callbacks.append(callback)

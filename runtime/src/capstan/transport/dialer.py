@@ -2,7 +2,8 @@
 
 The host is the one in the ClusterSpec. Its name is resolved for each link, because a task that was
 replaced has a new address under its old name. If a task answers `Connect` but its data port cannot
-be reached, a firewall probably passes only the control plane. The link then uses gRPC as well.
+be reached, a firewall probably passes only the control plane. The dialer then opens the link over
+gRPC.
 """
 
 import logging
@@ -18,8 +19,8 @@ from capstan.transport import api, frames, interfaces, listener, sockets
 _RETRY_S: Final = 0.1
 # Time for two SYNs. If a firewall drops them, there must be time left for the other plane.
 _REACH_S: Final = 2.0
-# How long a data port that could not be reached is not tried again. Firewall rules change rarely;
-# the value is a guess.
+# If a data port could not be reached, it is not tried again for this long. Firewall rules change
+# rarely. The value is a guess.
 _BARRED_S: Final = 60.0
 
 
@@ -34,9 +35,10 @@ class LinkDialer(api.Dialer):
         planes: Sequence[str] = listener.PLANES,
         max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
     ) -> None:
-        """Dial as `task`, over one of `planes`, in order of preference.
+        """Open links on behalf of `task`, over one of `planes`, which are in order of preference.
 
-        `addresses` gives the `host:port` of every task, and `peers` its control plane.
+        `addresses` gives the `host:port` of every task. `peers` returns the control plane of a
+        task.
         """
         self._task = task
         self._addresses = dict(addresses)

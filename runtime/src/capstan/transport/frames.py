@@ -8,8 +8,8 @@
 
 All numbers are little-endian, dtypes are TensorFlow's (framework/types.proto), and arrays are in C
 order in the byte order of the header. Strings are packed as TensorFlow packs them: all lengths as
-varints, then all bytes. Any input of a peer is read as a frame or raises an error: lengths are
-checked against limits and against one another before memory is allocated for them.
+varints, then all bytes. Bytes of a peer that are not a frame raise an error. Lengths are checked
+against limits and against one another before memory is allocated for the values.
 """
 
 import functools
@@ -45,7 +45,10 @@ _ZEROS = bytes(ALIGNMENT)
 _COPIED_BYTES = 4096
 
 _VARIANT = (variant.Variant, type(None))
-"""The elements of a tensor of variants. Its reader knows its dtype and reads the bytes."""
+"""The types of the elements of a tensor of variants.
+
+A frame carries the elements as bytes. The receiver knows the dtype of the tensor and decodes them.
+"""
 
 # How many layouts an encoder remembers: enough for the messages of a step, and bounded.
 _REMEMBERED = 256
@@ -120,7 +123,7 @@ def read_table(header: Header, table: bytes) -> tuple[Row, ...]:
 
 
 def read_values(rows: Sequence[Row], payload: memoryview) -> tuple[Array, ...]:
-    """Return the values as views of `payload`; strings are copied.
+    """Return the values as views of `payload`, except strings, which are copied.
 
     Raises:
         DataLossError: strings do not fill their bytes, or NumPy cannot hold a shape.
@@ -148,10 +151,10 @@ class _Layout:
 
 
 class Encoder:
-    """Encodes frames as buffers. Not thread-safe: each link uses its own one under its send lock.
+    """Encodes frames as buffers. Not thread-safe: each link has an encoder under its send lock.
 
-    It remembers the layout of the last frame of each kind and subject, because the next frame of a
-    training loop has the same layout.
+    An encoder remembers the layout of the last frame of each kind and subject, because the next
+    frame of a training loop has the same layout.
     """
 
     def __init__(self, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:

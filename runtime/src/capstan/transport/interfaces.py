@@ -59,9 +59,9 @@ class Incarnation:
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """Options of one step. A `timeout_ms` of 0 means the session's own limit.
+    """Options of one step. If `timeout_ms` is 0, the limit of the session applies.
 
-    `trace_level` is a TraceLevel of RunOptions; 0 asks for no trace.
+    `trace_level` is a TraceLevel of RunOptions. Level 0 asks for no trace.
     """
 
     timeout_ms: int = 0
@@ -94,8 +94,8 @@ class ConnectApi(Protocol):
     ) -> Offer:
         """Ask another task for an offer to open a link.
 
-        `task` is the name of the caller's task, `incarnation` the one that the caller expects of
-        the other task, and `deadline` is in seconds of `time.monotonic`.
+        `task` is the name of the caller's task. `incarnation` is the incarnation that the caller
+        expects the other task to have. `deadline` is in seconds of `time.monotonic`.
 
         Raises:
             UnavailableError, DeadlineExceededError: the other task does not answer.
@@ -104,7 +104,7 @@ class ConnectApi(Protocol):
         """
 
     def open_tunnel(self) -> socket.socket:
-        """Return a socket that leads to the task through the control plane, for the plane `grpc`.
+        """Return a socket whose bytes the control plane carries to the task (the plane `grpc`).
 
         Does not block. If the task cannot be reached, the socket closes.
         """
@@ -117,7 +117,7 @@ class Door(Protocol):
         """Answer `ConnectApi.connect`. Raises as `ConnectApi.connect`."""
 
     def admit(self, sock: socket.socket) -> None:
-        """Take over a connection whose peer has not shown the token of an offer yet."""
+        """Take over a connection whose peer has not sent the token of an offer yet."""
 
 
 class MasterApi(Protocol):
@@ -130,7 +130,7 @@ class MasterApi(Protocol):
         cancellation: cancellations.Cancellation | None = None,
         functions: Sequence[function.Function] = (),
     ) -> str:
-        """Open a session; returns its handle. Waits until every task of the cluster answers.
+        """Open a session and return its handle. Waits until every task of the cluster answers.
 
         The nodes may call `functions`.
 
@@ -145,9 +145,9 @@ class MasterApi(Protocol):
         version: int,
         functions: Sequence[function.Function] = (),
     ) -> int:
-        """Add all `nodes` and `functions` to a session at graph `version`, or none.
+        """Add `nodes` and `functions` to a session at graph `version`. Return the new version.
 
-        Return the new version. A function may be sent again.
+        If this raises, the session has none of them. A function may be sent again.
 
         Raises:
             AbortedError: the session does not exist, or is at another version.
@@ -164,7 +164,9 @@ class MasterApi(Protocol):
         options: StepOptions,
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Run a step; returns copies of `fetches` (`node:index`). `targets` (`node`) only run.
+        """Run a step and return copies of `fetches` (`node:index`).
+
+        The nodes named `targets` run too, and return nothing.
 
         Raises:
             CancelledError: `cancellation` was set during the step.
@@ -179,7 +181,7 @@ class MasterApi(Protocol):
         options: StepOptions,
         cancellation: cancellations.Cancellation | None = None,
     ) -> tuple[list[Array], Any]:
-        """Run a step as `run_step`; returns the fetches, and a RunMetadata or None."""
+        """Run a step as `run_step`. Return the fetches, and a RunMetadata or None."""
 
     def make_callable(
         self,
@@ -189,7 +191,7 @@ class MasterApi(Protocol):
         targets: Sequence[str],
         options: StepOptions,
     ) -> int:
-        """Remember the names of a step; returns a handle, which is valid in this session.
+        """Remember the names of a step. Return a handle, which is valid in this session.
 
         Raises:
             NotFoundError, InvalidArgumentError: a name is not in the graph.
@@ -202,15 +204,18 @@ class MasterApi(Protocol):
         feeds: Sequence[Array],
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Run a remembered step with `feeds` in its order, as `run_step`."""
+        """Run a step that `make_callable` remembered, as `run_step` does.
+
+        `feeds` holds the values in the order of the names that `make_callable` got.
+        """
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
-        """Forget a remembered step, if the handle is known."""
+        """Forget a step that `make_callable` remembered. An unknown callable is no error."""
 
     def partial_run_setup(
         self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
     ) -> str:
-        """Begin a step that is fed and fetched in portions; returns its handle."""
+        """Begin a step that is fed and fetched in portions, and return its handle."""
 
     def partial_run(
         self,
@@ -230,7 +235,7 @@ class MasterApi(Protocol):
         """
 
     def close_session(self, handle: str) -> None:
-        """End a session; steps in flight raise CancelledError."""
+        """End a session. Its steps in flight raise CancelledError."""
 
     def reset(self, containers: Sequence[str]) -> None:
         """Close every session of this master and clear the containers on all tasks."""
@@ -252,10 +257,11 @@ class WorkerApi(Protocol):
         master: Incarnation | None = None,
         deadline: float | None = None,
     ) -> int:
-        """Compile a part for later steps; returns its handle, unique in this incarnation.
+        """Compile a part for later steps, and return its handle.
 
-        The worker forgets the part when `master`, which runs the session, is gone. `deadline` is in
-        seconds of `time.monotonic`; None waits for ever.
+        The handle is unique in this incarnation of the worker. The worker forgets the part when
+        `master`, which runs the session, is gone. `deadline` is in seconds of `time.monotonic`. If
+        it is None, the call waits for ever.
         """
 
     def deregister_graph(self, session: str) -> None:

@@ -1,4 +1,4 @@
-"""The start of a link: a listener that accepts connections with a token, and `greet`, its dialler.
+"""The start of a link. `Listener` accepts the link. The dialler, which opens it, calls `greet`.
 
 Connections arrive over two planes: a port of the task (`tcp`), and a stream that the control plane
 carries (`grpc`), for peers that cannot reach that port. The dialler gets a token from `Connect` on
@@ -37,7 +37,7 @@ _MAX_TOKENS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The peer of an accepted link: the task name that it gave to `Connect`."""
+    """The peer of an accepted link. `task` is the name that the peer gave to `Connect`."""
 
     task: str
 
@@ -58,11 +58,11 @@ class Listener:
         """Listen on a port of `host` that the system chooses, and serve until `close`.
 
         If `host` is None, there is no port, and links arrive only through `admit`. `handle` is
-        called for every link in a new daemon thread, and the link is closed when it returns. It may
-        raise UnavailableError, with which a link ends.
+        called for every link in a new daemon thread, and the link is closed when `handle` returns.
+        When the link ends, `handle` may raise UnavailableError.
 
         Raises:
-            UnavailableError: `host` has no address here.
+            UnavailableError: `host` has no address on this machine.
         """
         self._incarnation = incarnation
         self._handle = handle
@@ -107,7 +107,7 @@ class Listener:
         return interfaces.Offer(plane, address, token)
 
     def admit(self, sock: socket.socket) -> None:
-        """Take over a connection whose peer has not shown a token yet. Returns at once."""
+        """Take over a connection whose peer has not sent a token yet. Returns at once."""
         threading.Thread(target=self._serve, args=(sock,), name="capstan-link", daemon=True).start()
 
     def close(self) -> None:
@@ -138,7 +138,10 @@ class Listener:
                 self._links.discard(link)
 
     def _admit(self, sock: socket.socket) -> tuple[stream.StreamLink, Hello] | None:
-        """Read the token; return None if it is unknown or the peer sends anything else."""
+        """Read the token of a connection. Return the link and its peer.
+
+        Return None if the token is unknown or the peer sends anything else.
+        """
         try:
             door = stream.StreamLink(sock, "a dialler", _HELLO_BYTES)
             frame = door.recv(time.monotonic() + _HELLO_S)
@@ -197,10 +200,10 @@ def greet(
     deadline: float | None = None,
     max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
 ) -> stream.StreamLink:
-    """Send the token of `offer` over `sock`; returns the link, which owns `sock`.
+    """Send the token of `offer` over `sock`. Return the link, which owns `sock`.
 
     Raises:
-        UnavailableError: the peer did not accept the link before `deadline`, or in ten seconds.
+        UnavailableError: the peer did not accept the link before `deadline` or within ten seconds.
     """
     latest = time.monotonic() + _HELLO_S
     try:

@@ -23,7 +23,7 @@ class Pool(api.Links):
             AbortedError: `task` was restarted.
         """
         while (link := self._idle_link(task, incarnation)) is not None:
-            if link.is_quiet():  # input on an idle link means that it is dead
+            if link.is_quiet():  # input on an idle link means that the link is dead
                 return link
             link.close()
         return self._dialer.dial(task, incarnation, deadline)

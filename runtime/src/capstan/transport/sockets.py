@@ -2,10 +2,10 @@
 
 A dead host must be noticed in about ten seconds, but a slow process must never count as dead: a
 task that computes, is stopped by a debugger or waits for a core is alive. Keepalive finds a dead
-host while no bytes are in transit, and TCP_USER_TIMEOUT while sent bytes are not acknowledged. But
-Linux also counts the time in which the peer acknowledges everything and only does not read
-(tcp(7)), and would end the connection of a stopped process. A blocked sender therefore removes that
-limit during this time, and counts unanswered probes itself.
+host while no bytes are in transit, and TCP_USER_TIMEOUT while sent bytes are not acknowledged. For
+TCP_USER_TIMEOUT, Linux also counts the time in which the peer acknowledges all bytes but does not
+read (tcp(7)). It would therefore end the connection of a stopped process. During this time a
+blocked sender switches TCP_USER_TIMEOUT off, and counts unanswered probes itself.
 
 Only Linux has all of these options. On other systems only keepalive finds a dead host. A local
 socket needs none of them, because its other end is in this process (grpc/tunnel.py).
@@ -89,7 +89,7 @@ def listen(host: str) -> socket.socket:
 
 
 def dial(host: str, port: int, timeout_s: float) -> socket.socket:
-    """Resolve the name `host` and connect to a port of it.
+    """Resolve the name `host` and connect to its port `port`.
 
     Raises:
         UnavailableError: there is no answer within `timeout_s`, or the name has no address.

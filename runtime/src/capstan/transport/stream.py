@@ -81,7 +81,7 @@ class StreamLink(api.Link):
         """Wait for a frame, as `api.Link.recv`.
 
         Raises:
-            DeadlineExceededError: no complete frame arrived in time; the link stays usable.
+            DeadlineExceededError: no complete frame arrived in time. The link stays usable.
             UnavailableError: the peer is gone, or the link was closed.
             DataLossError: the peer sent bytes that are not a frame. The link is closed.
             ResourceExhaustedError: a frame exceeds `max_message_bytes`. The link is closed.
@@ -126,10 +126,10 @@ class StreamLink(api.Link):
         self._release(blocking=False)
 
     def _release(self, *, blocking: bool) -> None:
-        """Close the descriptor, unless a thread uses it; that thread then closes it when it leaves.
+        """Close the descriptor. If a thread is in `send` or `recv`, that thread closes it later.
 
         If the descriptor were closed while a thread polls it, the thread could poll a new file that
-        got the same number. `send` and `recv` call this with `blocking` when they leave. `close`
+        got the same number. `send` and `recv` call this with `blocking` before they return. `close`
         does not block, because a signal handler may call it inside `send` or `recv`.
         """
         if self._sending.acquire(blocking):
@@ -162,7 +162,7 @@ class StreamLink(api.Link):
                 parts[at] = memoryview(parts[at])[sent:]
 
     def _wait_to_send(self) -> None:
-        """Block until the socket accepts bytes; read in the meantime unless another thread does."""
+        """Block until the socket accepts bytes. Read meanwhile, unless another thread reads."""
         since = time.monotonic()
         unlimited = False
         try:
@@ -176,7 +176,7 @@ class StreamLink(api.Link):
                 sockets.limit_silence(self._socket, on=True)
 
     def _can_send(self) -> bool:
-        """Wait a short time; return whether `sendmsg` will now send bytes or raise an error."""
+        """Wait a short time. Return whether `sendmsg` will now send bytes or raise an error."""
         if not self._receiving.acquire(blocking=False):
             return bool(self._writable.poll(_REVISIT_MS))
         try:
@@ -199,7 +199,7 @@ class StreamLink(api.Link):
     def _read(self, flags: int) -> None:
         """Read the bytes that have arrived. The caller must hold `_receiving`.
 
-        With MSG_DONTWAIT, do not wait for bytes.
+        If `flags` is MSG_DONTWAIT, do not wait for bytes.
         """
         try:
             count = self._socket.recv_into(self._assembler.target(), 0, flags)

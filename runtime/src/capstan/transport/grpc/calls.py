@@ -1,4 +1,4 @@
-"""Calls to a service of another task; their failures are raised as `capstan.errors`."""
+"""Calls the services of other tasks, and raises failed calls as `capstan.errors`."""
 
 import functools
 import socket
@@ -30,7 +30,7 @@ class Service:
     ) -> Any:
         """Call a method and return its response. Blocks.
 
-        With `wait` the call waits until the task can be reached; otherwise it fails at once if the
+        If `wait`, the call waits until the task can be reached. Otherwise it fails at once if the
         task cannot be reached.
 
         Raises:
@@ -65,7 +65,7 @@ class Service:
             ) from None
 
     def close(self) -> None:
-        """Close the channel; calls in progress fail."""
+        """Close the channel. Calls in progress fail."""
         self._channel.close()
 
     def _closed(self, error: ValueError) -> errors.UnavailableError:

@@ -18,7 +18,7 @@ _KEEPALIVE_MS: Final = 10_000
 _KEEPALIVE_TIMEOUT_MS: Final = 20_000
 
 _BOTH: Final = [
-    # The default refuses 5 MB.
+    # gRPC's default limit is less than 5 MB.
     ("grpc.max_send_message_length", _LARGEST),
     ("grpc.max_receive_message_length", _LARGEST),
     # A dead host closes no connection. Send pings to find it, also when no call is in progress.
@@ -47,12 +47,12 @@ _CLIENT_OPTIONS: Final = [
 
 
 def open_channel(address: str) -> grpc.Channel:
-    """Return a channel to `host:port`; it connects when it is used."""
+    """Return a channel to `host:port`. The channel connects when it is used."""
     return grpc.insecure_channel(address, options=_CLIENT_OPTIONS)
 
 
 def method(channel: grpc.Channel, service: str, name: str) -> Any:
-    """Return the callable for a method; its messages are `<name>Request` and `<name>Response`."""
+    """Return the callable for a method, with the messages `<name>Request` and `<name>Response`."""
     return channel.unary_unary(
         f"/{service}/{name}",
         request_serializer=getattr(wire, f"{name}Request").SerializeToString,
@@ -68,7 +68,9 @@ def handler(name: str, answer: Any) -> "grpc.RpcMethodHandler[Any, Any]":
 
 
 def read(name: str, data: bytes) -> Any:
-    """Return the parsed request of a method. gRPC would report malformed bytes as internal error.
+    """Return the parsed request of a method.
+
+    If gRPC parsed the bytes, it would report malformed bytes as an internal error.
 
     Raises:
         InvalidArgumentError: the bytes are not a request of this method.

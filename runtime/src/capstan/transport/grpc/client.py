@@ -44,7 +44,7 @@ class GrpcMaster(interfaces.MasterApi):
     """
 
     def __init__(self, target: str) -> None:
-        """Open a channel to `target`, `grpc://host:port`; it connects when it is used."""
+        """Open a channel to `target` (`grpc://host:port`). The channel connects when it is used."""
         self._service = calls.Service(target.removeprefix("grpc://"), channels.MASTER)
 
     def create_session(
@@ -54,7 +54,7 @@ class GrpcMaster(interfaces.MasterApi):
         cancellation: cancellations.Cancellation | None = None,
         functions: Sequence[function.Function] = (),
     ) -> str:
-        """Open a session; waits for the master up to `settings.operation_timeout_ms`."""
+        """Open a session. Waits for the master up to `settings.operation_timeout_ms`."""
         request = wire.CreateSessionRequest(
             graph_def=_graph(nodes, functions), config=settings.to_proto()
         )
@@ -164,7 +164,7 @@ class GrpcMaster(interfaces.MasterApi):
         cancellation: cancellations.Cancellation | None,
         **more: Any,
     ) -> tuple[list[Array], Any]:
-        """Run a step or a portion of one; returns its fetches and its RunMetadata."""
+        """Run a step or a portion of a partial run. Return its fetches and its RunMetadata."""
         request = wire.RunStepRequest(
             session_handle=handle,
             feed=codec.encode_tensors(feeds),
@@ -194,7 +194,7 @@ class GrpcMaster(interfaces.MasterApi):
         return codec.decode_devices([*response.local_device, *response.remote_device])
 
     def close(self) -> None:
-        """Close the channel; calls in progress fail."""
+        """Close the channel. Calls in progress fail."""
         self._service.close()
 
 
@@ -205,7 +205,7 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
     """
 
     def __init__(self, address: str) -> None:
-        """Open a channel to `address`, `host:port`; it connects when it is used."""
+        """Open a channel to `address` (`host:port`). The channel connects when it is used."""
         self._service = calls.Service(address, channels.WORKER)
 
     def get_status(self) -> interfaces.WorkerStatus:
@@ -262,7 +262,7 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         return self._service.open_tunnel()
 
     def close(self) -> None:
-        """Close the channel; calls in progress fail."""
+        """Close the channel. Calls in progress fail."""
         self._service.close()
 
 

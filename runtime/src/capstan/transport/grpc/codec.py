@@ -35,7 +35,7 @@ def decode_tensors(messages: Iterable[Any]) -> dict[str, Array]:
 
 
 def decode_tensor(message: Any, name: str) -> Array:
-    """Return the value of a TensorProto; raises as `decode_tensors`."""
+    """Return the value of a TensorProto. Raises as `decode_tensors`."""
     try:
         return tensor_proto.ndarray(message)
     except (TypeError, ValueError) as error:
@@ -69,7 +69,7 @@ def decode_devices(messages: Iterable[Any]) -> tuple[interfaces.Device, ...]:
 
 @functools.lru_cache(maxsize=8)
 def encode_kernels(kernels: kernel_list.KernelList) -> bytes:
-    """Return a serialised KernelList. A task sends the same list in each answer."""
+    """Return a serialised KernelList. The cache serves a task that sends its list repeatedly."""
     message = wire.KernelList()
     for kernel in kernels:
         added = message.kernel.add(op=kernel.op, device_type=kernel.device_type)
@@ -83,7 +83,9 @@ def encode_kernels(kernels: kernel_list.KernelList) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def decode_kernels(serialised: bytes) -> kernel_list.KernelList:
-    """Return the kernels of a serialised KernelList. The tasks of a cluster often have the same.
+    """Return the kernels of a serialised KernelList.
+
+    The cache helps because the tasks of a cluster often have the same kernels.
 
     Raises:
         InvalidArgumentError: the message is malformed, or has a dtype that does not exist.
@@ -130,8 +132,8 @@ def decode_part(request: Any) -> parts.Part:
     """Return the part of a RegisterGraphRequest.
 
     Raises:
-        InvalidArgumentError: its GraphDef is malformed.
-        ValueError: it does not hold the leg of every node.
+        InvalidArgumentError: the GraphDef is malformed.
+        ValueError: the request does not give the leg of every node.
     """
     nodes = tuple(graph_def.decode(request.graph_def))
     facts = {node.parse_tensor(message.edge): message for message in request.tensor}
@@ -158,12 +160,12 @@ def decode_part(request: Any) -> parts.Part:
 
 
 def _numbers(by_name: Mapping[str, int], nodes: Sequence[node.Node]) -> list[int]:
-    """Return the number of each node, 0 for a node without one. Return [] if no node has one."""
+    """Return the number that `by_name` has for each node, or 0. Return [] if `by_name` is empty."""
     return [by_name.get(part_node.name, 0) for part_node in nodes] if by_name else []
 
 
 def _by_name(numbers: Sequence[int], nodes: Sequence[node.Node]) -> dict[str, int]:
-    """Return the numbers other than 0 by node. `numbers` has one for each node, or is empty."""
+    """Return the mapping that `_numbers` encoded: each number other than 0, by the node's name."""
     if not numbers:
         return {}
     pairs = zip(nodes, numbers, strict=True)

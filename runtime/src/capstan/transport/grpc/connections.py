@@ -20,7 +20,7 @@ Address = tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]
 def is_open(peer: str, port: int) -> bool | None:
     """Return whether `peer`, as `ServicerContext.peer` names it, is connected to our `port`.
 
-    Returns None if that cannot be determined.
+    Return None if the state of the connection is unknown.
     """
     remote = parse(peer)
     if remote is None:

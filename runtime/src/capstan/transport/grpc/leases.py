@@ -1,14 +1,14 @@
 """Closes sessions whose clients are gone.
 
-A client that dies sends no CloseSession. Every call for a session renews its lease, and a session
-with a call in progress is kept. Otherwise the session is closed when its client's connection has
-been closed for a minute: a live client would have called again.
+A client that dies sends no CloseSession. Every call for a session renews the lease of the session.
+A session with a call in progress is kept. Any other session is closed when its client's connection
+has been closed for a minute, because a live client would have called again.
 
 A quiet client is a different case. After half an hour without a call gRPC itself closes the
 connection (its `client_idle_timeout`), while a notebook may still be alive and call again the next
-morning. A connection that closes after so long therefore proves nothing, and the session is kept
-for a day. The same holds if the state of connections is unknown (connections.py). Times are seconds
-of `time.monotonic`.
+morning. If a connection closes after so long, the client may therefore be alive, and the session is
+kept for a day. The same holds if the state of connections is unknown (connections.py). Times are
+seconds of `time.monotonic`.
 """
 
 import contextlib
@@ -29,12 +29,16 @@ IDLE_S: Final = 24 * 3600.0
 _SWEEP_S: Final = 10.0
 
 IsOpen = Callable[[str], bool | None]
-"""Called with a peer; returns whether it is still connected, or None if that is unknown."""
+"""Takes a peer. Returns whether the peer is still connected, or None if the state is unknown."""
 
 
 @dataclass(slots=True)
 class _Lease:
-    """`called` is the end of the last call, `seen` the last time its connection was open."""
+    """The lease of one session, and the number of its calls in progress.
+
+    `called` is the end of the last call. `seen` is the last time at which the connection of `peer`
+    was seen open.
+    """
 
     peer: str
     calls: int
@@ -60,7 +64,10 @@ class Leases:
         self.renew(handle, context)
 
     def renew(self, handle: str, context: grpc.ServicerContext) -> None:
-        """Record that the call of `context` is for a session, which it keeps open until it ends."""
+        """Record that the call of `context` is for a session.
+
+        The session is kept until the call ends.
+        """
         now = time.monotonic()
         with self._lock:
             lease = self._leases.get(handle)
@@ -77,7 +84,7 @@ class Leases:
             self._leases.pop(handle, None)
 
     def watch(self, is_open: IsOpen) -> None:
-        """Start a thread that sweeps every ten seconds until `close`. Returns at once."""
+        """Start a thread that calls `sweep` every ten seconds until `close`. Returns at once."""
 
         def watch() -> None:
             while not self._ended.wait(_SWEEP_S):
@@ -115,8 +122,9 @@ class Leases:
 def has_expired(now: float, called: float, seen: float, connected: bool | None) -> bool:
     """Return whether a session without a call in progress has expired at `now`.
 
-    `called` is the end of its last call, `seen` the last time its connection was open, and
-    `connected` whether the connection is open now (None: unknown).
+    `called` is the end of the session's last call. `seen` is the last time at which the client's
+    connection was open. `connected` says whether the connection is open now. It is None if the
+    state is unknown.
     """
     if connected:
         return False

@@ -21,7 +21,7 @@ from capstan.transport.grpc import codec, leases, replay, wire
 
 
 class MasterService:
-    """The methods of a master; each takes a request message and returns a response message."""
+    """The methods of a master. Each takes a request message and returns a response message."""
 
     def __init__(self, master: interfaces.MasterApi, sessions: leases.Leases) -> None:
         """`sessions` keeps the leases, which every call for a session renews."""

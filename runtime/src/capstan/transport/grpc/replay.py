@@ -27,7 +27,7 @@ _REMEMBERED: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How a call ended. Each caller gets a new error: a kept one would keep its step in memory."""
+    """How a call ended. Each caller gets a new error, because a kept error would keep its step."""
 
     answer: Any = None
     code: int = 0
@@ -80,12 +80,13 @@ class Once:
         *,
         repeatable: bool = False,
     ) -> Any:
-        """Return `call(cancellation)`; if the id is known, return or raise what its first call did.
+        """Return `call(cancellation)`. If the id is known, return the answer of its first call.
 
-        If the first call is still running, this waits for it. `cancellation` is set when the
-        callers are gone: `context` and those of the repeated calls have ended, and no call was
-        repeated for a while. An answer is kept for later calls only if it is `repeatable`, which
-        means small. An id of 0 stands for no id, so such a call cannot be repeated.
+        If the first call is still running, this waits for its answer. If the first call failed,
+        this raises its error. `cancellation` is set when all callers are gone: their contexts have
+        ended, and no client has repeated the call within the grace time. If `repeatable`, the
+        answer is kept for later calls, so it must be small. An id of 0 means that the call has no
+        id and cannot be repeated.
 
         Raises:
             AbortedError: the first call has ended, and its answer was not kept.
@@ -118,7 +119,10 @@ class Once:
         return answer
 
     def _caller_left(self, running: _Running, grace_s: float) -> None:
-        """Note that the call of a client has ended, with or without its answer."""
+        """Record that one caller has left, with or without the answer.
+
+        If no caller remains and the call is still running, start its grace time.
+        """
         with self._lock:
             running.callers -= 1
             if running.callers or running.outcome.done():
@@ -134,7 +138,7 @@ class Once:
         running.cancellation.cancel()
 
     def _end(self, request_id: int, running: _Running, outcome: _Outcome, kept: _Outcome) -> None:
-        """Give `outcome` to waiting callers, and keep `kept` for later ones."""
+        """Give `outcome` to the waiting callers, and keep `kept` for later callers."""
         with self._lock:
             running.outcome.set_result(outcome)
             if running.grace is not None:

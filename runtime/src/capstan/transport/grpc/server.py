@@ -39,7 +39,7 @@ class ControlServer:
         worker: interfaces.WorkerApi,
         door: interfaces.Door,
     ) -> None:
-        """Open the port; for 0 the system chooses one. `port` is its number.
+        """Open the port. If `port` is 0, the system chooses one. `self.port` is its number.
 
         Raises:
             UnknownError: the port is in use, or this process may not open it.

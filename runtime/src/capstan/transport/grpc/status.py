@@ -13,7 +13,7 @@ _DETAILS_BYTES: Final = 2000
 
 
 def to_status(error: errors.OpError) -> tuple[grpc.StatusCode, str]:
-    """Return code and details for `ServicerContext.abort`; a long message is cut at its end."""
+    """Return code and details for `ServicerContext.abort`. The end of a long message is cut off."""
     code = _CODES.get(error.error_code, grpc.StatusCode.UNKNOWN)
     details = error.message.encode()
     if len(details) > _DETAILS_BYTES:

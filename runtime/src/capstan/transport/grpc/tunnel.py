@@ -24,7 +24,7 @@ METHOD: Final = "Link"
 CHUNK_BYTES: Final = 1 << 20
 
 Admit = Callable[[socket.socket], None]
-"""Called with a connected socket, which it takes over; returns at once."""
+"""Takes over a connected socket. Returns at once."""
 
 
 class _GrpcEnd(Iterator[bytes]):
@@ -39,7 +39,10 @@ class _GrpcEnd(Iterator[bytes]):
         self._reading = threading.Lock()
 
     def __next__(self) -> bytes:
-        """Return bytes that the link has sent, at most a chunk. Blocks; stops at the link's end."""
+        """Wait until the link has sent bytes, and return at most a chunk of them.
+
+        The iteration stops when the link has ended.
+        """
         with self._reading:
             if self._socket.fileno() < 0:
                 raise StopIteration
@@ -52,7 +55,7 @@ class _GrpcEnd(Iterator[bytes]):
         return chunk
 
     def copy_from(self, chunks: Iterable[bytes]) -> None:
-        """Give `chunks` to the link until they or the link end; then close the socket."""
+        """Give `chunks` to the link until the chunks or the link end. Then close the socket."""
         try:
             with contextlib.suppress(OSError, grpc.RpcError):
                 for chunk in chunks:
@@ -63,13 +66,16 @@ class _GrpcEnd(Iterator[bytes]):
                 self._socket.close()
 
     def end(self) -> None:
-        """Shut the socket down: both threads wake, and the link reads the rest and then the end."""
+        """Shut the socket down, which wakes both threads.
+
+        The link still reads the remaining bytes, and then the end.
+        """
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
 def open_tunnel(channel: grpc.Channel) -> socket.socket:
-    """Start a call to the task at the other end of `channel`; returns the socket that leads there.
+    """Start a call to the task at the other end of `channel`. Return a socket to that task.
 
     Does not wait for an answer. If the task cannot be reached, the socket closes.
     """
@@ -90,7 +96,7 @@ def open_tunnel(channel: grpc.Channel) -> socket.socket:
 
 
 def handler(admit: Admit) -> "grpc.RpcMethodHandler[Any, Any]":
-    """Return the server side: `admit` gets a socket for each call, which ends with that socket."""
+    """Return the server side. `admit` gets a socket for each call, and the call ends with it."""
 
     def serve(chunks: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
         try:

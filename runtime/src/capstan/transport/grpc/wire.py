@@ -1,6 +1,6 @@
 """The protocol buffers of the two services, as attributes: `wire.RunStepRequest(...)`.
 
-Messages that tensorboard has are imported from there. The table below follows
+Messages that tensorboard defines are imported from tensorboard. The table below follows
 tensorflow/core/protobuf/{master,named_tensor,worker}.proto and framework/device_attributes.proto.
 The classes are built on first use.
 """
