@@ -56,8 +56,8 @@ UNAUTHENTICATED = 16
 class OpError(Exception):
     """The error of a failed operation.
 
-    `node_def` and `op` are None if the error has no node, or if the node is unknown. `str(error)`
-    is the message alone. If the error has a node, the message names it as `{{node x}}`.
+    `node_def` and `op` are None if no node failed, or if the failed node is unknown. `str(error)`
+    is the message alone. If a node failed, the message names the node as `{{node x}}`.
     """
 
     code: ClassVar[int] = UNKNOWN
@@ -85,11 +85,11 @@ class OpError(Exception):
 
     @property
     def op(self) -> Any:
-        """The `tf.Operation` that failed, or None if the caller did not create it."""
+        """The `tf.Operation` that failed, or None if the caller did not create that operation."""
         return self._op
 
     def __reduce__(self) -> Any:
-        # An Operation holds its graph, and neither can be pickled. Only the message is kept.
+        # An Operation holds its graph. Neither can be pickled, so a copy lacks the node and the op.
         if type(self) is OpError:
             return OpError, (None, None, self.message, self._error_code)
         return type(self), (None, None, self.message)

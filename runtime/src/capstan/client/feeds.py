@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def is_several(key: object) -> bool:
-    """Return whether a key of `feed_dict` names several tensors: slices, or a nest of tuples."""
+    """Return whether a key of `feed_dict` is a tuple or IndexedSlices, so several tensors."""
     return isinstance(key, tuple | indexed_slices.IndexedSlices)
 
 
@@ -41,7 +41,7 @@ def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
 
 
 def parts(key: object, value: Any) -> tuple[Any, ...]:
-    """Split the value of a key as `resolve` splits the key.
+    """Split the value for a key into one value for each tensor that `resolve` returns.
 
     Raises:
         ValueError: the key is a nest of tuples, and the value has another structure.
@@ -64,9 +64,10 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
 
 
 def converter(tensor: graphs.Tensor) -> Callable[[Any], Array]:
-    """Return a function that converts a value as `convert` does.
+    """Return a function that converts a value for `tensor` as `convert` does.
 
-    It returns an array at once if the dtype, the layout and the last shape match.
+    The function returns a contiguous array of the right dtype without further checks if the array
+    has the same shape as the previous value.
     """
     dtype = tensor.dtype.base_dtype
     wanted = np.dtype(dtype.as_numpy_dtype)
@@ -79,8 +80,8 @@ def converter(tensor: graphs.Tensor) -> Callable[[Any], Array]:
         if is_ready and value.shape == fitting:
             return value
         result = convert(tensor, value)
-        # Most steps feed the shape that the last step fed. If two threads feed different shapes,
-        # each value is only checked again.
+        # Most steps feed the shape that the previous step fed. If two threads feed different
+        # shapes, each value is only checked again.
         fitting = result.shape
         return result
 

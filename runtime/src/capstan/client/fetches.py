@@ -1,8 +1,8 @@
 """The fetches of `Session.run`: any nest of graph elements.
 
-The nest is flattened once, and the values of each step are put back into its structure. These are
-TensorFlow's fetch mappers (python/client/session.py). The list of elements holds each one once, so
-an element that is fetched twice is computed once.
+`resolve` flattens the nest once. After each step, `Fetches.rebuild` puts the values back into the
+structure of the nest. TensorFlow has fetch mappers for this (python/client/session.py). The
+flattened lists have no repeats, so an element that is fetched twice is computed once.
 """
 
 import collections
@@ -40,7 +40,7 @@ def resolve(fetches: object, graph: graphs.Graph) -> Fetches:
 
 
 def structure(fetches: Any) -> object:
-    """Return a lookup key: it is equal for equal fetches in equal structures.
+    """Return a lookup key. The keys of equal fetches in equal structures are equal.
 
     The key holds only names and elements of the graph. It is not hashable if the fetches hold a
     structure that is not hashable, such as a subclass of dict.

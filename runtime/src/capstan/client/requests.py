@@ -1,4 +1,4 @@
-"""The fetches and feeds of a run, resolved once: a training loop repeats them in every step."""
+"""The fetches and feeds of a run. They are resolved once, because a training loop repeats them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from capstan.framework import graph as graphs
 
 Array = np.ndarray[Any, Any]
 Wrap = Callable[[Any, dtypes.DType], Any]
-"""Makes the handle of a tensor from the fetched text and the type of the tensor."""
+"""A function that returns a TensorHandle for the fetched text and the type of a tensor."""
 
 
 class StringArray(np.ndarray[Any, Any]):
@@ -31,7 +31,7 @@ class StringArray(np.ndarray[Any, Any]):
 
 
 class Request:
-    """A fetch structure and the keys of a feed. Immutable."""
+    """The fetches of a run and the keys of its feed, resolved. Immutable."""
 
     __slots__ = (
         *("_converters", "_handles", "_is_plain", "_rebuild", "_tensors", "_wrap"),
@@ -41,7 +41,7 @@ class Request:
     def __init__(
         self, fetches: fetching.Fetches, fed: Sequence[graphs.Tensor], is_plain: bool, wrap: Wrap
     ) -> None:
-        """Build the request. `is_plain` says that each key of the feed names one tensor."""
+        """Build the request. `is_plain` is true if each key of the feed names one tensor."""
         self.feed_names = tuple(tensor.name for tensor in fed)
         self.fetch_names = tuple(tensor.name for tensor in fetches.tensors)
         self.target_names = tuple(op.name for op in fetches.targets)
@@ -57,7 +57,7 @@ class Request:
         }
 
     def values(self, feed_dict: Mapping[Any, Any] | None) -> dict[str, Array]:
-        """Return the arrays to feed by tensor name.
+        """Return the arrays to feed, by the names of their tensors.
 
         Raises:
             TypeError, ValueError: a value does not have the dtype or shape of its tensor.
@@ -83,7 +83,7 @@ class Request:
 
 
 class Requests:
-    """The requests that were made of one graph. Thread-safe."""
+    """The requests of one graph. A request is built once and then kept. Thread-safe."""
 
     def __init__(self, graph: graphs.Graph, wrap: Wrap) -> None:
         self._graph = graph
@@ -91,7 +91,9 @@ class Requests:
         self._known: dict[object, Request] = {}
 
     def find(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Request:
-        """Return the request for `fetches` with the keys of `feed_dict`; its values are not read.
+        """Return the request for `fetches` and the keys of `feed_dict`.
+
+        The method does not read the values of `feed_dict`.
 
         Raises:
             TypeError, ValueError: a fetch or a key is not in the graph, or a tensor is fed twice.
@@ -125,7 +127,10 @@ def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:
 
 
 def _present(value: Any) -> Any:
-    """Return a fetched value as the caller gets it: scalars as NumPy scalars, strings as bytes."""
+    """Return a fetched value in the form that the caller gets.
+
+    A scalar becomes a NumPy scalar or `bytes`. An array of strings becomes a StringArray.
+    """
     if not isinstance(value, np.ndarray):
         return value
     if value.ndim == 0:

@@ -1,8 +1,8 @@
 """`Session`: the client of a master (TensorFlow: python/client/session.py).
 
-The constructor does not contact the master. The first run creates the session there, and each run
-first sends the nodes that were added to the graph since the last one. Runs may be concurrent; each
-blocks only its caller.
+The constructor does not contact the master. The first run creates the session on the master. Each
+run first sends the nodes that were added to the graph since the previous run. Runs may be
+concurrent. Each run blocks only its caller.
 """
 
 import re
@@ -62,7 +62,7 @@ class Session:
 
     @property
     def sess_str(self) -> str:
-        """The target, as given."""
+        """The target that the caller passed to the constructor."""
         return self._target
 
     @property
@@ -79,14 +79,15 @@ class Session:
     ) -> Any:
         """Run one step and return the values of `fetches` in the structure that was passed.
 
-        Values are copies, NumPy scalars where the tensor has rank 0; an operation gives None.
-        Blocks until the step is over. `run_metadata` gets the metadata that `options` ask for.
+        Values are copies. The value of a tensor of rank 0 is a NumPy scalar, or `bytes` for a
+        string. The value of an operation is None. Blocks until the step is over. The call fills
+        `run_metadata` with the metadata that `options` ask for.
 
         Raises:
             RuntimeError: the session is closed, or its graph is empty.
             TypeError, ValueError: a fetch or a feed does not match the graph.
             CancelledError: the session was closed during the step.
-            OpError: the step failed. The class says why, and `op` is the operation that failed.
+            OpError: the step failed. The class of the error says why. `op` is the failed operation.
         """
         self._check_runnable()
         if dead := self.handles.take_dead():
@@ -110,7 +111,7 @@ class Session:
         return request.answer(found)
 
     def _delete(self, handles: Sequence[str]) -> None:
-        """Delete tensors that the session keeps, in a step of its own."""
+        """Run a step that deletes the tensors which `handles` name."""
         deleters = [self.handles.deleter(handle, number) for number, handle in enumerate(handles)]
         feeds = {holder: handle for (holder, _), handle in zip(deleters, handles, strict=True)}
         self.run([deleter for _, deleter in deleters], feeds)
@@ -118,12 +119,14 @@ class Session:
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """Return a function that runs `fetches`; its arguments are the values of `feed_list`.
+        """Return a function that runs `fetches`. Its arguments are the values to feed.
 
-        With `accept_options` it also takes `options` and `run_metadata`, as `run`.
+        `feed_list` lists the tensors to feed, in the order of the arguments. If `accept_options` is
+        true, the function also takes `options` and `run_metadata`, as `run` does.
 
         Raises:
-            TypeError: `feed_list` is not a list, or a call passes another number of values.
+            TypeError: `feed_list` is not a list. The returned function also raises TypeError if it
+                does not get one value for each tensor.
         """
         if feed_list is not None and not isinstance(feed_list, list | tuple):
             raise TypeError(f"Argument `feed_list` must be a list. Received: feed_list={feed_list}")
@@ -137,9 +140,10 @@ class Session:
         return call if accept_options else lambda *values: call(*values)
 
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
-        """Begin a step that is fed and fetched in portions; returns its handle.
+        """Begin a step that is fed and fetched in portions, and return the handle of the step.
 
-        `fetches` lists everything that will be fetched or run; `feeds` lists the tensors to feed.
+        `fetches` lists everything that the portions will fetch or run. `feeds` lists the tensors
+        that they will feed.
 
         Raises:
             RuntimeError, TypeError, ValueError: as `run`.
@@ -156,14 +160,15 @@ class Session:
     def partial_run(
         self, handle: str, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
     ) -> Any:
-        """Feed a portion of a step and return what can be computed with it, as `run` does.
+        """Run a portion of the step `handle`: feed tensors, and return the values of `fetches`.
 
-        Every feed may be fed once and every fetch fetched once. No operation runs twice.
+        The values have the form that `run` returns. Over all portions of a step, each tensor may be
+        fed once, and each fetch may be fetched once. No operation runs twice.
 
         Raises:
             InvalidArgumentError: a feed or fetch was not in the setup or is repeated, a fetch needs
                 a tensor that was not fed yet, or there is no such step.
-            RuntimeError: the fetches hold operations, which only the setup may name. Else as `run`.
+            RuntimeError: as `run`, or `fetches` has operations, which only the setup may name.
         """
         self._check_runnable()
         request = self._requests.find(fetches, feed_dict)
@@ -218,7 +223,10 @@ class Session:
             found.reset(list(containers or ()))
 
     def as_default(self) -> AbstractContextManager["Session"]:
-        """Make this the default session of the thread; leaving the block does not close it."""
+        """Return a block in which this session is the default session of the thread.
+
+        The end of the block does not close the session.
+        """
         return defaults.SESSIONS.entered(self, "session")
 
     def __enter__(self) -> "Session":
@@ -256,19 +264,20 @@ class Session:
             return call(self._extend())
         except errors.OpError as fault:
             if self._closed and not isinstance(fault, errors.CancelledError):
-                # The master no longer knows the session. AbortedError would mean a lost task.
+                # The master no longer knows the session. An AbortedError would report a lost task.
                 raise step.cancelled_by_close() from fault
             raise self._located(fault) from None
 
     def _extend(self) -> str:
         """Send the master the nodes that it does not have, and return the session's handle."""
-        handle = self._handle  # `close` may remove it at any time
+        handle = self._handle  # `close` may set it to None at any time
         if handle is not None and self._sent == self._graph.version:
             return handle
         with self._lock:
             if self._closed:
                 raise _closed()
-            # Other threads may add to the graph meanwhile, and the master may refuse the nodes.
+            # Exactly these nodes count as sent, and only if the master accepts them: other threads
+            # may add more nodes meanwhile.
             nodes = self._graph.nodes(self._sent)
             functions = self._graph.functions(self._sent_functions)
             if self._handle is None:
@@ -284,7 +293,10 @@ class Session:
             return self._handle
 
     def _located(self, fault: errors.OpError) -> errors.OpError:
-        """Return the error with the operation that its message names."""
+        """Return an error like `fault` whose `op` is the operation that the message names.
+
+        Return `fault` itself if the graph has no such operation.
+        """
         found = _NODE.search(fault.message)
         if found is None:
             return fault

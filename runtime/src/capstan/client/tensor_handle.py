@@ -1,7 +1,7 @@
 """Handles of tensors that a session keeps between its steps (python/ops/session_ops.py).
 
 Fetching the result of `tf.get_session_handle` gives a `TensorHandle`. The tensor stays on its task
-until the handle is deleted or no longer used.
+until the program deletes the handle or no longer refers to it.
 """
 
 import threading
@@ -12,7 +12,7 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 _MANY_DEAD = 10
-"""So many unused tensors are deleted together, as in TensorFlow."""
+"""The session deletes unused tensors once there are this many, as in TensorFlow."""
 
 
 class Session(Protocol):
@@ -74,7 +74,11 @@ class TensorHandle:
         return self._handle
 
     def fed(self, dtype: dtypes.DType) -> Any:
-        """Return the value to feed for a tensor of type `dtype`: the text, or the tensor."""
+        """Return the value to feed for a tensor of type `dtype`.
+
+        For a string tensor, this is the text of the handle. For any other type, it is the value of
+        the handle's tensor, which a step reads.
+        """
         return self._handle if dtype.base_dtype is dtypes.string else self.eval()
 
     def _check(self) -> None:
@@ -97,18 +101,21 @@ class Handles:
         return TensorHandle(bytes(handle).decode(), dtype, self._session)
 
     def forget(self, handle: str) -> None:
-        """Note that a tensor is not used any more. Never blocks."""
+        """Record that the program no longer uses a tensor. Never blocks."""
         self._dead.append(handle)
 
     def take_dead(self) -> list[str]:
-        """Return the handles of unused tensors if there are many, and forget them."""
+        """Return the handles of the unused tensors, and clear the record of them.
+
+        Return an empty list and keep the record if fewer than 10 tensors are unused.
+        """
         if len(self._dead) < _MANY_DEAD:
             return []
         dead, self._dead = self._dead, []
         return dead
 
     def reader(self, handle: str, dtype: dtypes.DType) -> tuple[Any, Any]:
-        """Return the placeholder of a handle, and the tensor that it stands for."""
+        """Return a placeholder to feed with `handle`, and the tensor that the fed handle names."""
         device = _device(handle)
         with self._lock:
             known = self._readers.get((device, dtype))
@@ -120,9 +127,9 @@ class Handles:
         return known
 
     def deleter(self, handle: str, number: int = 0) -> tuple[Any, Any]:
-        """Return the placeholder of a handle, and the operation that deletes its tensor.
+        """Return a placeholder to feed with `handle`, and the operation that deletes its tensor.
 
-        One step may use several deleters of different numbers.
+        A step that deletes several tensors asks for a deleter with another `number` for each.
         """
         device = _device(handle)
         with self._lock:

@@ -5,8 +5,8 @@
                 run_metadata=metadata)
     trace = timeline.Timeline(metadata.step_stats).generate_chrome_trace_format()
 
-`chrome://tracing` and https://ui.perfetto.dev show the trace. Each device is a process with two
-names: its computation and its tensors. Times are in microseconds.
+`chrome://tracing` and https://ui.perfetto.dev show the trace. The trace has two processes for each
+device: one for its computation and one for its tensors. Times are in microseconds.
 """
 
 import json
@@ -17,11 +17,14 @@ from typing import Any, NamedTuple
 
 _LABEL = re.compile(r".* = (.*)\((.*)\)")
 _NO_NODE = "RecvTensor"
-"""The name of an entry that is a transfer and not a node."""
+"""The name of an entry that describes a transfer and not a node."""
 
 
 class AllocationMaximum(NamedTuple):
-    """The most memory that an allocator used at one time, in bytes, and the tensors in it."""
+    """The time at which an allocator used the most memory.
+
+    `num_bytes` is the size of the memory at that time. `tensors` names the tensors in the memory.
+    """
 
     timestamp: int
     num_bytes: int
@@ -29,7 +32,7 @@ class AllocationMaximum(NamedTuple):
 
 
 class StepStatsAnalysis(NamedTuple):
-    """A trace, and the maximum of each allocator by its name."""
+    """A trace, and for each allocator, by name, the time at which it used the most memory."""
 
     chrome_trace: "ChromeTrace"
     allocator_maximums: dict[str, AllocationMaximum]
@@ -37,7 +40,7 @@ class StepStatsAnalysis(NamedTuple):
 
 @dataclass(slots=True)
 class ChromeTrace:
-    """The events of a trace, each a dictionary as the format defines it."""
+    """A trace: the names of its processes, and its events. Each is a dictionary of the format."""
 
     names: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -50,7 +53,10 @@ class ChromeTrace:
     def add(
         self, phase: str, category: str, name: str, pid: int, tid: int, at: int, **more: Any
     ) -> None:
-        """Add an event. `more` are the fields that its phase needs."""
+        """Add an event. `phase` is the type of the event in Chrome's format.
+
+        `more` holds the other fields that an event of this type has.
+        """
         event = {"ph": phase, "cat": category, "name": name, "pid": pid, "tid": tid, "ts": at}
         self.events.append({**event, **more})
 
@@ -63,7 +69,7 @@ class ChromeTrace:
 
 
 class _Entry(NamedTuple):
-    """An entry of StepStats, its device, and the row of the device in which it is drawn."""
+    """An entry of StepStats, its device, and the row (`lane`) that shows it in the trace."""
 
     stats: Any
     device: str
@@ -89,7 +95,7 @@ class _Entry(NamedTuple):
 
 @dataclass(slots=True)
 class _Tensor:
-    """A tensor: the entry that computes it, its memory, and the times of its uses."""
+    """A tensor: the entry that computes it, its memory, and the times at which its uses end."""
 
     name: str
     number: int
@@ -100,7 +106,7 @@ class _Tensor:
 
 
 class Timeline:
-    """Draws the times of one step. Not thread-safe. It leaves `step_stats` as it is."""
+    """Draws the timeline of one step. It does not change `step_stats`. Not thread-safe."""
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:
         """`step_stats` is a StepStats. `graph` has no effect, as in TensorFlow."""
@@ -112,14 +118,14 @@ class Timeline:
         """Return the trace of the step.
 
         With `show_dataflow`, arrows lead from each tensor to its readers. With `show_memory`, the
-        trace has the life of each tensor, and the memory of each allocator.
+        trace shows when each tensor exists, and how much memory each allocator uses.
         """
         return _Drawing(self._step_stats).drawn(show_dataflow, show_memory)
 
     def generate_chrome_trace_format(
         self, show_dataflow: bool = True, show_memory: bool = False
     ) -> str:
-        """Return the trace of the step as JSON, as `analyze_step_stats`."""
+        """Return the trace that `analyze_step_stats` returns, as JSON."""
         analysis = self.analyze_step_stats(show_dataflow, show_memory)
         return analysis.chrome_trace.format_to_string(pretty=True)
 
@@ -187,7 +193,7 @@ class _Drawing:
         )
 
     def _add_flow(self, tensor: _Tensor, reader: _Entry) -> None:
-        """Add an arrow from the maker of a tensor to a reader in another row."""
+        """Add an arrow from the entry that computes a tensor to a reader in another row."""
         maker = tensor.maker
         if (maker.device, maker.lane) == (reader.device, reader.lane):
             return
@@ -197,7 +203,7 @@ class _Drawing:
         self._flows += 1
 
     def _add_memory(self) -> dict[str, AllocationMaximum]:
-        """Add the end of each tensor, and the memory of each allocator over time."""
+        """Add the end of each tensor and the memory use of each allocator. Return the maximums."""
         changes: dict[str, list[tuple[int, int, str]]] = {}
         for name, tensor in self._tensors.items():
             maker, end = tensor.maker, max(tensor.ends)
@@ -223,7 +229,7 @@ class _Drawing:
 
 
 def _in_lanes(device: Any) -> Iterator[_Entry]:
-    """Yield the entries of a device, each in the first row that is free when it starts."""
+    """Yield the entries of a device, each in the first row that is free at its start."""
     ends = [0]
     for stats in device.node_stats:
         start = stats.all_start_micros
@@ -233,6 +239,9 @@ def _in_lanes(device: Any) -> Iterator[_Entry]:
 
 
 def _sender(name: str) -> str:
-    """Return the tensor that a node between two devices sends, by the name of that node."""
+    """Return the name of the tensor that the transfer node `name` transfers: `x` for `x/_3`.
+
+    Return the name of any other node unchanged.
+    """
     before, separator, _ = name.rpartition("/_")
     return before if separator else name
