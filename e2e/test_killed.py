@@ -25,7 +25,7 @@ Json = dict[str, Any]
 Start = Callable[..., Operator]
 
 KILLS = 3
-"""The least number of times that the operator is killed."""
+"""The test kills the operator at least this many times."""
 JOBS = 12
 FAILING = frozenset({5, 9})
 """The numbers of the jobs that exceed their `backoffLimit` and fail."""
@@ -89,8 +89,8 @@ def candidates(story: Story, injected: Injected) -> list[Json]:
 
 
 def inject_faults(story: Story, injected: Injected, dice: random.Random, seconds: float) -> None:
-    """Fail pods and kill the operator for `seconds`, and until the operator was killed KILLS
-    times.
+    """Fail pods and kill the operator again and again, for at least `seconds` and at least KILLS
+    kills.
     """
     deadline = time.monotonic() + seconds
     kill_at = math.inf

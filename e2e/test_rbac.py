@@ -40,7 +40,7 @@ class Right(NamedTuple):
     resource: str
     verb: str
     names: tuple[str, ...] = ()
-    """The names of the objects; empty if the right is for all objects."""
+    """The names of the objects. Without names the right is for all objects."""
 
     def __str__(self) -> str:
         return f"{self.verb} {self.resource}"

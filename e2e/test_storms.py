@@ -40,8 +40,8 @@ STATUS_WRITES = frozenset({"patch"})
 
 @dataclass(frozen=True)
 class Storm:
-    """A fault that lasts until it was done to `requests` requests and `ends` processes of the
-    operator have ended.
+    """A fault that lasts until the proxy has injected it into `requests` requests and `ends`
+    processes of the operator have ended.
     """
 
     fault: Fault

@@ -19,10 +19,10 @@ RETRY_SECONDS = 1.0
 COMPARE_SECONDS = 2.0
 """The pause between two comparisons of the operator's cache with the cluster."""
 LOOK_SECONDS = 2.0
-"""The pause between two looks for the CRD."""
+"""The pause between two requests that ask whether the API server has the CRD."""
 PASS_SECONDS, LONGEST_PASS_SECONDS = 0.4, 48.0
-"""The pause after a failed pass. Each failure in a row doubles it, up to the longest. The operator
-takes 0.5 and 60 s, and draws up to a fifth less."""
+"""The pause after a failed pass. Each further failure doubles it, up to LONGEST_PASS_SECONDS. The
+operator's own limits are 0.5 and 60 s, and a random pause is up to a fifth shorter."""
 RENEWALS = 7.5
 """The most renewals of a Lease within its duration."""
 
@@ -48,7 +48,7 @@ class Pass:
     job: str
     succeeded: bool
     again_seconds: float | None
-    """The pause until the next pass; None if the operator waits for a change."""
+    """The pause until the next pass. None if the operator waits for a change."""
 
 
 @dataclass(frozen=True)

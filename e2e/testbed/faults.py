@@ -24,9 +24,9 @@ class Request:
     path: str
     forwarded: bool = False
     faulty: bool = False
-    """Whether a fault was done to it."""
+    """Whether the proxy has injected a fault into the request."""
     broken: bool = False
-    """Whether the proxy broke the connection instead of an answer."""
+    """Whether the proxy broke the connection and sent no answer."""
     cut: bool = False
     """Whether the test has cut this watch."""
     status: int = 0

@@ -1,8 +1,8 @@
 """A proxy between one client and the API server that injects the faults of networks and servers.
 
-The proxy speaks plain HTTP on loopback. Three things decide whether a fault is done to a request:
-the seed, the request, and how many equal requests came before it. The order of different requests
-does not matter.
+The proxy speaks plain HTTP on loopback. Three things decide whether the proxy injects a fault into
+a request: the seed, the request, and the number of equal requests before this one. The order of
+different requests does not matter.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class Proxy:
         self._do(self._change(self._cut_watches))
 
     def faults_done(self) -> int:
-        """Return the number of requests to which a fault was done so far."""
+        """Return the number of requests into which the proxy has injected a fault so far."""
         return sum(request.faulty for request in list(self.requests))
 
     # All coroutines below run in the thread of the event loop.

@@ -158,7 +158,7 @@ def _blocks(statements: st.SearchStrategy[Statement], depth: int) -> st.SearchSt
 feeds = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=2).map(tuple)
 programs = st.builds(Program, _blocks(st.one_of(PURE, UPDATES, QUEUED), 2), feeds)
 differentiated = st.one_of(st.builds(Program, _blocks(PURE, 2), feeds), programs)
-"""Programs of which half have no variables and queues, so that more values have gradients."""
+"""Half of these programs have no variables and queues, so that more values have gradients."""
 
 
 def results(session: Any, program: Program, initializer: Any, x: Any, fetches: Any) -> list[Any]:

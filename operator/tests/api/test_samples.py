@@ -1,4 +1,4 @@
-"""The samples of jobs. Each invalid sample lists its faults, and this package reports just these.
+"""The samples of jobs. Each invalid sample lists its faults. This package reports exactly these.
 
 e2e/test_samples.py compares the samples with a real API server.
 """
@@ -19,7 +19,7 @@ from capstan_operator.errors import Invalid
 SAMPLES = Path(__file__).resolve().parents[3] / "crds" / "samples"
 VALID = sorted(SAMPLES.glob("valid/*.yaml"))
 LATER = sorted(SAMPLES.glob("invalid-later/*.yaml"))
-"""Jobs that an API server cannot refuse, and the operator does."""
+"""Jobs that the API server accepts and that the operator refuses."""
 INVALID = sorted(SAMPLES.glob("invalid/*.yaml")) + LATER
 REFUSED = re.compile(
     r"^# refused(?P<by> by the schema| by the operator)?: (?P<fault>(?P<path>\S+): .*)$",

@@ -29,7 +29,7 @@ JOBS = paths.jobs()
 KEY = Key("team-a", "digits")
 
 Special = Callable[[Asked, int], web.StreamResponse | None]
-"""The answer to the n-th request for jobs, from 1; None for a usual one."""
+"""Returns the answer to the n-th request for jobs, from 1. None stands for the usual answer."""
 
 
 def resource(name: str, kind: str) -> dict[str, Any]:

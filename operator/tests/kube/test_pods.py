@@ -697,7 +697,7 @@ WHOLE_PODS = [
     for trainer in (running(), waiting("ImagePullBackOff"), terminated(0), terminated(143))
 ]
 REQUIRED = {"name", "namespace", "uid", "resourceVersion", "type", "labels"}
-"""Fields that every object of the API has; of labels, those that name a task."""
+"""Fields that Kubernetes never leaves out of an object. The labels name the task."""
 
 Path = tuple[Any, ...]
 """Keys and indices that lead to a field."""

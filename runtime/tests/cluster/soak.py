@@ -94,7 +94,9 @@ class Growing:
 
 
 def failures(target: str) -> Callable[[], object]:
-    """Run one failing step for each cause: a kernel, a state, a feed and a device."""
+    """Return a round, which runs one failing step for each cause: a kernel, a state, a feed and a
+    device.
+    """
     x = tf.placeholder(tf.float32, [None])
     with tf.device("/job:ps/task:0"):
         wrong = tf.add(x, tf.constant([1.0, 2.0]))

@@ -291,8 +291,8 @@ def test_the_progress_file_holds_the_step_the_rate_and_the_metrics(tmp_path: pat
     final = tf.train.FinalOpsHook({"accuracy": tf.constant(0.75)})
     progress = tf.train.ProgressHook(str(path), [logging, final], clock=clock)
     train(up, logging, final, progress, Reader(), runs=5)
-    # Half a second apart, and a step a quarter of a second.
-    # (A step that a run fetches may be from before or after the run's own update.)
+    # The hook writes at most every half second, and a step takes a quarter of a second.
+    # A run may fetch the step from before or from after its own update.
     ups = [document["metrics"].get("up") for document in seen]
     assert ups == [None, None, 3, 3, 5]
     assert [document["step"] for document in seen[:2]] == [0, 0]
