@@ -97,7 +97,7 @@ class Aliases:
         return self._part.tensor_dtypes.get(edge) is dtypes.resource
 
     def separate(self, edge: ir.Edge) -> str:
-        """Return the expression for a value that no change of a variable reaches."""
+        """Return the expression for the value of `edge`, copied if it has a variable's memory."""
         text, cell = self._values[edge], self._cells.get(edge)
         if cell is None or self.is_handle(edge):
             return text
@@ -109,7 +109,7 @@ class Aliases:
         return f"{text}.read()" if edge in self._refs and not takes_ref else text
 
     def kept(self, edge: ir.Edge, *, takes_ref: bool) -> str:
-        """Return the expression for an input of a node that may read it after its segment."""
+        """Return the expression for an input that a node may read after its segment has run."""
         if takes_ref or self.is_handle(edge):
             return self._values[edge]
         return self.leaving(edge)
@@ -141,7 +141,7 @@ class Aliases:
         return f"{cell}.copy({text}, {buffer})"
 
     def arriving(self, edge: ir.Edge, name: str) -> str:
-        """Return the expression for a value that arrived, possibly from another task."""
+        """Return the expression for the value of `edge`, which arrived in the variable `name`."""
         if self.is_handle(edge):
             return f"{self._out.bind(self._handles.received)}({name})"
         if self._part.tensor_dtypes.get(edge) is not dtypes.variant:

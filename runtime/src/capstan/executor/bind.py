@@ -28,7 +28,9 @@ def bind(
     constants: Mapping[ir.Edge, Array],
     resources: containers.SessionResources,
 ) -> Bound:
-    """Bind `node`, whose tensors have the static shapes in `known`.
+    """Return the kernel of `node`, and the function that runs `node`.
+
+    `known` gives the static shapes of the tensors, and `constants` the inputs that are constant.
 
     Raises:
         NotFoundError: the op, or a kernel for it on the node's device, does not exist.
@@ -56,7 +58,7 @@ def bind(
 
 
 def waits(node: ir.Node) -> bool:
-    """Return whether `node` may answer late, which its kernel says."""
+    """Return whether `node` may answer late, because its kernel is asynchronous."""
     kind = devices.parse(node.device).device_type or "CPU"
     if not registry.has_asynchronous(node.op, kind):
         return False

@@ -1,4 +1,4 @@
-"""Conditionals in generated code: a `Switch` becomes a flag, and its dependents an `if`."""
+"""Conditionals in generated code: a `Switch` sets a flag, and its readers are in an `if`."""
 
 import numpy as np
 
@@ -35,8 +35,8 @@ class Branches:
     def condition(self, edge: ir.Edge) -> str:
         """Return the expression that is true if `edge` is alive, or "" if it is always alive.
 
-        The flags are joined by `and`, outermost first. A flag is assigned only if the flags before
-        it allow it.
+        The flags are joined by `and`, outermost first. The generated code assigns a flag only if
+        the flags before it have the values that the expression requires.
         """
         return " and ".join(
             self._flags[decision] if side else f"not {self._flags[decision]}"
@@ -66,7 +66,7 @@ class Branches:
                 self._aliases.pass_on(data, output)
 
     def merge(self, node: ir.Node) -> None:
-        """Write a merge: it takes the input that is alive. A flag says whether one is."""
+        """Write a merge, which takes the input that is alive. If both may be dead, add a flag."""
         names = [self._values.name(0), self._values.name(1)]
         decision = ir.Edge(node.name, -1)
         flag = self._new_flag()

@@ -22,7 +22,8 @@ The generated module looks like this:
         return feed, {}, (segment0, ), fetch
 
 The line of a node that waits, for example a dequeue, puts the node's inputs into the list `waits`,
-or None if the node is in a branch that is not taken. Later its outputs are there.
+or None if the node is in a branch that is not taken. When the node has answered, its outputs are in
+the list instead.
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,7 +71,7 @@ class _Emission:
         out: source.Writer | None = None,
         unplanned: frozenset[ir.Edge] = frozenset(),
     ) -> None:
-        """Write to `out`. The tensors `unplanned` get memory of their own each time."""
+        """Write to `out`, or to a new writer. The tensors `unplanned` get no buffer."""
         self._part = part
         self._resources = resources
         self._unplanned = unplanned
@@ -256,7 +257,10 @@ class _Emission:
         )
 
     def _planned(self, node: ir.Node, outputs: Sequence[ir.Edge]) -> list[str]:
-        """Return a buffer name for each output, or no names if any buffer cannot be planned."""
+        """Return the name of a buffer for each output of `node`.
+
+        Return no names if the size of an output is unknown, or if an output must get new memory.
+        """
         known = [
             (self._part.tensor_shapes.get(edge), self._part.tensor_dtypes.get(edge))
             for edge in outputs

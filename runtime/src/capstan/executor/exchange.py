@@ -66,7 +66,10 @@ class Exchange:
         return "fetch"
 
     def begin(self, number: int, node: str, arguments: Sequence[str], condition: str) -> None:
-        """Write the line that puts the inputs of a waiting node into `waits`."""
+        """Write the lines that put the inputs of a waiting node into the list `waits`.
+
+        In a step in which `condition` is false, they put None into the list.
+        """
         if condition:
             self._out.statement(f"waits[{number}] = None", node, "")
         text = f"waits[{number}] = ({source.items(arguments)})"
@@ -79,7 +82,10 @@ class Exchange:
                 self._values.put(edge, f"waits[{number}][{index}]")
 
     def more(self) -> str:
-        """Write the function of the loops, and return the rest of the result of `build`."""
+        """Write the function `watch` if the part has loops.
+
+        Return the end of the expression for the result of `build`.
+        """
         if not self._out.loops:
             return ", waits" if self._out.starts else ""
         self._take("watch", [self._out.variable("stop")])

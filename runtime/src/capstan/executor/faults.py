@@ -1,4 +1,4 @@
-"""Translate an exception of a kernel into the OpError that TensorFlow raises, with its node."""
+"""Translate an exception of a kernel into the OpError that TensorFlow raises for the node."""
 
 import re
 from types import TracebackType
@@ -46,7 +46,7 @@ def _translate(fault: Exception) -> errors.OpError:
 
 
 def _broadcast_message(text: str) -> str:
-    """Return TensorFlow's message for NumPy's, if it is about shapes that do not broadcast."""
+    """Return TensorFlow's message if `text` says that shapes do not broadcast, else `text`."""
     match = _SHAPES.search(text)
     if match is None or "broadcast" not in text:
         return text

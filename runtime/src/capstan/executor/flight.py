@@ -47,7 +47,7 @@ class Waits:
         self.flight.register(self.errors.append)
 
     def give_back(self) -> None:
-        """Give back the answers that no segment has read. Called without the lock, at the end."""
+        """Give back the answers that no segment has read. The caller must not hold the lock."""
         unread = list(self.unread.values())
         unread += [give_back for _, _, _, give_back in self.answers if give_back is not None]
         for give_back in unread:

@@ -13,9 +13,10 @@ from capstan.resources import containers
 
 
 def evaluate(node: ir.Node, values: Sequence[Array]) -> Sequence[Array] | None:
-    """Return the outputs of a stateless node, or None if its kernel raises an error.
+    """Return the outputs of a stateless node.
 
-    The caller then keeps the node in the graph, so that the step reports the error.
+    Return None if the kernel raises an error, may answer late, or returns a variant. The caller
+    then keeps the node in the graph, so that the step runs it and reports any error.
     """
     known = {edge: value.shape for edge, value in zip(node.inputs, values, strict=True)}
     constants = dict(zip(node.inputs, values, strict=True))

@@ -19,7 +19,7 @@ Shares = Callable[[ir.Node], bool]
 def released(
     segments: Sequence[Sequence[ir.Node]], kept: Iterable[ir.Edge], shares: Shares
 ) -> Mapping[str, Sequence[ir.Edge]]:
-    """Return, for each node, the tensors that no later node uses.
+    """Return the tensors that each node is the last to use, by node name.
 
     `segments` are the nodes of a part in the order in which they run. `kept` are the tensors that
     are used after their segment, for example the fetches.
@@ -64,7 +64,7 @@ class _Lives:
         self._kept.add(edge)
 
     def ends(self) -> dict[str, list[ir.Edge]]:
-        """Return the tensors whose last use is that of a node, by the name of the node."""
+        """Return the tensors that each node is the last to use, by node name."""
         groups: dict[ir.Edge, list[ir.Edge]] = defaultdict(list)
         for edge in self._segments:
             groups[self._root(edge)].append(edge)

@@ -1,7 +1,8 @@
 """Loops in generated code: a `While` becomes a Python `while` in its segment.
 
-The functions of the loop are straight lines in it, with names of their own. Every iteration uses
-the same buffers. Only a value that the next iteration may read has memory of its own:
+The nodes of the loop's functions are lines of the `while`, with names that no other function uses.
+Every iteration uses the same buffers. Only a value that the next iteration may read gets new
+memory. For example:
 
         t3_0, t3_1, = k0, f0              # 'while/LoopCond'
         while True:  # 'while/LoopCond'
@@ -47,7 +48,7 @@ class Body(Protocol):
 
 
 Enter = Callable[[parts.Part, source.Writer], Body]
-"""Returns the writer of a function, which writes to the given lines."""
+"""Takes a function as a part, and a writer for its lines. Returns the writer of its nodes."""
 
 
 def write(node: ir.Node, caller: Scope, enter: Enter) -> None:
@@ -113,7 +114,8 @@ def _scalars(
 ) -> dict[int, str]:
     """Write the numbers that the loop captures as NumPy scalars, which are faster than arrays.
 
-    Return their names by index. A number in the memory of a variable may change, so it is left out.
+    Return their names by index. A number in the memory of a variable is left out, because it may
+    change.
     """
     found: dict[int, str] = {}
     body = functions[1]

@@ -3,7 +3,7 @@
 A context is the generated module bound to its own buffers. A step takes a context from the free
 list. It gives the context back when its fetches are copied and its messages are sent. Concurrent
 steps therefore never share buffers, and a training loop allocates no new ones. When fewer steps
-run at the same time than before, the contexts that no step needs any more are given up.
+run at the same time than before, the program drops the contexts that no step needs any more.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ _SILENT: Final = _silent()
 """Kernels run in copies of this context. A copy takes a tenth of the time of `np.errstate`."""
 
 _SHRINK_AFTER = 256
-"""After so many steps, the contexts are given up that none of these steps needed. A guess."""
+"""After so many steps, the program drops the contexts that none of them needed. A guess."""
 
 
 class Context:
@@ -66,7 +66,7 @@ class Context:
         self.waiting = waiting or []
         """The inputs, and then the outputs, of the waiting nodes."""
         self.watch = watch
-        """Takes a list, if the part has a loop. An error in the list ends the loops."""
+        """Takes the list that gets an error if the run is cancelled. The error ends the loops."""
 
 
 class Program:
@@ -125,7 +125,7 @@ class Program:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Give up the contexts that no step has used for a while.
+        """Drop the contexts that no step has used for a while.
 
         Steps use the context that was given back last, so the others are the first in the queue.
         """

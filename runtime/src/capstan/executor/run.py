@@ -1,16 +1,18 @@
-"""One part in one step: moves values and calls the segments that `state` allows to run.
+"""Run a part in one step: move values, and call the segments that `state` allows to run.
 
-One thread at a time decides which segments of a part run, and runs them. It is the thread that
-delivered the event for which the first of them waited. Events that arrive meanwhile are left to
-that thread. If several devices run the part, the inter-op threads of the task run the other
-segments that are ready. A node that waits, for example a dequeue, holds a callback and no thread.
-The thread that ends its wait only notes the answer. If no thread runs segments of the part at that
-moment, the run asks for one with `submit`. A chain of answers therefore never recurses, and a
-resource never runs the segments of the steps that waited for it.
+One thread at a time decides which segments of a part run, and runs them. This thread delivered the
+event for which the first of these segments waited. It also handles the events that arrive
+meanwhile. If several devices run the part, the inter-op threads of the task run the other segments
+that are ready.
+
+A node that waits, for example a dequeue, holds a callback and no thread. The thread that ends the
+wait only records the outputs of the node, its *answer*. If no thread runs segments of the part at
+that moment, the run asks for one with `submit`. A chain of answers therefore never recurses. A
+call that ends a wait, for example an enqueue, never runs the segments that waited.
 
 A part that fails starts no further segment, and ends its waits and loops at once. It reports its
 end when the last running segment is over, so a step that has ended changes nothing any more. The
-answers that no segment has read go back to where they came from.
+part gives back the answers that no segment has read, for example to their queue.
 """
 
 import functools
@@ -33,8 +35,8 @@ class PartRun:
 
     `send(message, values)` sends a message and returns when the values may be reused.
     `done(fetches, error)` is called exactly once, when no segment of the part runs any more, also
-    if the part fails. The thread of the last event calls it. The fetches are valid until `done`
-    returns. `submit` is only called if the part has nodes that wait, or loops. Thread-safe.
+    if the part fails. The thread of the last event calls `done`. The fetches are valid until
+    `done` returns. `submit` is only called if the part has nodes that wait, or loops. Thread-safe.
     """
 
     def __init__(
@@ -107,7 +109,10 @@ class PartRun:
             self._report()
 
     def _advance(self) -> None:
-        """Run the segments that may run, here or elsewhere. The caller has set `_is_running`."""
+        """Run the segments that may run, in another thread if the part has loops.
+
+        The caller has set `_is_running`.
+        """
         if self._waits is None or not self._program.loops:
             self._run()
         else:  # a loop would keep this thread from noticing the end of the step
@@ -116,7 +121,7 @@ class PartRun:
     def _submit(self, waits: flight.Waits, answer: flight.Answer | None = None) -> bool:
         """Let another thread run the segments that may run.
 
-        If there is none, fail, forget `answer`, and return False.
+        If there is no other thread, fail the part, remove `answer`, and return False.
         """
         try:
             waits.flight.submit(self._run)
@@ -176,7 +181,7 @@ class PartRun:
         self._program.give_back(self._context)
 
     def _stop(self) -> None:
-        """Note that this thread runs no segment any more, and report the end of a failed part."""
+        """Record that this thread runs no segment any more, and report the end of a failed part."""
         with self._lock:
             self._is_running = False
         self._report()
@@ -196,7 +201,7 @@ class PartRun:
             self._done((), self._fault)
 
     def _take_ready(self) -> tuple[int, Sequence[int]]:
-        """Return the segment that this thread runs, and those that other threads run beside it."""
+        """Return the segment for this thread, and the segments that other threads shall run."""
         index = self._ready.popleft()
         waits = self._waits
         if waits is None:
@@ -222,7 +227,7 @@ class PartRun:
                 raise
 
     def _run_one_beside(self, index: int) -> None:
-        """Run a segment in an inter-op thread, and note its end."""
+        """Run a segment in an inter-op thread, and record that it ended."""
         fault, waits = None, self._waits
         assert waits is not None
         try:
@@ -286,7 +291,10 @@ class PartRun:
         error: errors.OpError | None,
         give_back: waiters.GiveBack | None = None,
     ) -> bool:
-        """Note the answer of a waiting node, as `registry.Done`. A second answer is ignored."""
+        """Record the answer of a waiting node, as `registry.Done`.
+
+        Return whether the part takes the outputs. A second answer is ignored.
+        """
         answer = (waiting, outputs, error, give_back)
         with self._lock:
             if self._is_over or waiting in waits.answered:
@@ -297,5 +305,6 @@ class PartRun:
                 return True
             self._is_running = True
         # If there is no thread, the caller takes the outputs back. If this part gave them back, it
-        # might answer the next step that waits, and so on: the steps of a long line would recurse.
+        # might answer the next step that waits, which might do the same. A long line of steps would
+        # then recurse.
         return self._submit(waits, answer)

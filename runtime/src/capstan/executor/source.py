@@ -20,7 +20,7 @@ MANY_FUNCTIONS = 200
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An array that every context allocates separately, on the device of that name."""
+    """An array that every context allocates separately, on the device called `device`."""
 
     shape: tuple[int, ...]
     dtype: dtypes.DType
@@ -120,7 +120,10 @@ class Writer:
 
     @contextmanager
     def loop(self, name: str) -> Iterator[None]:
-        """Write an endless loop of the node `name`, which the cancellation of the step ends."""
+        """Write an endless loop of the node `name` around the lines of the `with` block.
+
+        If the step is cancelled, the loop ends.
+        """
         self.loops.append(name)
         with self.block("while True:", name):
             stop = self.variable("stop")
@@ -128,9 +131,10 @@ class Writer:
             yield
 
     def inner(self) -> "Writer":
-        """Return a writer for the functions of a loop, whose names belong to the loop alone.
+        """Return a writer for a function of a loop, which uses names that no other function uses.
 
-        Its lines go to this writer. It must be used before this writer's `function` ends.
+        The new writer adds its lines to this writer. Use it only inside the `with` block of this
+        writer's `function`.
         """
         return replace(self, shared=[], prefix=f"{self.prefix}w{len(self.lines)}_", _block="")
 
@@ -150,7 +154,7 @@ class Writer:
         return f"b{len(self.buffers) - 1}"
 
     def release(self, name: str) -> None:
-        """Let later lines use the buffer called `name`. Its present tensor has no reader left."""
+        """Let later lines use the buffer called `name`. No later line reads its present tensor."""
         self.free.setdefault(self.buffers[int(name[1:])], []).append(name)
 
     @contextmanager
@@ -221,7 +225,7 @@ def plannable(shape: shapes.Shape, dtype: dtypes.DType | None) -> bool:
 
 
 def unpack(name: str, count: int) -> list[str]:
-    """Return the line that unpacks the tuple `name` into numbered names, if there are any."""
+    """Return the line that unpacks the tuple `name` into `count` names, or no line for 0."""
     if not count:
         return []
     # CPython inserts an instruction for each name that a nested function uses at the start of the

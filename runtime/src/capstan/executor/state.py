@@ -163,7 +163,7 @@ class Plan:
 
 
 def _readers(numbers: Sequence[Sequence[int]]) -> dict[int, tuple[int, ...]]:
-    """Return for each number the positions at which `numbers` has it."""
+    """Return, for each event, the indices of the sequences in `numbers` that have the event."""
     found: dict[int, list[int]] = defaultdict(list)
     for index, events in enumerate(numbers):
         for event in events:

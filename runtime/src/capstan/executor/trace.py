@@ -1,4 +1,4 @@
-"""The times of the nodes of a part, which a traced step notes.
+"""Record when each node of a part runs in a traced step.
 
 A traced part is compiled apart from the part that runs without a trace. In its module, the lines of
 each node stand between two lines that take the time:
@@ -7,8 +7,8 @@ each node stand between two lines that take the time:
         t0_0 = k2(f0, b0)                 # 'dense/MatMul'
         k0(3, z3, (t0_0, ))               # 'dense/MatMul'
 
-`k0` is the `Recorder` of the step, so every context of the part is bound to another one. Nodes of
-loops are noted in each iteration. A node in a branch that is not taken is not noted.
+`k0` is the `Recorder` of the step, so each context of the part has a recorder of its own. A node of
+a loop is recorded in each iteration. A node in a branch that is not taken is not recorded.
 """
 
 import threading
@@ -27,7 +27,7 @@ from capstan.partition import parts
 from capstan.resources import variable
 
 _MOST = 1 << 20
-"""The largest number of executions that a part notes, as TensorFlow's kMaxCollectedNodes."""
+"""The largest number of executions that a part records, as TensorFlow's kMaxCollectedNodes."""
 
 _SAMPLES = 5
 """How often a step compares the two clocks. A guess."""
@@ -44,7 +44,7 @@ class _Noted(NamedTuple):
 
 
 def begin(out: source.Writer) -> None:
-    """Make an empty writer write the module of a traced part."""
+    """Prepare the empty writer `out` for the module of a traced part."""
     assert not out.bound
     out.timed = []
     out.bind(None)  # k0, which `TracedProgram` binds to the recorder of a step
@@ -72,10 +72,10 @@ def write(node: ir.Node, write_node: Callable[[ir.Node], None], scope: loops.Sco
 
 
 class Recorder:
-    """Notes the times of a part in one step. Thread-safe."""
+    """Records the times of a part in one step. Thread-safe."""
 
     def __init__(self, part: parts.Part, timed: Sequence[ir.Node]) -> None:
-        """`timed` are the nodes by number, as in `source.Code`. The step starts now."""
+        """`timed` are the nodes by number, as in `source.Code`. The step starts with this call."""
         self._part = part
         self._timed = timed
         # The system may suspend the thread between the two clocks, which makes a sample too small.
@@ -86,11 +86,11 @@ class Recorder:
         self._iterations: list[step_stats.Report] = []
 
     def __call__(self, number: int, started_ns: int, outputs: Sequence[Any]) -> None:
-        """Note that node `number`, which started at `started_ns`, has just ended."""
+        """Record that node `number`, which started at `started_ns`, has just ended."""
         self.note(self._timed[number], started_ns, outputs)
 
     def note(self, node: ir.Node, started_ns: int, outputs: Sequence[Any]) -> None:
-        """Note that `node` has just ended. Times are those of `time.perf_counter_ns`."""
+        """Record that `node` has just ended. Times are those of `time.perf_counter_ns`."""
         ended_ns = time.perf_counter_ns()
         if len(self._noted) < _MOST:
             described = [*map(_described, outputs)]
@@ -98,7 +98,7 @@ class Recorder:
             self._noted.append(_Noted(node, started_ns, ended_ns, thread, described))
 
     def sent(self, message: parts.Message, values: Sequence[Any]) -> None:
-        """Note that the tensors of a message leave now."""
+        """Record that the task sends the tensors of a message now."""
         now = self._offset_ns + time.perf_counter_ns()
         producers = {node.name: node.device for node in self._part.nodes}
         for edge, value in zip(message.edges, values, strict=False):
@@ -107,7 +107,7 @@ class Recorder:
             self._transfers.setdefault(self._device(producers.get(edge.node, "")), []).append(noted)
 
     def arrived(self, message: parts.Message) -> None:
-        """Note that a message has arrived."""
+        """Record that a message has arrived."""
         now = self._offset_ns + time.perf_counter_ns()
         readers = {edge: node.device for node in self._part.nodes for edge in node.inputs}
         for edge in message.edges:
@@ -115,7 +115,7 @@ class Recorder:
             self._transfers.setdefault(self._device(readers.get(edge, "")), []).append(noted)
 
     def iterated(self, report: step_stats.Report) -> None:
-        """Note the report of the iterations of a loop, which were steps of their own."""
+        """Record the report of the iterations of a loop that ran as separate steps."""
         self._iterations.append(report)
 
     def report(self) -> Array:
@@ -156,12 +156,12 @@ class Recorder:
         )
 
     def _device(self, name: str) -> str:
-        """Return the full name of a device of the part. A copied constant has only a task."""
+        """Return the full name of a device. The device of a copied constant names only a task."""
         return name if "/device:" in name else f"{self._part.task}/device:CPU:0"
 
 
 def is_bound(node: ir.Node) -> bool:
-    """Return whether a node of a part is a constant that every step has."""
+    """Return whether `node` is a constant that is bound to the code, so that no step runs it."""
     return infer.is_constant(node) and not node.control
 
 
@@ -176,9 +176,10 @@ def _label(node: ir.Node) -> str:
 
 
 def _described(value: Any) -> step_stats.Output | None:
-    """Return the facts about an output. The output of a variable is its value, if it has one.
+    """Return the dtype, shape, size and address of an output, or None if it is not an array.
 
-    Handles of other resources, such as queues, have none. Arrays of any device have the attributes.
+    If the output is a variable, describe its value. Return None if the variable has no value, or if
+    the output is the handle of another resource, such as a queue.
     """
     if isinstance(value, variable.Variable):
         value = value.array

@@ -1,4 +1,4 @@
-"""A compiled part that notes the times of its nodes, of its waits and of its messages."""
+"""A compiled part that records the times of its nodes, of its waits and of its messages."""
 
 import functools
 import time
@@ -58,7 +58,7 @@ class TracedProgram(program.Program):
         return _Context(recorder, self.part.incoming, *self._functions(bound))
 
     def give_back(self, context: program.Context) -> None:
-        """Forget the context: a recorder serves one step."""
+        """Drop the context, because its recorder serves only one step."""
 
     def run_segment(self, context: program.Context, index: int) -> Sequence[program.Values]:
         messages = super().run_segment(context, index)

@@ -29,7 +29,7 @@ class Values:
         return self._out.variable(f"{self._out.prefix}t{len(self._texts)}_{output}")
 
     def is_read(self, edge: ir.Edge) -> bool:
-        """Return whether anything in the part reads `edge`."""
+        """Return whether a node of the part reads `edge`, or a fetch returns it."""
         return edge in self._readers
 
     def put(self, edge: ir.Edge, text: str) -> None:
@@ -37,7 +37,10 @@ class Values:
         self._texts[edge] = text
 
     def hold(self, edge: ir.Edge, name: str) -> None:
-        """Record that a segment assigns `edge` to `name`. Share it if another function reads it."""
+        """Record that a segment assigns `edge` to `name`.
+
+        Share the name if a function other than that of the segment reads `edge`.
+        """
         self._texts[edge] = name
         own = state.segment_key(self._part, edge.node)
         if self._readers.get(edge, own) != own:
@@ -45,7 +48,7 @@ class Values:
 
 
 def _readers(part: parts.Part) -> dict[ir.Edge, state.Key]:
-    """Return the segment in which all readers of a tensor are, or `_SEVERAL`."""
+    """Return, for each tensor, the segment that has all its readers, or `_SEVERAL`."""
     found: dict[ir.Edge, state.Key] = {}
 
     def read(edge: ir.Edge, key: state.Key) -> None:

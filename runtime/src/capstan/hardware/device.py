@@ -129,8 +129,8 @@ class Devices:
     def submit(self, work: Callable[[], None]) -> None:
         """Run `work` soon, in one of the inter-op threads of the task. Never blocks.
 
-        The threads start with the first call, and end when this object is garbage. They
-        do not keep the process alive.
+        The threads start with the first call, and end when this object is garbage. They do not keep
+        the process alive.
         """
         with self._lock:
             if self._pool is None:

@@ -30,7 +30,7 @@ class DaemonThreads(futures.Executor):
         self._ended = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "futures.Future[Any]":
-        """Run `fn` in one of the threads. Above the limit the call is queued until one is free.
+        """Run `fn` in one of the threads. If all are busy, the call is queued until one is free.
 
         Raises:
             RuntimeError: `shutdown` was called, or the system cannot start the first thread.
@@ -50,7 +50,7 @@ class DaemonThreads(futures.Executor):
             self._work.put(work)
 
     def _start_thread(self) -> None:
-        """Start another thread. If the system cannot, the present threads have to do."""
+        """Start another thread. If this fails, let the present threads do the work, if any."""
         name = f"{self._name}-{self._count + 1}"
         try:
             threading.Thread(target=self._run, name=name, daemon=True).start()

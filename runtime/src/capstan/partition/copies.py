@@ -1,8 +1,9 @@
-"""Copies between the memories of a step: host memory, and the memory of each device that has one.
+"""Copies of tensors between host memory and the memories of devices.
 
-The CPUs of a task share host memory. A tensor of another device is copied by a node on that device
-if a node in another memory reads the tensor, if it leaves the task, or if it is fetched. Feeds and
-messages are host memory. Constants are not copied in the step: each device gets its own.
+The CPUs of a task share host memory. A tensor in the memory of a device is copied by a node on this
+device if a node that uses another memory reads the tensor, if the tensor leaves the task, or if it
+is fetched. Feeds and messages are in host memory. Constants are not copied in the step: each device
+gets a constant of its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +56,7 @@ class _Copies:
         """The copies made so far, by the tensor and the memory that they are in."""
 
     def add(self, node: ir.Node) -> None:
-        """Add a node, and the copies that it reads."""
+        """Add a node, and the copies of tensors that the node reads."""
         if infer.is_constant(node):
             # Readers on a device read a constant of that device.
             node = ir.Node(node.name, node.op, (), node.control, _host_of(node.device), node.attrs)

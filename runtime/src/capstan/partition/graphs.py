@@ -1,8 +1,8 @@
 """The parts of a step as TensorFlow shows them: one GraphDef for each device.
 
-Capstan has no nodes that send and receive. In these graphs an edge between two devices has them,
-with TensorFlow's names and attributes (core/graph/graph_partition.cc), and so do the feeds and the
-fetches of a step (core/graph/subgraph.cc).
+Capstan has no nodes that send and receive. In these graphs, an edge between two devices has a
+`_Send` and a `_Recv` node (core/graph/graph_partition.cc). A feed has an `_Arg` node, and a fetch a
+`_Retval` node (core/graph/subgraph.cc). Their names and attributes are those of TensorFlow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,10 @@ from capstan.partition import parts
 
 
 def device_of(node: ir.Node, part: parts.Part) -> str:
-    """Return the full name of the device of a node. A constant that was copied has only a task."""
+    """Return the full name of the device of a node.
+
+    The device of a copied constant names only a task. The result is then the first CPU of the task.
+    """
     return node.device if devices.parse(node.device).device_type else f"{part.task}/device:CPU:0"
 
 
@@ -109,7 +112,10 @@ class _Drawing:
         return ir.Edge(name)
 
     def _receiver(self, edge: ir.Edge, device: str) -> str:
-        """Return the node on `device` that receives `edge`. Add it, and the node that sends."""
+        """Return the name of the node on `device` that receives `edge`.
+
+        The first call adds this node, and the node that sends `edge`.
+        """
         if (edge, device) in self._received:
             return self._received[edge, device]
         source, part = self._homes[edge.node]
@@ -146,5 +152,5 @@ def _dtype(edge: ir.Edge, part: parts.Part) -> dtypes.DType:
 
 
 def _signed(number: int) -> int:
-    """Return an unsigned number of 64 bits as attributes hold it."""
+    """Return the signed 64-bit number with the bits of the unsigned `number`."""
     return number - (1 << 64) if number >> 63 else number

@@ -1,9 +1,9 @@
-"""Stacks and TensorArrays whose handles other tasks have.
+"""Stacks and TensorArrays whose handles nodes of other tasks read.
 
 Such an object lives as long as its own task reads the handle. A loop on another task may use the
-object too: the iterations of the loop are steps of their own, and the parts of these steps find the
-object by its handle. An `Identity` on the task of the object therefore reads the handle after all
-nodes of other tasks that read it.
+object too: the iterations of the loop are separate steps, and the parts of these steps find the
+object by its handle. This pass keeps the object alive: it adds an `Identity` on the object's task,
+which reads the handle after all nodes of other tasks have read it.
 """
 
 from collections import defaultdict

@@ -1,9 +1,10 @@
-"""The nodes of one task that run in order: a lane.
+"""Lanes. A lane is a set of nodes of one task that run in order.
 
-Nodes with different wait sets are in different lanes, so that they never delay each other. So are
-nodes on different devices of a task: their segments run at the same time. A tensor that goes from
-one device to another and back needs a third lane, because the segments of a part depend on each
-other without cycles. The depth of a node counts these crossings within one leg.
+Nodes with different wait sets are in different lanes, so that they never delay each other. Nodes on
+different devices of a task are in different lanes too, so that their segments can run at the same
+time. A tensor that goes from one device to another and back needs a third lane, because the
+segments of a part must not depend on each other in a cycle. The depth of a node is the number of
+such crossings before the node within one leg.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -55,7 +56,7 @@ class Lanes:
         return self._places[name].lane
 
     def of_outputs(self, name: str, wait_set: int) -> Lane:
-        """Return the lane of the outputs of a node, whose wait set is `wait_set`."""
+        """Return the lane of the outputs of the node `name`. `wait_set` is that of the outputs."""
         lane = self.of(name)
         return lane if lane[0] == wait_set else (wait_set, 0, lane[2])
 
@@ -63,9 +64,9 @@ class Lanes:
 def numbered(lanes: Iterable[Lane], ranks: Mapping[int, int]) -> dict[Lane, int]:
     """Return a number for each lane. A lane depends only on lanes with lower numbers.
 
-    `ranks` gives the position of each wait set in such an order.
-
-    A step that uses one device of each task has one lane for each wait set, with its rank.
+    `ranks` gives the rank of each wait set: its position in an order in which each set comes after
+    all sets that it contains. In a step that uses one device of each task, there is one lane for
+    each wait set, and the rank of the wait set is the number of the lane.
     """
     found = {FIRST, *lanes}
     if all(depth == 0 and not device for _, depth, device in found):

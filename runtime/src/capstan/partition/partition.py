@@ -1,12 +1,12 @@
 """Cut a placed graph into parts.
 
-The leg of a tensor is the number of task crossings on the longest path that leads to it. All
-tensors that one task sends to another at one leg therefore fit into one message, which never waits
-for a reply to itself. For example, a parameter server sends variables at leg 1 and receives
+The leg of a tensor is the number of task crossings on the longest path to the tensor. All tensors
+that one task sends to another at one leg can therefore travel in one message: none of them depends
+on a reply to this message. For example, a parameter server sends variables at leg 1 and receives
 gradients at leg 2. Constants are copied into each part that reads them and are never sent.
 
 Tensors with different wait sets travel in different messages. Otherwise a node that waits would
-withhold the tensors of others.
+delay tensors that do not depend on it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -161,8 +161,8 @@ class _Cut:
 class _WaitSets:
     """The wait sets of the nodes added so far.
 
-    A set is a number with one bit for each waiting node. Sets are numbered in the order in which
-    the nodes meet them, and ranked at the end.
+    A set is an integer with one bit for each waiting node. The first node with a new set gives the
+    set the next number. `ranks` orders the sets when all nodes have been added.
     """
 
     def __init__(self, waiting: Collection[str]) -> None:
@@ -192,7 +192,10 @@ class _WaitSets:
         return self._numbers[self._sets.get(name, 0) | self._bits.get(name, 0)]
 
     def ranks(self) -> dict[int, int]:
-        """Return the position of each set, by its number, after all sets that it contains."""
+        """Return the rank of each set, by the number of the set.
+
+        A set has a higher rank than all sets that it contains.
+        """
         ordered = sorted(self._numbers, key=lambda found: (found.bit_count(), self._numbers[found]))
         return {self._numbers[found]: rank for rank, found in enumerate(ordered)}
 
@@ -213,9 +216,9 @@ def partition(
     """Return the parts by task.
 
     `nodes` are in topological order, and `tasks` maps each name to its task. `home` is the task of
-    the master, whose part returns fetched constants. Fetches that are also fed are ignored: the
-    caller has their values. The facts about new tensors are added to `known`. `waiting` names the
-    nodes that may answer late.
+    the master, whose part returns fetched constants. Fetches that are also fed are ignored, because
+    the caller has their values. The facts about new tensors are added to `known`. `waiting` names
+    the nodes that may answer late.
     """
     fed = frozenset(feeds)
     nodes, tasks = late_reads.insert(nodes, tasks, known, fed)

@@ -1,13 +1,16 @@
 """The result of partitioning: one `Part` per task, and the messages between them.
 
-There are no send and receive nodes. A node keeps the inputs that the client gave it. If a producer
-is in another part, its edge is in exactly one incoming message. If the tensor is fed, its edge is
-in the feeds.
+There are no send and receive nodes. A node keeps the inputs that the client gave it. If the
+producer of an input is in another part, exactly one incoming message has the input. If an input is
+fed, it is one of the feeds of the part.
 
-Some nodes wait, for example a dequeue. The *wait set* of a node holds the waiting nodes, on any
-task, that must answer before the node can run. Nodes with different wait sets never delay each
-other. Each wait set of a step has a number. Set 0 is empty. Nodes on different
-devices of a task have different numbers too, although they wait for the same nodes (`lanes`).
+The *leg* of a node is the number of task crossings on the longest path to the node (`partition`).
+
+Some nodes wait, for example a dequeue. Such a node *answers* when it returns its outputs. The *wait
+set* of a node holds the waiting nodes, on any task, that must answer before the node can run. Nodes
+with different wait sets never delay each other. Each wait set of a step has a number. Set 0 is
+empty. Nodes on different devices of a task have different numbers too, although they wait for the
+same nodes (`lanes`).
 """
 
 from collections.abc import Mapping
@@ -20,14 +23,16 @@ from capstan.core.arrays import Array
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """All tensors of one leg and one wait set that `source` sends to `destination`, in one frame.
+    """All tensors of one leg and one wait set that the task `source` sends to `destination`.
 
-    `number` is unique in the step. `edges` are the tensors, in the order of the frame's values. A
-    message without edges carries a control dependency. `conditional` are the tensors and control
-    edges (index -1) that depend on a branch. If there are any, one more value follows the tensors:
-    a bool vector that says which of `conditional` are alive. `wait_set` is the number of the wait
-    set of the tensors. `controls` names the nodes whose end the message reports to a node that has
-    a control dependency on them.
+    A message is one frame of the data plane. `number` is unique in the step. `edges` are the
+    tensors, in the order of the values in the frame. `leg` is the lowest leg of a node that can
+    read them. A message without edges carries a control dependency.
+
+    `conditional` are the tensors and control edges (index -1) that depend on a branch. If there are
+    any, one more value follows the tensors: a bool vector that says which of `conditional` are
+    alive. `wait_set` is the number of the wait set of the tensors. `controls` names the nodes whose
+    end the message reports to a node that has a control dependency on them.
     """
 
     number: int
@@ -44,14 +49,14 @@ class Message:
 class Part:
     """The nodes that one task runs in a step, and the messages that it receives and sends.
 
-    `nodes` are in topological order. `legs` gives for each node the number of task crossings before
-    it. `wait_sets` gives the number of the wait set of each node for which it is not 0. The nodes
-    of one leg and one wait set form a segment. `answers` names the nodes that wait, and gives for
-    each the number of the wait set of its outputs: the node's own wait set and the node.
+    `nodes` are in topological order. `legs` gives the leg of each node. `wait_sets` gives the
+    number of the wait set of each node, if the number is not 0. The nodes of one leg and one wait
+    set form a segment. `answers` gives, for each node that waits, the number of the wait set of its
+    outputs. This wait set has the node itself and all nodes of the node's own wait set.
 
     `feeds` arrive with the start of the step and `fetches` leave at its end. `tensor_shapes` and
     `tensor_dtypes` are the static facts about every tensor that the part touches. `functions` are
-    those that the nodes call.
+    the functions that the nodes call.
     """
 
     task: str
@@ -80,7 +85,7 @@ def trace_edge(task: str) -> ir.Edge:
 
 
 def is_traced(part: Part) -> bool:
-    """Return whether the part notes and returns the times of its nodes."""
+    """Return whether the part records and returns the times of its nodes."""
     return trace_edge(part.task) in part.fetches
 
 

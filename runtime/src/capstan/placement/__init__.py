@@ -1,1 +1,1 @@
-"""Which device runs which node: pure, incremental over the graph of a session."""
+"""Choose the device of each node. A session places only the nodes that are new in its graph."""

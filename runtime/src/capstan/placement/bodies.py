@@ -1,8 +1,8 @@
 """Choose a device for each node of the body of a function.
 
 As in TensorFlow's multi-device functions (core/common_runtime/inline_function_utils.cc), a node of
-a body may ask for a device. The fields that it leaves open are those of the call. A node that reads
-or changes a resource goes to the device of the resource.
+a body may ask for a device. The fields that it leaves open come from the device of the call. A node
+that reads or changes a resource goes to the device of the resource.
 """
 
 from collections.abc import Mapping
@@ -54,9 +54,9 @@ def _follows(node: ir.Node, nodes: Mapping[str, ir.Node]) -> bool:
 
 
 def _asked(node: ir.Node, caller: str, placer: place.Placer) -> ir.Node:
-    """Return `node` with the device that it asks for, completed by that of the call.
+    """Return `node` with the device that it asks for. Fields that it leaves open are the caller's.
 
-    The type of the call's device counts only if that type of device can run the node.
+    The type of the caller's device is used only if a device of this type can run the node.
     """
     try:
         completed = devices.within(node.device, caller)

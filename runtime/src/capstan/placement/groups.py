@@ -18,9 +18,9 @@ class Group:
     """The nodes of a group that wait for a device, and the facts about all of its nodes.
 
     `spec` is the merged device name that the nodes ask for. `runners` are the kernels and device
-    types that can run every node that waits. `is_placed`: a node of the group was placed before.
-    `state_spec` is the name that its variables and other resources ask for, which soft placement
-    does not change. `fault` is the reason why no device suits the group, or None.
+    types that can run every node that waits. `is_placed` says whether a node of the group was
+    placed before. `state_spec` is the name that its variables and other resources ask for, which
+    soft placement does not change. `fault` is the reason why no device suits the group, or None.
     """
 
     members: list[ir.Node] = field(default_factory=list)
@@ -59,9 +59,9 @@ class Groups:
         return list(self._groups.values())
 
     def join(self, name: str, other: str) -> str | None:
-        """Merge the groups of two nodes. Return the reason if they cannot share a device.
+        """Merge the groups of two nodes. Return None, or the reason why they cannot share a device.
 
-        The merged group exists in any case: its nodes depend on each other.
+        The groups are merged in both cases, because their nodes depend on each other.
         """
         first, second = self._root(name), self._root(other)
         if first == second:
@@ -89,8 +89,8 @@ class Groups:
     def follow(self, name: str, holder: str) -> str | None:
         """Merge the group of a node into that of the variable or handle that it takes, as `join`.
 
-        A reference cannot leave its device. If the two ask for different devices, the device of the
-        node is ignored.
+        A reference cannot leave its device. If the node and the holder ask for different devices,
+        the device that the node asks for is ignored.
         """
         taker, owner = self.of(name), self.of(holder)
         asked, held = taker.spec, owner.spec
@@ -128,10 +128,11 @@ def merged(
 ) -> devices.DeviceSpec:
     """Return the name that has all fields of both (DeviceNameUtils::MergeDevNames).
 
-    If `soft`, types and indices that differ are those of `winner`, or are left out without one.
+    If `soft`, types and indices may differ. They are then those of `winner`, or are left out if
+    there is no `winner`.
 
     Raises:
-        ValueError: a field differs.
+        ValueError: another field differs, or a type or index differs and `soft` is false.
     """
     fields = {"job": "jobs", "replica": "replicas", "task": "tasks"}
     fields |= {"device_type": "types", "device_index": "ids"}

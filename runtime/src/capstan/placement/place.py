@@ -141,7 +141,10 @@ _ORDINARY, _METADATA, _GENERATOR = range(3)
 
 
 def _turn(node: ir.Node) -> int:
-    """Return the turn of a node: a node that follows its neighbours is placed after them."""
+    """Return when a node is placed: `_ORDINARY` first, then `_METADATA`, then `_GENERATOR`.
+
+    Nodes of the last two kinds may go to the device of a neighbour, so they are placed later.
+    """
     row = opdef.lookup(node.op)
     if row.role is facts.Role.METADATA:
         return _METADATA
@@ -175,7 +178,8 @@ def _device_of_input(
 ) -> str | None:
     """Return the device of the input of a node that returns a shape, size or rank.
 
-    TensorFlow places a new node without inputs after its consumers. It has no device yet.
+    Return None if the input comes from a new node without inputs: TensorFlow places such a node
+    after its consumers.
     """
     source = node.inputs[0].node
     is_late = source in fresh and source in placement.devices and _turn(fresh[source]) == _GENERATOR
