@@ -1,9 +1,9 @@
 """Conversion of node attributes between Python values and AttrValue (framework/attr_value.proto).
 
-A DType is a `type`, a TensorShape a `shape`, an array a `tensor`, bytes and text an `s`, a
-`function.Reference` a `func`. A list holds values of one kind. An attribute without a Python value
-(a placeholder, or a type of a later TensorFlow) is kept in serialized form, so that it survives
-decoding and encoding.
+The Python type of a value decides the field of the AttrValue: DType becomes `type`, TensorShape
+`shape`, an array `tensor`, bytes and text `s`, and `function.Reference` `func`. A list holds values
+of one kind. An attribute without a Python value (a placeholder, or a type of a later TensorFlow) is
+kept in serialized form, so that decoding and encoding do not lose it.
 """
 
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ def _name_attr_list(reference: function.Reference) -> Any:
 
 
 def _python(field: str | None, raw: Any) -> Any:
-    """Return the Python value of one field; a TypeError if it has none."""
+    """Return the Python value of one field. Raise TypeError if the field has none."""
     match field:
         case "s" | "i" | "f" | "b":
             return raw

@@ -14,17 +14,20 @@ from capstan.core import checkpoint_messages
 
 HEADER_KEY = b""
 WHOLE = -1
-"""The length of a slice that spans its dimension."""
+"""The length of an extent that spans the whole dimension."""
 
 _VERSION = 1
 
 Extent = tuple[int, int]
-"""One dimension of a slice: start and length."""
+"""The start and the length of a slice in one dimension."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry: the tensor is `size` bytes at `offset` of a shard; `dtype` as in types.proto."""
+    """The entry of a tensor or a slice: `size` bytes at `offset` of a shard.
+
+    `dtype` is the number of the type in types.proto.
+    """
 
     dtype: int
     shape: tuple[int, ...]
@@ -156,7 +159,7 @@ def _ordered_signed(value: int) -> bytes:
 
 
 def _parsed(kind: Any, data: bytes) -> Any:
-    """Parse a message of class `kind`; a DataLossError if `data` is not one."""
+    """Return `data` as a message of class `kind`. Raise DataLossError if `data` is malformed."""
     from google.protobuf import message
 
     try:

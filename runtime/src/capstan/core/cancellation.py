@@ -1,4 +1,4 @@
-"""The cancellation of a step: it ends every operation of the step that waits."""
+"""The cancellation of a step. It ends every operation of the step that waits."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,10 @@ Callback = Callable[[errors.OpError], None]
 class Cancellation:
     """Says whether a step is over early, and with which error.
 
-    Thread-safe without a lock, because every access is one operation of a dict: `cancel` sets the
-    error and then looks for callbacks, and `register` adds its callback and then looks for the
-    error. At least one of them therefore sees the other, and only one of them removes the callback.
+    Thread-safe without a lock, because every access is one operation of a dict. `cancel` sets the
+    error and then looks for callbacks. `register` adds its callback and then looks for the error.
+    If two threads call them at the same time, at least one of the calls therefore finds both the
+    error and the callback. Only one call removes the callback from the dict, and runs it.
     """
 
     __slots__ = ("_callbacks", "_first")

@@ -48,22 +48,22 @@ class ClusterSpec:
         return list(self._jobs)
 
     def num_tasks(self, job_name: str) -> int:
-        """Return the number of tasks of a job; a ValueError if there is no such job."""
+        """Return the number of tasks of a job. Raise ValueError if there is no such job."""
         return len(self._job(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """Return the sorted task indices of a job; a ValueError if there is no such job."""
+        """Return the sorted task indices of a job. Raise ValueError if there is no such job."""
         return sorted(self._job(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """Return `host:port` of a task; a ValueError if there is no such job or task."""
+        """Return `host:port` of a task. Raise ValueError if there is no such job or task."""
         job = self._job(job_name)
         if task_index not in job:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
         return job[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """Return the addresses of a job by task index, with None for missing indices."""
+        """Return the address of each task index of a job. A missing index has None."""
         job = self._job(job_name)
         return [job.get(index) for index in range(max(job, default=-1) + 1)]
 

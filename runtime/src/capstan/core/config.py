@@ -11,10 +11,10 @@ from typing import Any
 class SessionConfig:
     """The settings of one session. `tf.ConfigProto` documents each field.
 
-    `operation_timeout_ms` limits every blocking call of the session; 0 means no limit. A thread
+    `operation_timeout_ms` limits every blocking call of the session. 0 means no limit. A thread
     count of 0 leaves the choice to the runtime. `device_count` limits the number of devices of a
-    type in an in-process session. `build_cost_model` asks for the costs of every n-th step that
-    returns metadata, after the first `build_cost_model_after` steps; 0 asks for none.
+    type in an in-process session. If `build_cost_model` is n, it asks for the costs of every n-th
+    step that returns metadata, after the first `build_cost_model_after` steps. 0 asks for none.
     """
 
     allow_soft_placement: bool = False
@@ -30,7 +30,7 @@ class SessionConfig:
 
     @classmethod
     def from_proto(cls, proto: Any) -> "SessionConfig":
-        """Read a ConfigProto; None stands for the defaults.
+        """Return the settings in a ConfigProto. None stands for the defaults.
 
         Raises:
             ValueError: the operation timeout is negative.

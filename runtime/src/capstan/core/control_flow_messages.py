@@ -1,7 +1,7 @@
 """The messages in which a MetaGraphDef keeps conditionals and loops
 (tensorflow/core/protobuf/control_flow.proto).
 
-An entry of a map, ExternalValue, has the encoding of a repeated message.
+In control_flow.proto, `external_values` is a map. A repeated ExternalValue has the same encoding.
 """
 
 from capstan.core import messages

@@ -18,7 +18,7 @@ def extend(crc: int, data: Any) -> int:
 def mask(crc: int) -> int:
     """Return `crc` in the form in which files store it.
 
-    A CRC over data that itself contains unmasked CRCs would be a weak checksum.
+    The mask is needed because a CRC over data that contains plain CRCs is a weak checksum.
 
     >>> unmask(mask(123456789))
     123456789
@@ -27,7 +27,7 @@ def mask(crc: int) -> int:
 
 
 def unmask(stored: int) -> int:
-    """Undo `mask`."""
+    """Return the CRC from the form in which files store it."""
     rotated = (stored - _DELTA) & 0xFFFFFFFF
     return (rotated >> 17 | rotated << 15) & 0xFFFFFFFF
 

@@ -1,8 +1,8 @@
 """Device names, full or partial: `/job:ps/replica:0/task:1/device:CPU:0`.
 
-A partial name leaves fields out; a missing field matches any value. `DeviceSpec` is TensorFlow 1's
-class for names (python/framework/device.py). The placer and the partitioner use the functions
-below it.
+A partial name leaves fields out. A missing field matches any value. `DeviceSpec` is TensorFlow 1's
+class for names (python/framework/device.py). The placer and the partitioner use the functions of
+this module.
 """
 
 import functools
@@ -31,7 +31,7 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> "DeviceSpec":
-        """Read a name; `/cpu:0` and `/gpu:1` are short for `/device:CPU:0` and `/device:GPU:1`.
+        """Read a name. `/cpu:0` and `/gpu:1` are short for `/device:CPU:0` and `/device:GPU:1`.
 
         >>> DeviceSpec.from_string("/job:w/task:1/gpu:2").to_string()
         '/job:w/task:1/device:GPU:2'
@@ -64,7 +64,7 @@ class DeviceSpec:
         return self
 
     def to_string(self) -> str:
-        """Write the fields that are set; a type without an index gets `*`."""
+        """Return the name with the fields that are set. A type without an index gets `*`."""
         text = ""
         if self.job is not None:
             text += f"/job:{self.job}"
@@ -78,11 +78,11 @@ class DeviceSpec:
         return text
 
     def merge_from(self, dev: "DeviceSpec") -> None:
-        """Override the fields that `dev` sets."""
+        """Replace each field that `dev` sets with the value in `dev`."""
         self._take(self.merged(dev))
 
     def merged(self, winner: "DeviceSpec") -> "DeviceSpec":
-        """Return a spec with the fields of this one, overridden by the fields that `winner` sets.
+        """Return a spec with the fields that `winner` sets, and the other fields of this spec.
 
         >>> outer = DeviceSpec.from_string("/job:ps/cpu:0")
         >>> outer.merged(DeviceSpec.from_string("/job:worker/task:1")).to_string()
@@ -188,11 +188,12 @@ def matches_any(patterns: Iterable[str], name: str) -> bool:
 
 
 def within(name: str, outer: str) -> str:
-    """Return the name of a device for a node that a call on the device `outer` runs.
+    """Return the device name of a node of a function that is called on the device `outer`.
 
-    `name` is what the node asks for. The fields that it leaves open are those of `outer`, unless
-    they mean something else there: another job has other tasks, and another task or another type
-    has other indices.
+    `name` is the device name of the node in the function. The result takes the fields that `name`
+    lacks from `outer`, with two exceptions. If `name` sets another job, the result has neither the
+    task nor the device index of `outer`. If `name` sets another task or another device type, the
+    result does not have the device index of `outer`.
 
     >>> within("/device:CPU:1", "/job:ps/replica:0/task:2/device:CPU:0")
     '/job:ps/replica:0/task:2/device:CPU:1'

@@ -36,7 +36,7 @@ class Dimension:
             raise ValueError(f"Dimensions {self} and {as_dimension(other)} are not compatible")
 
     def merge_with(self, other: Any) -> "Dimension":
-        """Return the known one of the two dimensions; a ValueError if they differ."""
+        """Return the dimension whose size is known. Raise ValueError if two known sizes differ."""
         self.assert_is_compatible_with(other)
         return self if self._value is not None else as_dimension(other)
 

@@ -35,7 +35,7 @@ class DType:
 
     @property
     def as_numpy_dtype(self) -> type[Any]:
-        """The NumPy scalar type; `object` for strings, whose elements are `bytes`."""
+        """The NumPy scalar type. It is `object` for strings, whose elements are `bytes`."""
         if self._numpy is not None:
             return self._numpy
         # The import is slow, and most programs do not use bfloat16.
@@ -117,7 +117,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """The smallest and largest intensity of an image of this type; 0 and 1 for floats."""
+        """The smallest and largest intensity of an image of this type. Floats have 0 and 1."""
         return (0, 1) if self.is_floating else (0, self.max)
 
     def _bound(self, which: str) -> Any:

@@ -1,8 +1,8 @@
 """Functions: graphs with arguments and results (framework/function.proto).
 
-The bodies of loops, the branches of `If` and `Case`, and what `Defun` defines are functions. A node
-names the function that it calls by a `Reference` in an attribute. The functions themselves are in
-the library of the graph.
+The bodies of loops, the branches of `If` and `Case`, and the results of `Defun` are functions. A
+node names the function that it calls by a `Reference` in an attribute. The functions themselves are
+in the library of the graph.
 """
 
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ class Argument:
 class Function:
     """A graph that takes `arguments` and returns `results`.
 
-    `nodes` are in any order; no node has the name of an argument. A result is a tensor of a node or
+    `nodes` are in any order. No node has the name of an argument. A result is a tensor of a node or
     an argument. The nodes in `control_results` run in every call, also if no result needs them.
-    `result_names` and `result_dtypes` describe the results in the signature; both are empty for a
+    `result_names` and `result_dtypes` describe the results in the signature. Both are empty for a
     function that no node calls by its name. `attrs` are the attributes of the function, such as
-    `_noinline`. `gradient` names the function that computes the gradient of this
-    one, and is empty if no function was defined for it. `template` is the FunctionDef of a function
-    whose types are attributes of the call. Such a function has neither arguments nor nodes.
+    `_noinline`. `gradient` names the function that computes the gradient of this function. It is
+    empty if no such function was defined. `template` is the FunctionDef of a function whose types
+    are attributes of the call. Such a function has neither arguments nor nodes.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Reference:
 
 
 def gradient_name(name: str) -> str:
-    """Return the name of the function that is made as the gradient of function `name`."""
+    """Return the name of the generated function that is the gradient of the function `name`."""
     return f"{name}__gradient"
 
 

@@ -58,7 +58,7 @@ def decode(graph: Any) -> list[node.Node]:
 
 
 def decode_node(message: Any) -> node.Node:
-    """Return the node of a NodeDef; an InvalidArgumentError if the NodeDef is malformed."""
+    """Return the node of a NodeDef. Raise InvalidArgumentError if the NodeDef is malformed."""
     edges = [_edge(text, message.name) for text in message.input]
     return node.Node(
         message.name,

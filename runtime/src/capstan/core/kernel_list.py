@@ -1,7 +1,7 @@
 """The kernels of a task, as a value that its peers can read (framework/kernel_def.proto).
 
-The placer asks the list of the task that is to run a node. The tasks of a cluster may differ: some
-have GPUs, and some may have kernels that others lack.
+The placer looks a node up in the list of the task that is to run it. The tasks of a cluster may
+differ: some have GPUs, and some may have kernels that others lack.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 from capstan.core import dtypes
 
 Constraints = Mapping[str, frozenset[dtypes.DType]]
-"""The dtypes that a kernel serves, by type attribute. It serves any dtype of the others."""
+"""The dtypes that a kernel serves, by type attribute. Other type attributes may have any dtype."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,9 @@ _BORROWED = {
 def attributes(module: str, package: str, schema: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a module whose attributes are the classes of a table.
 
-    They are also the classes of tensorboard's messages in `_BORROWED`. All of them are built when
-    the first is asked for, because importing tensorboard's takes long. A process may do this once
-    for each package: descriptors cannot be removed.
+    The module also has the classes of tensorboard's messages in `_BORROWED`. The first access makes
+    all classes. They are not made before, because the import of tensorboard's messages takes long.
+    A process may do this once for each package, because descriptors cannot be removed.
     """
     classes = functools.cache(lambda: _classes(package, schema))
 
@@ -90,7 +90,7 @@ def _messages(
 
 
 def _add_field(message: Any, text: str, package: str, borrowed: Mapping[str, str]) -> None:
-    """Add the field that `name:type=number` describes."""
+    """Add the field that `text` (`name:type=number`) describes to `message`."""
     label, _, rest = text.partition(":")
     kind, _, number = rest.partition("=")
     added = message.field.add(name=label, number=int(number))

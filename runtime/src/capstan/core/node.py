@@ -1,6 +1,6 @@
-"""The IR: immutable nodes, used from the client's graph to the worker's compiler.
+"""The intermediate representation (IR) of a graph: nodes, from the client to the worker's compiler.
 
-A graph maps names to nodes, in insertion order. A pass takes a graph and returns a new one. Nodes
+A graph maps names to nodes, in insertion order. A pass takes a graph and returns a new graph. Nodes
 never change. Attributes hold Python values: `DType`, `TensorShape`, `int`, `float`, `bool`,
 `bytes`, `numpy.ndarray`, or lists of these. `core.graph_def` converts them to and from TensorFlow's
 protocol buffers, including attributes whose names start with an underscore.

@@ -10,7 +10,10 @@ from capstan.core import attr_value
 
 
 class ResourceName(NamedTuple):
-    """A container, and the name of a resource in it. Two nodes with equal names share it."""
+    """A container, and the name of a resource in the container.
+
+    Two nodes with the same ResourceName share the resource.
+    """
 
     container: str
     name: str
@@ -19,8 +22,8 @@ class ResourceName(NamedTuple):
 def of_node(node: str, attrs: Mapping[str, Any], default_container: str) -> ResourceName:
     """Return the name of the resource that the node called `node` makes or finds.
 
-    A node without the attribute `container` uses the task's default container, and a node without
-    `shared_name` its own name.
+    A node without the attribute `container` uses the task's default container. A node without
+    `shared_name` uses its own name.
 
     >>> of_node("w", {"container": b"", "shared_name": b""}, "ps")
     ResourceName(container='ps', name='w')

@@ -27,7 +27,7 @@ def rank(shape: Shape) -> int | None:
 
 
 def unknown(count: int | None) -> Shape:
-    """Return a shape with `count` axes of unknown size; None stands for an unknown rank.
+    """Return a shape with `count` axes of unknown size. If `count` is None, the rank is unknown.
 
     >>> unknown(2), unknown(None)
     ((None, None), None)
@@ -69,7 +69,7 @@ def is_compatible(a: Shape, b: Shape) -> bool:
 
 
 def merge_dimension(a: int | None, b: int | None) -> int | None:
-    """Return the known one of two sizes of an axis; a ValueError if they differ."""
+    """Return the size that is known. Raise ValueError if both sizes are known and differ."""
     if a is not None and b is not None and a != b:
         raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
     return b if a is None else a
@@ -98,7 +98,9 @@ def merge(a: Shape, b: Shape) -> Shape:
 
 
 def most_general(a: Shape, b: Shape) -> Shape:
-    """Return the most specific shape that matches every shape that matches `a` or `b`.
+    """Return the shape with the sizes that `a` and `b` have in common.
+
+    A size is unknown if it differs. The rank is unknown if the ranks differ or one is unknown.
 
     >>> most_general((2, 3), (2, 4)), most_general((2,), (2, 3))
     ((2, None), None)
@@ -122,14 +124,14 @@ def with_rank(shape: Shape, count: int) -> Shape:
 
 
 def with_rank_at_least(shape: Shape, count: int) -> Shape:
-    """Return `shape`; a ValueError if it has fewer than `count` axes."""
+    """Return `shape`. Raise ValueError if it has fewer than `count` axes."""
     if shape is not None and len(shape) < count:
         raise ValueError(f"Shape must be at least rank {count} but is rank {len(shape)}")
     return shape
 
 
 def with_rank_at_most(shape: Shape, count: int) -> Shape:
-    """Return `shape`; a ValueError if it has more than `count` axes."""
+    """Return `shape`. Raise ValueError if it has more than `count` axes."""
     if shape is not None and len(shape) > count:
         raise ValueError(f"Shape must be at most rank {count} but is rank {len(shape)}")
     return shape
@@ -170,7 +172,7 @@ def concatenate(a: Shape, b: Shape) -> Shape:
 
 
 def axis_index(axis: int, count: int) -> int:
-    """Return `axis` counted from the front.
+    """Return `axis`, one of `count` axes, counted from the front.
 
     >>> axis_index(-1, 3)
     2
@@ -187,9 +189,9 @@ def axis_index(axis: int, count: int) -> int:
 
 
 def join(parts: Sequence[Shape]) -> Shape:
-    """Return the most specific shape that matches every shape that matches one of `parts`.
+    """Return the shape with the sizes that all shapes in `parts` have in common.
 
-    Without parts, this is the shape of unknown rank.
+    See `most_general`. If `parts` is empty, the rank is unknown.
     """
     result: Shape = parts[0] if parts else None
     for part in parts[1:]:

@@ -1,9 +1,10 @@
 """The times of a step as TensorFlow reports them: StepStats (framework/step_stats.proto).
 
 Each task reports the nodes that it ran. A task that sends a tensor reports when it sent it, and the
-task that receives the tensor reports when it arrived. `joined` makes one report of these: it has
-the devices of all tasks, and an entry `RecvTensor` for each transfer, from the start of the send to
-the arrival. The clocks of two machines may differ, so a transfer may seem too long or too short.
+task that receives the tensor reports when it arrived. `joined` makes one report of the reports of
+all tasks. The joined report has the devices of all tasks, and an entry `RecvTensor` for each
+transfer, from the start of the send to the arrival. The clocks of two machines may differ, so a
+transfer may seem too long or too short.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,9 +31,9 @@ class Output(NamedTuple):
 
 
 class Execution(NamedTuple):
-    """One execution of a node, in nanoseconds since 1970. An output that is no array is None.
+    """One execution of a node. Times are in ns since 1970. An output that is no array is None.
 
-    A named tuple, because a step has one for each node.
+    It is a named tuple, because a step has one for each node.
     """
 
     name: str
@@ -152,7 +153,10 @@ def merged(reports: Iterable[Any]) -> Any:
 
 
 def _complete(arrival: Any, device: str, sender: str, departure: Any) -> None:
-    """Add the start, the size and the devices to an arrival, as rpc/worker_cache_logger.cc does."""
+    """Add the start of the send, the size and the devices to the entry of an arrived tensor.
+
+    The label has the format of rpc/worker_cache_logger.cc.
+    """
     size = departure.output[0].tensor_description.allocation_description.requested_bytes
     shown = f"[{size / _MEGABYTE:.1f}MB]" if size >= 0.1 * _MEGABYTE else f"[{size}B]"
     started = departure.all_start_nanos

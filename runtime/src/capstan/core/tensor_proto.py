@@ -14,7 +14,7 @@ from capstan.core.arrays import Array
 MAX_BYTES = 1 << 31
 """The limit on the size of a tensor: the largest message that protocol buffers allow.
 
-A short message can claim a large shape. The limit keeps it from using up the memory.
+A short message can claim a large shape. The limit keeps such a message from using up the memory.
 """
 
 _FIELDS = {
@@ -73,7 +73,7 @@ def ndarray(proto: Any) -> Array:
     elements are zero.
 
     Raises:
-        TypeError: the dtype has no values in a TensorProto, such as `resource`.
+        TypeError: the values of the dtype cannot be read from a TensorProto, such as `resource`.
         ValueError: the content does not fit the shape, or the shape is partial or too large.
     """
     dtype = dtypes.as_dtype(proto.dtype)

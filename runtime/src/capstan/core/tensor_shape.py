@@ -69,7 +69,11 @@ class TensorShape:
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def merge_with(self, other: Any) -> "TensorShape":
-        """Return the shape that combines the known sizes of both; a ValueError if they differ."""
+        """Return the shape that combines the known sizes of both.
+
+        Raises:
+            ValueError: the shapes differ in rank or in a known size.
+        """
         other_shape = to_shape(other)
         if not shapes.is_compatible(self._shape, other_shape):
             raise ValueError(f"Shapes {self} and {TensorShape(other_shape)} are not compatible")
@@ -188,5 +192,5 @@ def as_shape(value: Any) -> TensorShape:
 
 
 def unknown_shape(ndims: int | None = None) -> TensorShape:
-    """Return a shape of `ndims` axes of unknown size, or of unknown rank."""
+    """Return a shape of `ndims` axes of unknown size. If `ndims` is None, the rank is unknown."""
     return TensorShape(shapes.unknown(ndims))
