@@ -1,4 +1,7 @@
-"""The rows of all ops, one file per family. Importing this package fills the registry."""
+"""The rows of the registry of ops (`framework.opdef`), one file for each family of ops.
+
+The import of this package fills the registry.
+"""
 
 import importlib
 import pkgutil

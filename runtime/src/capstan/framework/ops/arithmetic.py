@@ -48,7 +48,7 @@ def _mul(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _division(name: str) -> GradientRule:
-    """Return the rule d(x/y) = dx/y - dy (x/y)/y, which divides with the op `name` itself."""
+    """Return the gradient rule d(x/y) = dx/y - dy (x/y)/y. It divides with the op `name`."""
 
     def gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
         (grad,), (x, y) = grads, op.inputs
@@ -65,7 +65,10 @@ def _floor_mod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _chosen_by(comparison: str) -> GradientRule:
-    """Return the rule that passes the gradient to the chosen operand, or to x if both are equal."""
+    """Return the gradient rule of an op that returns one of its operands x and y.
+
+    The rule passes the gradient to x where `comparison` of x and y holds, else to y.
+    """
 
     def gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
         (grad,), (x, y) = grads, op.inputs

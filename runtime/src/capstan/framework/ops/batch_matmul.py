@@ -1,4 +1,4 @@
-"""Rows of batch matrix products. The last two axes are the matrices, the axes before are the batch.
+"""Rows of batch matrix products. The matrices are in the last two axes, the batch in the others.
 
 `BatchMatMul` requires equal batch axes. `BatchMatMulV2` broadcasts them.
 """

@@ -2,8 +2,8 @@
 
 `Switch` passes its input to one of two outputs. `Merge` returns the one input that arrives.
 
-An operation that depends on an output of a `Switch` runs only if the step takes that side; see
-`graph.guards`.
+The two outputs of a `Switch` are its sides. An operation that depends on an output runs only if the
+step takes this side. See `graph.guards`.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def _selected(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
-    """Return the sizes that both shapes share, with None where they differ."""
+    """Return the shape with the sizes that both shapes share. A size that differs is None."""
     if one is None or other is None or len(one) != len(other):
         return None
     return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
@@ -63,7 +63,7 @@ def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _side(op: Op, side: int, raw: Raw) -> Any:
-    """Return the data on one side of a switch, and a context for operations of that side."""
+    """Return the data on one side of a Switch, and a context manager that builds on this side."""
     data = raw.Switch(*op.inputs)[side]
     return data, data.graph.control_dependencies([raw.Identity(data)])
 
@@ -116,7 +116,7 @@ def _merge_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _sides(grad: Any, pred: Any, raw: Raw, name: str | None) -> Sequence[Any]:
-    """Return both sides of a switch on a gradient, placed on the gradient's device."""
+    """Return both outputs of a Switch on a gradient, placed on the device of the gradient."""
     with grad.op.graph.colocate_with(grad.op, ignore_existing=True):
         if not isinstance(grad, indexed_slices.IndexedSlices):
             sides: Sequence[Any] = raw.Switch(grad, pred, name=name)

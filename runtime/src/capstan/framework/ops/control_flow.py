@@ -1,8 +1,9 @@
 """Rows of loops: the ops of a frame, and the stacks of its gradient.
 
-A frame is the loop that `tf.while_loop` builds. A tensor enters it by `Enter`, goes to the next
-iteration by `NextIteration` and leaves it by `Exit`. `LoopCond` decides whether another iteration
-runs. The gradient of a loop pops the values that the loop pushed on stacks, in reverse order.
+A frame is a loop in the graph, as `tf.while_loop` builds it. A tensor enters a frame by `Enter`,
+goes to the next iteration by `NextIteration` and leaves the frame by `Exit`. `LoopCond` decides
+whether another iteration runs. The gradient of a loop pops the values that the loop pushed on
+stacks, in reverse order.
 
 No kernel runs a frame: the compiler turns each frame into one node first. A stack lives as long as
 the step.
@@ -15,7 +16,7 @@ from capstan.framework.ops import rules
 
 
 def _entered(ctx: ShapeContext) -> rules.Shapes:
-    # The shape of a loop variable may change: the builder sets the shape invariant.
+    # The shape of a loop variable may change. `while_loop` sets its shape invariant.
     return (ctx.inputs[0] if ctx.attrs["is_constant"] else None,)
 
 
@@ -32,13 +33,17 @@ def _pushed(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _popped(ctx: ShapeContext) -> rules.Shapes:
-    # The compiler notes the shape if all elements of the stack have it.
+    # The compiler sets this attribute if all elements of the stack have one shape.
     noted = ctx.attrs.get("_element_shape")
     return (None if noted is None else noted.internal,)
 
 
 def _enter_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    """Leave the loop that computes gradients, with the last gradient or with the sum of all."""
+    """Return the gradient after the loop that computes gradients.
+
+    For a loop variable, it is the gradient after the last iteration. For a constant of the loop, it
+    is the sum of the gradients of all iterations.
+    """
     context = op.graph.control_flow_context
     if context is None or not context.back_prop or context.gradient is None:
         return grads
@@ -48,7 +53,7 @@ def _enter_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _exit_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    """Enter the loop that computes gradients."""
+    """Make the gradient a loop variable of the loop that computes gradients."""
     context = op.graph.control_flow_context
     if not context.back_prop:
         return (None,)
@@ -58,7 +63,7 @@ def _exit_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    # The gradient rule of the loop's Switch adds the NextIteration of the gradients.
+    # The gradient rule of the Switch of the loop adds the NextIteration of the gradients.
     return grads
 
 

@@ -1,6 +1,6 @@
 """Rows of the copies between host memory and the memory of a device.
 
-The compiler puts them on the edges that need them (`partition.copies`). No client sends them.
+The compiler adds a copy to each edge that needs one (`partition.copies`). No client sends copies.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Rows of queues (tensorflow/core/ops/data_flow_ops.cc).
 
-Each op exists twice: with a reference to the queue, as TensorFlow 1 made it at first, and with a
-handle (`V2`).
+Each op exists twice. The older op of TensorFlow 1 takes a reference to the queue, and the newer op
+(`V2`) takes a handle.
 """
 
 from capstan.framework import facts

@@ -13,7 +13,10 @@ from capstan.framework.ops import rules
 
 
 def _declared(outputs: str) -> Any:
-    """Return the rule of an op that declares the shapes of its outputs in an attribute."""
+    """Return the shape rule of an op whose attribute `output_shapes` has the shapes.
+
+    `outputs` is the attribute with the types of the outputs.
+    """
 
     def shapes(ctx: ShapeContext) -> rules.Shapes:
         count = len(ctx.attrs[outputs])
@@ -37,7 +40,8 @@ def _all_passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return grads
 
 
-# A stateless loop may draw random numbers, so its row does not let the compiler merge two of them.
+# A stateless loop may draw random numbers. Its row therefore does not let the compiler merge two
+# equal loops.
 for _prefix, _effect in (("", facts.CALLS), ("Stateless", facts.RANDOM)):
     define(
         OpDef(
@@ -85,8 +89,8 @@ for _prefix, _effect in (("", facts.CALLS), ("Stateless", facts.RANDOM)):
         )
     )
 define(
-    # The compiler makes this op of a loop whose body waits or spans tasks. Clients must not send
-    # it: its attributes are handles of programs.
+    # The compiler makes this node of a loop whose body waits or spans tasks. Clients must not send
+    # it, because its attributes are handles of programs.
     OpDef(
         "_While",
         ("input: Tin",),
@@ -104,7 +108,7 @@ define(
     )
 )
 define(
-    # `graph.calls` replaces it by a call.
+    # `graph.calls` replaces this node by a call.
     OpDef(
         "SymbolicGradient",
         ("input: Tin",),
@@ -135,8 +139,8 @@ for _op in ("PartitionedCall", "StatefulPartitionedCall"):
         )
     )
 define(
-    # Number: whether it is not 0. String: whether it is not empty. With axes: whether it has any
-    # element.
+    # A number is true if it is not 0, and a string if it is not empty. A tensor with axes is true
+    # if it has elements.
     OpDef(
         "ToBool",
         ("input: T",),

@@ -15,7 +15,7 @@ def _restored_shapes(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _joined_shape(ctx: ShapeContext) -> rules.Shapes:
-    # Scalars join every element. The other inputs have one shape.
+    # A scalar is joined to every element of the other inputs, which must have one shape.
     known: shapes.Shape = ()
     for shape in ctx.inputs:
         if shape is None:

@@ -34,7 +34,7 @@ def _select_v2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _like(operand: Any, grad: Any, raw: Raw) -> Any:
-    """Sum `grad`, which has the broadcast shape, to the shape of `operand`."""
+    """Return `grad`, which has the broadcast shape, summed to the shape of `operand`."""
     target, source = operand.shape.internal, grad.shape.internal
     if target is not None and target == source and None not in target:
         return grad

@@ -106,8 +106,8 @@ def _sparse_loss_shape(ctx: ShapeContext) -> rules.Shapes:
 def _loss_by_logits(op: Op, grads: Gradients, raw: Raw) -> Any:
     """Return the gradient by the logits.
 
-    Output 1 of the op is the gradient of the losses by the logits. The gradient of output 1 itself
-    is that of the softmax.
+    Output 1 of the op is the gradient of the losses by the logits. The derivative of output 1 by
+    the logits is the derivative of the softmax.
     """
     by_loss, by_slope = grads
     logits, slope = op.inputs[0], op.outputs[1]

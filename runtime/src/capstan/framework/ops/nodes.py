@@ -1,4 +1,4 @@
-"""The nodes that the compiler's passes add to a graph. No pass names an op: it calls a function.
+"""The nodes that the passes of the compiler add to a graph. The passes themselves name no ops.
 
 Every function returns a node on `device` that waits for the nodes in `control`.
 """
@@ -22,7 +22,7 @@ def constant(
 
 
 def no_op(name: str, device: str, control: Control = ()) -> ir.Node:
-    """Return a node that only waits."""
+    """Return a node that computes nothing. It waits for the nodes in `control`."""
     return ir.Node(name, "NoOp", (), tuple(control), device)
 
 
@@ -63,7 +63,7 @@ def switch(
 
 
 def merge(name: str, sides: Sequence[ir.Edge], dtype: dtypes.DType, device: str) -> ir.Node:
-    """Return a node whose output 0 is the input that is alive."""
+    """Return a node whose output 0 is the first of `sides` that arrives."""
     return ir.Node(name, "Merge", tuple(sides), (), device, {"T": dtype, "N": len(sides)})
 
 
@@ -91,7 +91,8 @@ def while_loop(
 def call(node: ir.Node, callee: function.Function) -> ir.Node:
     """Return the call in place of `node`, whose op is the name of the function `callee`.
 
-    The attributes of `node` are those of the function, except for names with an underscore.
+    The call keeps the attributes of `node` whose names start with an underscore. The other
+    attributes of `node` are attributes of the function.
     """
     private = {name: value for name, value in node.attrs.items() if name.startswith("_")}
     arguments = {name: value for name, value in node.attrs.items() if name not in private}
@@ -112,8 +113,8 @@ def iterations(
 ) -> ir.Node:
     """Return the node in place of `loop`, a loop whose iterations are steps of their own.
 
-    `inputs` are the inputs that the functions read, of the given types. `cond` and `body` say which
-    programs run the functions.
+    `inputs` are the inputs that the functions of the loop read, and `types` their types. `cond` and
+    `body` are the handles of the programs that run the functions.
     """
     attrs = {
         "Tin": list(types),

@@ -1,5 +1,7 @@
-"""Rows of optionals, in which the gradient of a conditional of TensorFlow 2 gets the tensors of the
-branch that was taken (tensorflow/core/ops/optional_ops.cc), and of `FakeParam`.
+"""Rows of optionals and of `FakeParam` (tensorflow/core/ops/optional_ops.cc).
+
+An optional holds tensors or nothing. A conditional of TensorFlow 2 passes the tensors of the branch
+that was taken to its gradient in optionals.
 """
 
 from capstan.core import dtypes, tensor_shape
@@ -61,7 +63,8 @@ define(
     )
 )
 define(
-    # The value of a tensor that another branch has. Nothing reads it.
+    # A branch returns this value in place of a tensor that only another branch has. No node reads
+    # the value.
     OpDef(
         "FakeParam",
         outputs=("output: dtype",),

@@ -9,7 +9,7 @@ def _unknown(ctx: ShapeContext) -> rules.Shapes:
     return (None,) * len(ctx.attrs["Tout"])
 
 
-# A stateless function runs in each step too: only its own process can call it.
+# A stateless function is external too, because only its own process can call it.
 for _op in ("PyFunc", "PyFuncStateless"):
     define(
         OpDef(

@@ -38,7 +38,7 @@ def _arg_reduced(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _expanded(op: Op, value: Any, raw: Raw) -> Any:
-    """Insert the axes that `op` removed into `value`, with size 1."""
+    """Return `value` with the axes that `op` removed, each of size 1."""
     x, axes = op.inputs
     shape = x.shape.internal
     known = rules.known_value(axes)
@@ -56,7 +56,7 @@ def _expanded(op: Op, value: Any, raw: Raw) -> Any:
 
 
 def _kept_sizes(x: Any, axes: Any, raw: Raw) -> Any:
-    """Return the sizes of `x` with 1 at the reduced axes, as a tensor that the step computes."""
+    """Return a tensor with the sizes of `x`, but 1 for each reduced axis."""
     axes = raw.Cast(axes, DstT=dtypes.int32)
     rank = raw.Rank(x)
     every = raw.Range(np.int32(0), rank, np.int32(1))
@@ -82,7 +82,7 @@ def _mean(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _count(source: shapes.Shape, reduced: shapes.Shape) -> int | None:
-    """Return how many elements of `source` go into one element of `reduced`, or None."""
+    """Return how many elements of `source` an element of `reduced` has, or None if unknown."""
     if source is None or reduced is None:
         return None
     before, after = shapes.num_elements(source), shapes.num_elements(reduced)
@@ -102,8 +102,8 @@ def _prod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """Return the gradient of a product: for each element, the product of all other elements.
 
     This also holds if some elements are 0. The rule moves the reduced axes to the front and
-    flattens them. The product of the others is then an exclusive running product from the front
-    times one from the back.
+    flattens them. The product of all other elements is then the product of the elements before,
+    times the product of the elements behind. Both are exclusive running products.
     """
     x, axes = op.inputs
     grad = raw.BroadcastTo(_expanded(op, grads[0], raw), raw.Shape(x))

@@ -1,7 +1,7 @@
 """Rows of resource variables: their handles, and the ops that read and change the variables.
 
-Sources: tensorflow/core/ops/{resource_variable_ops,training_ops}.cc. Here the static shape of a
-handle is the shape of its variable, because every shape rule needs that shape.
+Sources: tensorflow/core/ops/{resource_variable_ops,training_ops}.cc. The static shape of a
+handle is the shape of its variable, because every shape rule needs the shape of the variable.
 """
 
 import re
@@ -14,7 +14,10 @@ from capstan.framework.ops import indexing, rules, training, typesets
 
 
 def _checked(rule: ShapeRule) -> ShapeRule:
-    """Adapt the rule of an op that returns a reference to the resource op, which has no output."""
+    """Return the shape rule `rule`, of an op that returns a reference, for the resource op.
+
+    The resource op has no output.
+    """
 
     def check(ctx: ShapeContext) -> rules.Shapes:
         rule(ctx)
@@ -149,7 +152,7 @@ for _name in ("ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate
     )
 
 for _row in training.UPDATES:
-    # The arguments are the same, except that references are handles here.
+    # The arguments are the same, except that a resource op takes handles instead of references.
     define(
         replace(
             _row,

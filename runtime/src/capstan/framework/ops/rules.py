@@ -16,8 +16,8 @@ from capstan.framework import facts, opdef
 Shapes = Sequence[shapes.Shape]
 
 MAX_ELEMENTS = 1 << 16
-"""Value rules compute no more elements than this. An estimate: shapes are far smaller than this,
-and weights are often larger."""
+"""Value rules compute at most this number of elements. It is an estimate: shapes have far fewer
+elements, and weights often have more."""
 
 
 def unchanged(ctx: opdef.ShapeContext) -> Shapes:
@@ -63,7 +63,8 @@ def from_value(ctx: opdef.ShapeContext) -> Shapes:
 def shape_in(ctx: opdef.ShapeContext, index: int) -> shapes.Shape:
     """Return the shape that input `index` holds, in which -1 stands for an unknown size.
 
-    If the value of the input is unknown, only the rank is returned, if that is known.
+    If the value of the input is unknown, the sizes are unknown. The rank then follows from the
+    shape of the input.
     """
     value = ctx.constant(index)
     if value is not None:
@@ -92,7 +93,7 @@ def passed_on(ctx: facts.ValueContext) -> Array | None:
 
 
 def of_integers(step: Callable[[Any, Any], Any]) -> facts.ValueRule:
-    """Return the value rule of an elementwise op on two inputs, which computes with integers only.
+    """Return the value rule of an elementwise op on two inputs. It computes with integers only.
 
     Large arrays and floats are not shapes, so their values stay unknown.
     """

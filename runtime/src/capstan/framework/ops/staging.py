@@ -14,7 +14,7 @@ _WAITS = facts.EXTERNAL | facts.BLOCKS
 
 
 def _unknown(count: int) -> ShapeRule:
-    """Return the rule for `count` scalars and the components of an element."""
+    """Return the shape rule for `count` scalars and then the components of an element."""
 
     def rule(ctx: ShapeContext) -> rules.Shapes:
         return ((),) * count + (None,) * len(ctx.attrs["dtypes"])

@@ -34,7 +34,7 @@ class Spec:
         (slice(0, None, 1), 1)
 
         Raises:
-            ValueError: a stride of 0, or more than one ellipsis.
+            ValueError: a stride is 0, or there is more than one ellipsis.
         """
 
         def is_set(mask: str, bit: int) -> bool:
@@ -82,7 +82,9 @@ class Spec:
         return tuple(result)
 
     def shape_for_any_bounds(self, source: tuple[int | None, ...]) -> shapes.Shape:
-        """Return what is known of the shape if the integers in the items are not known.
+        """Return the shape of the result if the integers in the items are not known.
+
+        The size of an axis is known only if the items do not change the axis.
 
         >>> Spec((0, slice(None), slice(0, 1))).shape_for_any_bounds((4, 5, 6, 7))
         (5, None, 7)

@@ -1,7 +1,7 @@
 """Rows of TensorArrays: arrays of tensors that a step writes and reads by index.
 
-An array lives as long as the step. Ops on one array form a chain: each takes the `flow` of the op
-before it. The gradient of an array is another array, which TensorArrayGradV3 finds by the array's
+An array lives as long as the step. Ops on one array form a chain: each op takes the `flow` of the
+previous op. The gradient of an array is another array, which TensorArrayGradV3 finds by the array's
 handle and by the name of the call of `tf.gradients`. Sources: tensorflow/core/ops/data_flow_ops.cc
 and python/ops/tensor_array_grad.py.
 """
@@ -62,8 +62,8 @@ def _source(tensor: Any) -> str:
 def _gradient_array(op: Op, flow: Any, source: str, raw: Raw) -> tuple[Any, Any]:
     """Return the handle and the flow of the gradient of the array that `op` uses.
 
-    The returned flow waits for the gradient array, which waits for `flow`: the gradient array is
-    made when the final size of the array is known.
+    The returned flow waits for the gradient array. The gradient array waits for `flow`, because it
+    is made when the final size of the array is known.
     """
     handle: Any = op.inputs[0]
     with op.graph.name_scope("TensorArray"):
@@ -149,7 +149,8 @@ def _define(
             shape=shape,
             gradient=gradient,
             not_differentiable=gradient is None,
-            # The flow orders the ops on one array. A read changes it too: it may clear the element.
+            # The flow orders the ops on one array. A read changes the array too, because it may
+            # clear the element.
             effect=facts.changes("handle"),
         )
     )

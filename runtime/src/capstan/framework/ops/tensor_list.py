@@ -1,5 +1,6 @@
-"""Rows of lists of tensors: values of type variant, on which a TensorFlow 2 client builds loops,
-their gradients and its TensorArrays.
+"""Rows of lists of tensors. A list is a value of type variant.
+
+TensorFlow 2 clients use lists in loops, for the gradients of loops, and for TensorArrays.
 
 Sources: tensorflow/core/ops/list_ops.cc and python/ops/list_ops.py.
 """
@@ -25,7 +26,7 @@ _SHAPE = "element_shape: shape_type"
 
 
 def _element(ctx: ShapeContext, index: int) -> shapes.Shape:
-    """Return the shape in input `index`. A scalar stands for an unknown shape."""
+    """Return the shape that input `index` holds. A scalar input stands for an unknown shape."""
     if ctx.inputs[index] is None or ctx.inputs[index] == ():
         return None
     return rules.shape_in(ctx, index)

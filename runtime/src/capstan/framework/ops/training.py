@@ -1,4 +1,7 @@
-"""Rows of the optimizers' updates, which run where the variable is (core/ops/training_ops.cc)."""
+"""Rows of the updates of optimizers, which run on the device of the variable.
+
+Source: tensorflow/core/ops/training_ops.cc.
+"""
 
 from capstan.core import shapes
 from capstan.framework import facts

@@ -7,11 +7,11 @@ from capstan.framework.opdef import Gradients, Op, Raw
 
 
 def summed(op: Op, grads: Gradients, raw: Raw) -> list[Any]:
-    """Sum the gradients of an op with two operands, one each, to the shape of their operand.
+    """Return the gradients of the two operands of `op`, each summed to the shape of its operand.
 
-    If the static shapes determine the axes, they are computed here. Otherwise the graph computes
-    them with BroadcastGradientArgs, which the compiler folds once it knows the shapes of the feeds.
-    A gradient of None stays None.
+    If the static shapes determine the axes of the sum, this function computes the axes. Otherwise
+    the graph computes the axes with BroadcastGradientArgs. The compiler folds this node when it
+    knows the shapes of the feeds. A gradient of None stays None.
     """
     x, y = op.inputs[0], op.inputs[1]
     x_shape, y_shape = x.shape.internal, y.shape.internal
@@ -31,7 +31,9 @@ def summed(op: Op, grads: Gradients, raw: Raw) -> list[Any]:
 
 
 def repeated_axes(x: shapes.Shape, y: shapes.Shape) -> tuple[list[int], list[int]] | None:
-    """Return the axes of the result along which x was repeated, and those of y; None if unknown.
+    """Return the axes of the result along which x was repeated, and the axes for y.
+
+    Return None if the static shapes do not determine them.
 
     >>> repeated_axes((None, 3), (3,)), repeated_axes((2, 1), (1, 5)), repeated_axes((None,), (2,))
     (([], [0]), ([1], [0]), None)
