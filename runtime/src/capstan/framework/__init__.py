@@ -1,1 +1,1 @@
-"""The graph that a program builds: operations, tensors, scopes, gradients; a row for each op."""
+"""The graph that a program builds: operations, tensors, scopes and gradients. Also the ops."""

@@ -44,9 +44,9 @@ def bind(row: opdef.OpDef, inputs: Sequence[Any], keywords: Mapping[str, Any]) -
 def tensors(
     row: opdef.OpDef, given: Mapping[str, Any], attrs: dict[str, Any]
 ) -> tuple[list[graphs.Tensor], list[graphs.Tensor]]:
-    """Convert the inputs of an operation; return all tensors, and those that are references.
+    """Convert the inputs of an operation. Return all tensors, and the tensors that are references.
 
-    Adds the attributes that the inputs imply to `attrs`: types (`T`) and counts (`N`).
+    Add the attributes that the inputs imply to `attrs`: types (`T`) and counts (`N`).
 
     Raises:
         TypeError: an input has a type that does not fit the op or the other inputs, or is no
@@ -67,7 +67,7 @@ def dtype_of(value: Any) -> dtypes.DType | None:
 
 
 class _Reader:
-    """Reads the arguments of one operation in order. Each may fix types for the later arguments."""
+    """Reads the arguments of one operation in order. Each may fix the types of later arguments."""
 
     def __init__(self, row: opdef.OpDef, given: Mapping[str, Any], attrs: dict[str, Any]) -> None:
         self.row = row

@@ -1,4 +1,4 @@
-"""TensorArrays in structures: the flow of an array stands for it as a tensor of control flow."""
+"""TensorArrays in structures. Control flow passes the flow of a TensorArray, which is a tensor."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +8,15 @@ from capstan.framework.tensor_array import TensorArray
 
 
 def flow_of(leaf: Any) -> Any:
-    """Return the flow of a TensorArray, and any other value as it is."""
+    """Return the flow of `leaf` if it is a TensorArray, else `leaf`."""
     return leaf.flow if isinstance(leaf, TensorArray) else leaf
 
 
 def with_flows(leaves: Sequence[Any], tensors: Sequence[graphs.Tensor]) -> list[Any]:
-    """Return `tensors`. Where `leaves` has a TensorArray, return the array with that flow."""
+    """Return `tensors`, but each flow of a TensorArray in `leaves` as a TensorArray.
+
+    If `leaves` has a TensorArray, the tensor at its position is the new flow of the TensorArray.
+    """
     return [
         leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor
         for leaf, tensor in zip(leaves, tensors, strict=True)

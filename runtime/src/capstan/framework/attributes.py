@@ -14,7 +14,7 @@ _MAX_TENSORS: Final = 1 << 16
 
 
 def given(row: opdef.OpDef, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes among `keywords` as the IR holds them. A value of None is left out.
+    """Return the attributes among `keywords` as a node holds them. Attributes of None are left out.
 
     Raises:
         TypeError: a value is of the wrong kind.
@@ -115,7 +115,7 @@ def check_type(parameter: str, dtype: dtypes.DType | None, allowed: Any) -> None
 
 
 def _is_kind(value: Any, default: Any) -> bool:
-    """Return whether `value` is of the kind that `default`, a value or a class, stands for."""
+    """Return whether `value` is of the kind of `default`, which is a class or a value of it."""
     kind = default if isinstance(default, type) else type(default)
     if kind in (list, tuple):
         first = default[0] if isinstance(default, list | tuple) and default else None
@@ -132,7 +132,7 @@ def _is_kind(value: Any, default: Any) -> bool:
 
 
 def _read(name: str, value: Any, default: Any) -> Any:
-    """Convert `value` to the kind of attribute that `default`, a value or a class, stands for."""
+    """Convert `value` to the kind of `default`, which is a class or a value of the class."""
     kind = default if isinstance(default, type) else type(default)
     if kind in (list, tuple):
         return _read_list(name, value, default)

@@ -54,7 +54,7 @@ class Collections:
         return self._lists.setdefault(name, [])
 
     def copy(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Return a copy of a collection; with `scope`, only the values whose name matches it."""
+        """Return a copy of a collection. With `scope`, keep only values whose name matches it."""
         values = list(self._lists.get(name, ()))
         if scope is None:
             return values
@@ -65,5 +65,5 @@ class Collections:
         self._lists.pop(name, None)
 
     def keys(self) -> list[Any]:
-        """Return the names of the collections, without the names that are not strings."""
+        """Return the names of the collections. Names that are not strings are left out."""
         return [name for name in self._lists if isinstance(name, str)]

@@ -1,8 +1,8 @@
 """One side of a `tf.cond` while it is built (`CondContext` of python/ops/control_flow_ops.py).
 
-Every operation that is built inside depends on the predicate. A tensor from outside comes in
-through a `Switch`, which all its readers inside share. An operation without inputs waits for the
-pivot, which exists in a step only if the step takes this side.
+Every operation of a side depends on the predicate. The side reads a tensor from outside through a
+`Switch`, which all readers of the tensor in this side share. An operation without inputs waits for
+the pivot, a tensor that exists in a step only if the step takes this side.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from capstan.framework.raw import raw
 
 
 class CondContext(control_context.ControlFlowContext):
-    """The operations that run when `pred` is `side`; `pivot` is a tensor of that side."""
+    """The operations that run if `pred` equals `side`. `pivot` is a tensor of this side."""
 
     def __init__(
         self, pred: graphs.Tensor, pivot: graphs.Tensor, side: bool, name: str = "cond_text"

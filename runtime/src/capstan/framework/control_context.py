@@ -31,9 +31,9 @@ class ControlFlowContext(abc.ABC):
         self.nested: list[ControlFlowContext] = []
         if self.outer is not None:
             self.outer.nested.append(self)
-        # The names of the tensors that the context knows. Those from outside have a replacement in
-        # `_inner`. Tensors are known by name, because a MetaGraphDef holds names of tensors that
-        # its graph lacks.
+        # The names of the tensors of the context, and of the tensors from outside that it reads.
+        # A tensor from outside has a replacement in `_inner`. The set has names, because a
+        # MetaGraphDef holds names of tensors that its graph lacks.
         self._known: set[str] = set()
         self._inner: dict[str, Tensor] = {}
 
@@ -66,9 +66,9 @@ class ControlFlowContext(abc.ABC):
     def admit_operation(
         self, row: Any, inputs: Sequence[Tensor], control: Sequence[Operation]
     ) -> "tuple[ControlFlowContext, list[Tensor], list[Operation]]":
-        """Return the context, the inputs and the control inputs of a new operation.
+        """Return the context, the inputs and the control inputs that a new operation gets.
 
-        `row` is the row of its op, or None if the op has none.
+        `row` is the OpDef of its op, or None if Capstan does not know the op.
         """
 
     @abc.abstractmethod
@@ -77,25 +77,25 @@ class ControlFlowContext(abc.ABC):
 
     @abc.abstractmethod
     def note(self, op: Operation) -> None:
-        """Remember an operation that was built in the context."""
+        """Record the operation `op`, which was built in the context."""
 
     def know(self, tensor: Tensor) -> None:
-        """Note that `tensor` belongs to the context, so that it needs no replacement."""
+        """Record that `tensor` belongs to the context and therefore needs no replacement."""
         self._known.add(tensor.name)
 
     def left(self, tensors: Sequence[Tensor]) -> None:
-        """Note that `tensors`, the results of this context, belong to the outer context."""
+        """Record that `tensors`, the results of this context, belong to the outer context."""
         if self.outer is not None:
             for tensor in tensors:
                 self.outer.know(tensor)
 
     @property
     def known_names(self) -> frozenset[str]:
-        """The names of the tensors of the context, and of those that come from outside."""
+        """The names of the tensors of the context and of the tensors from outside that it reads."""
         return frozenset(self._known)
 
     def restore(self, known: Iterable[str], inner: Mapping[str, Tensor]) -> None:
-        """Set the known tensors. `inner` maps those from outside to their replacements."""
+        """Set `known_names`. `inner` maps the tensors from outside to their replacements."""
         self._known, self._inner = set(known), dict(inner)
 
     @abc.abstractmethod
@@ -121,11 +121,11 @@ class ControlFlowContext(abc.ABC):
             target.CopyFrom(context.to_proto())
 
     def contains(self, op: Operation) -> bool:
-        """Return whether `op` is in this context or in one within it."""
+        """Return whether `op` is in this context or in a context within this context."""
         return is_within(op.control_flow_context, self)
 
     def known_everywhere(self, tensor: Tensor) -> None:
-        """Make `tensor` known to this context and to all contexts around it."""
+        """Call `know` for this context and for all contexts around it."""
         context: ControlFlowContext | None = self
         while context is not None:
             context.know(tensor)
@@ -168,7 +168,7 @@ def role(op: Operation) -> facts.Role | None:
 
 
 def output_context(op: Operation) -> Any:
-    """Return the context of the outputs of `op`: an `Exit` is in the loop, its output is not."""
+    """Return the context of the outputs of `op`. For an `Exit`, it is the one around the loop."""
     context = op.control_flow_context
     if context is not None and role(op) is facts.Role.EXIT:
         return context.outer
@@ -237,7 +237,7 @@ def _is_reachable(row: Any, loop: Any, source: Any) -> bool:
 
 
 def _allowed(loop: Any, source: Any) -> Iterator[bool]:
-    """Yield whether a tensor of loop `source` may be read in `loop`, for each reason."""
+    """Yield, for each rule, whether it allows `loop` to read a tensor of the loop `source`."""
     yield is_within(loop, source)
     forward = None if loop.gradient is None else loop.gradient.forward
     if forward is not None:

@@ -51,10 +51,10 @@ def convert_to_tensor(
     *,
     as_ref: bool = False,
 ) -> graphs.Tensor:
-    """Return `value` as a tensor. A tensor is returned as it is, a variable as its own tensor.
+    """Return `value` as a tensor. If `value` is a tensor, return it unchanged.
 
-    The result has `dtype` if that is given. Without `dtype`, `preferred_dtype` is tried first and
-    ignored if the value does not fit it. `as_ref` asks variables for the reference.
+    The result has `dtype` if `dtype` is given. Without `dtype`, `preferred_dtype` is tried first,
+    and ignored if the value does not fit it. With `as_ref`, a variable gives its reference.
 
     Raises:
         TypeError: the value cannot be converted to a tensor, or not to a tensor of `dtype`.
@@ -108,7 +108,7 @@ def convert_to_tensor_or_indexed_slices(
 
 
 def constant_value(tensor: graphs.Tensor) -> Array | None:
-    """Return the value of a tensor if it is known before any step, or None. Do not write to it."""
+    """Return the value of a tensor if it is known before any step, or None. Do not change it."""
     return tensor.op.constant_value()
 
 

@@ -23,7 +23,7 @@ def by_name(
 
     Raises:
         KeyError: the graph has no element of that name.
-        ValueError: the name is that of a kind that is not allowed, or malformed.
+        ValueError: the name is malformed, or it names an element of a kind that is not allowed.
     """
     kinds = wanted(allow_tensor, allow_operation)
     if ":" in name:

@@ -1,6 +1,6 @@
-"""The facts that the row of an op states about running it: effects, role in a graph, value.
+"""Facts about running an op, which its OpDef states: effects, role in a graph, known values.
 
-The compiler's passes ask these facts. No pass knows an op by its name.
+The passes of the compiler depend on these facts only, not on the names of ops.
 """
 
 import enum
@@ -106,7 +106,7 @@ class ValueContext:
 
     `attrs` has every attribute that is known, and `input_shapes` the static shape of each input.
     `value_of(i)` returns the value of input i, or None if it is unknown. A rule should ask only for
-    the values that it needs, because each question may walk a large graph.
+    the values that it needs, because each call may walk a large graph.
     """
 
     attrs: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The device of a TensorArray: by default, that of the tensor that is written first."""
+"""The device of a TensorArray. By default it is the device of the first tensor written to it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,9 +8,9 @@ from capstan.framework import graph as graphs
 
 
 class FirstWrite:
-    """The tensor that was written first. All TensorArray objects for one array share it.
+    """The first tensor written to an array. All TensorArray objects of the array share this object.
 
-    If it does not `colocate`, the array and its writes are placed as any other operation.
+    If `colocate` is False, the array and its writes are placed like any other operation.
     """
 
     def __init__(self, colocate: bool) -> None:
@@ -19,7 +19,10 @@ class FirstWrite:
 
     @contextmanager
     def making(self, graph: Any) -> Iterator[None]:
-        """Build the operation that makes the array, without the device of the caller."""
+        """Within the block, build the operation that makes the array.
+
+        If `colocate` is True, the operation does not get the device of the caller.
+        """
         if not self._colocates:
             yield
             return
@@ -28,7 +31,10 @@ class FirstWrite:
 
     @contextmanager
     def writing(self, value: graphs.Tensor) -> Iterator[None]:
-        """Build operations that write `value`, on the device of the first tensor."""
+        """Within the block, build operations that write `value`.
+
+        If `colocate` is True, they get the device of the first tensor.
+        """
         if not self._colocates:
             yield
             return

@@ -16,8 +16,9 @@ from capstan.framework.raw import raw
 class FuncGraph(graphs.Graph):
     """A graph with arguments and results.
 
-    An operation that reads a tensor of another graph gets an argument in its place: the tensor is
-    captured. A call of the function passes the captured tensors after the other inputs.
+    If an operation reads a tensor of another graph, the graph captures the tensor: the function
+    gets a new argument, which the operation reads instead. A call of the function passes the
+    captured tensors after the other inputs.
     """
 
     building_function = True
@@ -72,7 +73,8 @@ class FuncGraph(graphs.Graph):
     ) -> function.Function:
         """Return the function from `inputs` to `outputs`.
 
-        Without `name`, its name is `base_name` and a hash of its body, as in TensorFlow.
+        If `name` is None, the function is named `base_name` with a hash of its body, as in
+        TensorFlow.
         """
         arguments = self._argument_names()
         nodes = {

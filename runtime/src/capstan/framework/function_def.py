@@ -1,8 +1,8 @@
 """Conversion of functions to and from FunctionDefLibrary (framework/function.proto).
 
 A node of a FunctionDef names its inputs by the output arguments of their producers
-(`split:output:1`); the IR numbers the outputs of a node. The conversion therefore needs the row of
-each op. The library itself describes nodes that call a function by its name.
+(`split:output:1`). The IR numbers the outputs of a node instead. The conversion therefore needs the
+OpDef of each op. For a node that calls a function by name, it reads the signature in the library.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -14,14 +14,14 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 Differentiate = Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], Sequence[Any]]
-"""Called with ys, xs and the gradients of the ys; returns the gradients of the xs, or None each."""
+"""Takes ys, xs and the gradients of the ys. Returns the gradient of each x, or None for it."""
 
 
 def of_call(op: graphs.Operation, grads: Sequence[Any], differentiate: Differentiate) -> list[Any]:
     """Return the gradients of the inputs of `op`, which calls a function of its graph.
 
-    A gradient that Python computes comes first, then the gradient function of the definition. If
-    the function has neither, its body is differentiated.
+    If the function has a gradient that Python computes, use it. Else use the gradient function that
+    its definition names. If the function has neither, differentiate its body.
     """
     graph: Any = op.graph
     name = op.type if graph.named_function(op.type) is not None else op.get_attr("f").name
@@ -51,7 +51,7 @@ def by_python(
 
 
 def _filled(op: graphs.Operation, grads: Sequence[Any]) -> list[Any]:
-    """Return the gradients of the outputs of `op` as tensors, with zeros for those not there."""
+    """Return the gradients of the outputs of `op` as tensors. Replace None by zeros."""
     return [
         raw.ZerosLike(tensor) if grad is None else convert.convert_to_tensor(grad)
         for tensor, grad in zip(op.outputs, grads, strict=True)
@@ -133,7 +133,7 @@ def _added(graph: graphs.Graph, each: ir.Node, inputs: Sequence[graphs.Tensor]) 
 
 
 def _in_order(source: function.Function) -> list[ir.Node]:
-    """Return the nodes of a function, each after those that it reads.
+    """Return the nodes of a function, each after the nodes that it waits for.
 
     Raises:
         ValueError: the nodes form a cycle.

@@ -1,4 +1,4 @@
-"""Functions whose types are attributes of the call: each combination of types is a function."""
+"""Templates: functions whose types are attributes of the call. Each call makes a function."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +11,9 @@ from capstan.framework import function_def
 def instance(
     template: function.Function, name: str, attrs: Mapping[str, Any], library: function.Library
 ) -> function.Function:
-    """Return the function called `name` that a template is with the attributes of a call.
+    """Return the function `name`: `template` with the types that `attrs` of a call states.
 
-    `library` describes the functions that it calls.
+    `library` describes the functions that the template calls.
 
     Raises:
         InvalidArgumentError: an attribute is missing, or the function is malformed.

@@ -31,9 +31,9 @@ def gradients(
     """Return the derivative of the sum of all `ys` with respect to each of `xs`.
 
     Each derivative is a Tensor, an IndexedSlices, or None if no y depends on that x. `grad_ys` are
-    the weights of the ys (default: ones of their shapes). The pass treats `stop_gradients` as
+    the weights of the ys (default: ones of their shapes). Tensors in `stop_gradients` count as
     constants. `colocate_gradients_with_ops` places each gradient with the operation that it
-    belongs to; `gate_gradients` makes all gradients of one operation available at once.
+    belongs to. `gate_gradients` makes all gradients of one operation available at once.
 
     Raises:
         LookupError: an operation between the xs and the ys has no gradient.

@@ -58,15 +58,16 @@ class Graph(graph_state.GraphState):
     ) -> Operation:
         """Add an operation. `framework.raw` also converts inputs and infers attributes.
 
-        `attrs` holds Python values, defaults filled in. `dtypes` are the types of the outputs; by
-        default the op's row determines them. `name` is made unique, unless it ends with a slash.
+        `attrs` holds Python values, with the defaults. `dtypes` are the types of the outputs. If
+        `dtypes` is None, the OpDef determines the types. `name` is made unique, unless it ends with
+        a slash.
         `input_types` and `op_def` are accepted for compatibility with TensorFlow and ignored.
 
         Raises:
             RuntimeError: the graph is finalized.
             ValueError: the name is invalid, an input belongs to another graph, or the shapes do
                 not fit the op.
-            NotFoundError: `dtypes` is not given and the op has no row.
+            NotFoundError: `dtypes` is None and the op is not registered.
         """
         attrs = dict(attrs or {})
         for tensor in inputs:
@@ -213,9 +214,9 @@ class Graph(graph_state.GraphState):
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {kinds}.")
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """Return the GraphDef of all operations, or of those added after `from_version`.
+        """Return the GraphDef of all operations, or of the operations added after `from_version`.
 
-        It holds all functions of the graph.
+        The GraphDef has all functions of the graph.
         """
         with self._lock:
             ops = self._in_order[from_version or 0 :]
@@ -276,14 +277,14 @@ def reset_default_graph() -> None:
 def graph_of(values: Iterable[Any]) -> Graph:
     """Return the graph of the tensors and operations among `values` and in their lists.
 
-    Without any, this is the default graph. While a function is built, it is the function's graph.
+    If there are none, return the default graph. While a function is built, return its graph.
 
     Raises:
         ValueError: the values belong to different graphs.
     """
     current = get_default_graph()
     if current.building_function:
-        return current  # it captures the tensors of other graphs
+        return current  # the graph of a function captures the tensors of other graphs
     first: Any = None
     for value in values:
         elements = value if isinstance(value, list | tuple) else (value,)

@@ -9,9 +9,9 @@ from capstan.framework import collections, defaults, function_def, scopes
 
 
 class GraphState(scopes.Scoped):
-    """The part of `tf.Graph` that does not know operations.
+    """The part of `tf.Graph` that is not about operations.
 
-    Thread-safe. Every thread has its own scopes; see `framework.scopes`.
+    Thread-safe. Every thread has its own scopes. See `framework.scopes`.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class GraphState(scopes.Scoped):
             self._finalized = True
 
     def _unsafe_unfinalize(self) -> None:
-        """Allow changes again; unsafe while other threads use the graph (TensorFlow's name)."""
+        """Allow changes again. Unsafe while other threads use the graph (TensorFlow's name)."""
         with self._lock:
             self._finalized = False
 
@@ -68,7 +68,7 @@ class GraphState(scopes.Scoped):
             self._collections.add(name, value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
-        """Add `value` once to each of several collections; `names` may be one name."""
+        """Add `value` once to each of the collections `names`. A string is one name."""
         for name in dict.fromkeys((names,) if isinstance(names, str) else names):
             self.add_to_collection(name, value)
 
@@ -78,7 +78,7 @@ class GraphState(scopes.Scoped):
             return self._collections.reference(name)
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Return a copy of a collection; with `scope`, only the values whose name matches it."""
+        """Return a copy of a collection. With `scope`, keep only values whose name matches it."""
         with self._lock:
             return self._collections.copy(name, scope)
 
@@ -119,7 +119,7 @@ class GraphState(scopes.Scoped):
                 self._python_gradients[added.name] = python_gradient
 
     def python_gradient(self, name: str) -> Callable[..., Any] | None:
-        """Return the Python function that builds the gradients of calls, or None without one."""
+        """Return the `python_gradient` of the function `name`, or None if it has none."""
         return self._python_gradients.get(name)
 
     def named_function(self, name: str) -> function.Function | None:
@@ -132,7 +132,7 @@ class GraphState(scopes.Scoped):
             return list(self._functions.values())[since:]
 
     def keep(self, needed: Any) -> None:
-        """Keep an object that operations of the graph need alive as long as the graph."""
+        """Keep `needed`, an object that operations need, alive as long as the graph."""
         with self._lock:
             self._kept.append(needed)
 

@@ -1,4 +1,4 @@
-"""`tf.IndexedSlices`: some rows of a large tensor. They keep the gradient of a lookup small."""
+"""`tf.IndexedSlices`: some rows of a large tensor, such as the gradient of a lookup."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,8 +9,8 @@ from capstan.core import dtypes, tensor_shape
 class IndexedSlices:
     """Slices `values[i]` of a tensor at the rows `indices[i]` along axis 0.
 
-    If `indices` names a row more than once, its slices add up. `dense_shape` is a tensor with the
-    shape of the full tensor, or None if that is unknown. Immutable.
+    If `indices` names a row more than once, the slices of the row add up. `dense_shape` is a tensor
+    with the shape of the full tensor, or None if the shape is unknown. Immutable.
     """
 
     __slots__ = ("_dense_shape", "_indices", "_values")
@@ -71,14 +71,14 @@ class IndexedSlices:
 
 
 def parts(value: Any) -> list[Any]:
-    """Return the tensors of an IndexedSlices: values, indices, dense_shape. A tensor is its own."""
+    """Return the tensors of an IndexedSlices: values, indices, dense_shape. Or return [tensor]."""
     if not isinstance(value, IndexedSlices):
         return [value]
     return [part for part in (value.values, value.indices, value.dense_shape) if part is not None]
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """Return `function(value)` for a tensor, and apply `function` to the parts of IndexedSlices."""
+    """Return `function(value)`. For an IndexedSlices, apply `function` to each of its tensors."""
     if not isinstance(value, IndexedSlices):
         return function(value)
     return IndexedSlices(*map(function, parts(value)))

@@ -1,4 +1,4 @@
-"""Static shapes of a new operation, by the shape rule of its row, with TensorFlow's messages."""
+"""Static shapes of a new operation, from the shape rule of its OpDef."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -39,10 +39,10 @@ def output_shapes(
     input_shapes: Sequence[shapes.Shape],
     value_of: Callable[[int], Array | None],
 ) -> Sequence[shapes.Shape] | None:
-    """Return the static shape of every output of a node, or None when the op has no shape rule.
+    """Return the static shape of every output of a node, or None if the op has no shape rule.
 
     Raises:
-        ValueError: the inputs do not fit the op; the message is TensorFlow's.
+        ValueError: the inputs do not fit the op. The message is TensorFlow's.
     """
     if row.shape is None:
         return None

@@ -2,8 +2,8 @@
 (python/framework/tensor_util.py).
 
 Python floats become float32. Integers become int32 if they fit, else int64. Text becomes bytes.
-NumPy arrays keep their dtype. A Python value that does not fit the requested type is an error; a
-NumPy array is cast to it.
+NumPy arrays keep their dtype. If a type is requested, a Python value that does not fit the type is
+an error. A NumPy array is cast to the type.
 """
 
 import numbers
@@ -23,9 +23,10 @@ _TEXT = (str, bytes)
 def to_array(
     value: Any, dtype: dtypes.DType | None = None, shape: Any = None, *, verify_shape: bool = False
 ) -> Array:
-    """Return `value` as an array of `dtype` and `shape`, by default of its natural type and shape.
+    """Return `value` as an array of `dtype` and `shape`.
 
-    A value with fewer elements than `shape` is padded with its last element.
+    Without them, the array has the natural type and the shape of `value`. A value with
+    fewer elements than `shape` is padded with its last element.
 
     Raises:
         TypeError: the elements do not fit `dtype`, or the value does not have `shape` although
@@ -85,8 +86,8 @@ def _without_dimensions(value: Any) -> Any:
 
 def _array_type(dtype: dtypes.DType | None, value: Any) -> Any:
     if dtype is None:
-        # NumPy strips trailing zero bytes of text, so text becomes an array of objects. `_as_bytes`
-        # detects ragged lists in it, which NumPy accepts in an array of objects.
+        # NumPy strips trailing zero bytes of text, so text becomes an array of objects. NumPy
+        # accepts ragged lists in such an array. `_as_bytes` detects them.
         return object if _starts_with_text(value) else None
     return dtype.as_numpy_dtype
 

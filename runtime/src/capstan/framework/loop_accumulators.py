@@ -1,7 +1,7 @@
 """The sum of a gradient over the iterations of a loop.
 
 A tensor that is the same in every iteration of the forward loop has a gradient in every iteration.
-Their sum is one more variable of the loop that computes gradients.
+The sum of these gradients is one more variable of the loop that computes gradients.
 """
 
 from typing import Any
@@ -65,14 +65,17 @@ def _zero(state: Any, op: graphs.Operation, grad: graphs.Tensor) -> graphs.Tenso
 
 
 def _sizes(value: graphs.Tensor) -> graphs.Tensor:
-    """Return the shape of a tensor. The shape of a handle is that of its variable."""
+    """Return the shape of a tensor. For a handle, return the shape of its variable."""
     make = raw.VariableShape if value.dtype.base_dtype is dtypes.resource else raw.Shape
     sizes: graphs.Tensor = make(value)
     return sizes
 
 
 def _sum_of_slices(state: Any, op: graphs.Operation, grad: indexed_slices.IndexedSlices) -> Any:
-    """Return the slices of all iterations, and one slice of zeros, which changes no sum."""
+    """Return the slices of all iterations, after one slice of zeros.
+
+    The loop variables start with this slice. It changes no sum.
+    """
     context = state.context
     with state.graph.in_control_flow_context(context.outer):
         initial = _no_slices(state, op, grad)

@@ -1,8 +1,9 @@
 """The gradient of one loop (`_GradLoopState` of python/ops/control_flow_state.py).
 
-The gradient of a loop is a loop that runs as often, backwards. A tensor of the forward loop that
-the gradient reads is pushed on a stack in every iteration of the forward loop, and popped in every
-iteration of the gradient. Control inputs order the pushes, and the pops, of the iterations.
+The gradient of a loop is a loop with the same number of iterations, in reverse order. If the
+gradient reads a tensor of the forward loop, every iteration of the forward loop pushes the tensor
+on a stack, and every iteration of the gradient pops it. Control inputs keep the pushes, and the
+pops, in the order of the iterations.
 """
 
 from collections.abc import Sequence
@@ -27,9 +28,10 @@ _PASSES = (facts.Role.SWITCH, facts.Role.IDENTITY)
 
 
 class LoopGradient:
-    """The loops that count the iterations of `forward`, forwards and backwards, and the stacks.
+    """The loop that computes the gradient of the loop `forward`, the counters, and the stacks.
 
-    `outer` is the gradient of the loop around, if that is part of the same call of `tf.gradients`.
+    `outer` is the gradient of the loop around `forward`, or None if the same call of `tf.gradients`
+    does not compute it.
     `caller` is the context in which `tf.gradients` was called.
     """
 
@@ -48,7 +50,7 @@ class LoopGradient:
         self.pending_exits = len(forward.exits)
         self.unused_exits: list[graphs.Tensor] = []
         self.deferred_exits: list[graphs.Tensor] = []
-        # The gradient of the Switch of each loop variable: a Merge, closed by its second visit.
+        # The gradient of the Switch of each loop variable: a Merge, which `of_switch` closes.
         self.merges: dict[graphs.Operation, Any] = {}
         # The tensor of the gradient that holds the value of each tensor of the forward loop.
         self.history: dict[graphs.Tensor, graphs.Tensor] = {}
@@ -80,7 +82,7 @@ class LoopGradient:
         )
 
     def _counted(self) -> tuple[graphs.Tensor, graphs.Tensor]:
-        """Count the iterations of the forward loop: return their number, and the counter."""
+        """Add a counter to the forward loop. Return the number of iterations, and the counter."""
         zero = convert.constant(0, name="f_count")
         if self.outer is not None:
             # The pushes of one run of the inner loop come before those of the next run.
@@ -96,7 +98,7 @@ class LoopGradient:
             return forward.exited(done, name="f_count"), following
 
     def _count_down(self, count: graphs.Tensor) -> graphs.Tensor:
-        """Run the gradient's loop `count` times; return its counter."""
+        """Let the loop of the gradient run `count` times. Return its counter."""
         one = convert.constant(1, name="b_count")
         context = self.context
         context.know(count)
@@ -136,7 +138,7 @@ class LoopGradient:
         return self._gradient_sync
 
     def push(self, value: graphs.Tensor, is_dead: bool = False) -> graphs.Tensor:
-        """Push `value` on a stack in every forward iteration; return the stack.
+        """Push `value` on a stack in every forward iteration. Return the stack.
 
         `is_dead`: the value is on the side of a conditional that its context does not take.
         """
@@ -167,7 +169,10 @@ class LoopGradient:
     def pop(
         self, stack: graphs.Tensor, value: graphs.Tensor, is_dead: bool = False
     ) -> graphs.Tensor:
-        """Return the value that `push` pushed in the forward iteration of this iteration."""
+        """Return the value that `push` pushed in the forward iteration of this iteration.
+
+        An iteration of the gradient belongs to one forward iteration, in reverse order.
+        """
         place = self.graph.colocate_with(stack.op, ignore_existing=True)
         with control_context.outside(self.graph), self.context.entered(), place:
             side = _side_of(value, stack)
@@ -182,7 +187,7 @@ class LoopGradient:
         return popped
 
     def _pred(self, side: Any) -> graphs.Tensor:
-        """Return the predicate of a forward conditional, as the gradient knows it."""
+        """Return the tensor of the gradient with the predicate of a forward conditional."""
         state: LoopGradient | None = self
         while state is not None:
             if side.pred in state.history:
@@ -229,8 +234,9 @@ class LoopGradient:
     def of_switch(self, op: graphs.Operation, grads: Sequence[Any]) -> Any:
         """Return the gradient of a loop variable, from the gradients of the outputs of its Switch.
 
-        The Switch is visited twice. The first visit has the gradient of the last value; the second
-        has the gradient that an iteration passes to the iteration before, and closes the loop.
+        The Switch is visited twice. At the first visit, `grads` has the gradient of the last value.
+        At the second visit, it has the gradient that an iteration passes to the iteration before,
+        and this method closes the loop.
         """
         merge = self.merges.get(op)
         if merge is None and grads[0] is not None:

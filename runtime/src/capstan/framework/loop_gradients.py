@@ -37,8 +37,8 @@ class LoopGradients:
         Return no operations if the gradient was begun before.
 
         Raises:
-            ValueError: the operation does not say which loop it leaves: its graph was imported
-                without the contexts of its control flow.
+            ValueError: the loop is not known, because the graph was imported without the contexts
+                of its control flow.
         """
         forward = control_context.loop_of(op)
         if forward is None:
@@ -73,8 +73,8 @@ class LoopGradients:
     ) -> list[graphs.Tensor]:
         """Return the exits of the loops whose exits no operation on the path reads.
 
-        `pending` counts the operations that each operation waits for. Must be called once, before
-        the first operation.
+        `pending` counts the operations that each operation waits for. The pass must call this once,
+        before it visits the first operation.
         """
         ready: list[graphs.Tensor] = []
         for state in self._states.values():
@@ -93,7 +93,7 @@ class LoopGradients:
     def arrived(
         self, exit_op: graphs.Operation, has_gradient: Mapping[graphs.Tensor, Any]
     ) -> tuple[list[graphs.Tensor], list[graphs.Tensor]]:
-        """Note that the pass has visited all readers of an `Exit`.
+        """Record that the pass has visited all readers of an `Exit`.
 
         If this was the last exit of the loop, return the exits to visit next, and the exits among
         them that need zeros for gradients. Otherwise return no exits.
@@ -127,7 +127,10 @@ class LoopGradients:
             return _zeros(shape, tensor, "zeros")
 
     def zeros_like(self, op: graphs.Operation, index: int) -> graphs.Tensor | None:
-        """Return the zero gradient of an output that nothing depends on, in the context of `of`."""
+        """Return the zero gradient of an output that no operation on the path reads, or None.
+
+        Must be called in the context of `of`.
+        """
         if control_context.is_loop_switch(op):
             return None
         tensor = op.outputs[index]

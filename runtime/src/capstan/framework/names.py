@@ -18,7 +18,7 @@ def check_op_name(name: str) -> None:
 def check_scope_name(name: str, is_inner: bool) -> None:
     """Raise ValueError unless `name` is valid for a scope.
 
-    The first character of an inner scope may be any that is valid within a name.
+    The name of an inner scope may start with any character that is valid within a name.
     """
     if not (_INNER_SCOPE if is_inner else _OP).match(name):
         raise ValueError(f"'{name}' is not a valid scope name")

@@ -56,9 +56,9 @@ class Argument:
 class ShapeContext:
     """The facts that a shape rule may use.
 
-    `inputs` are the static shapes of the inputs (`None`: rank unknown; a `None` dimension: size
-    unknown). `attrs` has every attribute, defaults filled in. `constants` maps the index of an
-    input to its value if that is known before the step.
+    `inputs` are the static shapes of the inputs. None is an unknown rank, and None in a shape is an
+    unknown size. `attrs` has every attribute, with the defaults. `constants` maps the index of an
+    input to its value if the value is known before the step.
     """
 
     inputs: Sequence[shapes.Shape]
@@ -134,8 +134,8 @@ class OpDef:
     `attrs` maps the name of an attribute to its default. If the attribute has no default, a class
     stands in its place: `int`, `dtypes.DType`, `tensor_shape.TensorShape`, `bytes`, `bool` or
     `np.ndarray`. The attributes that the arguments mention (`T`, `N`) follow from the inputs and
-    need no entry. `types` lists the allowed values of type attributes, and `choices` those of
-    strings. `minima` has the least values of integers and the least lengths of lists.
+    need no entry. `types` lists the allowed values of type attributes, and `choices` the allowed
+    values of strings. `minima` has the least values of integers and the least lengths of lists.
 
     `shape(ctx)` returns one shape per output, and raises ValueError with TensorFlow's message.
     `gradient(op, grads, raw)` returns a gradient or None per input. Its `grads` hold a gradient or
@@ -145,11 +145,11 @@ class OpDef:
 
     `effect` says what the op does besides computing its outputs, such as
     `facts.changes("handle") | facts.BLOCKS` for an op that takes an element from a queue. It names
-    arguments as `inputs` does. `role` says which part the op has in the structure of a graph, if
+    arguments like `inputs`. `role` says which part the op has in the structure of a graph, if
     the compiler must know it. `value(ctx)` returns the value of the only output if it is known
-    before the step; the shape rules of other ops use such values. `host` names the inputs and
-    outputs that live in host memory whichever device runs the op, such as the shape that `Reshape`
-    takes. The kernels of the CPU may ignore it.
+    before the step. The shape rules of other ops use such values. `host` names the inputs and
+    outputs that are in host memory on every device, such as the shape that `Reshape` takes. The
+    kernels of the CPU may ignore `host`.
     """
 
     name: str
@@ -229,7 +229,7 @@ def lookup(name: str) -> OpDef:
     """Return the row of op `name`.
 
     Raises:
-        NotFoundError: there is no such op; the message is that of TensorFlow's OpRegistry.
+        NotFoundError: there is no such op. The message is that of TensorFlow's OpRegistry.
     """
     row = _ROWS.get(name)
     if row is None:
@@ -255,7 +255,7 @@ def all_rows() -> tuple[OpDef, ...]:
 def expand(
     arguments: Sequence[Argument], attrs: Mapping[str, Any]
 ) -> tuple[tuple[dtypes.DType, bool], ...]:
-    """Return (dtype, is_ref) of each tensor that the arguments take with these attributes.
+    """Return (dtype, is_ref) of each tensor of the arguments of a node with these attributes.
 
     >>> expand([Argument.parse("values: N * T")], {"N": 2, "T": dtypes.float32})
     ((tf.float32, False), (tf.float32, False))

@@ -1,7 +1,7 @@
 """Python's operators on tensors and variables: `x + 1`, `-x`, `x @ w`, `x[0]`.
 
-`framework.operators` implements the operators. `Operand` only declares them: Tensor
-derives from it and cannot import the code that builds operations.
+`framework.operators` implements the operators. `Operand` only declares them, because Tensor derives
+from Operand and cannot import the code that builds operations.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ class Operand:
 
     __slots__ = ()
 
-    # With this, NumPy leaves `array + tensor` to the tensor.
+    # This priority makes NumPy call `tensor.__radd__` for `array + tensor`.
     __array_priority__ = 100
 
     _binary: ClassVar[Callable[[str, Any, Any], Any]]
@@ -129,7 +129,7 @@ def bind(
     unary: Callable[[str, Any], Any],
     item: Callable[[Any, Any], Any],
 ) -> None:
-    """Set what the operators do: `binary(name, x, y)`, `unary(op, x)`, `item(x, key)`.
+    """Set the functions of the operators: `binary(name, x, y)`, `unary(op, x)`, `item(x, key)`.
 
     `framework.operators` calls this once, when it is imported.
     """

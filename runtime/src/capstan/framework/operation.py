@@ -41,7 +41,7 @@ class Tensor(operand.Operand):
 
     @property
     def dtype(self) -> dtypes.DType:
-        """The type of the elements; a reference type when the tensor stands for a variable."""
+        """The type of the elements. It is a reference type if the tensor stands for a variable."""
         return self._dtype
 
     @property
@@ -71,11 +71,11 @@ class Tensor(operand.Operand):
 
     @property
     def static_shape(self) -> shapes.Shape:
-        """The static shape as a plain value; see `core.shapes`."""
+        """The static shape as a plain value. See `core.shapes`."""
         return self._shape
 
     def set_shape(self, shape: Any) -> None:
-        """Merge `shape` into the static shape; a ValueError if the two contradict each other."""
+        """Merge `shape` into the static shape. Raise ValueError if the two shapes contradict."""
         self._shape = self.shape.merge_with(shape).internal
 
     def consumers(self) -> "list[Operation]":
@@ -83,7 +83,7 @@ class Tensor(operand.Operand):
         return list(self._consumers)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Evaluate the tensor in `session` or the default session; blocks.
+        """Return the value of the tensor in `session` or the default session. Blocks.
 
         Raises:
             ValueError: there is no session, or it is a session of another graph.
@@ -182,7 +182,7 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """The requested device, possibly a partial name; empty if the placer may choose."""
+        """The requested device. A partial or empty name leaves the rest to the placer."""
         return self._device
 
     @property
@@ -227,7 +227,7 @@ class Operation:
         return self._outputs
 
     def get_attr(self, name: str) -> Any:
-        """Return an attribute as a Python value; a ValueError if there is no such attribute."""
+        """Return an attribute as a Python value. Raise ValueError if there is none."""
         if name not in self._attrs:
             raise ValueError(
                 f"No attr named '{name}' in {self._name} (op: {self._type}), which has "
@@ -236,12 +236,12 @@ class Operation:
         return self._attrs[name]
 
     def colocation_groups(self) -> list[bytes]:
-        """Return the groups of operations that share a device; by default a group of its own."""
+        """Return the operation's groups, which share a device. By default it has its own group."""
         groups = [name for name in self._attrs.get("_class", ()) if name.startswith(b"loc:@")]
         return groups or [b"loc:@" + self._name.encode()]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        """Run the operation in `session` or the default session; blocks.
+        """Run the operation in `session` or the default session. Blocks.
 
         Raises:
             ValueError: there is no session, or it is a session of another graph.
@@ -258,7 +258,7 @@ class Operation:
     def constant_value(self, depth: int = MAX_DEPTH) -> Array | None:
         """Return the value of the only output if it is known before any step, or None.
 
-        The evaluation follows at most `depth` operations. Do not write to the array.
+        The evaluation follows at most `depth` operations. Do not change the array.
         """
         if self._values is None and depth:
             row = self.op_def
@@ -281,7 +281,7 @@ class Operation:
         self._node = None
 
     def _update_input(self, index: int, tensor: Tensor) -> None:
-        """Read `tensor` as input `index`. This closes a loop: `tensor` may depend on this op."""
+        """Make `tensor` the input `index`. It may depend on this operation, to close a loop."""
         old = self._inputs[index]
         self._inputs = (*self._inputs[:index], tensor, *self._inputs[index + 1 :])
         old._consumers.remove(self)

@@ -37,7 +37,7 @@ _QUOTIENT_TYPES = {
 def binary(name: str, x: Any, y: Any) -> Any:
     """Add the operation of a Python operator.
 
-    `name` is the name of the operator, such as `add`; for comparisons it is the name of the op.
+    `name` is the name of the operator, such as `add`. For comparisons it is the name of the op.
 
     Raises:
         TypeError: the operands have different types, or a type that the op does not take.
@@ -77,7 +77,10 @@ def true_divide(x: Any, y: Any, name: str | None) -> Any:
 def matrix_product(
     x: Any, y: Any, name: str | None, *, turn_x: bool = False, turn_y: bool = False
 ) -> Any:
-    """Multiply two matrices, or two batches of matrices if a rank is above 2 or unknown."""
+    """Multiply two matrices, or two batches of matrices if a rank is above 2 or unknown.
+
+    `turn_x` and `turn_y` transpose the matrices of x and y first.
+    """
     if any(tensor.shape.ndims is None or tensor.shape.ndims > 2 for tensor in (x, y)):
         return raw.BatchMatMulV2(x, y, adj_x=turn_x, adj_y=turn_y, name=name)
     return raw.MatMul(x, y, transpose_a=turn_x, transpose_b=turn_y, name=name)

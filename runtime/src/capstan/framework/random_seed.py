@@ -10,10 +10,10 @@ _LIMIT = 2**31 - 1
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """Return the two seeds of a random operation, or (None, None) for a random start.
+    """Return the two seeds of a random operation, or (None, None) if no seed is set.
 
     If only the graph has a seed, the second seed is the number of operations in the graph. The same
-    script then draws the same numbers, and two operations draw different ones.
+    script then draws the same numbers, and two operations draw different numbers.
     """
     graph = graphs.get_default_graph()
     if graph.seed is None and op_seed is None:

@@ -11,7 +11,7 @@ from capstan.framework import opdef, scopes
 from capstan.framework.raw import raw
 
 Gradient = Callable[..., Any]
-"""Called with an operation and the gradient of each output; returns those of the inputs."""
+"""Takes an operation and the gradient of each output. Returns the gradients of the inputs."""
 
 _REGISTERED: dict[str, Gradient] = {}
 
@@ -28,7 +28,7 @@ class RegisterGradient:
     """
 
     def __init__(self, op_type: str) -> None:
-        """Create a decorator for the op `op_type`, or for a name of the program's own.
+        """Create a decorator for the op `op_type`, or for a name that the program chooses.
 
         Raises:
             TypeError: `op_type` is not a string.
@@ -59,10 +59,12 @@ def register_unnamed(gradient: Gradient) -> str:
 
 
 def of(op: Any) -> Gradient | None:
-    """Return the registered gradient of an operation; None if its row or its function decides.
+    """Return the registered gradient of an operation, or None.
+
+    If it is None, the OpDef or the function that the operation calls determines the gradient.
 
     Raises:
-        LookupError: the operation names a gradient that nobody has registered.
+        LookupError: the operation names a gradient that is not registered.
     """
     override = op.node.attrs.get(scopes.GRADIENT)
     if override is None:

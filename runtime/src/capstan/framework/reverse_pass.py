@@ -1,9 +1,9 @@
 """The reverse pass of `tf.gradients`: it applies the gradient rule of each op.
 
-The pass visits an operation when it has visited all operations that read it, so the gradients of
-its outputs are complete. Of the operations that are ready, the youngest comes first. The gradient
-of a loop is a loop (`loop_gradients`): the pass visits the Switch of a loop variable twice, first
-for the last value, then for the value that an iteration passes to the next.
+The pass visits an operation after all operations that read its outputs. The gradients of its
+outputs are then complete. Of the operations that are ready, the pass visits the newest first. The
+gradient of a loop is a loop (`loop_gradients`). The pass therefore visits the Switch of a loop
+variable twice: first for the last value, then for the value that an iteration passes to the next.
 """
 
 import heapq
@@ -48,13 +48,13 @@ def is_trainable(tensor: graphs.Tensor) -> bool:
 
 
 class ReversePass:
-    """The gradients found so far: several for a tensor that is read several times.
+    """The gradients found so far. A tensor that several operations read may have several.
 
-    `path` holds the operations whose gradients contribute to the result. A rule also returns
-    gradients of other inputs. The pass drops them before any operation waits for them, so no step
-    computes them. `differentiate` is `tf.gradients`, for the bodies of functions. With `colocate`,
-    a gradient is placed with its operation. With `gate`, all gradients of one operation become
-    available at once.
+    `path` holds the operations whose gradients contribute to the result. A gradient rule also
+    returns gradients of inputs that are not on the path. The pass drops these gradients before any
+    operation waits for them, so no step computes them. `differentiate` is `tf.gradients`, for the
+    bodies of functions. With `colocate`, a gradient is placed with its operation. With `gate`, all
+    gradients of one operation become available at once.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class ReversePass:
         heapq.heappush(self._ready, -op.creation_index)
 
     def _release(self, op: graphs.Operation) -> None:
-        """Note that one reader of `op` was visited, and queue `op` if it was the last one."""
+        """Count one visited reader of `op`. After the last reader, queue `op` for a visit."""
         self._pending[op] -= 1
         pending = self._pending[op]
         if pending and not (pending > 0 and control_context.is_loop_switch(op)):
@@ -162,7 +162,7 @@ class ReversePass:
                     self.receive(tensor, gradient)
 
     def _with_zeros(self, op: graphs.Operation, outputs: list[Any]) -> list[Any]:
-        """Return the gradients of the outputs of a Switch, with zeros for those that are None."""
+        """Return the gradients of the outputs of a Switch. Replace None by zeros."""
         return [
             self._loops.zeros_like(op, index)
             if gradient is None and is_trainable(op.outputs[index])
@@ -197,7 +197,7 @@ class ReversePass:
     def _apply(
         self, row: opdef.OpDef | None, op: graphs.Operation, outputs: Sequence[Any]
     ) -> list[Any]:
-        """Return the gradient of each input of `op`; None if nothing needs it.
+        """Return the gradient of each input of `op`, or None if nothing needs the gradient.
 
         Raises:
             ValueError: the gradient rule returns another number of gradients.
@@ -234,7 +234,7 @@ class ReversePass:
 
 
 def _check_shape(op: graphs.Operation, tensor: graphs.Tensor, gradient: Any) -> None:
-    """Merge the static shape of `tensor` into that of its gradient."""
+    """Merge the static shape of `tensor` into the static shape of `gradient`."""
     if isinstance(gradient, indexed_slices.IndexedSlices) or tensor.dtype is dtypes.resource:
         return
     try:

@@ -19,7 +19,7 @@ DeviceFunction = Callable[[Any], "str | devices.DeviceSpec | None"]
 
 
 GRADIENT = "_gradient_op_type"
-"""The attribute of an operation that names its gradient; see `framework.registered_gradients`."""
+"""The attribute of an operation that names its gradient. See `framework.registered_gradients`."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Dependencies:
 
 
 class ControlFlowContext(Protocol):
-    """The conditional or loop that is being built; see `framework.control_context`."""
+    """The conditional or loop that is being built. See `framework.control_context`."""
 
     @property
     def outer(self) -> Any: ...
@@ -71,8 +71,8 @@ class Scopes(threading.local):
     def control_inputs(self, producers: Iterable[Any]) -> list[Any]:
         """Return the control inputs of a new operation whose data inputs come from `producers`.
 
-        A block adds none if the operation reads a member of the block, because the member waits
-        already.
+        A `control_dependencies` block adds no control inputs if the operation reads a member of the
+        block, because the member waits for them already.
         """
         read = set(producers)
         wanted: dict[Any, None] = {}
@@ -82,7 +82,7 @@ class Scopes(threading.local):
         return list(wanted)
 
     def note(self, op: Any) -> None:
-        """Make `op` a member of the open blocks, whose control inputs it waits for."""
+        """Make `op` a member of the open blocks, because it waits for their control inputs."""
         for block in self._open_blocks():
             block.members.add(op)
 
@@ -107,7 +107,7 @@ class Scoped:
         raise TypeError(f"{type(self).__name__} holds no elements")
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """Return `name` within the current name scope, with a number if that name is in use.
+        """Return `name` with the current name scope before it, and a number if the name is in use.
 
         The name is in use afterwards, unless `mark_as_used` is False.
         """
@@ -121,10 +121,10 @@ class Scoped:
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Prefix the names of new operations with `name/`, with a number if that name is in use.
+        """Prefix the names of new operations with `name/`. Add a number if `name` is in use.
 
-        A name that ends with a slash reopens that scope, without a number. None or "" leaves all
-        scopes. The value of the block is the prefix.
+        A name that ends with a slash reopens a scope, and gets no number. None or "" leaves all
+        scopes. The context manager returns the prefix.
 
         Raises:
             ValueError: `name` is not valid for a scope.
@@ -213,7 +213,7 @@ class Scoped:
 
     @contextmanager
     def gradient_override_map(self, op_type_map: Any) -> Iterator[None]:
-        """Give new operations of an op another gradient, which `tf.RegisterGradient` names.
+        """Give new operations of an op another gradient, registered by `tf.RegisterGradient`.
 
         `op_type_map` is a dictionary from types of operations to names of gradients.
 
@@ -238,7 +238,7 @@ class Scoped:
         Nested blocks add up. None ignores the outer blocks and leaves conditionals and loops.
 
         Raises:
-            TypeError: a control input is none of these, for example None in the list.
+            TypeError: a control input has another type, for example None.
         """
         wanted: dict[Any, None] = {}
         for value in () if control_inputs is None else control_inputs:
@@ -260,7 +260,7 @@ class Scoped:
         return self._scopes.control_inputs(producers)
 
     def note_dependent(self, op: Any) -> None:
-        """Take `op` for an operation that waits for the open `control_dependencies` blocks."""
+        """Record that `op` waits for the control inputs of the open blocks."""
         self._scopes.note(op)
 
     @property
@@ -270,7 +270,7 @@ class Scoped:
 
     @contextmanager
     def in_control_flow_context(self, context: ControlFlowContext | None) -> Iterator[None]:
-        """Build new operations within a conditional or loop, or outside all if it is None."""
+        """Build new operations in the conditional or loop `context`. None means outside of all."""
         outer = self._scopes.control_flow_context
         self._scopes.control_flow_context = context
         try:

@@ -1,4 +1,4 @@
-"""`raw`, but the shape, rank or size of a tensor is a constant if it is known statically.
+"""`raw`, except that the shape, rank or size of a tensor becomes a constant if it is known.
 
 TensorFlow's gradient functions and its public `shape`, `rank` and `size` do the same
 (python/ops/array_ops.py). A loop then need not keep these numbers for its gradient.

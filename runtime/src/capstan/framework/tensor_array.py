@@ -19,10 +19,10 @@ class TensorArray:
     """An array of `size` tensors of type `dtype`. A step writes each element once.
 
     With `dynamic_size`, a write past the end makes the array longer. With `clear_after_read` (the
-    default), each element may be read once. `element_shape` is the shape of all elements, as far as
-    it is known; with `infer_shape`, the first write fixes it. The array is on the device of the
-    first tensor that is written, unless `colocate_with_first_write_call` is false. `handle` and
-    `flow` make an object for an array that exists.
+    default), each element may be read once. `element_shape` is the known part of the shape of all
+    elements. With `infer_shape`, the first write fixes the shape. The array is on the device of the
+    first tensor that is written, unless `colocate_with_first_write_call` is false. With `handle`
+    and `flow`, the object stands for an array that exists.
 
     Raises:
         TypeError: `handle` is not a tensor.
@@ -59,7 +59,7 @@ class TensorArray:
         self._size = size
         self._infer_shape = infer_shape
         self._first_write = first_write.FirstWrite(colocate_with_first_write_call)
-        # Objects for one array share the shape of the elements, the only element of this list.
+        # The shape of the elements. It is in a list, which all objects for one array share.
         self._shape = [tensor_shape.as_shape(element_shape)]
         graph: Any = graphs.graph_of([handle, size, flow])
         with graph.as_default(), graph.name_scope(name or "TensorArray") as scope:
@@ -128,7 +128,7 @@ class TensorArray:
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> "TensorArray":
         """Return the array of the gradients of this array.
 
-        `source` names the call of `tf.gradients`; each call has arrays of its own.
+        `source` names the call of `tf.gradients`. Each call has arrays of its own.
         """
         flow = self._flow if flow is None else flow
         graph = self.graph
@@ -221,7 +221,7 @@ class TensorArray:
             return self.scatter(self._indices(count), value, name=name)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> "TensorArray":
-        """Write the slices of `value` along axis 0 at `indices`. Return the array after that."""
+        """Write slice i of `value` along axis 0 at `indices[i]`. Return the array afterwards."""
         with self.graph.name_scope(name or "TensorArrayScatter"):
             value = convert.convert_to_tensor(value, None, "value", self._dtype)
             self._check_shape(value.shape[1:])
@@ -231,7 +231,10 @@ class TensorArray:
                 )
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> "TensorArray":
-        """Write slices of `value` that have `lengths` rows. Return the array after the writes."""
+        """Write slices of `value`, of which slice i has `lengths[i]` rows.
+
+        Return the array after the writes.
+        """
         with self.graph.name_scope(name or "TensorArraySplit"):
             value = convert.convert_to_tensor(value, self._dtype, "value")
             with self._first_write.writing(value):

@@ -1,8 +1,8 @@
 """The loop that `tf.while_loop` builds (`WhileContext` of python/ops/control_flow_ops.py).
 
-A tensor from outside enters the loop through an `Enter` that is the same in every iteration, which
-all its readers inside share. An operation that depends on no loop variable waits for the pivot,
-which exists once in each iteration.
+The loop reads a tensor from outside through an `Enter` with the same value in every iteration. All
+readers of the tensor in the loop share the `Enter`. An operation that depends on no loop variable
+waits for the pivot, a tensor that exists once in each iteration.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ class WhileContext(control_context.ControlFlowContext):
     """The operations that run in every iteration of one loop.
 
     `gradient` is the state of the gradient (`loop_gradient`) if this loop computes gradients of
-    another loop. Every `Enter` of a loop variable is in `enters`, and every `Exit` in `exits`;
-    loops that compute gradients, and the loops that they count, gain some later.
+    another loop. Every `Enter` of a loop variable is in `enters`, and every `Exit` in `exits`.
+    `loop_gradient` adds some to loops that compute gradients and to their forward loops.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class WhileContext(control_context.ControlFlowContext):
         keep_shape: bool = True,
         name: str | None = None,
     ) -> graphs.Tensor:
-        """Return an `Enter` of `tensor`: a loop variable, or the same value in every iteration."""
+        """Return an `Enter` of `tensor`: a constant of the loop, or else a loop variable."""
         make = raw.RefEnter if tensor.dtype.is_ref_dtype else raw.Enter
         entered: graphs.Tensor = make(
             tensor,
@@ -128,9 +128,10 @@ class WhileContext(control_context.ControlFlowContext):
     def _forward_context_of(
         self, row: Any, inputs: Sequence[graphs.Tensor]
     ) -> control_context.ControlFlowContext | None:
-        """Return the forward context in which an operation on a forward tensor should run, or None.
+        """Return the forward context for an operation on the shape of a forward tensor, or None.
 
-        A stack of shapes takes less memory than a stack of the tensors.
+        The operation runs in the forward context, because a stack of shapes takes less memory than
+        a stack of the tensors.
         """
         loop = self._building_gradient()
         if loop is None or row is None or row.role is not facts.Role.METADATA or len(inputs) != 1:
@@ -170,7 +171,8 @@ class WhileContext(control_context.ControlFlowContext):
     def own_enters(self, entered: Sequence[graphs.Tensor]) -> None:
         """Put `Enter`s that were built outside all contexts into this context.
 
-        They wait for the control dependencies around the loop that do not leave the loop around.
+        The `Enter`s wait for the control inputs of the blocks around this loop, as far as these are
+        in the next outer loop.
         """
         around = None if self.outer is None else self.outer.loop
         for tensor in entered:
@@ -203,7 +205,7 @@ class WhileContext(control_context.ControlFlowContext):
                 self.graph.prevent_feeding(tensor)
 
     def start(self, entered: Sequence[graphs.Tensor]) -> None:
-        """Know only the loop variables, before the first operation inside is built."""
+        """Make the loop variables the only known tensors, before the body is built."""
         self._known = {tensor.name for tensor in entered}
 
     def to_proto(self, export_scope: str | None = None) -> Any:

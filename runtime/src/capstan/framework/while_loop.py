@@ -1,7 +1,8 @@
 """The operations of `tf.while_loop` (`WhileContext.BuildLoop` of python/ops/control_flow_ops.py).
 
-Each loop variable enters the loop (`Enter`), is read by the condition (`Merge`), goes to the body
-or leaves the loop (`Switch`, `Exit`), and the body computes its next value (`NextIteration`).
+A loop variable enters the loop through an `Enter`. The condition reads it from a `Merge`. A
+`Switch` passes it to the body, or to an `Exit` that leaves the loop. The body computes its next
+value, which a `NextIteration` passes to the `Merge`.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +78,7 @@ def _converted(leaf: Any) -> Any:
 
 
 def _invariants(loop_vars: Any, given: Any) -> list[tensor_shape.TensorShape]:
-    """Return the shape invariant of each leaf: the given one, or the shape that enters the loop."""
+    """Return the shape invariant of each leaf. The default is the shape that enters the loop."""
     if given is None:
         return [array_flows.flow_of(leaf).shape for leaf in nest.flatten(loop_vars)]
     invariants: list[tensor_shape.TensorShape] = []
@@ -97,7 +98,7 @@ def _invariants(loop_vars: Any, given: Any) -> list[tensor_shape.TensorShape]:
 
 
 def _pairs(variables: Any, invariants: Any) -> list[tuple[Any, Any]]:
-    """Return each loop variable with its shape invariant; both have the same structure."""
+    """Return each loop variable with its shape invariant. Both structures must be the same."""
     if isinstance(variables, indexed_slices.IndexedSlices) or not nest.is_nested(variables):
         if invariants is None:
             invariants = array_flows.flow_of(variables).shape
@@ -116,7 +117,7 @@ def _entered(
     flows: Sequence[graphs.Tensor],
     invariants: Sequence[tensor_shape.TensorShape],
 ) -> list[graphs.Tensor]:
-    """Make the loop variables: return the Merge of each."""
+    """Make the loop variables. Return the Merge of each."""
     sources = list(flows)
     if context.outer is not None:
         sources = [context.outer.admit(flow) for flow in flows]
@@ -143,7 +144,7 @@ def _entered(
 
 
 def _wait_for_outer(context: while_context.WhileContext, entered: Sequence[graphs.Tensor]) -> None:
-    """Let an Enter of a value that is constant in the loop around run in each iteration of it."""
+    """Let an Enter of a constant of the outer loop run in each iteration of the outer loop."""
     outer, pivot = context.outer, None
     while outer is not None and pivot is None:
         pivot = outer.pivot_for_control
