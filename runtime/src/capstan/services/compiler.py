@@ -80,7 +80,7 @@ class Compiler:
     def place_bodies(
         self, nodes: Mapping[str, node.Node], callers: Mapping[str, str]
     ) -> dict[str, node.Node]:
-        """Choose devices for the nodes of bodies, as `bodies.place_bodies`."""
+        """Choose devices for the nodes of function bodies, as `bodies.place_bodies`."""
         return bodies.place_bodies(nodes, callers, self._placer)
 
 

@@ -11,10 +11,10 @@ _FRAME_BYTES: Final = 512
 
 
 class EarlyMessages:
-    """Early messages by step, within bounds: steps that never start must not fill the memory.
+    """Keeps early messages by step, within bounds. Steps that never start must not fill the memory.
 
-    Beyond the bounds the oldest steps lose their messages, and each is refused if it starts later.
-    Not thread-safe.
+    Beyond the bounds, the oldest steps lose their messages. `take` refuses such a step if it starts
+    later. Not thread-safe.
     """
 
     def __init__(self, max_bytes: int, max_steps: int) -> None:
@@ -25,7 +25,10 @@ class EarlyMessages:
         self._dropped: OrderedDict[int, None] = OrderedDict()
 
     def keep(self, frame: api.Frame) -> None:
-        """Keep a message until its step is taken or dropped; its values must stay valid so long."""
+        """Keep a message until `take`, `drop` or `forget` removes its step.
+
+        The values of the frame must stay valid until then.
+        """
         if frame.step in self._dropped:
             return
         self._frames.setdefault(frame.step, []).append(frame)
@@ -49,14 +52,14 @@ class EarlyMessages:
         return self._remove(step)
 
     def drop(self, step: int) -> None:
-        """Drop the messages of a step; `take` refuses the step."""
+        """Drop the messages of a step. `take` then refuses the step."""
         self._remove(step)
         self._dropped[step] = None
         if len(self._dropped) > self._max_steps:
             self._dropped.popitem(last=False)
 
     def forget(self, step: int) -> None:
-        """Note that a step has ended."""
+        """Forget a step that has ended, and its messages."""
         self._remove(step)
         self._dropped.pop(step, None)
 

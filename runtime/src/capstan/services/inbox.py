@@ -1,4 +1,4 @@
-"""What the thread that waits for a step waits for: work of other threads, and data on links."""
+"""Lets the thread of a step wait for work from other threads and for data on links."""
 
 import contextlib
 import os
@@ -16,10 +16,10 @@ _POLL_SECONDS = 0.5
 
 
 class Inbox:
-    """A queue of functions, which the waiting thread runs. `submit` is thread-safe."""
+    """A queue of functions, which the thread of a step runs. `submit` is thread-safe."""
 
     def __init__(self, *, polled: bool) -> None:
-        """With `polled`, `fileno` can be polled together with other descriptors."""
+        """If `polled`, `fileno` returns a descriptor to poll together with others."""
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._pipe: tuple[int, int] | None = None
@@ -37,7 +37,7 @@ class Inbox:
                     os.write(self._pipe[1], b"\0")
 
     def wake(self) -> None:
-        """Let the waiting thread look at the state of the step. Never blocks."""
+        """Wake the waiting thread, so that it checks the state of the step. Never blocks."""
         self.submit(_do_nothing)
 
     def fileno(self) -> int:
@@ -48,7 +48,8 @@ class Inbox:
         """Wait for a function and run it.
 
         Raises:
-            DeadlineExceededError: none came before `deadline`, in seconds of `time.monotonic`.
+            DeadlineExceededError: no function came before `deadline`, in seconds of
+                `time.monotonic`.
         """
         limit = None if deadline is None else max(0.0, deadline - time.monotonic())
         try:
@@ -71,10 +72,10 @@ class Inbox:
     ) -> str | None:
         """Return one of `tasks` whose link has data to read, or None if there may be work.
 
-        Blocks only if there are several of these.
+        If data of one task is all that can come, return this task at once. Otherwise wait.
 
         Raises:
-            DeadlineExceededError: there was neither before `deadline`.
+            DeadlineExceededError: neither data nor work came before `deadline`.
         """
         if len(tasks) == 1 and self.fileno() < 0:
             (task,) = tasks
@@ -86,10 +87,10 @@ class Inbox:
     def _poll(
         self, links: Mapping[str, api.Link], tasks: Collection[str], deadline: float | None
     ) -> str | None:
-        """Wait a short time for data on any link or work.
+        """Wait a short time for data on a link, or for work.
 
-        Return the task of the link, None for work, or "" if there was nothing. A link that is
-        closed during the wait is found by the next call.
+        Return the task of the link, None for work, or "" if neither came. If a link is closed
+        during the wait, the next call finds it.
         """
         poller = select.poll()
         if self.fileno() >= 0:

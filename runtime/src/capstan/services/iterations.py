@@ -1,9 +1,9 @@
 """Loops of which every iteration is a step of its own, because the body waits or spans tasks.
 
 The master of a session registers the parts of the condition and of the body with their tasks, once.
-The task of the loop then runs each iteration as a master runs a step: it starts the parts, and
-gives the results to the next iteration. A `LoopFunction` travels in an attribute of the node of the
-loop.
+The task of the loop then runs each iteration as a master runs a step. It starts the parts, and
+gives the results to the next iteration. An attribute of the loop's node holds a `LoopFunction` as
+text.
 """
 
 import contextlib
@@ -42,8 +42,8 @@ class PlannedPart:
 class LoopFunction:
     """A function of a loop: its arguments, its results, and the registered parts that run it.
 
-    `arguments` are the numbers of the loop variables that are inputs of the loop's node, with the
-    edge of each in the function.
+    Each of `arguments` is the number of a loop variable that is an input of the loop's node, and
+    the edge of this variable in the function.
     """
 
     arguments: tuple[tuple[int, ir.Edge], ...]
@@ -111,7 +111,7 @@ class Iterations:
         done: registry.Done,
         cancellation: cancellations.Cancellation,
     ) -> None:
-        """Run a loop in a thread of its own, as a kernel with `start`.
+        """Start a loop in a thread of its own, which calls `done` at the end of the loop.
 
         `values` are the inputs of the loop's node. `cond` and `body` are texts of `LoopFunction`s.
         """
@@ -139,7 +139,7 @@ class Iterations:
         threading.Thread(target=run, name="capstan-loop", daemon=True).start()
 
     def _sent(self, value: Any) -> Any:
-        """Return a value of this part as an array, which may leave the part."""
+        """Return a value as an array that other parts can receive."""
         if isinstance(value, np.ndarray | np.generic):
             return np.asarray(value)
         return self._handles.sent(value, self._home.task)
@@ -180,7 +180,7 @@ class _Loop:
         """The StepStats of the iterations, if the parts of the loop are traced."""
 
     def report(self) -> list[step_stats.Report]:
-        """Return the report of all iterations, or nothing if the parts are not traced."""
+        """Return a list with the report of all iterations, or [] if the parts are not traced."""
         if not self._reports:
             return []
         return [step_stats.Report(step_stats.merged(self._reports))]

@@ -1,4 +1,4 @@
-"""The links of a loop over tasks, which every iteration uses again."""
+"""The links of a loop that spans tasks. Every iteration uses the same links."""
 
 from capstan.transport import api
 
@@ -24,7 +24,7 @@ class LoopLinks(api.Links):
         self._kept[task, incarnation] = link
 
     def close(self) -> None:
-        """Give the links back to the pool. The loop has ended."""
+        """Give the links back to the pool, after the loop has ended."""
         while self._kept:
             (task, incarnation), link = self._kept.popitem()
             self._pool.give_back(task, incarnation, link)

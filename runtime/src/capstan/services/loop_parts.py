@@ -1,4 +1,4 @@
-"""Compile the loops that cannot run inside a segment.
+"""Compile the loops that cannot run inside a segment of a part.
 
 The body of such a loop waits, spans tasks, or runs on a device with memory of its own.
 """
@@ -29,7 +29,7 @@ class LoopParts:
     def replaced(
         self, nodes: Mapping[str, ir.Node], fetches: Iterable[ir.Edge]
     ) -> dict[str, ir.Node]:
-        """Return the graph with a node for iterations in place of each such loop."""
+        """Return the graph with a node for `services.iterations` in place of each such loop."""
         read = {edge for node in nodes.values() for edge in node.inputs} | set(fetches)
         found: dict[str, ir.Node] = {}
         for name, node in nodes.items():
@@ -55,7 +55,7 @@ class LoopParts:
         )
 
     def _inner(self, node: ir.Node) -> Iterable[ir.Node]:
-        """Yield the nodes of the functions of a loop, and of the loops in them."""
+        """Yield the nodes of the functions of a loop, and of the loops inside these functions."""
         for attribute in ("cond", "body"):
             for each in self._special.made[node.attrs[attribute].name].nodes.values():
                 yield each
@@ -127,16 +127,20 @@ def _waits(loop: ir.Node, detached: ir.Node, nodes: Mapping[str, ir.Node]) -> tu
 
 
 def _beside_iterations(node: ir.Node) -> ir.Node:
-    """Return a node of a step in which iterations of a loop are steps of their own."""
+    """Return a node of a step that also has a loop whose iterations are steps of their own.
+
+    A node that reads a variable gets the attribute `hazards.BESIDE_ITERATIONS`.
+    """
     if opdef.role(node.op) is not facts.Role.READ:
         return node
     return replace(node, attrs={**node.attrs, hazards.BESIDE_ITERATIONS: True})
 
 
 def _home(loop: ir.Node, nodes: Mapping[str, ir.Node]) -> str:
-    """Return the device of the loop: that of its stacks and arrays if one task has them all.
+    """Return the device of the loop.
 
-    They cannot leave their task. The condition of a loop that computes gradients may be elsewhere.
+    If one task has all stacks and arrays of the loop, this is their device, because they cannot
+    leave their task. The condition of a loop that computes gradients may be on another task.
     """
     makers = [
         nodes[edge.node].device

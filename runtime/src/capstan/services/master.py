@@ -1,7 +1,7 @@
 """The master of a task: sessions over the cluster (TensorFlow: master.cc, master_session.cc).
 
 A session opens once every task that its device filters allow has answered. A step contacts only the
-tasks that run a part of it, so it succeeds even if another task is dead.
+tasks that run a part of the step, so it succeeds even if another task is dead.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
 Connect = Callable[[str], interfaces.WorkerApi]
-"""Called with the name of a task; returns its worker service, which may not be reachable yet."""
+"""Takes the name of a task. Returns its worker service, which may not be reachable yet."""
 
 _POLL_SECONDS = 0.2
 _COMPLAIN_SECONDS = 10.0
@@ -56,7 +56,7 @@ class Master:
         cancellation: cancellations.Cancellation | None = None,
         functions: Sequence[function.Function] = (),
     ) -> str:
-        """Open a session once every task answers; returns its handle.
+        """Wait until every task answers. Then open a session and return its handle.
 
         Raises:
             DeadlineExceededError: a task did not answer within `settings.operation_timeout_ms`.
@@ -82,9 +82,9 @@ class Master:
         version: int,
         functions: Sequence[function.Function] = (),
     ) -> int:
-        """Add all `nodes` and `functions` to a session at `version`, or none.
+        """Add `nodes` and `functions` to a session at `version`. Return the new version.
 
-        Return the new version. A function may be sent again.
+        If this raises, the session has none of them. A function may be sent again.
 
         Raises:
             AbortedError: there is no such session, or it is at another version.
@@ -105,7 +105,7 @@ class Master:
         options: interfaces.StepOptions,
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Run a step in the caller's thread; returns copies of the fetches.
+        """Run a step in the caller's thread. Return copies of the fetches.
 
         Raises:
             AbortedError: there is no such session.
@@ -152,7 +152,7 @@ class Master:
         feeds: Sequence[Array],
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Run a remembered signature, with `feeds` in its order; otherwise as `run_step`."""
+        """Run a remembered signature as `run_step` does. `feeds` are in its order."""
         session = self._session(handle)
         requested, options = session.callable(callable_handle)
         if len(feeds) != len(requested.feeds):
@@ -181,13 +181,13 @@ class Master:
         options: interfaces.StepOptions,
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Feed and fetch a portion of a partial run; otherwise as `run_step`."""
+        """Feed and fetch a portion of a partial run. The options act as in `run_step`."""
         session = self._session(handle)
         deadline = _deadline(session, options)
         return session.partial_run(partial_run_handle, feeds, fetches, deadline, cancellation)
 
     def close_session(self, handle: str) -> None:
-        """End a session; steps in flight raise CancelledError."""
+        """End a session. Its steps in flight raise CancelledError."""
         with self._lock:
             session = self._sessions.pop(handle, None)
         if session is None:
@@ -195,7 +195,10 @@ class Master:
         session.close()
 
     def reset(self, containers: Sequence[str]) -> None:
-        """Close every session of this master, and clear `containers`, else the default one."""
+        """Close every session of this master, and clear `containers` on every task.
+
+        If `containers` is empty, clear the default container of each task.
+        """
         self._close_sessions()
         for name in self._names:
             self._worker(name).cleanup_all(containers)

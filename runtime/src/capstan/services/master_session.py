@@ -89,9 +89,9 @@ class MasterSession:
         version: int,
         functions: Sequence[function.Function] = (),
     ) -> int:
-        """Add all `nodes` and `functions` to the graph at `version`, or none.
+        """Add `nodes` and `functions` to the graph at `version`. Return the new version.
 
-        Return the new version. A function may be sent again.
+        If this raises, the graph has none of them. A function may be sent again.
 
         A node that cannot be placed fails the steps that need it, not the extension.
 
@@ -133,7 +133,7 @@ class MasterSession:
         deadline: float | None,
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Run one step; returns a copy of each fetch, in the order of the signature.
+        """Run one step. Return a copy of each fetch, in the order of the signature.
 
         Raises:
             OpError: as `step.Steps.run`, or the graph of the step is invalid.
@@ -151,10 +151,10 @@ class MasterSession:
         deadline: float | None,
         cancellation: cancellations.Cancellation | None = None,
     ) -> tuple[list[Array], Any]:
-        """Run one step as `run`; returns its fetches and its RunMetadata.
+        """Run one step as `run`. Return its fetches and its RunMetadata.
 
         The metadata is None if neither `options` nor the settings of the session ask for any. A
-        step that notes its times is compiled apart from the step that does not.
+        step that measures its times is compiled apart from the same step without times.
         """
         wanted = self._observer.wanted(options)
         if wanted is None:
@@ -170,7 +170,7 @@ class MasterSession:
         return values, metadata
 
     def make_callable(self, requested: signature.Signature, options: interfaces.StepOptions) -> int:
-        """Remember a signature; returns its handle.
+        """Remember a signature, and return its handle.
 
         Raises:
             NotFoundError, InvalidArgumentError: a name is not in the graph, a tensor is fed
@@ -198,7 +198,7 @@ class MasterSession:
         self._callables.pop(handle, None)
 
     def partial_run_setup(self, requested: signature.Signature) -> str:
-        """Begin a partial run of a signature; returns its handle.
+        """Begin a partial run of a signature, and return its handle.
 
         Raises:
             NotFoundError, InvalidArgumentError: as `portion.set_up`.
@@ -222,7 +222,7 @@ class MasterSession:
         deadline: float | None,
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Run a portion, as `partial_run.PartialRun.run`.
+        """Run a portion of a partial run, as `partial_run.PartialRun.run`.
 
         Raises:
             InvalidArgumentError: there is no such partial run, or it is over.
@@ -239,7 +239,10 @@ class MasterSession:
                 self._partial.pop(handle, None)
 
     def _request(self, requested: signature.Signature) -> signature.Request:
-        """Create the request for a signature, and keep it for signatures in the same order."""
+        """Create and keep the request for a signature.
+
+        Signatures with the same names in another order share the compiled variants.
+        """
         in_order = requested.in_order()
         with self._lock:
             variants = self._variants.get(in_order)
@@ -251,7 +254,10 @@ class MasterSession:
     def _portion(
         self, setup: portion.Setup, ran: frozenset[str], now: frozenset[str]
     ) -> tuple[portion.Portion, signature.Request]:
-        """Return a portion and its compiled request; partial runs of the same setup share them."""
+        """Return the portion that runs the nodes `now` after the nodes `ran`, and its request.
+
+        Partial runs of the same setup share both.
+        """
         key = (setup.feeds, setup.fetches, setup.targets, ran, now)
         known = self._portions.get(key)
         if known is None:

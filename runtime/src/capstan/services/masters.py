@@ -39,7 +39,7 @@ class Masters:
         self._ended = threading.Event()
 
     def watch(self) -> None:
-        """Start a thread that sweeps every ten seconds until `close`. Returns at once."""
+        """Start a thread that calls `sweep` every ten seconds until `close`. Returns at once."""
 
         def watch() -> None:
             while not self._ended.wait(_SWEEP_S):
@@ -72,7 +72,10 @@ class Masters:
                 self._home.forget(master)
 
     def _ask(self, task: str) -> tuple[int | None, float]:
-        """Return the incarnation of a task, if it answers, and how long it may stay silent."""
+        """Return the incarnation of a task, and for how many seconds the task may be silent.
+
+        The incarnation is None if the task does not answer.
+        """
         try:
             return self._peers(task).get_status().incarnation, GONE_S
         except errors.InvalidArgumentError:

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 Compiled = Callable[
     [portion.Setup, frozenset[str], frozenset[str]], tuple[portion.Portion, signature.Request]
 ]
-"""Called with the setup, the nodes that have run, and the nodes to run now."""
+"""Takes the setup, the nodes that have run, and the nodes to run now."""
 
 
 class PartialRun:
@@ -55,7 +55,7 @@ class PartialRun:
         deadline: float | None,
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Feed and fetch a portion; returns copies of the fetches, in order.
+        """Feed and run a portion. Return copies of the fetches, in order.
 
         Raises:
             InvalidArgumentError: a feed or fetch was not in the setup or is repeated, or a fetch
@@ -115,7 +115,10 @@ class PartialRun:
         steps: step.Steps,
         deadline: float | None,
     ) -> None:
-        """Run the nodes of a portion that began after `earlier`, when those have their values."""
+        """Run the nodes of a portion. First wait for the nodes of `earlier` that they read.
+
+        `earlier` are the nodes of the portions that began before this one.
+        """
         now = self._portions[ended]
         if not now:
             return

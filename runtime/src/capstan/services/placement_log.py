@@ -1,4 +1,4 @@
-"""The lines of `log_device_placement`: on standard output and in the log, as TensorFlow's."""
+"""Writes the lines of `log_device_placement` to standard output and to the log, as TensorFlow."""
 
 import logging
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 def report(placed: Iterable[tuple[str, str, str]], notes: Iterable[str]) -> None:
     """Write a line for each node: its name, op and device. `notes` go to the log only.
 
-    The process of the session's master writes them, whichever process has the client.
+    The process of the session's master writes the lines, also if the client is another process.
     """
     log = logging.getLogger("capstan")
     for note in notes:

@@ -1,4 +1,4 @@
-"""Registers the parts of a session with the tasks, and deregisters them when it is closed."""
+"""Registers the parts of a session with the tasks. Deregisters them when the session is closed."""
 
 import threading
 import time
@@ -41,7 +41,7 @@ class Leftovers:
                 self._sessions.setdefault(task.name, set()).add(session)
 
     def retry(self, task: Task) -> None:
-        """Deregister the sessions that could not be deregistered from a task that now answers."""
+        """Deregister, from a task that now answers, the sessions that it may still hold."""
         with self._lock:
             sessions = self._sessions.pop(task.name, set())
         for session in sessions:
@@ -63,7 +63,7 @@ class Registrations:
         self._is_closed = False
 
     def close(self) -> None:
-        """Deregister the parts from every task. `Leftovers` keeps the tasks that do not answer."""
+        """Deregister the parts from every task. `Leftovers` records the tasks that do not answer."""
         # A part that is registered from now on is deregistered by the thread that registers it.
         self._is_closed = True
         self._deregister(self._tasks)

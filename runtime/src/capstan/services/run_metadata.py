@@ -15,7 +15,7 @@ from capstan.transport import interfaces
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The fields of RunMetadata to fill. The costs need the times."""
+    """The fields of RunMetadata to fill. `cost_graph` is computed from the `step_stats`."""
 
     step_stats: bool = False
     partition_graphs: bool = False
@@ -37,8 +37,8 @@ class Observer:
     def wanted(self, options: interfaces.StepOptions) -> Wanted | None:
         """Return the metadata that a step returns, or None for a step that returns none.
 
-        Every trace level gives times (common_runtime/direct_session.cc). So does a step whose costs
-        the settings of the session ask for.
+        Every trace level gives times (common_runtime/direct_session.cc). If the settings of the
+        session ask for the costs of a step, the step gives times too.
         """
         has_costs = self._settings.build_cost_model > 0 and self._is_measured()
         if not (options.trace_level or options.output_partition_graphs or has_costs):
@@ -60,7 +60,10 @@ class Observer:
         compiled: step_run.CompiledStep,
         fetched: Mapping[ir.Edge, Array],
     ) -> Any:
-        """Return the RunMetadata of a step that has ended, from all its fetches."""
+        """Return the RunMetadata of a step that has ended.
+
+        `fetched` holds all its fetches, with the reports of traced parts.
+        """
         from tensorboard.compat.proto import config_pb2
 
         metadata = config_pb2.RunMetadata()
@@ -81,10 +84,10 @@ def _parts(compiled: step_run.CompiledStep) -> list[parts.Part]:
 
 
 def _step_stats(cut: Sequence[parts.Part], reports: Sequence[Array], home: str) -> Any:
-    """Return the StepStats of all tasks. The first device is that of the master, if it has one.
+    """Return the StepStats of all tasks. If the master has a device, it comes first.
 
-    TensorFlow feeds and fetches on the device of the master, so a step that does either has
-    `_SOURCE` there, although the master may run no node.
+    TensorFlow feeds and fetches on a device of the master. A step with feeds or fetches therefore
+    has a `_SOURCE` there, also if the master runs no node.
     """
     stats = step_stats.joined(reports)
     traces = {parts.trace_edge(part.task) for part in cut}

@@ -187,7 +187,7 @@ def _definition(
 
 
 def _parse(address: str) -> tuple[str, int]:
-    """Return the host to bind and the port: a loopback address is served on loopback only."""
+    """Return the host to bind and the port. A loopback address is served on loopback only."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
         raise errors.InvalidArgumentError(
@@ -197,7 +197,7 @@ def _parse(address: str) -> tuple[str, int]:
 
 
 def _check_free(host: str, port: int, address: str) -> None:
-    """Raise UnknownError if the port is in use: gRPC would log an extra line and say less."""
+    """Raise UnknownError if the port is in use. gRPC itself would log a line more and say less."""
     with socket.socket() as probe:
         # As gRPC does: closed connections of an earlier server do not keep the port in use.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -39,7 +39,7 @@ class Signature(NamedTuple):
     traced: bool = False
 
     def in_order(self) -> "Signature":
-        """Return the signature that is the same for every order of the names.
+        """Return this signature with its names sorted, and each name once.
 
         >>> Signature(("y:0", "x:0"), ("a:0", "a:0"), ()).in_order()
         Signature(feeds=('x:0', 'y:0'), fetches=('a:0',), targets=(), traced=False)
@@ -65,7 +65,7 @@ class Signature(NamedTuple):
 
 
 Compile = Callable[[Signature, Mapping[node.Edge, infer.Fed], float | None], step_run.CompiledStep]
-"""Called with a signature, the dtypes and shapes of its feeds, and a deadline."""
+"""Takes a signature, the dtypes and shapes of its feeds, and a deadline."""
 
 
 class Variants:
@@ -102,7 +102,7 @@ class Variants:
 
 
 Observe = Callable[[step_run.CompiledStep, Mapping[node.Edge, Array]], None]
-"""Called with a step and all its fetches, among them the reports of traced parts."""
+"""Takes a step and all its fetches, among them the reports of traced parts."""
 
 
 class Request:
@@ -124,7 +124,7 @@ class Request:
         cancellation: cancellations.Cancellation | None = None,
         observe: Observe | None = None,
     ) -> list[Array]:
-        """Run a step with `values` fed; returns copies of the fetches, in the caller's order."""
+        """Feed `values` and run a step. Return copies of the fetches, in the caller's order."""
         in_order = values
         if self._places is not None:
             in_order = [values[place] for place in self._places]

@@ -1,7 +1,7 @@
-"""Runs the steps of a session: a compiled signature over the tasks of a cluster.
+"""Runs the steps of a session. A step runs a compiled signature on the tasks of a cluster.
 
-A step on the caller's own task that neither waits nor loops uses no link, and runs here. Any other
-step is a `StepRun`.
+If a step has nodes only on the caller's own task and neither waits nor loops, `Steps` runs it
+without a link. Any other step is a `StepRun`.
 """
 
 import threading
@@ -32,10 +32,10 @@ class Steps:
         deadline: float | None,
         cancellation: cancellations.Cancellation | None = None,
     ) -> dict[node.Edge, step_run.Array]:
-        """Run one step; returns copies of its fetches.
+        """Run one step. Return copies of its fetches.
 
-        A deadline, `close` or `cancellation` ends a node that waits at once, and a loop after an
-        iteration. It ends other nodes after their segment.
+        A deadline, `close` or `cancellation` ends a waiting node at once, a loop after an
+        iteration, and other nodes after their segment.
 
         Raises:
             OpError: the first error of any part.
@@ -61,7 +61,7 @@ class Steps:
         deadline: float | None,
         cancellation: cancellations.Cancellation | None,
     ) -> dict[node.Edge, step_run.Array]:
-        """Run a step that `close` can find."""
+        """Run a step that `close` and `cancellation` can end while it waits or loops."""
         flight = step_run.StepRun(step, self._links, self._next_step(), deadline)
         try:
             with self._lock:

@@ -105,7 +105,7 @@ class StepRun:
         raise self._fault
 
     def release(self) -> None:
-        """Give back the links on which nothing more can arrive, and close the others.
+        """Give the links on which nothing more can arrive back to the pool, and close the others.
 
         A later `cancel` closes no link, because other steps may use these links by then.
         """
@@ -212,8 +212,9 @@ class StepRun:
     def _withdraw(self, error: errors.OpError) -> None:
         """Ask the tasks to end their parts, and wait for their answers. Then fail with `error`.
 
-        If all parts have succeeded meanwhile, the step succeeds. Otherwise an element would be lost
-        that a dequeue takes before its task knows of the deadline.
+        If all parts have succeeded meanwhile, the step succeeds. A dequeue may have taken an
+        element before its task learned of the deadline. The element would be lost if the step
+        failed.
         """
         self._deadline = time.monotonic() + _WITHDRAW_SECONDS
         guard = threading.Timer(_WITHDRAW_SECONDS, self._cut)
@@ -260,7 +261,10 @@ class StepRun:
         )
 
     def _local_done(self, fetches: program.Values, error: errors.OpError | None) -> None:
-        """Note the end of the local part, in the thread that ran its last segment or ended it."""
+        """Keep the fetches or the error of the local part, which has ended.
+
+        The thread that ran the last segment of the part, or ended the part, calls this.
+        """
         if error is not None:
             self._fault = self._fault or error
         elif self._step.local is not None:
@@ -287,7 +291,7 @@ class StepRun:
 
 
 def owned(value: Any) -> Any:
-    """Return a copy that the caller may keep. A NumPy scalar is immutable and returned itself."""
+    """Return a copy that the caller may keep. Return a NumPy scalar itself: it is immutable."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
 

@@ -2,9 +2,11 @@
 
 Steps arrive over links. The thread that reads a link runs the nodes that its frames make runnable,
 and answers on the same link, so a remote read needs no other thread. A link carries one step at a
-time. A master ends a step by a CANCEL, which the task answers, or by closing the link. Messages of
-third tasks arrive over other links. The threads that read these links pass the messages to other
-threads, so a reader never waits for a writer.
+time. A master ends a step by a CANCEL, which the task answers, or by closing the link.
+
+A third task of a step is neither this task nor the master's. The messages of third tasks arrive
+over other links. The threads that read these links pass the messages to other threads, so a reader
+never waits for a writer.
 """
 
 import logging
@@ -31,7 +33,7 @@ _EARLY_BYTES = frames.MAX_MESSAGE_BYTES
 _PUSH_THREADS = 64
 
 _LOOP_THREADS = 65_536
-"""Every step in flight may have a loop, and a loop may run for ever: it needs its own thread."""
+"""Every step in flight may have a loop. A loop may run for ever, so it needs its own thread."""
 
 _PUSH_SECONDS = 10.0
 """How long a message for a third task waits until that task can be reached."""
@@ -135,7 +137,7 @@ class StepServer:
             part_run.arrive(message.subject, message.values)
 
     def _note_start(self, step: int, part_run: run.PartRun) -> Sequence[api.Frame]:
-        """Record a step, and return its messages that arrived before it."""
+        """Record that a step starts, and return its messages that arrived early."""
         with self._lock:
             if self._is_closed:
                 raise _stopped()
@@ -150,9 +152,9 @@ class StepServer:
             part_run.arrive(frame.subject, frame.values)
 
     def _push(self, task: str, frame: api.Frame) -> None:
-        """Send to a task that is not the master's, whatever its incarnation.
+        """Send a message to a third task, whatever the incarnation of that task.
 
-        If that task was restarted during the step, the master of the step detects this.
+        If the third task was restarted during the step, the master of the step detects this.
         """
         incarnation, link = self._link_to(task, time.monotonic() + _PUSH_SECONDS)
         try:
@@ -174,7 +176,10 @@ class StepServer:
         return incarnation, self._links.take(task, incarnation, deadline)
 
     def _take_pushed(self, frame: api.Frame) -> None:
-        """Deliver or keep a message of a third task. Every failure must end the step."""
+        """Deliver a message of a third task, or keep it until its step starts.
+
+        Every failure must end the step.
+        """
         step = frame.step
         try:
             kept = api.Frame(frame.kind, step, frame.subject, [v.copy() for v in frame.values])

@@ -1,7 +1,7 @@
-"""Finds the master of a session: a server of this process by its target, else over the network.
+"""Finds the master of a session by its target, in this process or over the network.
 
-The table is TensorFlow's LocalMaster registry: a session calls the master of a server in its own
-process directly, without a connection.
+The table of targets is TensorFlow's LocalMaster registry. A session calls the master of a server in
+its own process directly, without a connection.
 """
 
 import secrets
@@ -16,7 +16,7 @@ from capstan.transport import api, interfaces
 
 
 class Owner(Protocol):
-    """A server, as this table knows it between `publish` and `withdraw`."""
+    """The properties of a server that this module uses."""
 
     @property
     def master(self) -> interfaces.MasterApi:
@@ -47,7 +47,7 @@ def find(
 ) -> tuple[interfaces.MasterApi, config.SessionConfig]:
     """Return the master of `target` and the settings of the session. Contacts no other process.
 
-    For the empty target it makes a new master in this process, with its own variables.
+    If the target is empty, make a new master in this process, with its own variables.
 
     Raises:
         NotFoundError: `target` is neither empty nor of the form `grpc://host:port`.
@@ -83,7 +83,7 @@ class NoLinks:
         link.close()
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing, because there are no links."""
 
 
 def _direct(settings: config.SessionConfig) -> master.Master:

@@ -91,7 +91,7 @@ class Worker:
         return handle
 
     def deregister_graph(self, session: str) -> None:
-        """Forget the programs of `session`. Steps in flight finish with them."""
+        """Forget the programs of `session`. Steps in flight still finish."""
         with self._lock:
             self._remove(session)
 
@@ -132,7 +132,8 @@ class Worker:
         """Return a registered program for a step that begins. `take_called` reports the call.
 
         Raises:
-            AbortedError: this incarnation never registered it.
+            AbortedError: this worker never registered a program with this handle, or has forgotten
+                it.
         """
         with self._lock:
             found = self._programs.get(handle)
