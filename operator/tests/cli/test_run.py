@@ -69,12 +69,16 @@ class Run:
         )
 
     def start(
-        self, *flags: str, output: int = subprocess.PIPE, under: tuple[str, ...] = ()
+        self,
+        *flags: str,
+        output: int = subprocess.PIPE,
+        under: tuple[str, ...] = (),
+        term: str = "xterm",
     ) -> "Run":
         self.process = subprocess.Popen(
             [*under, *CAPSTANCTL, *flags],
             cwd=self.folder,
-            env=ENVIRONMENT,
+            env={**ENVIRONMENT, "TERM": term},
             stdout=output,
             stderr=subprocess.PIPE if output == subprocess.PIPE else output,
             text=True,
@@ -441,6 +445,22 @@ def test_on_a_terminal_there_is_a_table(run: Run) -> None:
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(45) == 130
     assert "\x1b[?25h" in (read() and output), "the cursor is not shown again"
+    os.close(ours)
+
+
+@pytest.mark.e2e
+def test_on_a_terminal_that_cannot_move_the_cursor_there_are_lines(run: Run) -> None:
+    ours, terminal = pty.openpty()
+    run.job(ps_1=SERVE, worker_1=SERVE)
+    run.start(output=terminal, term="dumb")
+    os.close(terminal)
+    run.wait(lambda: run.status()["phase"] == "Running")
+    assert run.process is not None
+    run.process.send_signal(signal.SIGINT)
+    assert run.process.wait(45) == 130
+    output = os.read(ours, 65536).decode()
+    assert "\x1b" not in output
+    assert re.search(r"worker-0.*Running", output)
     os.close(ours)
 
 

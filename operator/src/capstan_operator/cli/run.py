@@ -60,6 +60,7 @@ def _draft(path: Path) -> parse.Draft:
 
 def _listener(name: str, *, as_json: bool) -> Lines | Table:
     stream = sys.stderr if as_json else sys.stdout
-    if stream.isatty():
-        return Table(name, Console(file=stream, markup=False, highlight=False, emoji=False))
+    console = Console(file=stream, markup=False, highlight=False, emoji=False)
+    if stream.isatty() and not console.is_dumb_terminal:
+        return Table(name, console)
     return Lines(name, stream)
