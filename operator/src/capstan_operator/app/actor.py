@@ -28,9 +28,9 @@ from capstan_operator.reconcile.observe import NAME_CONFLICT, Obstacle
 from capstan_operator.reconcile.policies import failure
 
 MOST_AT_ONCE = MAX_IN_FLIGHT
-"""Creations of one job in flight, after a slow start of 1, 2, 4 ... as in Kubernetes' Job
-controller: a template that is refused is tried once and not a thousand times. `Rest` sends no more
-at once, and serves the requests of other jobs in between."""
+"""The most pods of one job that are created at once. The first batches are of 1, 2, 4 ... pods, as
+in Kubernetes' Job controller. A template that is refused is therefore tried once and not a thousand
+times. `Rest` sends no more requests at once, and sends those of other jobs in between."""
 
 log = logging.getLogger(__name__)
 
@@ -51,11 +51,11 @@ class Actor:
         self._clock = clock
 
     async def act(self, key: Key, job: TrainingJob, actions: Sequence[Action]) -> bool:
-        """Carry out the actions of a pass; return whether another pass must follow at once.
+        """Carry out the actions of a pass. Return whether another pass must follow at once.
 
-        Raises a kube.errors.ApiError that does not concern a pod itself, after all calls have
-        ended: the next pass finds out which of them succeeded. A pod that cannot be deleted delays
-        only the start of its own task.
+        Raises a kube.errors.ApiError that does not concern a pod itself, but only after all
+        requests that were sent have ended. The next pass finds out which of them succeeded. A pod
+        that cannot be deleted delays only the start of its own task.
         """
         stops = [action for action in actions if isinstance(action, StopTask)]
         stopped = await asyncio.gather(
@@ -74,7 +74,7 @@ class Actor:
         try:
             again = await self._start_all(key, job, starts)
         except ApiError:
-            # Only one error can end the pass. The others must not go unseen.
+            # Only one error can end the pass. The log shows the others.
             for task, error in failed.items():
                 log.warning("%s/%s: the pod of %s was not deleted: %s", *key, task, error)
             raise
@@ -101,9 +101,8 @@ class Actor:
         """Create a pod. Return whether another pass must follow, because the pod exists already or
         was refused.
 
-        Raises kube.errors.Conflict if a quota was charged for another pod at the same moment. That
-        is like any trouble of the API server: the pass fails, and comes back after a longer pause
-        each time.
+        Raises kube.errors.Conflict if a quota was charged for another pod at the same moment. As
+        after any error of the API server, the pass fails and is repeated after a pause that grows.
         """
         manifest = pod_manifests.pod(
             job, start.task, environment, attempt=start.attempt, epoch=start.epoch
@@ -125,11 +124,11 @@ class Actor:
     async def _adopt(
         self, key: Key, job: TrainingJob, task: TaskName, name: str
     ) -> Obstacle | None:
-        """Put the pod that has a task's name into the cache; return it as obstacle if it is not
-        this task.
+        """Read the existing pod that has a task's name. Return None if the pod is this task.
 
-        It may have started or ended before a watch reported it. A pod that has lost its labels is
-        an obstacle: no pass would ever see it as the task.
+        A pod of a job of this name goes into the cache: it may have started or ended before a watch
+        reported it. Any other pod is returned as an obstacle. A pod that has lost its labels is an
+        obstacle too, because no pass would ever see it as the task.
         """
         existing = await self._rest.get(paths.pod(key.namespace, name))
         if owners.controller(existing, key.name) is None:
@@ -143,7 +142,7 @@ class Actor:
     def _refuse_alike(
         self, key: Key, job: Uid, tried: Sequence[StartTask], untried: Sequence[StartTask]
     ) -> None:
-        """Enter untried starts as refused if a pod of the same type was refused.
+        """Remember untried starts as refused if a pod of the same type was refused.
 
         They have the same template, so the API server would refuse each of them too.
         """
@@ -159,7 +158,7 @@ class Actor:
                 self._refused_starts.add(key, job, start, refusal, self._clock())
 
     async def _stop(self, key: Key, job: TrainingJob, stop: StopTask) -> bool:
-        """Delete a pod, or forget a refused start; return whether another pass must follow."""
+        """Delete a pod, or forget a refused start. Return whether another pass must follow."""
         if self._refused_starts.clear(key, job.metadata.uid, stop):
             return True
         path = paths.pod(key.namespace, pod_manifests.pod_name(job, stop.task))
@@ -170,7 +169,7 @@ class Actor:
 
 
 async def _all(calls: Sequence[Coroutine[Any, Any, bool]]) -> list[bool]:
-    """Wait for all calls to end, and only then raise the first error."""
+    """Wait for all calls to end and return their results. If any failed, raise the first error."""
     results = await asyncio.gather(*calls, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):

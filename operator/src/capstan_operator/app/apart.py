@@ -17,7 +17,7 @@ END_SECONDS = 5.0
 
 
 async def apart(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine to its end, or until cancelled. Raises what the coroutine raises.
+    """Run a coroutine to its end, or until cancelled. Raises the error of the coroutine.
 
     Tasks that the coroutine leaves behind are cancelled. Raises OSError or RuntimeError if the
     event loop or the thread cannot be made.
@@ -42,7 +42,7 @@ async def apart(coroutine: Coroutine[Any, Any, None]) -> None:
 
 
 def _work(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[None]", ended: Future[None]) -> None:
-    """Run a task to its end and close its loop. `ended` is completed also after an error."""
+    """Run a task to its end, close its loop, and complete `ended` with the result or the error."""
     try:
         with contextlib.closing(loop):
             loop.run_until_complete(asyncio.wait([task]))

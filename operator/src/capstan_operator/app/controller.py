@@ -1,10 +1,10 @@
 """One pass over one job: look, plan, write the status, act, tell.
 
-Rule 1: nothing is decided here. `reconcile.plan` decides what happens, as it does for processes on
-a laptop, and `policies.trust` decides which cached facts a plan may rest on.
-Rule 2: the status is written first, under the version of the object that was read. If it cannot be
-written, nothing is done and the pass is over.
-Rule 3: nothing is remembered that the next process could not find out.
+Rule 1: this module decides nothing. `reconcile.plan` decides what happens, as it does for processes
+on a laptop. `policies.trust` decides which pods a pass must read before it acts on the cache.
+Rule 2: a pass writes the status before it acts, and only if the job has not changed since the pass
+read it. If the status cannot be written, the pass ends without any action.
+Rule 3: this process remembers only facts that the next process could find out for itself.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Found:
 
 
 class Controller:
-    """Makes passes, at most one at a time for each job: the work queue sees to that."""
+    """Makes passes. The work queue ensures that a job has at most one pass at a time."""
 
     def __init__(
         self, rest: Rest, cache: Cache, nodes: Nodes, metrics: Metrics, recorder: Recorder,
@@ -71,14 +71,14 @@ class Controller:
         self.preparations = Preparations(rest, clock)
 
     async def reconcile(self, key: Key) -> float | None:
-        """Make one pass over a job; return the seconds until the next pass.
+        """Make one pass over a job, and return the seconds until the next pass.
 
-        0 means at once, None means when something changes. Raises kube.errors.ApiError if a
-        request failed.
+        0 means that the next pass follows at once. None means that it follows only when something
+        changes. Raises kube.errors.ApiError if a request failed.
         """
         manifest = self._cache.job(key)
         if manifest is None or manifest["metadata"].get("deletionTimestamp"):
-            # Kubernetes deletes its pods and its Service, which have it as their owner.
+            # Kubernetes deletes the pods and the Service, because the job owns them.
             self._forget(key)
             return None
         status = _status_of(manifest)
@@ -106,13 +106,15 @@ class Controller:
         if again:
             return 0.0
         if look.gone and decided.status is not None:
-            # The end of a deleted pod was counted. No event will tell that its name is free.
+            # The end of a deleted pod was counted. No event reports that the pod's name is free.
             return 0.0
         return self._again_seconds(found, look, decided)
 
     async def _decide(self, found: Found) -> tuple[Look, Plan]:
-        """Plan from the cache. If the plan rests on facts that may be outdated, read these and plan
-        again."""
+        """Plan from the cache, after pods that should be gone by now have been read.
+
+        If the plan depends on pods whose cached versions may be outdated, read them and plan again.
+        """
         obstacle = await self._obstacle(found)
         await self._read_late_pods(found)
         look, decided = await self._plan(found, obstacle)
@@ -133,7 +135,7 @@ class Controller:
     async def _write(
         self, key: Key, manifest: dict[str, Any], before: Status, decided: Plan
     ) -> bool:
-        """Write the status, if it has changed; return False if the job was changed meanwhile."""
+        """Write the status if it has changed. Return False if the job was changed meanwhile."""
         if decided.status is None:
             return True
         body = {
@@ -158,7 +160,7 @@ class Controller:
         return True
 
     def _tell(self, key: Key, decided: Plan) -> None:
-        """Log the news of a written status, and have events posted."""
+        """Log the news of a written status, and queue an Event for each piece of news."""
         for news in decided.news:
             log.info("%s/%s: %s: %s", *key, news.reason, news.message)
         written = self._cache.job(key)
@@ -166,14 +168,14 @@ class Controller:
             self._recorder.record(written, decided.news)
 
     async def _refresh(self, key: Key, stale: dict[str, Any]) -> bool:
-        """Read a job whose status could not be written; return whether it has changed."""
+        """Read a job whose status could not be written. Return whether it differs from `stale`."""
         fresh = await self._rest.get(paths.job(*key))
         self._cache.job_event("MODIFIED", fresh)
         versions = {job["metadata"]["resourceVersion"] for job in (fresh, stale)}
         return len(versions) > 1
 
     async def _read_unsure(self, found: Found, decided: Plan) -> bool:
-        """Read the pods that the plan must not take from the cache; return whether any were."""
+        """Read the pods that the plan must not take from the cache. Return whether it read any."""
         ended = {
             task: pod["metadata"]["uid"]
             for pod in self._cache.pods(found.key)
@@ -194,7 +196,7 @@ class Controller:
         await self._read(found.key, late)
 
     async def _read(self, key: Key, names: Iterable[str]) -> None:
-        """Bring the cache up to date about these pods of a job."""
+        """Read these pods of a job, and bring the cache up to date with them."""
         cached = {pod["metadata"]["name"]: pod for pod in self._cache.pods(key)}
         await asyncio.gather(*(self._read_pod(key, name, cached.get(name)) for name in names))
 

@@ -19,17 +19,17 @@ STUCK_SECONDS = 600.0
 
 @dataclass(slots=True)
 class Health:
-    """The state of the process, as its parts set it."""
+    """The state of the process. The parts of the process set the fields."""
 
     waiting_for: str = "the API server"
     """Why the process is not ready yet; empty when it is."""
     unread: str = ""
     """The served namespaces that cannot be read, and why. The process is ready for the others."""
     stuck: Callable[[], str] = str
-    """Returns the name of a watch that misses changes; empty if none does."""
+    """Returns a message that names a watch which misses changes; empty if none does."""
 
     def ill(self, queue: WorkQueue) -> str:
-        """Say why the process should be replaced; empty if it should not."""
+        """Return why the process should be replaced; empty if it should go on."""
         if queue.oldest_seconds > STUCK_SECONDS:
             return f"a job has been waiting for a pass for {queue.oldest_seconds:.0f} s"
         return self.stuck()
@@ -38,9 +38,9 @@ class Health:
 async def serve(
     host: str, port: int, health: Health, queue: WorkQueue, metrics: Metrics
 ) -> Callable[[], Awaitable[None]]:
-    """Serve; return the function that stops it.
+    """Start the HTTP server, and return the function that stops it.
 
-    Raises errors.Invalid if the address cannot be listened on.
+    Raises errors.Invalid if the server cannot listen at `host` and `port`.
     """
 
     async def healthz(_: web.Request) -> web.Response:

@@ -4,8 +4,9 @@ Only `on.event` is used. All other kinds of handlers patch objects, add finalize
 index that is wrong after a relist. kopf does not tell which objects were deleted while a watch was
 broken, so every relist asks for a comparison with the cluster.
 
-kopf recovers from faults of the network by itself. Most other faults end it: a page of a proxy, a
-line that is cut off, a watch that answers 410. Then it is started again, after a pause that grows.
+kopf recovers from faults of the network by itself. Most other faults end kopf: a page of a proxy, a
+line that is cut off, a watch that answers 410. `Informer` then starts kopf again, after a pause
+that grows.
 """
 
 import asyncio
@@ -30,9 +31,9 @@ RETRY_SECONDS = (1, 1, 2, 3, 5, 8, 13, 21)
 
 FIRST_SECONDS = 1.0
 LONGEST_SECONDS = 60.0
-"""The pauses before kopf is started again: they double. Guesses."""
+"""The first and the longest pause before kopf is started again. The pauses double. Guesses."""
 WELL_SECONDS = 60.0
-"""After kopf has run for this long, it counts as recovered, and the first pause comes again."""
+"""If kopf has run for this long, it counts as recovered, and its next pause is the first again."""
 
 WATCHER = "watcher for "
 """The beginning of the names of kopf's tasks that hold a watch."""
@@ -41,7 +42,8 @@ log = logging.getLogger(__name__)
 
 
 class Forever:
-    """Pauses that never run out. kopf gives up after the last, even if the server is just down."""
+    """Pauses that never run out. kopf would give up after the last pause of a list, even if the
+    server is only down for a while."""
 
     def __iter__(self) -> Iterator[int]:
         return itertools.chain(RETRY_SECONDS, itertools.repeat(RETRY_SECONDS[-1]))
@@ -146,7 +148,10 @@ class Informer:
             await stop([*tasks, *(task for task in every if task.get_name().startswith(WATCHER))])
 
     def job(self, kind: str | None, job: dict[str, Any]) -> None:
-        """Take an event of a watch; `kind` is None for an object of a LIST."""
+        """Enter a job into the cache, and wake it if it has changed.
+
+        `kind` is the type of the watch event, or None for an object of a LIST.
+        """
         key = Key(job["metadata"]["namespace"], job["metadata"]["name"])
         before = self.cache.job(key)
         self.cache.job_event(kind, job)
@@ -156,13 +161,19 @@ class Informer:
         self._hear(names.PLURAL, kind, job)
 
     def pod(self, kind: str | None, pod: dict[str, Any]) -> None:
-        """Take an event of a watch; `kind` is None for an object of a LIST."""
+        """Enter a pod into the cache, and wake the jobs that need a pass because of it.
+
+        `kind` is the type of the watch event, or None for an object of a LIST.
+        """
         for key in self.cache.pod_event(kind, pod):
             self.wake(key)
         self._hear("pods", kind, pod)
 
     def service(self, kind: str | None, service: dict[str, Any]) -> None:
-        """Take an event of a watch; `kind` is None for an object of a LIST."""
+        """Wake the job of a Service that was deleted. Other events change nothing.
+
+        `kind` is the type of the watch event, or None for an object of a LIST.
+        """
         if kind == "DELETED":
             # A Service has the name of its job.
             key = Key(service["metadata"]["namespace"], service["metadata"]["name"])
@@ -177,14 +188,14 @@ class Informer:
 
 
 def _call(home: asyncio.AbstractEventLoop, function: Callable[..., None], *arguments: Any) -> None:
-    """Call a function in another event loop, unless that has ended with the process."""
+    """Call a function in the event loop `home`, unless the process has closed that loop."""
     if not home.is_closed():
         home.call_soon_threadsafe(function, *arguments)
 
 
 def _settings() -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
-    # kopf would kill the process this long after it has failed.
+    # With a time here, kopf would kill the process this long after kopf has failed.
     settings.process.ultimate_exiting_timeout = None
     settings.peering.standalone = True
     settings.scanning.disabled = True

@@ -1,8 +1,9 @@
 """A middleware of aiohttp for kopf's requests to the API server.
 
-kopf has no hook for a LIST that found nothing, starts a watch again as soon as it ends, waits for
-as long as a server asks, and logs every attempt that fails. It logs in again at once when a token
-is refused. It reads discovery only once, and never watches a resource that was missing then.
+The middleware makes up for this: kopf has no hook for a LIST that found nothing. It starts a watch
+again as soon as the watch ends, waits for as long as a server asks, and logs every attempt that
+fails. It logs in again at once when a token is refused. It reads discovery only once, and never
+watches a resource that was missing then.
 """
 
 import asyncio
@@ -20,20 +21,23 @@ from capstan_operator.kube.errors import LONGEST_RETRY_AFTER_SECONDS
 from capstan_operator.reconcile import words
 
 WATCH_SECONDS = 1.0
-"""The least time between the starts of one watch: a load balancer may end every watch at once."""
+"""The shortest time between two starts of the same watch. A load balancer may end every watch as
+soon as it has started."""
 
 LOGIN_SECONDS = 1.0
 LONGEST_LOGIN_SECONDS = 15.0
-"""The pauses before a login that follows another one: they double. Guesses."""
+"""The first and the longest pause before a login that soon follows another login. The pauses
+double. Guesses."""
 LOGGED_IN_SECONDS = 60.0
-"""If a session was used for this long, its login was good, and the first pause comes again."""
+"""A login this long after the last one needs no pause. The pause after it is the first again."""
 
 MAX_FAULT = 300
-"""Characters of a fault that are logged: an ERROR event holds a whole object."""
+"""The most characters of a fault that are logged. An ERROR event holds a whole object."""
 
 _WATCHED = (names.PLURAL, "pods", "services")
 _DISCOVERED = {"/apis": ("groups", names.GROUP), paths.GROUP_VERSION: ("resources", names.PLURAL)}
-"""The answers of discovery that lead kopf to TrainingJobs: the list in each, and a name in it."""
+"""The paths of discovery through which kopf finds TrainingJobs. For each path: the list in its
+answer, and the name that the list must contain."""
 _LOGIN = "the login"
 
 log = logging.getLogger(__name__)
@@ -41,23 +45,23 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Client:
-    """Sends kopf's requests, for one event loop; `relisted` is called after each LIST."""
+    """Sends kopf's requests, for one event loop. It calls `relisted` after each LIST."""
 
     relisted: Callable[[], None]
     faults: dict[str, str]
-    """The last fault that was logged, by what failed. It may outlive this object, so that a fault
-    is logged once even if kopf is started again."""
+    """The last logged fault of each watch, of each path of discovery and of the login. The dict may
+    outlive this object, so that a fault is logged once even if kopf is started again."""
     _begun: dict[str, float] = field(default_factory=dict)
     """When the last watch of each path began, by the loop's clock."""
     _logins: int = 0
-    """Logins that followed each other closely."""
+    """How many logins followed each other within less than `LOGGED_IN_SECONDS`."""
     _login_at: float = float("-inf")
-    """When the last of them began, by the loop's clock."""
+    """When the last login began, by the loop's clock."""
 
     async def login(self, connection: Callable[[], Awaitable[Connection]]) -> kopf.AiohttpSession:
         """Return a new session, after a pause if the last login was not long ago.
 
-        Raises kopf.TemporaryError if there is no session, and kopf calls this again.
+        Raises kopf.TemporaryError if no session can be made. kopf then calls this again.
         """
         clock = asyncio.get_running_loop().time
         if clock() - self._login_at >= LOGGED_IN_SECONDS:
@@ -70,13 +74,13 @@ class Client:
             session = self._session(await connection())
         except Exception as error:
             self._tell(_LOGIN, described(error))
-            # The pause is above: a token that the API server refuses needs it too.
+            # The pause comes before the login, because a login after a refused token needs it too.
             raise kopf.TemporaryError(str(error), delay=0) from error
         self._tell(_LOGIN, "")
         return session
 
     def _session(self, connection: Connection) -> kopf.AiohttpSession:
-        """Return the session that kopf uses until it expires, and then closes."""
+        """Return a session. kopf uses it until it expires, and then closes it."""
         header = connection.authorization
         return kopf.AiohttpSession(
             server=connection.server,
@@ -126,7 +130,7 @@ class Client:
         self._begun[path] = clock()
 
     def _tell(self, subject: str, fault: str) -> None:
-        """Log the fault of a subject when it changes; `fault` is empty if there is none."""
+        """Log the fault of `subject` if it has changed. An empty `fault` means that it works."""
         before = self.faults.pop(subject, "")
         if fault:
             self.faults[subject] = fault
@@ -137,7 +141,7 @@ class Client:
 
 
 async def _missing(path: str, answer: aiohttp.ClientResponse) -> str:
-    """Return the fault of an answer that hides TrainingJobs from kopf; empty if there is none.
+    """Return the fault of an answer of discovery that lacks TrainingJobs; "" for other answers.
 
     An API server that has just started may not list the group yet, or answer 404 for it.
     """
@@ -155,7 +159,7 @@ async def _missing(path: str, answer: aiohttp.ClientResponse) -> str:
 
 
 def described(error: Exception) -> str:
-    """Return an error as it is logged."""
+    """Return the text of an error for the log, of at most `MAX_FAULT` characters."""
     return words.shortened(f"{type(error).__name__}: {error}", MAX_FAULT)
 
 

@@ -1,7 +1,7 @@
 """`python -m capstan_operator`: serve until told to stop.
 
-Exit status 0 after SIGTERM, 1 when the process must be replaced (the Lease is lost, or the CRD is
-gone), 2 for wrong arguments.
+Exit status: 0 after SIGTERM or SIGINT, 1 if the process must be replaced because the Lease is lost
+or the CRD is gone, 2 for wrong arguments.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run to the end; return the exit status."""
+    """Run the operator until it ends, and return its exit status."""
     try:
         settings = arguments.read(sys.argv[1:] if argv is None else argv)
         _log_to_stderr(verbose=settings.verbose)
@@ -97,7 +97,11 @@ async def _lead(
 
 
 def _lease(settings: Settings, rest: Rest) -> Lease:
-    """Return the Lease of these settings: two thirds of its duration are for five renewals."""
+    """Return the Lease of these settings.
+
+    The Lease counts as lost if no renewal succeeds for two thirds of its duration. That is time for
+    five attempts.
+    """
     return Lease(
         rest,
         settings.lease_namespace,
@@ -110,7 +114,7 @@ def _lease(settings: Settings, rest: Rest) -> Lease:
 
 
 async def _hold(lease: Lease) -> None:
-    """End the process at once when the Lease is lost, because another may be acting already."""
+    """Hold the Lease, and end the process at once when it is lost: another may already lead."""
     await lease.hold()
     log.critical("the Lease is lost: this process ends, and another leads")
     logging.shutdown()
@@ -118,7 +122,7 @@ async def _hold(lease: Lease) -> None:
 
 
 async def _crd(rest: Rest, health: Health) -> None:
-    """Wait for the API server and the CRD."""
+    """Wait until the API server answers and has the CRD."""
     logged = ""
     while True:
         try:

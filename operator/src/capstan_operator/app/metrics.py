@@ -86,16 +86,16 @@ class Metrics(Collector):
         return prometheus.generate_latest(self._registry)
 
     def asked(self, verb: str, resource: str, status: int) -> None:
-        """Count an answer of the API server, if it was an error. For `Rest.connect`."""
+        """Count a request to the API server if it failed. An observer for `Rest.connect`."""
         if status == 0 or status >= 400:
             self._api_errors.labels(verb, resource, str(status)).inc()
 
     def note_phase(self, key: Key, phase: Phase) -> None:
-        """Note the phase of a job."""
+        """Count a job under this phase in `capstan_jobs`."""
         self._phases[key] = phase
 
     def forget(self, key: Key) -> None:
-        """Forget a deleted job."""
+        """Count a deleted job no longer in `capstan_jobs`."""
         self._phases.pop(key, None)
 
     def written(self, key: Key, before: Status, after: Status) -> None:

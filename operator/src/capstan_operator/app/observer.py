@@ -25,8 +25,8 @@ Pod = Mapping[str, Any]
 class Look:
     """One look at a job.
 
-    `again_seconds` says when a node in doubt may have changed without an event; None: not at all.
-    `gone` says whether a view is of a pod that is already deleted.
+    `again_seconds` is the time until a doubtful node may have changed without an event. It is None
+    if no node will. `gone` says whether a view describes a pod that is already deleted.
     """
 
     observed: Observed
@@ -35,7 +35,7 @@ class Look:
 
 
 class Observer:
-    """Looks at jobs. Only nodes in doubt are read from the API server."""
+    """Looks at jobs. It reads only the nodes of doubtful pods from the API server."""
 
     def __init__(self, cache: Cache, nodes: Nodes, refused_starts: RefusedStarts) -> None:
         self._cache = cache
@@ -76,7 +76,7 @@ class Observer:
                 yield dataclasses.replace(view, deletion=Deletion.WITH_ITS_JOB)
 
     def _gone(self, key: Key, job: TrainingJob, status: Status) -> list[TaskView]:
-        """Return the ends of deleted pods that the status does not have yet."""
+        """Return views of the deleted pods whose ends the status does not record yet."""
         waited_for = {row.uid for row in status.tasks if row.state not in ENDED}
         views = [
             pods.view(pod, trainer=_trainer(pod, job), node_lost=False)
@@ -88,10 +88,10 @@ class Observer:
 
 
 def task_of(pod: Pod, job: TrainingJob) -> TaskName | None:
-    """Return the task that a pod runs, for this job or a deleted job of its name; None if none.
+    """Return the task that a pod runs for this job or for a deleted job of the same name.
 
-    A pod with the labels of one task and the name of another runs neither: it would count as the
-    first and block the second.
+    Return None if the pod runs no such task. A pod with the labels of one task and the name of
+    another task runs neither. Otherwise it would count as the first and block the second.
     """
     labelled = owners.task(pod)
     if owners.controller(pod, job.metadata.name) is None or labelled is None:
@@ -101,9 +101,10 @@ def task_of(pod: Pod, job: TrainingJob) -> TaskName | None:
 
 
 def _trainer(pod: Pod, job: TrainingJob) -> str:
-    """Return the name of the container that is the task.
+    """Return the name of a pod's trainer container.
 
-    For a type that only a deleted job of the same name had, any name will do.
+    If the job has no replicas of the pod's type, the pod belongs to a deleted job of the same name.
+    Any name will then do.
     """
     task = task_of(pod, job)
     replica = None if task is None else job.spec.replica_specs.get(task.type)

@@ -1,7 +1,9 @@
 """Limit how often a status is written that only reports progress: pods are scheduled, pods run.
 
-Rule 1: a status with consequences never waits: a failure, an action, news, another phase.
-Rule 2: the first change after a pause is written at once, and changes soon after it together.
+Rule 1: a status with consequences never waits. Consequences are a failure, an action, news and
+another phase.
+Rule 2: the first change after a pause is written at once. Changes soon after it are written
+together.
 """
 
 from datetime import datetime, timedelta
@@ -11,18 +13,19 @@ from capstan_operator.kube.cache import Key
 from capstan_operator.reconcile.actions import Plan
 
 APART = timedelta(seconds=0.25)
-"""With this, ten pods that start within a second cause about four writes instead of twenty. Each
-write is a version of the whole object for the API server and for every watch."""
+"""The shortest time between two writes that only report progress. Ten pods that start within a
+second then cause about four writes instead of twenty. Each write is a version of the whole object
+for the API server and for every watch."""
 
 
 class Pace:
-    """Remembers when each status was last written. Forgetting that costs a write."""
+    """Remembers when the status of each job was last written. A forgotten time costs one write."""
 
     def __init__(self) -> None:
         self._last: dict[Key, datetime] = {}
 
     def seconds(self, key: Key, before: Status, decided: Plan, now: datetime) -> float:
-        """Return the seconds for which a plan should wait; 0 if it should not."""
+        """Return the seconds to wait before the plan is carried out; 0 if it is not to wait."""
         if decided.status is None or decided.actions or decided.news:
             return 0.0
         if _weight(decided.status) != _weight(before):

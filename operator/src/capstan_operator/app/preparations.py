@@ -1,12 +1,12 @@
 """Prepare a job for its first pod: check its pod templates, and create its Service.
 
-Rule 1: objects of other owners are not touched. A Service is created, never applied or changed. A
-Service that already exists either belongs to the job or is an obstacle.
+Rule 1: the operator does not touch objects of other owners. It creates a Service and never changes
+one. A Service that already exists either belongs to the job or is an obstacle.
 Rule 2: results are remembered. A sound template is not tried again, and an existing Service is not
 read again until a watch or a comparison reports that it may be gone. An obstacle is checked again
 after a pause that grows (`policies.recheck`), or at once when the job or its Service has changed.
-Rule 3: nothing is remembered of a look during which the job's Service was reported gone: the answer
-may be older than the report.
+Rule 3: if the job's Service is reported gone while a pass looks for it, the result of that look is
+not remembered. The result may be older than the report.
 """
 
 import hashlib
@@ -35,11 +35,11 @@ from capstan_operator.reconcile.policies.recheck import Blocked
 from capstan_operator.reconcile.policies.template import Answer, DryRun
 
 REMEMBERED = 1024
-"""Sound pods that are remembered: jobs are often submitted in series that differ by name alone."""
+"""The most valid templates that are remembered. Series of jobs often differ only in their names."""
 
 
 class Preparations:
-    """The preparations of all jobs. At most one pass of a job at a time may ask."""
+    """The preparations of all jobs. Only one pass of a job at a time may call `obstacle`."""
 
     def __init__(self, rest: Rest, clock: Callable[[], datetime]) -> None:
         self._rest = rest
@@ -48,15 +48,16 @@ class Preparations:
         self._sound: OrderedDict[str, None] = OrderedDict()
         self._blocked: dict[Key, Blocked] = {}
         self._looking: set[Key] = set()
-        """The jobs that a pass looks at, without the jobs that were forgotten meanwhile."""
+        """The jobs that a pass is preparing, except jobs that were forgotten meanwhile."""
         self._forgotten: set[Key] = set()
         """The jobs that were forgotten since the last comparison."""
 
     def recheck(self, served: Mapping[Key, Uid], unread: Collection[str | None]) -> None:
-        """Take the Services that consistent LISTs have, with the UIDs of the jobs that own them.
+        """Bring the remembered Services up to date with consistent LISTs.
 
-        `unread` are the namespaces that could not be read: nothing changes for their jobs. The
-        Service of every other job is looked for again.
+        `served` has an entry for each listed Service: the UID of the job that owns it. `unread` are
+        the namespaces that could not be read. Nothing changes for their jobs. Every other job that
+        is not in `served` counts as a job without a Service.
         """
         # A LIST may be older than the report that a Service in it is gone.
         served = {key: uid for key, uid in served.items() if key not in self._forgotten}
@@ -76,19 +77,20 @@ class Preparations:
         self._forgotten.add(key)
 
     def again_seconds(self, key: Key) -> float:
-        """Return the seconds until the obstacle that `obstacle` has returned is checked again.
+        """Return the seconds until the obstacle of a job is checked again.
 
-        0 if the obstacle has been forgotten since.
+        Return 0 if no obstacle of the job is remembered.
         """
         before = self._blocked.get(key)
         return 0.0 if before is None else recheck.seconds_left(before, self._clock())
 
     async def obstacle(self, job: TrainingJob, *, started: bool) -> Obstacle | None:
-        """Prepare a job for its pods; return the obstacle, if there is one.
+        """Prepare a job for its pods. Return the obstacle, or None if there is none.
 
-        The templates of a job that has started are not tried again: they cannot change.
-        Raises kube.errors.ApiError if the API server does not answer. For a job that has started
-        that is an obstacle instead: its tasks are looked after even without a Service.
+        The templates of a job that has started are not tried again, because they cannot change.
+        Raises kube.errors.ApiError if the API server does not answer. For a job that has started,
+        the error is returned as an obstacle, because its tasks must be looked after even without a
+        Service.
         """
         key = Key(job.metadata.namespace, job.metadata.name)
         before, now = self._blocked.get(key), self._clock()
@@ -116,7 +118,7 @@ class Preparations:
         try:
             return await self._ensure_service(key, job)
         except NotFound:
-            # The Service was there and has gone by now: the next pass creates it.
+            # The Service was there and is gone by now. The next pass creates it.
             raise
         except ApiError as error:
             if not (started or isinstance(error, Forbidden | Refused)):
@@ -172,7 +174,7 @@ def in_the_way(kind: str, manifest: Mapping[str, Any], job: TrainingJob) -> Obst
 
 
 def _digest(job: TrainingJob, kind: ReplicaType) -> str:
-    """Hash the part of a pod that its user wrote. The rest is the operator's, and sound."""
+    """Hash the part of a pod that its user wrote. The operator adds the rest, which is valid."""
     written = [job.metadata.namespace, job.replica(kind).template.manifest()]
     volume = job.spec.checkpoint and job.spec.checkpoint.model_dump()
     return hashlib.sha256(json.dumps([*written, volume], sort_keys=True).encode()).hexdigest()

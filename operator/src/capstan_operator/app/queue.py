@@ -19,7 +19,7 @@ SPREAD = 0.2
 
 
 class WorkQueue:
-    """For one event loop. `clock` is the loop's time, in seconds."""
+    """The work queue of one event loop. `clock` returns the loop's time in seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -37,12 +37,12 @@ class WorkQueue:
 
     @property
     def oldest_seconds(self) -> float:
-        """For how long the oldest key has waited or been worked on; 0 if there is none."""
+        """For how many seconds the oldest key has waited or been worked on; 0 without keys."""
         since = [*self._added.values(), *self._busy.values()]
         return self._clock() - min(since) if since else 0.0
 
     def add(self, key: Key) -> None:
-        """Have a key worked on as soon as possible."""
+        """Have a key worked on as soon as a worker is free."""
         if key in self._added:
             return
         self._added[key] = self._clock()
@@ -50,13 +50,13 @@ class WorkQueue:
             self._offer(key)
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Have a key worked on after this time; replaces the time that was set before."""
+        """Have a key worked on after this time, and not at a time that was set for it before."""
         self._forget_timer(key)
         loop = asyncio.get_running_loop()
         self._timers[key] = loop.call_later(max(seconds, 0.0), self._ring, key)
 
     async def get(self) -> Key:
-        """Wait for the next key and take it; give it back with `done` or `failed`."""
+        """Wait for the next key and take it. The caller gives it back with `done` or `failed`."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
@@ -65,7 +65,10 @@ class WorkQueue:
         return key
 
     def done(self, key: Key, again_seconds: float | None) -> None:
-        """Give back a key that was worked on, and set when it comes again; None: not at all."""
+        """Give back a key after a pass that succeeded, and add it again after `again_seconds`.
+
+        If `again_seconds` is None, the key comes back only when somebody else adds it.
+        """
         self._failures.pop(key, None)
         self._give_back(key)
         if again_seconds is None:
@@ -74,9 +77,9 @@ class WorkQueue:
             self.add_after(key, again_seconds)
 
     def failed(self, key: Key, at_least_seconds: float = 0.0) -> float:
-        """Give back a key that failed; return the seconds until it comes again."""
+        """Give back a key after a pass that failed. Return the seconds until it comes back."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        # Exponents are bounded, for powers overflow after long trouble.
+        # The exponent is bounded, because the power overflows after many failures.
         backoff = min(FIRST_SECONDS * 2.0 ** min(failures - 1, 16), LONGEST_SECONDS)
         seconds = max(backoff * random.uniform(1 - SPREAD, 1), at_least_seconds)
         self._give_back(key)

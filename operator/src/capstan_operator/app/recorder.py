@@ -1,7 +1,7 @@
 """Post news as Events, beside the passes: no pass waits for it.
 
 Rule 1: an Event is posted at most once. Its name follows from the version of the status that it
-tells of. An Event that cannot be posted is lost; the status says the same.
+reports. An Event that cannot be posted is lost, but the status says the same.
 Rule 2: the memory is bounded. If more happens than can be posted, the oldest news is lost.
 """
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Posts Events, for one event loop; `instance` names this process in them."""
+    """Posts Events, for one event loop. Each Event names this process as `instance`."""
 
     def __init__(self, rest: Rest, clock: Callable[[], datetime], instance: str) -> None:
         self._rest = rest
@@ -57,7 +57,7 @@ class Recorder:
             await self.post()
 
     async def post(self) -> None:
-        """Post the recorded news that is not posted yet, in its order."""
+        """Post the recorded news that is not posted yet, the oldest first."""
         while self._waiting:
             event = self._waiting.popleft()
             try:

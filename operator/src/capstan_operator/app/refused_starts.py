@@ -22,7 +22,7 @@ class RefusedStarts:
         return tuple(self._of(key, job).values())
 
     def add(self, key: Key, job: Uid, start: StartTask, why: Obstacle, at: datetime) -> None:
-        """Keep why a start was refused; `reason` and `message` become those of the task's row."""
+        """Remember a refused start. The task's row will show the reason and message of `why`."""
         self._of(key, job)[start.task] = TaskView(
             name=start.task,
             attempt=start.attempt,
@@ -34,7 +34,7 @@ class RefusedStarts:
         )
 
     def clear(self, key: Key, job: Uid, stop: StopTask) -> bool:
-        """Forget the refused start that `stop` names; return whether there was one."""
+        """Forget the refused start that `stop` names. Return whether it was remembered."""
         views = self._of(key, job)
         if stop.task not in views or views[stop.task].uid != stop.uid:
             return False
@@ -46,7 +46,7 @@ class RefusedStarts:
         self._views.pop(key, None)
 
     def _of(self, key: Key, job: Uid) -> dict[TaskName, TaskView]:
-        """Return the views of this job; those of a deleted job of the same name are dropped."""
+        """Return the views of this job. Drop the views of a deleted job of the same name."""
         known, views = self._views.get(key, (job, {}))
         if known != job:
             views = {}

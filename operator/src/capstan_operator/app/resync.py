@@ -1,7 +1,7 @@
 """Compare the cache with the cluster: at the start, after relists, and every few minutes.
 
-A watch that was broken does not tell which objects were deleted meanwhile. Only a consistent LIST
-does.
+A watch that was broken does not report which objects were deleted meanwhile. Only a consistent LIST
+shows that.
 """
 
 import asyncio
@@ -25,15 +25,16 @@ from capstan_operator.reconcile.policies import wake as policy
 RELISTED_SECONDS = 2.0
 """The time between the last object of a relist and the comparison that the relist causes."""
 MOST_MOMENTS = 5
-"""How many times `RELISTED_SECONDS` a comparison is put off while relists follow each other."""
+"""While relists follow each other, a comparison is put off by `RELISTED_SECONDS` at most this many
+times."""
 SPREAD = 0.1
 
 
 class Resync:
     """Compares the cache with the cluster.
 
-    `wake` is given the jobs to look at: jobs that a LIST had news of, jobs with work left, and all
-    jobs of a namespace after its first comparison.
+    It calls `wake` for each job that needs a pass: a job that differed from the cache, a job with
+    work left, and, after the first comparison of a namespace, every job of the namespace.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Resync:
                 await asyncio.sleep(RELISTED_SECONDS)
 
     async def compare(self) -> dict[str | None, ApiError]:
-        """Compare every namespace that can be read; return the errors of the others.
+        """Compare every namespace that can be read. Return the errors of the others.
 
         Raises kube.errors.ApiError if none can be read, and NotFound if the API server does not
         know TrainingJobs.
@@ -100,8 +101,9 @@ class Resync:
         return faults
 
     async def _compare(self, scope: str | None, served: dict[Key, Uid]) -> set[Key]:
-        """Compare one namespace, None for all; return the jobs to look at because of it, and add
-        the jobs that have their Service to `served`.
+        """Compare one namespace, or all namespaces if `scope` is None.
+
+        Return the jobs that need a pass. Add each job that has its Service to `served`.
         """
         labelled = {"labelSelector": names.LABEL_JOB_NAME}
         jobs = await self._rest.list(paths.jobs(scope), unmanaged)

@@ -26,7 +26,7 @@ WORKERS = 8
 the `rest.MAX_IN_FLIGHT` requests that are sent at once, so more workers would wait there."""
 AGAIN_SECONDS = 2.0
 """The pause after a comparison that failed. It doubles while only some namespaces fail, because
-every comparison reads the others too."""
+every comparison also reads the other namespaces."""
 LONGEST_AGAIN_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Operator:
     def __init__(
         self, settings: Settings, rest: Rest, queue: WorkQueue, metrics: Metrics, health: Health
     ) -> None:
-        """Take the parts that the process has anyway. Must be called in its event loop."""
+        """Build the parts that serve jobs. Must be called in the event loop of the process."""
         clock = asyncio.get_running_loop().time
         cache = Cache()
         nodes = Nodes(rest, clock, settings.node_lost_seconds)
@@ -117,7 +117,7 @@ class Operator:
             if self._resync.knows(key.namespace):
                 await self._pass(key)
             else:
-                # A job would look as if it had no pods. The first comparison wakes it.
+                # A job may seem to have no pods yet. The first comparison wakes the job.
                 self._queue.done(key, None)
 
     async def _pass(self, key: Key) -> None:
@@ -140,12 +140,15 @@ class Operator:
 
 
 def _later(error: OperatorError) -> float:
-    """Return the seconds that an answer asked to wait."""
+    """Return the seconds that the API server asked to wait; 0 if it named no time."""
     return error.retry_after if isinstance(error, ApiError) else 0.0
 
 
 async def first_of(*coroutines: Coroutine[Any, Any, object]) -> None:
-    """Run all until one ends, then cancel the others. Raises the error of the first."""
+    """Run all coroutines until one ends, and cancel the others.
+
+    Raises the error of a coroutine that ended first.
+    """
     tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -158,5 +161,5 @@ async def first_of(*coroutines: Coroutine[Any, Any, object]) -> None:
 
 
 def now() -> datetime:
-    """Return the time, aware."""
+    """Return the current time in UTC, as an aware datetime."""
     return datetime.now(UTC)

@@ -14,13 +14,13 @@ DEFAULT_NAMESPACE = "default"
 NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 """A label of RFC 1123, as Kubernetes wants it."""
 LONGEST_SECONDS = 366 * 86400
-"""The longest time of any flag: a year is for ever, and can be added to any date."""
+"""The longest time that a flag accepts: about a year. It can be added to any current date."""
 IN_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How one operator process runs. `namespaces` empty means all of the cluster."""
+    """The settings of one operator process. Empty `namespaces` mean the whole cluster."""
 
     kubeconfig: str | None
     context: str | None
@@ -39,7 +39,7 @@ class Settings:
 def read(arguments: Sequence[str]) -> Settings:
     """Read the arguments of `python -m capstan_operator`.
 
-    Raises errors.Invalid for values that cannot be; exits as argparse does for unknown flags.
+    Raises errors.Invalid for impossible values. Exits as argparse does for unknown flags.
     """
     options = _parser().parse_args(arguments)
     host, colon, port = options.listen.rpartition(":")
@@ -55,7 +55,7 @@ def read(arguments: Sequence[str]) -> Settings:
             raise Invalid((Fault("--namespace", message),))
     for flag in ("lease_duration", "node_lost_seconds", "resync_seconds"):
         seconds = getattr(options, flag)
-        if not 0 < seconds <= LONGEST_SECONDS:  # false of nan, too
+        if not 0 < seconds <= LONGEST_SECONDS:  # refuses nan, too
             message = f"must be more than 0 and at most {LONGEST_SECONDS} seconds, not {seconds:g}"
             raise Invalid((Fault(f"--{flag.replace('_', '-')}", message),))
     return Settings(
@@ -70,7 +70,8 @@ def read(arguments: Sequence[str]) -> Settings:
         node_lost_seconds=options.node_lost_seconds,
         resync_seconds=options.resync_seconds,
         verbose=options.verbose,
-        # It must differ between two processes on one machine, and between restarts of one pod.
+        # The identity must differ between two processes on one machine, and between restarts of
+        # one pod.
         identity=f"{socket.gethostname()}_{os.getpid()}_{os.urandom(4).hex()}",
     )
 

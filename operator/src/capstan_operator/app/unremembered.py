@@ -1,7 +1,7 @@
 """Storages for kopf that store nothing.
 
-kopf compares every object that it hears of with the version that it stored, to call handlers of
-changes. The operator has no such handlers, and copying each object three times for the comparison
+To call handlers of changes, kopf compares every object that it receives with the version that it
+stored. The operator has no such handlers, and copying each object three times for the comparison
 took half of the time that an event costs.
 """
 

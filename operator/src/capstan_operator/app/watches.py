@@ -7,14 +7,15 @@ have reported the newest object of a consistent LIST soon after that LIST.
 from collections.abc import Callable
 
 LATE_SECONDS = 60.0
-"""How long after a LIST the watch must have reported its newest object."""
+"""The time after a LIST by which the watch must have reported the newest object of the LIST."""
 
 _Watch = tuple[str, str | None]
 
 
 class Watches:
-    """The watches: one for each resource in each namespace, or in all if no namespace is given.
+    """The watches of the operator: one for each resource in each of `namespaces`.
 
+    If `namespaces` is empty, there is one for each resource, and it covers all namespaces.
     `clock` is the event loop's time, in seconds.
     """
 
@@ -39,7 +40,7 @@ class Watches:
         self._missed[watch] = newest, since
 
     def stuck(self) -> str:
-        """Return the name of a watch that has missed an object; empty if there is none."""
+        """Return a message that names a watch which has missed an object; "" if no watch has."""
         for watch, (newest, since) in self._missed.items():
             late = self._clock() - since
             if self._reported.get(watch, 0) < newest and late >= LATE_SECONDS:

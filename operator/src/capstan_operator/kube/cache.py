@@ -136,7 +136,7 @@ class Cache:
         return set().union(*map(_job_keys, changes))
 
     def forget(self, key: Key, uid: str) -> None:
-        """Drop a pod of a job that the API server no longer has. The UID never comes back."""
+        """Drop the pod with this UID, which is deleted. The UID never comes back."""
         for pod in self.pods(key):
             if pod["metadata"]["uid"] == uid:
                 self._pods.forget(_key(pod), uid)
@@ -201,7 +201,7 @@ def _deletion_requested_at(pod: Manifest) -> datetime | None:
 
 
 def unmanaged(job: Manifest) -> Manifest:
-    """Return a job without `managedFields`, which may be as long as the rest of it."""
+    """Return a job without `managedFields`, which may be as long as all the rest."""
     metadata = {name: kept for name, kept in job["metadata"].items() if name != "managedFields"}
     return job | {"metadata": metadata}
 
@@ -220,7 +220,10 @@ class _Table:
         self._listed: dict[str | None, int] = {}
 
     def tell(self, kind: str | None, found: Manifest) -> _Change | None:
-        """Enter a version of one object; return None if that changes nothing."""
+        """Enter a version of one object, or remove the object if `kind` is DELETED.
+
+        Return the change, or None if nothing has changed.
+        """
         key, uid, version = _key(found), found["metadata"]["uid"], _version(found)
         known = self.rows.get(key)
         if kind == "DELETED":
@@ -234,7 +237,10 @@ class _Table:
         return self._take(found)
 
     def _take(self, found: Manifest) -> _Change | None:
-        """Enter an object if it is newer than the known version, and its UID is not deleted."""
+        """Enter an object if it is newer than the known version, and its UID is not deleted.
+
+        Return the change, or None if nothing has changed.
+        """
         key, uid, version = _key(found), found["metadata"]["uid"], _version(found)
         known = self.rows.get(key)
         if version <= self._deleted.get(uid, -1):
@@ -249,7 +255,11 @@ class _Table:
     def replace(
         self, items: Iterable[Manifest], version: int, namespace: str | None
     ) -> list[_Change]:
-        """Enter a LIST of this version; return the changes."""
+        """Bring the objects of a namespace up to date with a LIST. Return the changes.
+
+        `version` is the resource version of the LIST. If `namespace` is None, the LIST has the
+        objects of all namespaces.
+        """
         listed = {manifest["metadata"]["uid"]: manifest for manifest in items}
         for uid in listed.keys() & self._deleted.keys():
             if self._deleted[uid] <= version:
@@ -268,7 +278,7 @@ class _Table:
         return changes
 
     def forget(self, key: Key, uid: str) -> None:
-        """Drop one object for good."""
+        """Drop one object. No later event or LIST brings its UID back."""
         self._bury(uid, math.inf)
         del self.rows[key]
 

@@ -2,8 +2,8 @@
 account.
 
 The Kubernetes client reads both. This module adds three things. It reads a token again when the
-token rotates or is refused. It reads the proxy of the environment once. It refuses a configuration
-that can never work when the operator starts, with a message that contains no secret.
+token rotates or is refused. It reads the proxy of the environment once. When the operator starts,
+it refuses a configuration that can never work, with a message that contains no secret.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from capstan_operator.errors import Fault, Invalid
 REREAD_SECONDS = 60.0
 """How old a token may be before it is read again. Kubelets replace it long before it expires."""
 CONNECTION_SECONDS = 600.0
-"""How long a `Connection` may be used: its token does not renew itself."""
+"""How long a `Connection` may be used. Its token is never read again."""
 
 _TOKEN = "BearerToken"  # the configuration's name for the whole Authorization header
 _BROKEN = (config.ConfigException, yaml.YAMLError, OSError, ValueError)
@@ -54,13 +54,13 @@ class Connection:
 
 
 class Credentials:
-    """The resolved configuration; its token is read again when it rotates.
+    """The resolved configuration. Its token is read again when the token rotates.
 
-    Certificates are read once: after they are renewed, the process must be restarted.
+    Certificates are read once. After they are renewed, the process must be restarted.
     """
 
     def __init__(self, configuration: Any, read: Callable[[bool], Awaitable[None]]) -> None:
-        """Wrap a configuration. `read` reads it again; with True, also if it seems valid."""
+        """Wrap a configuration. `read` reads it again, and `read(True)` also if it seems valid."""
         self.configuration = configuration
         self._read = read
         self._read_at = time.monotonic()
@@ -68,9 +68,10 @@ class Credentials:
 
     @classmethod
     async def load(cls, kubeconfig: str | None, context: str | None) -> Self:
-        """Resolve, in this order: the kubeconfig, $KUBECONFIG, the service account of the pod that
-        this runs in, ~/.kube/config. Runs the kubeconfig's exec plugin, if it has one.
+        """Read the first configuration that is given: the kubeconfig, $KUBECONFIG, the service
+        account of the pod that this process runs in, ~/.kube/config.
 
+        Runs the exec plugin of the kubeconfig, if it has one.
         Raises errors.Invalid for a configuration that is missing, broken or not supported.
         """
         configuration = Configuration()
@@ -92,7 +93,7 @@ class Credentials:
         return self._token()
 
     async def renew(self) -> bool:
-        """Read the token again after the API server refused it; say whether it has changed."""
+        """Read the token again after the API server refused it. Return whether it has changed."""
         before = self._token()
         await self._reread(insist=True)
         return self._token() != before
@@ -112,8 +113,10 @@ class Credentials:
         return None if token is None else token.strip()
 
     async def _reread(self, *, insist: bool) -> None:
-        """Read the configuration again; of several requests at once, only the first does so. If it
-        cannot be read, the old token is kept: the API server decides whether it is still valid.
+        """Read the configuration again. Of several requests at once, only the first one reads it.
+
+        If the configuration cannot be read, the old token is kept. The API server decides whether
+        the old token is still valid.
         """
         before = self._read_at
         async with self._reading:
@@ -205,7 +208,7 @@ def _is_in(host: str, networks: str) -> bool:
 
 
 def _exist(paths: str) -> bool:
-    """Say whether one of the files exists: like PATH, $KUBECONFIG may name several."""
+    """Return whether one of the files exists. Like PATH, $KUBECONFIG may name several."""
     return any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep) if path)
 
 

@@ -2,10 +2,10 @@
 
 ApiError
 ├── NotFound          404: the object is gone, or the API server does not serve its kind
-├── AlreadyExists     409: the name is taken; find out by whom
+├── AlreadyExists     409: the name is taken: find out by which object
 ├── Conflict          409: the object has changed since it was read: read it again. Or, for a
 │                     creation, another request was charged to the same quota: try again later
-├── Refused           400, 413, 422: the request is wrong, as often as it is sent
+├── Refused           400, 413, 422: the request is wrong: it would be refused again
 ├── Forbidden         401, 403, and denials of admission with another status: not allowed by
 │                     RBAC, an admission policy, a quota or a webhook, or a webhook could not be
 │                     reached; perhaps allowed later
@@ -27,14 +27,14 @@ LONGEST_RETRY_AFTER_SECONDS = 60.0
 """The longest wait that a server may ask for. A gateway that names a day must not stop a job."""
 
 MAX_WORDS = 300
-"""Characters of an answer that is no Kubernetes Status; a proxy's error page has thousands."""
+"""The most characters of an answer that is no Kubernetes Status. A proxy's page has thousands."""
 
 
 class ApiError(OperatorError):
     """A request has failed.
 
-    `message` is the API server's; `str` adds the request. `status` is the HTTP status, 0
-    without an answer. `reason` is the API's CamelCase word, `details` its `Status.details`.
+    `message` is the API server's; `str` adds the request. `status` is the HTTP status, or 0 if no
+    answer came. `reason` and `details` are those of the API's `Status` object.
     `retry_after` is in seconds, at most `LONGEST_RETRY_AFTER_SECONDS`; 0 if the API named no time.
     """
 
@@ -102,7 +102,7 @@ def of_answer(
 ) -> ApiError:
     """Build the error for an answer with a status of 300 or more; `request` names the request.
 
-    The body is a `metav1.Status` from an API server, and may be anything from a proxy before it.
+    An API server sends a `metav1.Status` as body. A proxy before it may send anything.
     """
     document = _status_document(body)
     reason = str(document.get("reason") or "")
@@ -157,7 +157,10 @@ def _words(body: bytes) -> str:
 
 
 def _retry_after(header: str | None, details: Mapping[str, Any], now: datetime) -> float:
-    """Read the header, which holds seconds or a date (RFC 9110), or else the Status."""
+    """Return the seconds to wait. The header holds seconds or a date (RFC 9110).
+
+    Without a valid header, the details of the Status decide; 0 if they name no time.
+    """
     retry_after = details.get("retryAfterSeconds")
     seconds = float(retry_after) if isinstance(retry_after, int) and retry_after > 0 else 0.0
     if header is None:

@@ -1,7 +1,7 @@
 """A Lease that lets one operator act at a time: acquire, hold and release it.
 
 Rule 1: no clock of another machine is trusted. A Lease is free when *this* process has seen it
-    unchanged for the duration that its holder wrote. The times in it are for people to read.
+    unchanged for the duration that its holder wrote. The times in a Lease are for people to read.
 Rule 2: a renewal counts from when it was sent. A process that could not renew for `renew` seconds
     has lost the Lease, even if the API server only hangs. Other processes wait for `duration`,
     which is longer. Two processes therefore never hold the Lease at once, as long as their clocks
@@ -24,7 +24,9 @@ _log = logging.getLogger(__name__)
 
 
 class Lease:
-    """A named Lease (coordination.k8s.io/v1) for one identity; acquire, hold, release, in order.
+    """A named Lease (coordination.k8s.io/v1) for one identity.
+
+    Call `acquire`, `hold` and `release`, in this order.
 
     Give it a `Rest` of its own: a renewal must not wait behind other requests. `identity` must
     differ between processes; a pod's name will do. All times are in seconds, and `duration` is
@@ -103,7 +105,7 @@ class Lease:
             _log.info("the lease %s was not released, it will run out: %s", self._path, error)
 
     def _pause(self) -> float:
-        """Return the seconds until the next attempt, at the latest when the Lease runs out."""
+        """Return the seconds until the next attempt, at the latest when the holder's time is up."""
         pause = self._retry * random.uniform(1, 1.2)
         theirs = self._theirs_until - time.monotonic()
         return min(pause, theirs) if theirs > 0 else pause
@@ -112,7 +114,7 @@ class Lease:
         return self._renewed_at + self._renew - time.monotonic()
 
     async def _try(self, limit: float) -> bool:
-        """Take or renew the Lease within `limit` seconds; say whether that succeeded."""
+        """Try to take or renew the Lease within `limit` seconds. Return whether that succeeded."""
         sent_at = time.monotonic()
         try:
             async with asyncio.timeout(limit):
@@ -145,7 +147,7 @@ class Lease:
             self._theirs_until = self._version_at + term
             if time.monotonic() < self._theirs_until:
                 return False
-        # With its resourceVersion, only one of several processes that read it can replace it.
+        # Of several processes that have read this resourceVersion, only one can replace the Lease.
         await self._rest.replace(self._path, self._signed(lease))
         return True
 

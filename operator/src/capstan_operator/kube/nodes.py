@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class Nodes:
-    """Reads nodes, for one event loop. Without the right to read nodes, none is ever lost."""
+    """Reads nodes, for one event loop. Without the right to read nodes, it reports none as lost."""
 
     def __init__(self, rest: Rest, clock: Callable[[], float], lost_seconds: float) -> None:
         """Take a clock that never goes back, in seconds, such as the event loop's."""

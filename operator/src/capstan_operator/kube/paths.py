@@ -12,7 +12,7 @@ _COORDINATION = "/apis/coordination.k8s.io/v1"
 
 
 def jobs(namespace: str | None = None) -> str:
-    """Return the path of the TrainingJobs of a namespace, or of all of them."""
+    """Return the path of the TrainingJobs of a namespace, or of all namespaces."""
     return _namespaced(GROUP_VERSION, namespace, names.PLURAL)
 
 
@@ -25,7 +25,7 @@ def job_status(namespace: str, name: str) -> str:
 
 
 def pods(namespace: str | None = None) -> str:
-    """Return the path of the Pods of a namespace, or of all of them."""
+    """Return the path of the Pods of a namespace, or of all namespaces."""
     return _namespaced(_CORE, namespace, "pods")
 
 
@@ -34,7 +34,7 @@ def pod(namespace: str, name: str) -> str:
 
 
 def services(namespace: str | None = None) -> str:
-    """Return the path of the Services of a namespace, or of all of them."""
+    """Return the path of the Services of a namespace, or of all namespaces."""
     return _namespaced(_CORE, namespace, "services")
 
 
@@ -59,8 +59,10 @@ def node(name: str) -> str:
 
 
 def resource(path: str) -> str:
-    """Return the resource of a path in the words of RBAC: `pods`, `trainingjobs/status`; "" for a
-    group."""
+    """Return the resource of a path as RBAC names it, such as `trainingjobs/status`.
+
+    Return "" for the path of a group.
+    """
     segments = path.strip("/").split("/")
     segments = segments[2:] if segments[0] == "api" else segments[3:]
     if segments[:1] == ["namespaces"] and len(segments) > 2:

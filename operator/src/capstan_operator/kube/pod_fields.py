@@ -27,7 +27,7 @@ def containers(pod: Manifest) -> list[Manifest]:
 
 
 def state(container: Manifest, kind: str) -> Manifest | None:
-    """Return the `waiting`, `running` or `terminated` state of a container; None in another."""
+    """Return the `waiting`, `running` or `terminated` state; None if the container has another."""
     found: Manifest | None = (container.get("state") or {}).get(kind)
     return found
 
@@ -59,7 +59,7 @@ def due(pod: Manifest) -> datetime | None:
 
 
 def time(text: str | None) -> datetime | None:
-    """Read a metav1.Time. Go writes an unset time as the year 1: that is None too."""
+    """Read a metav1.Time; None if it is unset. Go writes an unset time with the year 1."""
     if not text:
         return None
     read = datetime.fromisoformat(text)

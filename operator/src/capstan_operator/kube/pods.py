@@ -5,7 +5,7 @@ not: a webhook may have added containers of its own, also before the trainer. Wh
 the task has ended, even if sidecars still run. The first match wins:
 
     the trainer ended before any disruption of pod or node              its exit code
-    it ended later, or the pod is Failed: evicted, preempted ...        Failed, that reason
+    a disruption ended the trainer or the pod (eviction, preemption)    Failed, its reason
     the pod is Failed, and so is an init container                      Failed, InitContainerFailed
     the pod is Failed, and the end of the trainer is unknown            Failed, the pod's reason
     its node is lost                                                    Failed, NodeLost
@@ -30,7 +30,7 @@ CONTAINERS_NOT_READY = "ContainersNotReady"
 """The reason of a kubelet for a pod that is not ready because of its containers."""
 
 _ROUTINE = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Reasons for waiting that every pod goes through. Shown, they would make the status flicker."""
+"""Reasons for which every pod waits for a moment. They would make the status flicker."""
 _ENDS = (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
 
 _SIGNALS_OF_KUBELETS = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
@@ -39,9 +39,10 @@ _SIGNALS_OF_KUBELETS = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
     """Return the view of the task that a pod runs; `trainer` names its container.
 
-    With `node_lost` the pod's node will never report how the task ended. `deletion` is AFTER_END
-    for a task that had ended by itself before its pod was deleted. Times are those of the node and
-    of the API server, in seconds: an end in the same second as the deletion counts as caused by it.
+    `node_lost` says that the pod's node will never report how the task ended. `deletion` is
+    AFTER_END for a task that had ended by itself before its pod was deleted. Times are those of the
+    node and of the API server, in whole seconds. If the task ended in the second of the deletion,
+    the deletion counts as the cause.
     Raises ValueError if the pod's labels name no task.
     """
     labelled = owners.task(pod)
@@ -64,8 +65,10 @@ def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
 
 
 def doubtful(pod: Manifest, *, trainer: str) -> bool:
-    """Say whether the pod's node may be lost: the pod should run and is not ready, or it is being
-    deleted and is still there. Also True for many pods that are merely slow.
+    """Return whether the pod's node may be lost.
+
+    It may be lost if the pod should run and is not ready, or if the pod is being deleted. This is
+    also True for many pods that are merely slow.
     """
     if not pod["spec"].get("nodeName") or _ended(pod, trainer) is not None:
         return False
@@ -110,7 +113,7 @@ def _ended(pod: Manifest, trainer: str) -> _Outcome | None:
 
 
 def _has_living_container(pod: Manifest) -> bool:
-    """Say whether a sidecar has not ended: then the pod outlives its trainer."""
+    """Return whether a container, such as a sidecar, has not ended. The pod then goes on."""
     return not all(map(_is_done, pod_fields.containers(pod)))
 
 
@@ -155,7 +158,7 @@ def _of_disruption(disrupted: Disruption, end: Manifest) -> _Outcome:
 
 
 def _of_init_container(pod: Manifest) -> _Outcome | None:
-    """Return how the init container that failed ended; None if none did. Sidecars do not count."""
+    """Return the end of the init container that failed, or None. Sidecars do not count."""
     inits = pod["spec"].get("initContainers") or ()
     sidecars = {init["name"] for init in inits if init.get("restartPolicy") == "Always"}
     for container in pod["status"].get("initContainerStatuses") or ():
@@ -197,8 +200,10 @@ def _alive(pod: Manifest, trainer: str) -> _Outcome:
 
 
 def _is_ready(pod: Manifest, trainer: str) -> bool:
-    """Say whether the pod is ready, or would be but for other containers that have ended: a pod
-    with such a container is never ready again."""
+    """Return whether the pod is ready, apart from other containers than the trainer that ended.
+
+    A pod with a container that has ended is never ready again.
+    """
     if pod_fields.holds(pod, "Ready"):
         return True
     if pod_fields.condition(pod, "Ready").get("reason") != CONTAINERS_NOT_READY:
@@ -221,7 +226,7 @@ def _waits(pod: Manifest, trainer: str) -> Iterator[tuple[str, str]]:
 
 
 def _deletion(pod: Manifest, outcome: _Outcome) -> Deletion:
-    """Say whether the pod's deletion was requested, and if so, whether before the task ended.
+    """Return whether the pod's deletion was requested, and whether that was before the task ended.
 
     The deletion timestamp minus the grace period is the time of the first request (`Cache` keeps it
     so), unless no version of the pod was seen between that request and the end. In that case an

@@ -1,7 +1,8 @@
 """Requests to the Kubernetes API, with objects as they are: dicts, no models.
 
 Models know the fields of one version of Kubernetes, and users write templates for the version of
-their cluster. So this is HTTP and JSON, over the TLS and authentication of the Kubernetes client.
+their cluster. This module therefore speaks HTTP and JSON, with the TLS and the authentication of
+the Kubernetes client.
 
 Every request ends within `TIMEOUT_SECONDS` of being sent. At most `MAX_IN_FLIGHT` requests are sent
 at once, and the others wait for their turn in order. Every failure is an `errors.ApiError`,
@@ -36,9 +37,9 @@ Observer = Callable[[str, str, int], None]
 TIMEOUT_SECONDS = 30.0
 CONNECT_SECONDS = 10.0
 MAX_IN_FLIGHT = 32
-"""A guess: enough to keep an API server busy that answers within milliseconds."""
+"""The most requests that are sent at once. A guess: enough to keep a fast API server busy."""
 PAGE_SIZE = 500
-"""Objects per answer of a LIST, as the API server's own clients ask for."""
+"""The most objects in one page of a LIST, as Kubernetes' own clients request."""
 
 _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"  # the body is JSON, which is valid YAML
@@ -65,16 +66,18 @@ class _Request(NamedTuple):
 
 
 class Rest:
-    """One API server, spoken to as one user. For one event loop; `close` it, or use `async with`.
+    """A client of one API server, for one user and one event loop.
+
+    Call `close` at the end, or use `async with`:
 
         async with await Rest.connect() as rest:
             pods = await rest.list(paths.pods("team-a"), labelSelector="capstan.dev/job-name")
 
-    Keyword arguments are query parameters; those that are None are left out.
+    Keyword arguments become query parameters. Arguments that are None are left out.
     """
 
     def __init__(self, credentials: Credentials, observer: Observer | None = None) -> None:
-        """Prepare; sends nothing yet. Raises errors.Invalid for unusable certificates."""
+        """Prepare the client and send nothing. Raises errors.Invalid for unusable certificates."""
         self._credentials = credentials
         self._observer = observer
         self._turns = asyncio.Semaphore(MAX_IN_FLIGHT)
@@ -91,9 +94,9 @@ class Rest:
         context: str | None = None,
         observer: Observer | None = None,
     ) -> Self:
-        """Resolve the configuration, as `Credentials.load` says; sends nothing to the API yet.
+        """Make a client with the configuration of `Credentials.load`. Sends nothing to the API yet.
 
-        Raises errors.Invalid when there is none that can be used.
+        Raises errors.Invalid if there is no usable configuration.
         """
         return cls(await Credentials.load(kubeconfig, context), observer)
 
@@ -132,8 +135,8 @@ class Rest:
         `keep` returns the needed part of an object. It is called before the next page is requested,
         so that at most two pages of full objects are in memory.
 
-        All pages are of the moment of the first. If that moment becomes too old for the API server
-        before the last page, the list is begun again, once.
+        All pages show the moment of the first page. If that moment becomes too old for the API
+        server before the last page, all pages are read once more.
         """
         try:
             return await self._pages(path, keep, query)
@@ -147,9 +150,11 @@ class Rest:
         return await self._send(_Request("create", "POST", path, query, body))
 
     async def apply(self, path: str, body: Manifest, *, manager: str) -> Manifest:
-        """Server-side apply: set these fields, take them from other managers, drop our former ones.
+        """Set the fields of `body` by server-side apply, and return the changed object.
 
-        Raises errors.Conflict when the body has a resourceVersion and the object another one.
+        Fields that another manager had set now belong to `manager`. Fields that `manager` had set
+        before and that `body` lacks are dropped. Raises errors.Conflict if the body has a
+        resourceVersion and the object has another one.
         """
         query = {"fieldManager": manager, "force": "true"}
         return await self._send(_Request("patch", "PATCH", path, query, body, _APPLY))
@@ -159,10 +164,10 @@ class Rest:
         return await self._send(_Request("update", "PUT", path, {}, body))
 
     async def delete(self, path: str, *, uid: str, grace_seconds: int | None = None) -> None:
-        """Have the object of this UID deleted, after its own grace period unless one is given.
+        """Have the object of this UID deleted, after `grace_seconds` or its own grace period.
 
-        If the object is gone already, or another object has its name by now, nothing is left to do
-        and nothing is raised. Returns when the deletion is under way; a pod is gone only later.
+        Does nothing if the object is gone already, or if another object has its name by now.
+        Returns when the deletion is under way. A pod is gone only later.
         """
         options: Manifest = {
             "apiVersion": "v1",

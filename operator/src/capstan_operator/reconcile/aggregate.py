@@ -116,7 +116,7 @@ def _completed(
 
 
 def _since(before: Condition | None, after: Condition) -> Condition:
-    """Keep the time of the last transition unless this is one."""
+    """Return `after`, with the old transition time if the condition's status has not changed."""
     if before is None or before.status != after.status:
         return after
     return after.model_copy(update={"last_transition_time": before.last_transition_time})
@@ -132,7 +132,7 @@ def _ready(now_phase: Phase, status: Status, obstacle: Obstacle | None, now: dat
 
 
 def _name_conflict(status: Status, obstacle: Obstacle | None, now: datetime) -> Iterator[Condition]:
-    """Yield the condition if the Service's name is taken, or that of a pod."""
+    """Yield the condition NameConflict if the name of the Service or of a pod is taken."""
     taken = [
         f"{row.name}: {row.message}"
         for row in status.tasks
@@ -147,7 +147,7 @@ def _name_conflict(status: Status, obstacle: Obstacle | None, now: datetime) -> 
 def _pods_scheduled(
     status: Status, unscheduled: Collection[TaskName], now: datetime
 ) -> Iterator[Condition]:
-    """Yield whether every pod has a node; nothing for tasks that are processes."""
+    """Yield the condition PodsScheduled. Yield nothing if no task has a pod."""
     if not any(row.pod for row in status.tasks):
         return
     no_pod = [row for row in status.tasks if row.state in TO_COME and row.uid is None]
@@ -163,7 +163,7 @@ def _pods_scheduled(
 def _waiting(rows: Collection[TaskStatus]) -> str:
     names = [str(row.name) for row in rows]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    # Mostly all tasks wait for the same: an image, or a node.
+    # Most often all tasks wait for the same reason: for an image, or for a node.
     why = next((f"; {row.name}: {why}" for row in rows if (why := _why_waiting(row))), "")
     return "waiting for " + ", ".join(names[:NAMED]) + more + why
 
@@ -205,7 +205,11 @@ def _is_bad(shown: Condition) -> bool:
 def _in_order(
     now_phase: Phase, counted: Mapping[ReplicaType, ReplicaStatus], *kinds: ReplicaType
 ) -> str:
-    """Return `n/desired`, where n tasks are as the phase wants them."""
+    """Return `n/desired` for the tasks of these types.
+
+    n counts the ready tasks of an unfinished job. For a job that has succeeded, it counts the tasks
+    that did not fail. For a job that has failed, it counts the tasks that succeeded.
+    """
     some = [counted[kind] for kind in kinds if kind in counted]
     desired = sum(count.desired for count in some)
     match now_phase:

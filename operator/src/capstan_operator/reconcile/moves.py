@@ -65,7 +65,7 @@ def go_on(
 
 
 def clean_up(job: TrainingJob, status: Status, by_task: Views, now: datetime) -> Moves:
-    """Stop the instances of a finished job that still run. Ended ones stay, with their logs.
+    """Stop the instances of a finished job that still run. Ended instances stay, with their logs.
 
     `sparing` decides which of them get time to end by themselves.
     """
@@ -86,7 +86,7 @@ def _is_due(row: TaskStatus, now: datetime) -> bool:
 def _stops_of_stale(
     job: TrainingJob, stale: Iterable[TaskView], *, make_room: bool
 ) -> Iterator[StopTask]:
-    """Yield the stops of earlier instances of a task; ended ones go only to make room."""
+    """Yield the stops of earlier instances of a task; those of ended ones only if `make_room`."""
     for view in stale:
         match view.state:
             case InstanceState.ALIVE:
@@ -95,9 +95,9 @@ def _stops_of_stale(
                 if make_room:
                     yield _stop(job, view, StopReason.REPLACED)
             case InstanceState.STOPPING | InstanceState.LEAVING:
-                pass  # the next attempt waits until it is gone
+                pass  # the next attempt waits until the instance is gone
             case InstanceState.ON_LOST_NODE | InstanceState.OF_DELETED_JOB:
-                pass  # `_force_deletions` or Kubernetes deletes it
+                pass  # `_force_deletions` or Kubernetes deletes the instance
 
 
 def _goes_at_once(view: TaskView) -> bool:

@@ -16,7 +16,7 @@ NODE_LOST = "NodeLost"
 
 
 class TaskPhase(enum.StrEnum):
-    """As Kubernetes' pod phases. A process is `Running` from its start to its end."""
+    """The phase of an instance, as of a pod. A process is `Running` from its start to its end."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -98,7 +98,7 @@ class TaskView:
 
     @property
     def state(self) -> InstanceState:
-        """Return the first state of this list that applies."""
+        """The state that follows from `deletion`, `phase`, `reason` and `sidecars_run`."""
         if self.deletion is Deletion.WITH_ITS_JOB:
             return InstanceState.OF_DELETED_JOB
         if self.has_ended and self.reason == NODE_LOST:
@@ -140,4 +140,4 @@ class Observed:
     tasks: tuple[TaskView, ...] = ()
     progress: Progress | None = None
     obstacle: Obstacle | None = None
-    """While there is one, no task is started. No task is stopped for it, and no limit charged."""
+    """While there is an obstacle, no task is started. It stops no task and charges no limit."""

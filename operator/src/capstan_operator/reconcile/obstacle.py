@@ -20,13 +20,14 @@ from capstan_operator.reconcile.observe import (
 )
 
 NAMED = 8
-"""Pods that a message names before it only counts them."""
+"""The most pods that a message names. The message only counts further pods."""
 
 
 def find(observed: Observed) -> Obstacle | None:
-    """Return the job's obstacle, if there is one.
+    """Return the job's obstacle; None if there is none.
 
-    Pods of a deleted job of the same name are one: they are reached under the new job's names.
+    Pods of a deleted job of the same name are an obstacle, because they are reached under the names
+    of the new job's tasks.
     """
     if observed.obstacle is not None:
         return observed.obstacle

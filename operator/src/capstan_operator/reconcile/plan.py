@@ -7,7 +7,8 @@ can be lost.
 Rule 4: intent before action. A failure is counted in the same status that names the next attempt,
 and that status is written before any task is stopped or started.
 
-Read `plan` first: it goes from one question to the next, and returns with the first that applies.
+Read the function `plan` first. It checks one case after the other, and returns the plan of the
+first case that applies.
 """
 
 from collections.abc import Iterable
@@ -91,7 +92,7 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
 
 
 def _update(this: Pass) -> tuple[Status, list[Failure]]:
-    """Bring the table in line with what is observed; return the failures, not yet entered."""
+    """Bring the table in line with the observation. Return it and the failures, not yet entered."""
     table: list[TaskStatus] = []
     failures: list[Failure] = []
     for row in rows.table(this.job, this.before):
@@ -168,7 +169,7 @@ def _clean_up(this: Pass, after: Status, news: tuple[Announce, ...] = ()) -> Pla
 
 
 def _by_task(job: TrainingJob, views: Iterable[TaskView]) -> dict[TaskName, tuple[TaskView, ...]]:
-    """Return the views by task, each instance once, in an order that does not depend on theirs."""
+    """Return the views by task, each instance once. The order of `views` does not matter."""
     once = {(view.name, view.uid): view for view in views}
     found: dict[TaskName, tuple[TaskView, ...]] = dict.fromkeys(job.tasks(), ())
     for view in sorted(once.values(), key=lambda view: (str(view.name), view.uid)):

@@ -46,7 +46,7 @@ class GiveUp:
 def recover(
     job: TrainingJob, status: Status, failures: Sequence[Failure], now: datetime
 ) -> GoOn | GiveUp:
-    """React to all failures of a pass. Each must be of the attempt that its row shows."""
+    """React to all failures of a pass. Each must be of the attempt that its task's row shows."""
     in_order = sorted(failures, key=lambda failed: failed.at or now)
     restarting: list[tuple[Failure, Scope]] = []
     for failed in in_order:
@@ -70,8 +70,11 @@ def recover(
 
 
 class _SoFar:
-    """The rows, restarts and news so far. All tasks may fail in one pass, so that the work for each
-    failure must not grow with the number of rows."""
+    """The rows, restarts and news so far.
+
+    All tasks may fail in one pass. The work for each failure must therefore not grow with the
+    number of rows.
+    """
 
     def __init__(self, status: Status, now: datetime) -> None:
         self.now = now
@@ -103,7 +106,7 @@ class _SoFar:
 
 
 def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope) -> Fatal | None:
-    """Enter the consequences of a failure; return Fatal if its limit is used up already."""
+    """Enter the consequences of a failure. Return Fatal if its limit is used up already."""
     row, now = so_far.table[failed.task], so_far.now
     if scope is Scope.NOTHING:
         line = f"{failed}; ignored, as spec.replicaSpecs.{failed.task.type}.onFailure says"

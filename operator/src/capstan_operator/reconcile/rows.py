@@ -1,7 +1,8 @@
 """The task table: which instance of a task is current, and how a row changes.
 
-Rule 1: an instance is current if and only if its attempt is the row's, and its uid is the row's or
-the row has none yet. Every other instance is stale: it is stopped, and nothing it does counts.
+Rule 1: an instance is current if and only if it has the attempt of the row, and the uid of the row
+unless the row has no uid yet. Every other instance is stale. A stale instance is stopped, and
+nothing that it does counts.
 Rule 2: `attempt` only grows, and only by one. The row loses its uid when `attempt` grows.
 Rule 3: these functions change one row. `plan` decides what follows for the job.
 """
@@ -43,7 +44,7 @@ def table(job: TrainingJob, status: Status) -> tuple[TaskStatus, ...]:
 
 
 def sort(row: TaskStatus, views: Iterable[TaskView]) -> Instances:
-    """Tell the current instance from the stale ones."""
+    """Return the current instance of a task and its stale ones."""
     views = tuple(views)
     current = next((view for view in views if _is_current(row, view)), None)
     return Instances(current, tuple(view for view in views if view is not current))
@@ -58,7 +59,10 @@ def _is_current(row: TaskStatus, view: TaskView) -> bool:
 def update(
     row: TaskStatus, view: TaskView | None, *, may_end: bool, now: datetime
 ) -> tuple[TaskStatus, Failure | None]:
-    """Bring the row in line with the current instance; return a failure beside it, not in it."""
+    """Bring the row in line with the current instance. Return it and the failure, if there is one.
+
+    The caller enters the failure into the row.
+    """
     if row.state in ENDED:
         return row, None
     if view is None:
@@ -74,7 +78,7 @@ def update(
 
 
 def update_after_end(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
-    """Do the same in a finished job, in which no end of a task is a failure any more."""
+    """Bring a row of a finished job in line. The end of a task is no longer a failure."""
     if row.state in (TaskState.SUCCEEDED, TaskState.FAILED):
         return row
     if view is None:
@@ -90,7 +94,7 @@ def update_after_end(row: TaskStatus, view: TaskView | None, now: datetime) -> T
 
 
 def end(row: TaskStatus, state: TaskState, ended: TaskView | Failure, now: datetime) -> TaskStatus:
-    """Enter how the attempt ended; `state` is the row's new state."""
+    """Enter the end of the attempt. `state` becomes the row's state."""
     at = ended.finished_at if isinstance(ended, TaskView) else ended.at
     return row.model_copy(
         update={
@@ -108,7 +112,7 @@ def end(row: TaskStatus, state: TaskState, ended: TaskView | Failure, now: datet
 def back_off(
     row: TaskStatus, failed: Failure, *, in_a_row: int, retry_at: datetime, now: datetime
 ) -> TaskStatus:
-    """Enter a failure after which another attempt is made. The attempt is counted at once."""
+    """Enter a failure after which another attempt is made. The new attempt is counted at once."""
     refused = failed.kind is FailureClass.CREATE_FAILED
     state = TaskState.CREATE_FAILED if refused else TaskState.BACK_OFF
     return _next_attempt(end(row, state, failed, now)).model_copy(
@@ -144,7 +148,7 @@ def start_over(row: TaskStatus, culprit: TaskName, retry_at: datetime) -> TaskSt
 
 
 def stop(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
-    """Enter that the task was stopped because its job is suspended; `view` shows how it ended."""
+    """Enter that the task was stopped for a suspension of its job. `view` shows how it ended."""
     if row.state in (TaskState.SUCCEEDED, TaskState.FAILED):
         return row
     current = None if view is None else sort(row, (view,)).current
@@ -154,7 +158,10 @@ def stop(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
 
 
 def another(row: TaskStatus) -> TaskStatus:
-    """Enter that the task starts again after a suspension: as another attempt if this one began."""
+    """Enter that the task starts again after a suspension.
+
+    It starts as another attempt if the last attempt had begun.
+    """
     after = row if row.uid is None else _next_attempt(row)
     return start(after).model_copy(update={"failures_in_a_row": 0})
 
