@@ -50,7 +50,7 @@ class CheckpointReader:
 
 
 def NewCheckpointReader(filepattern: str) -> CheckpointReader:
-    """Open the checkpoint of exactly that name.
+    """Open the checkpoint whose name is exactly `filepattern`.
 
     Raises:
         NotFoundError: there is no checkpoint of that name.

@@ -29,8 +29,9 @@ def generate_checkpoint_state_proto(
 ) -> Any:
     """Return a CheckpointState. Its list of checkpoints always ends with the newest one.
 
-    If `save_dir` is relative, relative checkpoint paths are rewritten relative to `save_dir`. If
-    `save_dir` is absolute, relative checkpoint paths already count as relative to it.
+    If `save_dir` is relative, this function rewrites relative checkpoint paths so that they start
+    from `save_dir`. If `save_dir` is absolute, relative checkpoint paths stay unchanged, because
+    they count as relative to `save_dir`.
 
     Raises:
         ValueError: the number of timestamps is not the number of checkpoints.
@@ -65,7 +66,7 @@ def update_checkpoint_state(
     last_preserved_timestamp: float | None = None,
     save_relative_paths: bool = False,
 ) -> None:
-    """Write the state file. It replaces the old file atomically.
+    """Write the state file. The new file replaces the old file atomically.
 
     The call blocks until the new file is on the disk. A loss of power therefore leaves either the
     old file or the new one.
@@ -99,7 +100,7 @@ def update_checkpoint_state(
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> Any:
     """Return the CheckpointState of a folder, with paths that include the folder.
 
-    Return None if there is no state file. Return None and log a warning if it cannot be read.
+    Return None if there is no state file. If it cannot be read, log a warning and return None.
     """
     from google.protobuf import text_format
 
@@ -126,7 +127,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
     """Return the newest checkpoint that the state file names.
 
-    Return None if there is no state file or the files of that checkpoint are missing.
+    Return None if there is no state file, or if the files of that checkpoint are missing.
     """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
@@ -139,7 +140,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Return whether there is a checkpoint of that name."""
+    """Return whether there is a checkpoint called `checkpoint_prefix`."""
     return os.path.exists(bundle.index_file(str(checkpoint_prefix)))
 
 

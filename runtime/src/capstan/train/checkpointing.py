@@ -11,7 +11,7 @@ from capstan.train import hook, steps, timer
 
 
 class CheckpointSaverListener:
-    """A base class whose methods do nothing. The hook calls them in the thread that runs it."""
+    """A base class whose methods do nothing. The hook calls them in the session's thread."""
 
     def begin(self) -> None:
         """Called once, before the graph is finalized."""
@@ -68,7 +68,7 @@ class CheckpointSaverHook(hook.SessionRunHook):
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
     ) -> None:
-        # The step may have been read before this run's update. Near the interval, read it again.
+        # `results` may be the step before this run's update. If a save may be due, read it again.
         if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
             return
         step = int(run_context.session.run(self._global_step))

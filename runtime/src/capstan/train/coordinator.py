@@ -78,7 +78,10 @@ class Coordinator:
             self.request_stop(ex=sys.exc_info())
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Block until a stop is requested, and return True, or False after `timeout` seconds."""
+        """Block until a stop is requested, and return True.
+
+        Return False if `timeout` seconds pass without a stop.
+        """
         return self._stop.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
@@ -105,7 +108,7 @@ class Coordinator:
             pass
         deadline = time.monotonic() + stop_grace_period_secs
         for thread in waiting:
-            # A thread that asked for the stop may also be the one that joins.
+            # One of the threads may itself call `join`. That thread cannot wait for itself.
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
         alive = [thread.name for thread in waiting if thread.is_alive()]
@@ -185,6 +188,6 @@ class LooperThread(threading.Thread):
         """Called once when the thread stops without an error."""
 
     def run_loop(self) -> None:
-        """Called at every interval: calls `target`."""
+        """Called at every interval. This method of the base class calls `target`."""
         if self._call is not None:
             self._call(*self._call_args, **self._call_kwargs)

@@ -23,12 +23,12 @@ def replica_device_setter(
 ) -> Callable[[Any], str] | None:
     """Return a function for `tf.device` that spreads variables over the tasks of the ps job.
 
-    Return None if there is no ps task. `ps_ops` are the op types that count as variables; by
-    default the ops that make variables.
-    `ps_strategy(op)` returns the index of the task for a variable; the default is round-robin. If
-    `cluster` is given, the number of ps tasks is the size of its job that `ps_device` names. With
-    `merge_devices`, the returned function fills in the fields that inner `tf.device` blocks leave
-    open. Without it, the function does not change operations that already have a device.
+    Return None if there is no ps task. `ps_ops` are the op types that count as variables. The
+    default is the op types that make variables. `ps_strategy(op)` returns the index of the task for
+    a variable. The default is round-robin. If `cluster` is given, `ps_device` names one of its
+    jobs, and the number of ps tasks is the size of that job. With `merge_devices`, the returned
+    function fills in the fields that inner `tf.device` blocks leave open. Without `merge_devices`,
+    the function does not change operations that already have a device.
 
     Raises:
         TypeError: `ps_strategy` is not callable, or `cluster` is not a cluster.

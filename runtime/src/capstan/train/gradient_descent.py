@@ -11,7 +11,7 @@ from capstan.train import optimizer
 class GradientDescentOptimizer(optimizer.Optimizer):
     """Plain gradient descent.
 
-    `learning_rate` is a number, a tensor, or a function without arguments that returns one.
+    `learning_rate` is a number, a tensor, or a function without arguments that returns either.
     """
 
     def __init__(

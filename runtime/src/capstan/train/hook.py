@@ -71,7 +71,7 @@ class SessionRunHook:
         """Called after each run that did not fail. May call `run_context.request_stop()`."""
 
     def end(self, session: Any) -> None:
-        """Called at the end of training, also if the input ended, but not after another error.
+        """Called at the end of training, also if the input has ended. The session is still open.
 
-        The session is still open.
+        Not called if another error ended the training.
         """

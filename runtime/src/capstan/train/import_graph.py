@@ -33,9 +33,10 @@ def import_meta_graph(
     """Add the graph of a MetaGraphDef, or of a file that holds one, to the default graph.
 
     Also add its collections: variables, conditionals, loops, names of operations, and numbers.
-    Return its saver. If it has none, return a new saver, or None if it has no variables. With
-    `clear_devices`, ignore the devices of the operations. `import_scope` becomes the first part of
-    all names. `arguments` go to `tf.import_graph_def`.
+    Return the saver of the MetaGraphDef. If it has no saver, return a new one, or None if the
+    default graph has no global variables. With `clear_devices`, ignore the devices of the
+    operations. `import_scope` becomes the first part of all names. `arguments` go to
+    `tf.import_graph_def`.
 
     Raises:
         OSError: the file does not exist or holds no MetaGraphDef.
@@ -62,7 +63,7 @@ def import_meta_graph(
 
 
 class _Prefix:
-    """Names of the imported graph, with the import scope before them."""
+    """The default graph, and the import scope, which becomes a prefix of all imported names."""
 
     def __init__(self, graph: graphs.Graph, scope: str | None) -> None:
         self.graph = graph
@@ -73,7 +74,7 @@ class _Prefix:
 
 
 def _read(given: Any) -> Any:
-    """Return a MetaGraphDef, or read it from the file of that name."""
+    """Return `given` as a MetaGraphDef. If `given` is a path, read the MetaGraphDef there."""
     from google.protobuf import message, text_format
     from tensorboard.compat.proto import meta_graph_pb2
 
@@ -97,7 +98,7 @@ def _read(given: Any) -> Any:
 def _members(
     key: str, collection: Any, prefix: _Prefix, known: dict[str, variables.Variable]
 ) -> list[Any]:
-    """Return the members of a collection. `known` holds the variables that are made already."""
+    """Return the members of a collection. `known` maps names to variables and gets new ones."""
     kind = collection.WhichOneof("kind")
     if kind is None:
         logging.error("Cannot identify data type for collection %s. Skipping.", key)

@@ -23,9 +23,10 @@ def export_meta_graph(
 ) -> Any:
     """Return `graph`, or the default graph, as a MetaGraphDef.
 
-    If `filename` is given, write the MetaGraphDef there too. It contains the collections of
-    `collection_list`, by default every collection whose key is a string. Collection members that
-    have no serialized form are left out. `clear_devices` removes the devices of all operations.
+    If `filename` is given, write the MetaGraphDef to that file too. The MetaGraphDef contains the
+    collections of `collection_list`, by default every collection whose key is a string. Collection
+    members that have no serialized form are left out. `clear_devices` removes the devices of all
+    operations.
     """
     from tensorboard.compat.proto import meta_graph_pb2
 
@@ -46,7 +47,7 @@ def export_meta_graph(
 
 
 def write(filename: str, meta: Any, *, as_text: bool = False) -> None:
-    """Write a MetaGraphDef to a file. It replaces an existing file atomically.
+    """Write a MetaGraphDef to a file. The new file replaces an existing file atomically.
 
     The call blocks until the new file is on the disk.
 

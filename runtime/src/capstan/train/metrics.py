@@ -42,7 +42,8 @@ def merged(reporters: Iterable[Any]) -> dict[str, float]:
 def labels(fetches: Any) -> Any:
     """Return the display name of each fetch, in the structure of `fetches`.
 
-    The names in a dictionary are its keys. Any other fetch has its own name, without a final `:0`.
+    A fetch in a dictionary has its key as its name. Any other fetch has the name of its tensor or
+    operation, without a final `:0`.
     """
     if isinstance(fetches, Mapping):
         return {key: str(key) for key in fetches}

@@ -1,4 +1,4 @@
-"""Monitored sessions: training sessions with hooks that recover from the loss of a task.
+"""Monitored sessions: sessions that call hooks and can recover from the loss of a task.
 
 Source: tensorflow/python/training/monitored_session.py.
 """
@@ -60,7 +60,8 @@ class _Monitored:
 
     def _open(self) -> wrapped_session.Layer:
         session = self._creator.create_session()
-        # The coordinator keeps every error of a thread: the layers above know which are harmless.
+        # The coordinator reports every error of a thread. The layers above know which errors are
+        # harmless.
         coord = coordinator.Coordinator(clean_stop_exception_types=())
         try:
             for session_hook in self._hooks:
@@ -97,8 +98,8 @@ class _Monitored:
         """Call `step_fn(step_context)` and return its result. Blocks.
 
         `step_context.session.run` runs a step without hooks. `step_context.run_with_hooks` runs a
-        step with them, as `run` does. `step_context.request_stop()` ends the `with` block of this
-        session. If a task is lost, a session that recovers calls the function again.
+        step with hooks, as `run` does. `step_context.request_stop()` ends the `with` block of this
+        session. If a task is lost, a MonitoredSession calls the function again.
 
         Raises:
             StopIteration: the function asked for a stop.
@@ -159,12 +160,12 @@ class _Monitored:
 
 
 class MonitoredSession(_Monitored):
-    """A session with hooks that recovers from the loss of a task.
+    """A session that calls hooks and recovers from the loss of a task.
 
-    `session_creator` creates the sessions; the default is a ChiefSessionCreator. After an
+    `session_creator` creates the sessions. The default is a ChiefSessionCreator. After an
     AbortedError or UnavailableError, the monitored session closes the session, creates another one
     and repeats the run. An OutOfRangeError ends a `with` block normally. If the process is the
-    first process of its container, SIGTERM ends it.
+    first process of its container, SIGTERM ends the process.
     """
 
     def __init__(
@@ -182,7 +183,10 @@ class MonitoredSession(_Monitored):
 
 
 class SingularMonitoredSession(_Monitored):
-    """A session with hooks that raises AbortedError and UnavailableError instead of recovering."""
+    """A session that calls hooks. It does not recover from the loss of a task.
+
+    After a loss, it raises AbortedError or UnavailableError.
+    """
 
     def __init__(
         self,
@@ -226,13 +230,16 @@ def MonitoredTrainingSession(
 ) -> MonitoredSession:
     """Return the session of one task in between-graph replication.
 
-    The chief restores or initialises the model. With `checkpoint_dir`, the chief also saves a
-    checkpoint every 600 seconds, or as often as `save_checkpoint_secs` or `save_checkpoint_steps`
-    say (None or 0: never), and logs the step rate every `log_step_count_steps` steps. The other
-    tasks wait for the chief, at most `max_wait_secs` seconds. `hooks` are called in every task,
-    `chief_only_hooks` only in the chief. If the environment variable CAPSTAN_PROGRESS_FILE is set,
-    progress is written to that file. There are no summaries, so the two `save_summaries` arguments
-    have no effect.
+    The chief restores or initialises the model. The other tasks wait for the chief, at most
+    `max_wait_secs` seconds. `hooks` are called in every task, `chief_only_hooks` only in the chief.
+
+    With `checkpoint_dir`, the chief also saves checkpoints, and it logs the step rate every
+    `log_step_count_steps` steps. The interval between checkpoints is `save_checkpoint_secs` or
+    `save_checkpoint_steps`, by default 600 seconds. If the interval is None or 0, the chief saves
+    no checkpoints.
+
+    If the environment variable CAPSTAN_PROGRESS_FILE is set, progress is written to the file that
+    it names. There are no summaries, so the two `save_summaries` arguments have no effect.
     """
     parts = scaffold or scaffolds.Scaffold()
     wanted: list[hook.SessionRunHook] = []
@@ -257,7 +264,7 @@ def MonitoredTrainingSession(
 
 
 def _save_interval(secs: Any, steps: Any) -> tuple[float | None, int | None]:
-    """Return the interval between checkpoints in seconds and in steps; None means unused."""
+    """Return the checkpoint interval in seconds and in steps. An unused interval is None."""
     if secs is USE_DEFAULT and steps is USE_DEFAULT:
         return _SAVE_SECS, None
     return None if secs is USE_DEFAULT else secs or None, (

@@ -1,5 +1,6 @@
 """The base class of all optimizers. It computes gradients, keeps slots, and makes the train op.
 
+A slot is a variable that an optimizer keeps for each variable that it trains, such as a momentum.
 Each update is placed with its variable, so a parameter server updates its own variables.
 Source: tensorflow/python/training/optimizer.py.
 """
@@ -22,8 +23,8 @@ class Optimizer:
     """Computes gradients and applies them. A subclass defines the update of one variable.
 
     A subclass defines `_apply_dense` and `_apply_sparse`. If it needs to, it also defines
-    `_prepare` (constants), `_create_slots` and `_finish`. `use_locking` changes nothing: every
-    update holds the lock of its variable. Not thread-safe.
+    `_prepare` (constants), `_create_slots` and `_finish`. `use_locking` has no effect, because
+    every update holds the lock of its variable. Not thread-safe.
 
     Raises:
         ValueError: `name` is empty.
@@ -87,10 +88,10 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """Return pairs of gradient and variable for `var_list` or for all trainable variables.
+        """Return a list of pairs: a gradient of `loss`, and its variable.
 
-        A gradient is a Tensor or an IndexedSlices. It is None if the loss does not depend on the
-        variable.
+        The variables are those of `var_list`, by default all trainable variables. A gradient is a
+        Tensor or an IndexedSlices. It is None if the loss does not depend on the variable.
 
         Raises:
             TypeError: a member of `var_list` is not a variable.
@@ -201,7 +202,10 @@ class Optimizer:
         return by_variable[var]
 
     def _non_slot_variable(self, initial_value: float, name: str, colocate_with: Any) -> Any:
-        """Return the optimizer's own variable `name`. Create one for each graph."""
+        """Return the optimizer's own variable `name` in the graph of `colocate_with`.
+
+        Create the variable if the graph does not have it.
+        """
         key = name, colocate_with.graph
         if key not in self._non_slots:
             with colocate_with.graph.colocate_with(colocate_with):
@@ -217,11 +221,11 @@ class Optimizer:
         """Make the tensors that all updates use, such as the learning rate."""
 
     def _apply_dense(self, grad: Any, var: Any) -> graphs.Operation:
-        """Return the update of `var` by a Tensor."""
+        """Return the operation that updates `var` with a Tensor as its gradient."""
         raise TypeError(f"{type(self).__name__} cannot apply a dense gradient")
 
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> graphs.Operation:
-        """Return the update of `var` by an IndexedSlices. Its rows may repeat."""
+        """Return the operation that updates `var` with IndexedSlices. Their rows may repeat."""
         raise TypeError(f"{type(self).__name__} cannot apply an IndexedSlices")
 
     def _finish(self, updates: list[graphs.Operation], scope: str) -> graphs.Operation:
@@ -241,7 +245,7 @@ class Optimizer:
 def hyperparameter(value: Any, name: str) -> graphs.Tensor:
     """Return a hyperparameter as a tensor.
 
-    `value` is a number, a tensor, or a function without arguments that returns one.
+    `value` is a number, a tensor, or a function without arguments that returns either.
     """
     return convert.convert_to_tensor(value() if callable(value) else value, name=name)
 

@@ -12,8 +12,8 @@ from capstan.train import hook, steps, timer
 class ProfilerHook(hook.SessionRunHook):
     """Traces a step every `save_steps` steps or `save_secs` seconds, and saves its timeline.
 
-    The first trace follows after this interval. The files are `timeline-<global step>.json` in
-    `output_dir`, in Chrome's trace format, as `timeline.Timeline` writes it.
+    The first trace is due one interval after the first run. The files in `output_dir` are called
+    `timeline-<global step>.json` and have Chrome's trace format.
 
     Raises:
         ValueError: both intervals are given, or neither is.
@@ -36,7 +36,7 @@ class ProfilerHook(hook.SessionRunHook):
         """Find the global step.
 
         Raises:
-            RuntimeError: the graph has none.
+            RuntimeError: the graph has no global step.
         """
         self._next_step: int | None = None
         self._global_step = steps.require_global_step("ProfilerHook")

@@ -25,10 +25,11 @@ class ProgressHook(hook.SessionRunHook):
     """Writes the step, the step rate and the metrics of a training to `path`.
 
     The hook writes at most once in `every_secs` seconds, and at the end. `reporters` are hooks of
-    the same session; the metrics are theirs. Add this hook after the reporters, so that it sees
+    the same session, whose metrics it writes. Add this hook after the reporters, so that it sees
     their newest values. If a FinalOpsHook among the reporters has metrics, the last report holds
-    only those. If the file cannot be written, the hook logs one warning and training goes on. The
-    hook does nothing in a graph without a global step. `clock` returns seconds since 1970.
+    only the metrics of FinalOpsHooks. If the file cannot be written, the hook logs one warning and
+    training goes on. The hook does nothing in a graph without a global step. `clock` returns
+    seconds since 1970.
     """
 
     def __init__(

@@ -40,7 +40,10 @@ class GreedyLoadBalancingStrategy:
 
 
 class RandomStrategy:
-    """Chooses a task by a hash of the operation's name and `seed`, the same in every client."""
+    """Chooses a task by a hash of the operation's name and `seed`.
+
+    Every client chooses the same task.
+    """
 
     def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
         self._num_tasks = num_ps_tasks

@@ -21,12 +21,13 @@ class Saver:
 
     `var_list` is a sequence of variables, or a dictionary from names in the checkpoint to
     variables. The default is all global variables. The constructor adds the saver's operations to
-    the default graph; with `defer_build`, the first call of `build` does. The tasks that hold the
-    variables write a `sharded` checkpoint, so they need a shared file system. One task, which the
-    placer chooses, writes a plain checkpoint.
+    the default graph. With `defer_build`, the first call of `build` adds them instead. With
+    `sharded`, each task writes the variables that it holds, so the tasks need a shared file system.
+    Without `sharded`, one task, which the placer chooses, writes all variables.
 
-    The newest `max_to_keep` checkpoints are kept (0 or None: all). One checkpoint in every
-    `keep_checkpoint_every_n_hours` is never deleted. Not thread-safe.
+    The saver keeps the newest `max_to_keep` checkpoints, or all checkpoints if `max_to_keep` is 0
+    or None. It never deletes one checkpoint in every `keep_checkpoint_every_n_hours`. Not
+    thread-safe.
 
     Raises:
         ValueError: there are no variables and `allow_empty` is false, two variables have the same
@@ -106,11 +107,14 @@ class Saver:
     def set_last_checkpoints_with_time(
         self, last_checkpoints_with_time: Sequence[retention.Kept]
     ) -> None:
-        """Set the kept checkpoints: pairs of a path and a time in seconds since 1970."""
+        """Replace the list of kept checkpoints: pairs of path and time in seconds since 1970."""
         self._retention.recover(last_checkpoints_with_time)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Set the kept checkpoints to those of an earlier run, oldest first, that still exist."""
+        """Replace the list of kept checkpoints by the `checkpoint_paths` that still exist.
+
+        The paths are those that an earlier run kept, oldest first.
+        """
         existing = [path for path in checkpoint_paths if checkpoint_state.checkpoint_exists(path)]
         times = checkpoint_state.get_checkpoint_mtimes(existing)
         self._retention.recover(zip(existing, times, strict=True))
@@ -186,9 +190,9 @@ class Saver:
 
     @classmethod
     def from_proto(cls, saver_def: Any, import_scope: str | None = None) -> "Saver":
-        """Return the saver whose operations in the default graph a SaverDef names.
+        """Return a saver that uses the operations of the default graph which a SaverDef names.
 
-        `import_scope` comes before the names.
+        `import_scope` and a slash come before each name of the SaverDef.
         """
         saver = cls(
             sharded=saver_def.sharded,
@@ -217,8 +221,8 @@ class Saver:
     ) -> Any:
         """Return the default graph and this saver as a MetaGraphDef.
 
-        If `filename` is given, write the MetaGraphDef there too. The other arguments are those of
-        `tf.train.export_meta_graph`.
+        If `filename` is given, write the MetaGraphDef to that file too. The other arguments are
+        those of `tf.train.export_meta_graph`.
         """
         return meta_graph.export_meta_graph(
             filename,
@@ -229,7 +233,7 @@ class Saver:
         )
 
     def _meta_graph(self, graph: graphs.Graph) -> Any:
-        """Return the graph as a MetaGraphDef, from a cache unless the graph has grown since."""
+        """Return the graph as a MetaGraphDef. The result is kept until the graph grows."""
         if self._meta is None or self._meta[0] != graph.version:
             definition = self.as_saver_def()
             meta = meta_graph.export_meta_graph(graph=graph, saver_def=definition)
@@ -297,7 +301,7 @@ class Saver:
             latest_filename,
             save_relative_paths=self._relative,
         )
-        # Delete old checkpoints last. Before its update the state file still names one of them.
+        # Delete old checkpoints last: the state file names one of them until it is updated.
         for old in self._retention.take_doomed():
             checkpoint_state.remove_checkpoint(old, meta_graph_suffix)
 

@@ -97,7 +97,7 @@ def _plain_save(prefix: graphs.Tensor, named: Named) -> graphs.Tensor:
 
 def _sharded_save(prefix: graphs.Tensor, groups: Sequence[tuple[str, Named]]) -> graphs.Tensor:
     graph = prefix.graph
-    # An old and a new chief may save to the same path at once. Their shards must stay apart.
+    # An old and a new chief may save to the same path at once. A random name keeps them apart.
     part = f"_temp_{secrets.token_hex(16)}/part"
     folder = raw.StringJoin([prefix, part])
     shards, saves, device = [], [], ""

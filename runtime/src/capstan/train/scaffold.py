@@ -116,7 +116,7 @@ class Scaffold:
     ) -> Any:
         """Return the only member of a collection.
 
-        If the collection is empty, add the result of `default_constructor()` and return that.
+        If the collection is empty, add the result of `default_constructor()` and return the result.
 
         Raises:
             RuntimeError: the collection has more than one member.

@@ -15,7 +15,7 @@ from capstan.train import session_manager
 
 
 class SessionCreator(abc.ABC):
-    """Creates the sessions of a monitored session, one at the start and one after each loss."""
+    """Creates the sessions of a monitored session: at its start, and after each loss of a task."""
 
     @abc.abstractmethod
     def create_session(self) -> sessions.Session:

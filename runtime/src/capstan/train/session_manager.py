@@ -1,4 +1,6 @@
-"""The session manager, which makes a session ready: the chief initialises, the others wait.
+"""The session manager returns sessions whose model is ready.
+
+The chief initialises the model. The other tasks wait for the chief.
 
 Source: tensorflow/python/training/session_manager.py.
 """
@@ -25,8 +27,9 @@ class SessionManager:
     """Makes sessions for a graph whose variables live longer than a session.
 
     `ready_op` returns the names of all uninitialised variables. `ready_for_local_init_op` returns
-    the names of uninitialised variables that `local_init_op` needs. While the manager waits, it
-    checks every `recovery_wait_secs` seconds, and at least once a second.
+    the names of uninitialised variables that `local_init_op` needs. While the manager waits for the
+    chief or for a checkpoint, it checks every `recovery_wait_secs` seconds, and at least once a
+    second.
 
     Raises:
         ValueError: `ready_for_local_init_op` is given without `local_init_op`.
@@ -213,7 +216,10 @@ class SessionManager:
             pause.wait(self._wait_secs)
 
     def _run_local_init(self, session: sessions.Session) -> str | None:
-        """Run `local_init_op` if the model is ready for it. Else return what is missing."""
+        """Run `local_init_op` if the model is ready for that operation, and return None.
+
+        If the model is not ready, return a text that names the uninitialised variables.
+        """
         if self._local_init_op is None:
             return None
         missing = _missing(self._ready_for_local_init_op, session, "Model not ready for local init")
@@ -226,7 +232,7 @@ class SessionManager:
 
 @contextlib.contextmanager
 def _closed_by_an_error(session: sessions.Session) -> Iterator[None]:
-    """Close the session if the block raises: the caller does not get the session then."""
+    """Close the session if the block raises, because the caller then does not get the session."""
     try:
         yield
     except BaseException:
@@ -252,7 +258,10 @@ def _restore_newest(saver: Any, session: sessions.Session, state: Any) -> None:
 
 
 def _missing(op: Any, session: sessions.Session, problem: str) -> str | None:
-    """Run a ready op and describe the uninitialised variables. Return None if all are ready."""
+    """Run a ready op. Return None if all variables are initialised.
+
+    Otherwise return a text that names the uninitialised variables.
+    """
     if op is None:
         return None
     try:

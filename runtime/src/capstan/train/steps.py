@@ -72,7 +72,7 @@ def assert_global_step(global_step_tensor: Any) -> None:
     """Check that a tensor or variable can be a global step.
 
     Raises:
-        TypeError: it is not an integer scalar.
+        TypeError: `global_step_tensor` is not an integer scalar.
     """
     if not isinstance(global_step_tensor, variables.Variable | graphs.Tensor):
         raise TypeError(

@@ -13,7 +13,8 @@ from capstan.train import hook, steps
 class StopAtStepHook(hook.SessionRunHook):
     """Asks for a stop once the global step has reached `last_step`.
 
-    If `num_steps` is given, the last step is that many steps after the first session's start.
+    If `num_steps` is given, `last_step` is the step at which the first session starts, plus
+    `num_steps`.
 
     Raises:
         ValueError: both arguments are given, or neither is.
@@ -40,7 +41,7 @@ class StopAtStepHook(hook.SessionRunHook):
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
     ) -> None:
-        # The step may have been read before this run's update. Near the end, read it again.
+        # `results` may be the step before this run's update. Near the last step, read it again.
         last = self._last_step
         if last is None or run_values.results + 1 < last:
             return
@@ -93,7 +94,7 @@ class NanTensorHook(hook.SessionRunHook):
     """Checks the loss after each run.
 
     If the loss is NaN, the hook raises NanLossDuringTrainingError. With `fail_on_nan_loss` false,
-    it asks for a stop instead.
+    the hook asks for a stop instead.
     """
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:

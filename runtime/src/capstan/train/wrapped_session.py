@@ -1,7 +1,7 @@
-"""The layers of a monitored session. Each layer wraps the next one and adds one thing to `run`.
+"""The layers of a monitored session. Each layer wraps the next layer and adds to `run`.
 
     RecoverableSession     creates a new session when a task is lost, and repeats the run
-    CoordinatedSession     stops with the threads of a coordinator
+    CoordinatedSession     stops when the threads of a coordinator stop
     HookedSession          calls the hooks
     Session                runs the step on the master
 
@@ -88,7 +88,7 @@ class HookedSession:
         self._session.close()
 
     def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
-        """Call a step function and return its result. Its errors reach the caller."""
+        """Call a step function and return its result. The caller gets the function's errors."""
         return call(StepContext(self._session, run or self.run))
 
     def run(
@@ -175,7 +175,11 @@ class CoordinatedSession:
             raise
 
     def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
-        """Call a step function. Its `run_with_hooks` is `run`, or by default this layer's `run`."""
+        """Call a step function and return its result.
+
+        The function's step context gets `run` as its `run_with_hooks`. The default is the method
+        `run` of this layer.
+        """
         return self._session.run_step_fn(call, run or self.run)
 
     def close(self) -> None:
@@ -271,7 +275,7 @@ def _check_disjoint(first: Mapping[Any, Any], second: Mapping[Any, Any], message
 
 
 def _with_options(options: Any, more: Any) -> Any:
-    """Merge RunOptions. The deeper trace level and the longer timeout win."""
+    """Merge RunOptions. The result has the higher trace level and the longer timeout."""
     if options is None:
         return more
     merged = type(options)()
