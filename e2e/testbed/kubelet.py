@@ -194,7 +194,9 @@ class Kubelet:
                     self._changed.wait(0.2)
 
     def _look(self, version: str) -> str:
-        """Watch for a short time, so that `close` is noticed. Return the version to go on from."""
+        """Watch pods for a short time, so that the kubelet notices `close`. Return the version from
+        which the next watch must start.
+        """
         bound = {"fieldSelector": "spec.nodeName!="}
         if not version:
             listed = self._api.get("/api/v1/pods", **bound)
@@ -259,8 +261,8 @@ class Kubelet:
         self._later(0.5, pod)
 
     def _later(self, seconds: float, pod: Json) -> None:
-        # The newest version is read then, because the server may have carried out a request whose
-        # answer was lost.
+        # The timer reads the newest version of the pod, because the server may have carried out a
+        # request whose answer was lost.
         later = threading.Timer(seconds, lambda: self._sync(self._newest(pod)))
         later.daemon = True
         later.start()

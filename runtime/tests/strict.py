@@ -112,7 +112,7 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 class LateStream(device.Stream):
-    """Does its work when somebody waits for it, in a thread of its own, and not before."""
+    """Begins its work when a caller waits for the stream. The work runs in the stream's thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -232,7 +232,7 @@ class Strict(device.Device):
 
 
 class _Module:
-    """The array module of a device: NumPy's functions that make arrays from no array."""
+    """NumPy as the array module of a device. Functions such as `zeros` return its arrays."""
 
     def __init__(self, home: Strict) -> None:
         self._home = home

@@ -56,7 +56,7 @@ class Acting:
 def test_a_new_leader_waits_for_the_crd_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The CRD may have gone meanwhile: the last leader may have ended for that reason."""
+    """The last leader may have ended because the CRD was deleted."""
     monkeypatch.setattr(main, "POLL_SECONDS", 0.01)
 
     async def scenario() -> None:

@@ -1,4 +1,4 @@
-"""`capstanctl run`, as its user runs it: with real processes, real signals, and none left over."""
+"""`capstanctl run` with real processes and real signals. No process is left over."""
 
 import contextlib
 import json
@@ -253,7 +253,7 @@ def test_a_task_has_the_grace_of_its_template_when_capstanctl_ends(
     run.process.send_signal(number)
     run.process.wait(45)
     wait_until(lambda: not any(map(is_running, run.descendants)), "the end of all processes")
-    # With the default grace period it would have printed more lines than that.
+    # With the default grace period the task would have printed more lines.
     assert run.log("worker-0").count("alive") < 10 * (process.GRACE_SECONDS - 1)
 
 

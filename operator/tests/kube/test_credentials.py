@@ -212,7 +212,7 @@ def test_a_token_is_read_again_with_time_and_an_unreadable_one_is_kept(
 
 
 def over_tls(mounted: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Ask a server that has the certificate of `served`, trusting the mounted one."""
+    """Ask a server with the certificate `served.crt`. The client trusts the mounted authority."""
 
     async def scenario() -> Any:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

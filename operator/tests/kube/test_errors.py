@@ -1,4 +1,4 @@
-"""The errors that answers become, and the seconds that they ask a client to wait."""
+"""The errors that answers of an API server raise, and how long an answer asks a client to wait."""
 
 import json
 from datetime import UTC, datetime

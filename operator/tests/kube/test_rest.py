@@ -1,4 +1,4 @@
-"""The requests that a server receives, and the errors that bad answers become."""
+"""The requests that a server receives, and the errors that bad answers raise."""
 
 import asyncio
 import contextlib

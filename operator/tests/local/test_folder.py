@@ -1,4 +1,4 @@
-"""The folder of a job belongs to one run at a time, and keeps what must be kept."""
+"""The folder of a job belongs to one run at a time. A new run keeps the checkpoints."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Ports of tasks are free, distinct and out of the way of the kernel's own choices."""
+"""Ports of tasks are free, distinct, and outside the range from which the kernel chooses ports."""
 
 import socket
 from collections.abc import Iterator

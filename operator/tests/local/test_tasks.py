@@ -28,7 +28,7 @@ NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 
 
 class Stage:
-    """Tasks that run scripts of the test. Each reading of the clock advances it by a second."""
+    """Tasks that run scripts of the test. The clock advances by a second at each reading."""
 
     def __init__(self, path: Path) -> None:
         self.folder = folder.claim(path)

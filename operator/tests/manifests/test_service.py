@@ -1,4 +1,4 @@
-"""The Service of a job: one name for each task, from before it is ready."""
+"""The Service of a job gives each task a DNS name, also before the task is ready."""
 
 from reconcile.world import make_job, task
 

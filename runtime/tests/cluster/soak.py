@@ -3,7 +3,8 @@
 soak.py steps|calls|sessions|extensions|growing|failures|failed-calls|flows WARM COUNT
 
 It prints two lines of JSON with its resident bytes, live Python objects, open descriptors and
-threads: after WARM rounds, when caches are full, and after COUNT rounds, the last one.
+threads. It prints the first line after WARM rounds, when caches are full, and the second line after
+all COUNT rounds.
 """
 
 import functools

@@ -77,7 +77,7 @@ def elements() -> Any:
 
 
 def hold_one_element(target: str) -> None:
-    """Check that nobody takes an element of the queue."""
+    """Enqueue an element, and check that no step takes it."""
     with tf.Graph().as_default(), tf.Session(target) as session:
         queue = elements()
         session.run(queue.enqueue(1.0))

@@ -1,4 +1,4 @@
-"""The nodes of a function get devices: their own, that of a resource, or that of the call."""
+"""A node of a function gets its own device, the device of its resource, or that of the call."""
 
 import pytest
 

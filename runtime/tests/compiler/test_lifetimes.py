@@ -1,4 +1,4 @@
-"""The buffers of a part: a tensor takes the buffer of another one that nobody uses any more."""
+"""The buffers of a part. A tensor may take the buffer of a tensor that is not used any more."""
 
 import weakref
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Segments run once, after the events that they wait for, in whichever order these happen."""
+"""Each segment runs once, after the events that it waits for. The events may come in any order."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Conditionals and loops survive as messages, so that an imported graph has gradients."""
+"""Conditionals and loops are exported with a graph, so that the imported graph has gradients."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Gradients pass through lists and optionals, as those of TensorFlow 2 do."""
+"""Gradients pass through tensor lists and optionals, as in TensorFlow 2."""
 
 from collections.abc import Callable
 from typing import Any

@@ -114,7 +114,7 @@ def test_shape_rules_are_exact_when_everything_is_known(op: str, data: Any) -> N
 
 
 class Asked(dict[int, Any]):
-    """The values of inputs, which remembers the inputs that a rule asks for."""
+    """The values of inputs, by index. It records the indices that a rule asks for."""
 
     def __init__(self, values: Mapping[int, Any]) -> None:
         super().__init__(values)
@@ -143,7 +143,7 @@ def test_an_input_whose_value_decides_a_shape_lives_in_host_memory(op: str, data
     assert {node.inputs[index] for index in asked.indices} <= set(host)
 
 
-# A test of a fact of all rows loops over the rows, because pytest takes longer than the assertions.
+# Tests of simple facts loop over all rows. pytest would need more time for one test of each row.
 def test_every_row_follows_tensorflows_conventions() -> None:
     for row in opdef.all_rows():
         names = [argument.name for argument in (*row.input_arguments, *row.output_arguments)]
@@ -253,7 +253,7 @@ def test_every_type_that_a_row_allows_has_a_kernel() -> None:
 
 
 def kernels_that_emit() -> dict[str, registry.Kernel]:
-    """Return by op the kernels that emit an expression for generated code."""
+    """Return the kernels that emit an expression for generated code, by op."""
     kernels = {}
     for row in opdef.all_rows():
         choices: list[dict[str, Any]] = [{}]

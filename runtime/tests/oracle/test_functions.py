@@ -111,7 +111,7 @@ def loops(tf: Any, v1: Any) -> tuple[list[Any], dict[Any, Any]]:
 
 
 def truth_of_other_types(tf: Any, v1: Any) -> tuple[list[Any], dict[Any, Any]]:
-    """Decide by numbers, texts and the sizes of arrays (core/kernels/functional_ops.cc)."""
+    """Use numbers, strings and arrays as conditions (core/kernels/functional_ops.cc)."""
     from tensorflow.python.ops import functional_ops
 
     @defun(tf)(tf.float32)

@@ -1,4 +1,4 @@
-"""The public functions that pass their arguments on take TensorFlow's parameters."""
+"""The public functions that pass their arguments on to one op take TensorFlow's parameters."""
 
 import inspect
 from typing import Any

@@ -22,7 +22,10 @@ NODES = (
 
 
 class Task(worker.Worker):
-    """A task that calls `before` and `after` around each registration, and can be cut off."""
+    """A task that calls `before` and `after` around each registration of a part.
+
+    While `is_cut_off` is set, no part can be removed.
+    """
 
     def __init__(self, task: str) -> None:
         devices = device.Devices(cpu.create(task, None))

@@ -1,4 +1,4 @@
-"""The loops of a task whose iterations are steps of their own, without a cluster."""
+"""Loops whose iterations are steps of their own, on one task without a cluster."""
 
 import queue
 from typing import Any

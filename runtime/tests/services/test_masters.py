@@ -156,7 +156,7 @@ def test_a_master_outside_the_cluster_of_the_task_is_kept_for_a_day(home: worker
 
 
 class Answers:
-    """Masters that answer with the incarnation that is set here."""
+    """The masters of tasks. Each answers with its number in `incarnations`."""
 
     def __init__(self, **incarnations: int) -> None:
         self.incarnations = incarnations

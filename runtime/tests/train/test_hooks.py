@@ -194,7 +194,7 @@ def test_a_worker_waits_until_the_global_step_is_reached(caplog: pytest.LogCaptu
 
 
 def hook_session(session: Any) -> Any:
-    """Return the plain session, which a hook also gets."""
+    """Return the plain session of a monitored session. Hooks get the plain session too."""
     return session._session
 
 

@@ -21,7 +21,7 @@ def answer(link: api.Link, hello: listener.Hello) -> None:
 class Ps:
     """A task behind a listener, which can restart and be away.
 
-    Tests call its control plane directly. `back_at` is the request at which it comes back.
+    Tests call its control plane directly. `back_at` is the number of the request that restarts it.
     """
 
     def __init__(self) -> None:
