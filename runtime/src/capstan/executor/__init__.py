@@ -1,1 +1,1 @@
-"""Run parts: generated code, the buffers of each step, and the order of segments."""
+"""Run the part of a step that one task has: its generated code, buffers and segments."""

@@ -1,6 +1,7 @@
 """The tensors of a part that are variables or share the memory of a variable.
 
-Such a tensor could change while it is sent, so it is copied or pinned before it leaves its task.
+Such a tensor could change while it is sent, so it is copied or pinned (`Variable.pin`)
+before it leaves its task.
 """
 
 import math
@@ -22,7 +23,7 @@ to a pinned value makes a copy too. A guess.
 
 
 class Aliases:
-    """Records which of the tensors written so far are variables or share their memory."""
+    """Records which tensors of the code are variables or share the memory of a variable."""
 
     def __init__(
         self,

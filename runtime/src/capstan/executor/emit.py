@@ -52,7 +52,7 @@ from capstan.resources import containers
 
 
 def write(part: parts.Part, resources: containers.SessionResources) -> source.Code:
-    """Write the module of `part`. It is bound to the variables in `resources`.
+    """Write the module of `part`. The module is bound to the variables in `resources`.
 
     Raises:
         NotFoundError: an op or a kernel does not exist.
@@ -135,7 +135,7 @@ class _Emission:
         return _Emission(called, self._resources, out, carried)
 
     def _node(self, node: ir.Node) -> None:
-        """Write a node, and release the buffers of the tensors that nobody uses after it."""
+        """Write a node, and release the buffers of the tensors that it is the last to use."""
         if self._out.timed is None or (trace.is_bound(node) and not self._is_function):
             self._write(node)
         else:

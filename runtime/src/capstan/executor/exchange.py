@@ -102,7 +102,7 @@ class Exchange:
                 self._out.line(f"        {name} = {text}")
 
     def _take(self, function: str, names: Sequence[str]) -> None:
-        """Write a function that assigns its values to `names`."""
+        """Write a function that assigns the items of its argument to `names`."""
         self._out.shared += names
         self._out.line(f"    def {function}(values):")
         if names:
@@ -129,7 +129,7 @@ class Exchange:
         return texts
 
     def _evaluated(self, text: str) -> str:
-        """Return a name for the value of `text`. Write its assignment if `text` is no name."""
+        """Return a name for the value of `text`. Write its assignment if `text` is not a name."""
         if text.isidentifier():
             return text
         name = f"s{len(self._out.lines)}"

@@ -29,7 +29,7 @@ class Flight(cancellation.Cancellation):
 
 
 class Waits:
-    """The state of the waiting nodes and of the loops of a run. The run holds its lock."""
+    """The state of the waiting nodes and of the loops of a run, which the run's lock guards."""
 
     __slots__ = ("answered", "answers", "beside", "errors", "flight", "running_beside", "unread")
 

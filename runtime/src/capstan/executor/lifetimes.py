@@ -1,7 +1,7 @@
 """The last use of each tensor of a segment, after which its buffer serves another tensor.
 
-Tensors that may lie in the same memory live equally long: the outputs and the inputs of a node
-that passes memory on. A tensor keeps its buffer if it is used outside its segment: by a
+The inputs and outputs of a node that passes memory on may lie in the same memory, so they have the
+same last use. A tensor keeps its buffer if it is used outside its segment: by a
 fetch, another segment, a message, a node that waits, or an op with an effect.
 """
 
@@ -21,8 +21,8 @@ def released(
 ) -> Mapping[str, Sequence[ir.Edge]]:
     """Return the tensors that each node is the last to use, by node name.
 
-    `segments` are the nodes of a part in the order in which they run. `kept` are the tensors that
-    are used after their segment, for example the fetches.
+    `segments` are the nodes of each segment in the order in which they run. `kept` are the tensors
+    that are used after their segment, for example the fetches.
     """
     lives = _Lives()
     for index, segment in enumerate(segments):
@@ -44,7 +44,7 @@ class _Lives:
         self._time = 0
 
     def add(self, node: ir.Node, segment: int, shares: Shares) -> None:
-        """Add the next node."""
+        """Add the next node of the segment with the number `segment`."""
         self._time += 1
         outputs = [ir.Edge(node.name, index) for index in range(len(infer.arguments(node)[1]))]
         for edge in outputs:

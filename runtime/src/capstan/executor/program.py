@@ -158,7 +158,7 @@ class Program:
         done: registry.Done,
         cancelled: cancellation.Cancellation,
     ) -> bool:
-        """Start a waiting node, which calls `done` as a kernel row with `start` describes.
+        """Start a waiting node. The node calls `done` as `registry.Kernel` describes for `start`.
 
         Return False if the node is in a branch that is not taken. Then `done` is not called.
 
@@ -176,7 +176,7 @@ class Program:
             raise faults.named(self.blame(fault), name) from fault
 
     def answer(self, context: Context, waiting: int, outputs: Values) -> None:
-        """Take the outputs of a waiting node."""
+        """Store the outputs of a waiting node for the segments that read them."""
         context.waiting[waiting] = outputs
 
     def failure(self, waiting: int, error: errors.OpError) -> errors.OpError:

@@ -36,7 +36,8 @@ class PartRun:
     `send(message, values)` sends a message and returns when the values may be reused.
     `done(fetches, error)` is called exactly once, when no segment of the part runs any more, also
     if the part fails. The thread of the last event calls `done`. The fetches are valid until
-    `done` returns. `submit` is only called if the part has nodes that wait, or loops. Thread-safe.
+    `done` returns. `submit` is only called if the part has nodes that wait or loops, or if several
+    devices run the part. Thread-safe.
     """
 
     def __init__(

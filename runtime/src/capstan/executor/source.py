@@ -1,4 +1,4 @@
-"""The source text of a part: its lines, their nodes, and the values that it is bound to."""
+"""The source text of a part, the node of each line, and the values to which it is bound."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ class Code:
 
     `lines` maps line numbers to node names. `pins[i]` are the pins of segment i. `starts` are the
     functions of the waiting nodes, by name. `loops` says whether there is a loop. `timed` are the
-    nodes whose times the module notes, by number (`trace`).
+    nodes whose times the module records, by number (`trace`).
 
     The source defines `build(k, b)`, which returns the functions of a context. If `is_flat`, each
     context runs the whole source with the names `k` and `b`, and `built` are its functions.
@@ -67,13 +67,13 @@ class Writer:
     """Collects lines. `shared` are the names that several functions use.
 
     The lines of a segment are indented by `depth` steps. All names start with `prefix`. `free` are
-    the buffers that no tensor needs any more. `timed` are the nodes whose times the code notes, or
-    None if it notes no times.
+    the buffers that no tensor needs any more. `timed` are the nodes whose times the code records,
+    or None if it records no times.
 
-    If `is_flat`, the functions are those of a module and share values in its dict `v`. CPython
-    copies all names of an enclosing function for each function in it, and all names that a
-    `global` statement names, which takes long for thousands of functions. A dict is slower in a
-    step.
+    If `is_flat`, the functions are those of a module and share values in its dict `v`. Otherwise
+    they are inner functions, and CPython copies all names of the enclosing function for each of
+    them. This takes long for thousands of functions. `global` statements would cost the same. A
+    dict does not, but it is slower in a step.
     """
 
     lines: list[str] = field(default_factory=list)

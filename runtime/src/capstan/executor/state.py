@@ -1,7 +1,7 @@
 """The decision which segment of a part may run next.
 
-The nodes of a part with the same leg and the same wait set form a segment. A segment runs once. It
-waits for
+The nodes of a part with the same leg and the same wait set (`partition.parts`) form a segment. A
+segment runs once. It waits for
 
 * the segment with the same wait set and the next lower leg,
 * the segments, the waiting nodes and the messages whose values its nodes read, and

@@ -1,7 +1,7 @@
 """Record when each node of a part runs in a traced step.
 
-A traced part is compiled apart from the part that runs without a trace. In its module, the lines of
-each node stand between two lines that take the time:
+A traced part is compiled separately from the part that runs without a trace. In its module, the
+lines of each node stand between two lines that take the time:
 
         z3 = k1()                         # 'dense/MatMul'
         t0_0 = k2(f0, b0)                 # 'dense/MatMul'

@@ -1,8 +1,8 @@
 """Calls of functions by name, and of their gradients, become PartitionedCall.
 
 `Defun` of TensorFlow 1 writes a call as a node whose op is the name of the function.
-A `SymbolicGradient` calls the gradient of a function, which may have to be made from its body.
-Later passes know only nodes that hold a function in an attribute.
+A `SymbolicGradient` calls the gradient of a function, which may have to be made from the
+function's body. Later passes see only calls that name their function in an attribute.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ and the gradient last. Raises LookupError, TypeError or ValueError if there is n
 def merged(
     known: function.Library, added: Iterable[function.Function], symbolic: Symbolic
 ) -> function.Library:
-    """Return the functions of `known` and `added`, with the calls of their bodies replaced.
+    """Return the functions of `known` and `added`, with the calls in their bodies replaced.
 
     Raises:
         InvalidArgumentError: two different functions have one name, or a function whose gradient

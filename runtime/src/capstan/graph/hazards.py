@@ -25,8 +25,8 @@ The iterations may change the variable between two segments of the step.
 """
 
 _NO_VARIABLE = Key("", "")
-"""Stands for a queue or another resource. No variable has this name, because its container has a
-name."""
+"""Stands for a queue or another resource. No variable has this name, because the container
+of a variable has a name."""
 Shares = Callable[[ir.Node], bool]
 """Returns whether the outputs of a node may lie in the memory of its inputs."""
 

@@ -1,8 +1,8 @@
 """Facts about tensors that are known before the step: dtype, static shape and constant values.
 
 The shape rules in `framework.opdef` give the shapes. If the op is unknown or has no shape rule, the
-shapes of the node's outputs are unknown. If a shape rule refuses its inputs, the shape is unknown
-too, and no error is raised here: the kernel reports the error in the step, with the real values.
+shapes of the node's outputs are unknown. If a shape rule refuses its inputs, the shapes are unknown
+too. The kernel then reports the error in the step, with the real values.
 """
 
 import functools
@@ -22,8 +22,10 @@ from capstan.framework import facts, opdef
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """The facts that hold for all elements of a stack: their shape, and their value if it is known
-    before the step and the same for all."""
+    """The facts that hold for all elements of a stack.
+
+    `value` is None unless all elements have the same value, which is known before the step.
+    """
 
     shape: shapes.Shape = None
     value: Array | None = None
@@ -41,7 +43,7 @@ class Elements:
         return Elements(shape, mine if is_same else None)
 
     def is_as(self, other: "Elements") -> bool:
-        """Return whether both state the same facts."""
+        """Return whether `other` states the same facts."""
         return self.shape == other.shape and self.value is other.value
 
 
@@ -87,7 +89,7 @@ class Knowledge:
             self.tensor_shapes[edge] = fed.shape
 
     def learn(self, node: ir.Node) -> None:
-        """Add the facts about the outputs of `node`, whose producers must have been learnt."""
+        """Add the facts about the outputs of `node`. Call `learn` for its producers first."""
         if not opdef.is_defined(node.op):
             return
         _, outputs = tensors(node)

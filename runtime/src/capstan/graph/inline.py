@@ -1,4 +1,4 @@
-"""Write the functions that nodes call in the place of the calls.
+"""Replace each call of a function by the nodes of the function.
 
 `PartitionedCall` becomes the nodes of its function. `If` and `Case` become switches before the
 nodes of each function, and merges after them (TensorFlow: core/common_runtime/lower_if_op.cc).

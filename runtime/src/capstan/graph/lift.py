@@ -1,14 +1,20 @@
 """Lift loops: each frame becomes one node, so that the graph is acyclic.
 
-TensorFlow 1 builds a loop as a frame: `Enter` brings tensors in, a `Merge` takes the first value of
-a loop variable or that of the next iteration, `LoopCond` decides, a `Switch` sends each loop
-variable to the body or to its `Exit`, and `NextIteration` closes the cycle. This pass replaces a
-frame by a node `While` that calls two functions: one computes the condition, the other the next
-values of the loop variables. The `While` has the name of the `LoopCond`, and each `Exit` becomes an
-`Identity` of an output of the `While`. Inner frames are lifted first. Later passes see no frames.
+TensorFlow 1 builds a loop as a frame with these nodes:
 
-Constant `Enter` nodes become arguments that every iteration passes on. An `Enter` without a loop is
-an `Identity`. Branches inside a loop stay `Switch` and `Merge`.
+* `Enter` brings a tensor in.
+* `Merge` takes the first value of a loop variable, or the value for the next iteration.
+* `LoopCond` decides whether another iteration runs.
+* `Switch` sends a loop variable to the body, or to its `Exit`.
+* `NextIteration` sends the new value of a loop variable back to its `Merge`.
+
+This pass replaces a frame by a node `While` that calls two functions: one computes the condition,
+the other the next values of the loop variables. The `While` has the name of the `LoopCond`. Each
+`Exit` becomes an `Identity` of an output of the `While`. Inner frames are lifted first. Later
+passes see no frames.
+
+Constant `Enter` nodes become arguments that every iteration passes on. An `Enter` without a loop
+becomes an `Identity`. Branches inside a loop stay `Switch` and `Merge`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -103,7 +103,7 @@ def awaited(setup: Setup, fetch: ir.Edge, pending: Collection[ir.Edge]) -> ir.Ed
 
 
 def portion(setup: Setup, ran: Collection[str], now: Collection[str]) -> Portion:
-    """Return the graph that runs the nodes in `now`, of which none is in `ran`."""
+    """Return the graph that runs the nodes in `now`. No node in `now` may be in `ran`."""
     cut = _Cut(setup, ran)
     nodes = {
         node.name: replace(

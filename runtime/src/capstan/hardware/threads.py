@@ -50,7 +50,11 @@ class DaemonThreads(futures.Executor):
             self._work.put(work)
 
     def _start_thread(self) -> None:
-        """Start another thread. If this fails, let the present threads do the work, if any."""
+        """Start another thread. If the system cannot, the present threads do the work.
+
+        Raises:
+            RuntimeError: the system cannot, and there is no thread yet.
+        """
         name = f"{self._name}-{self._count + 1}"
         try:
             threading.Thread(target=self._run, name=name, daemon=True).start()

@@ -11,7 +11,7 @@ _PRIORITY = {"GPU": 0, "CPU": 1}
 _ENUM_NAMES = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
 
 Runners = frozenset[tuple[int, str]]
-"""The identities of lists of kernels, each with a device type for which it has a kernel."""
+"""Pairs of the identity of a list of kernels, and a device type of one of its kernels."""
 
 
 class Available:

@@ -45,7 +45,7 @@ def place_bodies(
 
 
 def _follows(node: ir.Node, nodes: Mapping[str, ir.Node]) -> bool:
-    """Return whether `node` goes to the device of another node, which its attributes name."""
+    """Return whether `node` goes to the device of another node, which `_class` names."""
     try:
         names = groups.class_names(node)
     except errors.OpError:

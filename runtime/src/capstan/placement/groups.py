@@ -32,7 +32,7 @@ class Group:
 
 
 class Groups:
-    """Disjoint sets of nodes."""
+    """The colocation groups of some nodes. Each node is in one group."""
 
     def __init__(self, *, soft: bool) -> None:
         """If `soft`, nodes that ask for different types or indices may share a device."""
@@ -188,7 +188,7 @@ def class_names(node: ir.Node) -> tuple[str, ...]:
 
 
 def colocated(groups: Groups, new: Sequence[ir.Node]) -> None:
-    """Join the groups of the `new` nodes by their attributes, then by the variables they use.
+    """Join the groups of the `new` nodes by `_class`, then by the variables that they use.
 
     A group whose nodes cannot share a device gets a fault.
     """
