@@ -17,7 +17,7 @@ _STRING = {"T": frozenset({dtypes.string})}
 
 
 def constantly(function: Function) -> Any:
-    """Return a `make` of a kernel whose function is the same for every node."""
+    """Return the `make` of a kernel that runs every node with `function`."""
 
     def make(node: NodeContext) -> Function:
         return function

@@ -114,7 +114,7 @@ def _first(*inputs: Any) -> tuple[Any, Any]:
     return inputs[0], np.int32(0)
 
 
-# The compiler writes an `if` for these ops. The rows only tell the placer where they can run.
+# The compiler writes an `if` for these ops. The kernels only tell the placer where the ops can run.
 for _op in ("Switch", "RefSwitch"):
     register(Kernel(_op, constantly(_both)))
 for _op in ("Merge", "RefMerge"):

@@ -1,7 +1,7 @@
 """Kernels of the ops that decide which other nodes run.
 
-The compiler writes loops, branches and calls of functions itself. The rows only tell the placer
-where such a node can run.
+The compiler writes loops, branches and calls of functions itself. Their kernels only tell the
+placer where such a node can run.
 """
 
 from collections.abc import Sequence

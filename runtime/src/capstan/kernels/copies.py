@@ -1,6 +1,7 @@
 """Kernels that copy between host memory and the memory of a device.
 
-They answer when the stream of the device has done the copy, and hold no thread until then.
+A kernel calls `done` when the stream of the device has done the copy. It holds no thread until
+then.
 """
 
 from typing import Any

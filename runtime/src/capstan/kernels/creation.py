@@ -20,7 +20,8 @@ def _constant(node: NodeContext) -> Function:
     return lambda: value
 
 
-# The compiler binds the value and never calls this. The row tells the placer where it can run.
+# The compiler binds the value and never calls this. The kernel tells the placer where a constant
+# can run.
 register(Kernel("Const", _constant))
 
 

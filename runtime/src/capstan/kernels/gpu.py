@@ -82,7 +82,7 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         "VariableShape",
     ),
 )
-"""The types that a GPU serves, by type attribute, and the ops for which it serves them."""
+"""The dtypes that kernels of GPUs serve, by type attribute, and the ops of these kernels."""
 
 for _types, _ops in _TABLE:
     for _op in _ops.split():

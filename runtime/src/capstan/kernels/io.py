@@ -81,13 +81,13 @@ def _read(reader: bundle.Bundle, name: str, spec: str, dtype: dtypes.DType) -> A
 
 
 def parse_slice(spec: str) -> tuple[tuple[int, ...], tuple[bundle_entry.Extent, ...]]:
-    """Return the shape of the full tensor and the slice of it that a variable holds.
+    """Return the shape of the full tensor, and the slice of this tensor that a variable holds.
 
     >>> parse_slice("10 4 0,5:-")
     ((10, 4), ((0, 5), (0, -1)))
 
     Raises:
-        InvalidArgumentError: `spec` does not have that form.
+        InvalidArgumentError: `spec` does not have the form of the example.
     """
     *sizes, extents = spec.split()
     try:

@@ -116,8 +116,9 @@ NARROW = 32
 def _shifted(logits: Array, out: Array | None) -> Array:
     """Return a copy of the logits minus the maximum of each row, so that exp does not overflow.
 
-    NumPy reduces short rows one by one. In column-major order it reduces all rows at once, which is
-    worth two transpositions. The copy is therefore column-major for few classes, and else in `out`.
+    NumPy reduces short rows one by one. In column-major order it reduces all rows at once, which
+    saves more time than two transpositions take. If there are few classes, the copy is therefore
+    column-major. Otherwise it is in `out`, if `out` is given.
     """
     classes = logits.shape[-1]
     if classes <= NARROW and logits.size >= classes * classes:
@@ -244,7 +245,10 @@ def _l2_loss(x: Array) -> Any:
 
 
 def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContext], Function]:
-    """A row is in the top k if fewer than k classes have a larger prediction than its target."""
+    """Return a `make` for InTopK. `read` returns k, or None if k is an input of the node.
+
+    A row is in the top k if fewer than k classes have a larger prediction than its target.
+    """
 
     def make(node: NodeContext) -> Function:
         fixed = read(node)

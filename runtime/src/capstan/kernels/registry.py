@@ -64,17 +64,17 @@ class Kernel:
     waits. `done`, a `Done`, and `cancellation`, a `core.cancellation.Cancellation`, are passed by
     name. The function or another thread calls `done` exactly once, possibly before the function
     returns. `done` only hands the outputs over: it runs nothing of the step itself, never blocks
-    and never raises. The inputs may change after `done` was called, so the function copies what it
-    keeps, and the outputs belong to the step. When the step is cancelled, the function calls `done`
-    with the error of the cancellation.
+    and never raises. The inputs may change after `done` was called, so the function copies the
+    inputs that it keeps. The outputs belong to the step. When the step is cancelled, the function
+    calls `done` with the error of the cancellation.
 
     With `out=True` the function also takes one preallocated array per output, by position after the
     inputs. It writes its results there and returns them. The compiler passes the arrays only if the
     shapes are known. With `alias=True`, output 0 may share the memory of input 0, as views and
     identities do. `emit(inputs)` returns an expression over the names of the inputs, which replaces
     the call. Loops use `operator`, the operator of Python that computes the same of two NumPy
-    scalars. `types` maps a type attribute to the dtypes that this row serves. Attributes that it
-    does not name are ignored.
+    scalars. `types` maps a type attribute to the dtypes that this row serves. A type attribute that
+    is not in `types` may have any dtype.
     """
 
     op: str

@@ -1,4 +1,4 @@
-"""How kernels find resources: by the name that a node gives, and by a handle."""
+"""Finds the resources of kernels, by the name that a node gives or by a handle."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ def named(
 
     `kind` is as for `resource.Registry.find`. `verify` raises if a resource that another node made
     does not fit this node. A node without `shared_name` has a resource of its own in each session.
-    Unless it `may_be_private`, it shares the resource that has the name of the node instead.
+    If `may_be_private` is False, such a node shares the resource that has the node's name instead.
 
     Raises:
         InvalidArgumentError: the name of the resource begins with an underscore.
@@ -65,7 +65,7 @@ def check_signature(node: NodeContext, inputs: Sequence[Any], outputs: Sequence[
     """Check the types of a node's inputs and outputs after its handle.
 
     Raises:
-        InvalidArgumentError: they are not those of the resource behind the handle.
+        InvalidArgumentError: the types are not those of the resource behind the handle.
     """
     if tuple(inputs) == tuple(node.input_dtypes[1:]) and tuple(outputs) == tuple(
         node.output_dtypes

@@ -30,7 +30,10 @@ def check(indices: Array, count: int, name: str = "indices", refusal: str = "is 
 
 
 def merged(indices: Array, values: Array) -> tuple[Array, Array]:
-    """Return each index once, with the sum of its values. Unique indices keep their order."""
+    """Return each index once, with the sum of its values.
+
+    If no index occurs twice, the indices keep their order. Otherwise they are sorted.
+    """
     order = np.argsort(indices, kind="stable")
     ranked = indices[order]
     is_first = np.empty(len(ranked), bool)

@@ -1,4 +1,4 @@
-"""Kernels of staging areas. Every node names its area by an attribute; there are no handles."""
+"""Kernels of staging areas. Every node names its area by an attribute. There are no handles."""
 
 from collections.abc import Callable
 from typing import Any

@@ -113,7 +113,11 @@ def _gather(node: NodeContext) -> Function:
 
 
 def _empty(handle: TensorArray, declared: shapes.Shape) -> Array:
-    """Return an array without rows; an error if the shape of a row is not known."""
+    """Return an array without rows.
+
+    Raises:
+        UnimplementedError: the shape of a row is not known.
+    """
     shape = declared if shapes.is_fully_defined(declared) else handle.element_shape
     if shape is None or None in shape:
         raise errors.UnimplementedError(

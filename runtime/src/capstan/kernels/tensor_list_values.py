@@ -1,4 +1,4 @@
-"""Kernels between lists of tensors and tensors that hold all elements
+"""Kernels that convert lists of tensors to tensors that hold all elements, and back
 (core/kernels/list_kernels.h).
 """
 
@@ -75,7 +75,7 @@ def _gather(node: NodeContext) -> Function:
 
 
 def _rows(elements: Sequence[Any], shape: shapes.Shape, dtype: dtypes.DType, unknown: str) -> Array:
-    """Return the elements as the rows of a tensor, with zeros for those that were never set."""
+    """Return the elements as the rows of a tensor. An element that was never set gives zeros."""
     sizes = known_sizes(merged_with_all(shape, elements), unknown)
     if not elements:
         return variant.zeros((0, *sizes), dtype)
@@ -235,7 +235,8 @@ def _concatenated(
 ) -> tuple[Array, Array]:
     """Return the elements one after the other, and the length of each.
 
-    An element that was never set has the length in `leading`, or that of all other elements.
+    An element that was never set gives zeros. Their length is in `leading`, or is the length that
+    all other elements have.
     """
     elements = found.elements
     first, rest = (None, None) if shape is None else (shape[0], shape[1:])
@@ -270,7 +271,10 @@ def _concatenated(
 def _fitting(
     elements: Sequence[Any], first: int | None, rest: shapes.Shape
 ) -> tuple[shapes.Shape, set[int]]:
-    """Return the known sizes after the first, and the lengths of the elements."""
+    """Return the shape of the elements without axis 0, and their sizes along axis 0.
+
+    The shape is `rest` merged with the shapes of the elements that are set.
+    """
     lengths: set[int] = set()
     for index, element in enumerate(elements):
         if element is None:

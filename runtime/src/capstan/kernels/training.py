@@ -24,7 +24,10 @@ BLOCK = 1 << 14
 
 
 class _Blocks:
-    """Cuts arrays of one shape into blocks, and has scratch space. For use under the lock."""
+    """Cuts arrays of one shape into blocks, and has scratch space.
+
+    The caller holds the lock of the variable.
+    """
 
     __slots__ = ("_allocate", "_scratch")
 
@@ -34,7 +37,7 @@ class _Blocks:
         self._scratch = [self._allocate((0,), dtype) for _ in range(scratch)]
 
     def of(self, *arrays: Array) -> Iterable[tuple[Array, ...]]:
-        """Yield, for each block, its part of every array and then of the scratch space."""
+        """Yield for each block its elements of every array, and then scratch space of this size."""
         if arrays[0].size > BLOCK:
             return self._cut(arrays)
         shape = arrays[0].shape
@@ -142,7 +145,10 @@ def _sparse_momentum(node: NodeContext) -> Function:
 
 
 def _rounds(indices: Array, grad: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield all rows at once, or one at a time if an index occurs twice, as TensorFlow does."""
+    """Yield the indices and rows to update at once.
+
+    If an index occurs twice, yield one row at a time, as TensorFlow does.
+    """
     if len(np.unique(indices)) == len(indices):
         yield indices, grad
         return

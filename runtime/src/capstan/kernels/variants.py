@@ -1,4 +1,4 @@
-"""Tensors of variants as arguments of kernels: lists, optionals, and the shapes in arguments."""
+"""Reads the lists of tensors, and the shapes, that kernels get as arguments."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,10 +11,10 @@ from capstan.resources.tensor_list import TensorList, shown
 
 
 def list_in(tensor: Any, dtype: dtypes.DType | None = None) -> TensorList:
-    """Return the list in a tensor, whose elements are of type `dtype` unless that is None.
+    """Return the list that a scalar tensor holds. If `dtype` is given, the list must have it.
 
     Raises:
-        InvalidArgumentError: the tensor is no scalar, or holds no such list.
+        InvalidArgumentError: the tensor is no scalar, holds no list, or its list has another dtype.
     """
     if tensor.ndim:
         raise invalid(f"Input list must be a scalar saw: {shapes.show(tensor.shape)}")
@@ -33,7 +33,9 @@ def list_in(tensor: Any, dtype: dtypes.DType | None = None) -> TensorList:
 
 
 def shape_in(tensor: Any) -> shapes.Shape:
-    """Return the shape that a tensor describes: -1 is an unknown shape or an unknown size.
+    """Return the shape that a tensor describes.
+
+    The scalar -1 means an unknown shape. In a vector, -1 means an unknown size.
 
     Raises:
         InvalidArgumentError: the tensor describes no shape.
@@ -72,10 +74,10 @@ def merged(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
 
 
 def known_sizes(shape: shapes.Shape, otherwise: str) -> tuple[int, ...]:
-    """Return a shape of which all sizes are known.
+    """Return the sizes of `shape`, which must all be known.
 
     Raises:
-        InvalidArgumentError: a size is unknown. The message is `otherwise` and the shape.
+        InvalidArgumentError: a size is unknown. The message is `otherwise`, followed by the shape.
     """
     if shape is None or None in shape:
         raise invalid(f"{otherwise}{shown(shape)}")

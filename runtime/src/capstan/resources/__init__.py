@@ -1,1 +1,1 @@
-"""State that outlives a step: variables, by container and name."""
+"""The state that nodes use: variables, queues and other resources, and values such as lists."""

@@ -53,7 +53,7 @@ class Accumulator(waiters.Waited, abc.ABC):
             self.settings += 1
 
     def apply(self, local_step: int, *gradient: Any) -> None:
-        """Add a gradient that was computed at `local_step`. Drop it if that step is over.
+        """Add a gradient that was computed at `local_step`. Drop it if `local_step` is too old.
 
         Raises:
             InvalidArgumentError: the gradient does not fit the accumulator.
@@ -86,11 +86,11 @@ class Accumulator(waiters.Waited, abc.ABC):
 
     @abc.abstractmethod
     def state(self) -> Any:
-        """Return the sum. Nothing changes it later."""
+        """Remove the sum and return it. Nothing changes the returned sum later."""
 
     @abc.abstractmethod
     def restore(self, state: Any) -> None:
-        """Add a sum that `state` returned, unless there is none, to the present one."""
+        """Put back a sum that `state` returned. Add it to the present sum, if there is one."""
 
     @abc.abstractmethod
     def result(self, state: Any, count: int) -> Sequence[Any]:
@@ -98,7 +98,7 @@ class Accumulator(waiters.Waited, abc.ABC):
 
 
 class _Take(waiters.Attempt):
-    """The mean or sum of enough gradients."""
+    """An operation that takes the mean or the sum of enough gradients."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class _Take(waiters.Attempt):
         if self._count:
             self._target.restore(self._state)
             self._target.count += self._count
-            # A step that was set after the take stays: it says which gradients are too old.
+            # Keep a step that was set after the take. It decides which gradients are too old.
             self._target.step -= self._target.settings == self._settings
             self._count = 0
 
@@ -166,7 +166,7 @@ class DenseAccumulator(Accumulator):
 
 
 Rows = tuple[Array, Array, Array]
-"""Sorted or unsorted indices, the row of each, and the number of gradients that gave it."""
+"""Indices, sorted or not, the row of each index, and the number of gradients that had this row."""
 
 
 class SparseAccumulator(Accumulator):

@@ -1,7 +1,7 @@
 """Barriers: elements whose components arrive by key, one at a time (core/kernels/barrier_ops.cc).
 
-If a closed barrier gets its last components, takes that wait for more fail. In TensorFlow they wait
-for ever.
+When a closed barrier gets its last components, the takes that wait for more elements fail. In
+TensorFlow such takes wait for ever.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class Barrier(resource.Resource):
         done: waiters.Done,
         cancelled: cancellation.Cancellation,
     ) -> None:
-        """Give component number `component` of each key a value.
+        """Set component number `component` of the element of each key.
 
         An element with all its components moves to the queue of complete elements. Keys that
         arrived earlier come first.
@@ -198,9 +198,10 @@ class _ReadyQueue(queues.PriorityQueue):
     def add(
         self, complete: Sequence[elements.Element], *, is_last: bool
     ) -> Sequence[waiters.Attempt]:
-        """Add elements, and close the queue after the last. Return the dequeues that are over.
+        """Add elements. If `is_last`, then close the queue. Return the dequeues that are over.
 
-        The caller holds the lock, and passes them to `serve` when it has released the lock.
+        The caller holds the lock. After it has released the lock, it passes the dequeues to
+        `serve`.
         """
         for element in complete:
             self.put(element)

@@ -40,7 +40,7 @@ class Piece:
     """A tensor to write, or one slice of it.
 
     Strings are object arrays of `bytes`. The `extents` of a slice say where the slice lies in the
-    full tensor, whose shape is `full_shape`. A full tensor has neither.
+    full tensor, whose shape is `full_shape`. For a full tensor, both are empty.
     """
 
     name: str

@@ -69,7 +69,7 @@ class ResourceManager:
         return cell
 
     def clear(self, containers: Iterable[str] = ()) -> None:
-        """Forget the values in the named containers, or else in the default container."""
+        """Forget the values in `containers`. If there are none, clear the default container."""
         chosen = set(containers) or {self.default_container}
         with self._lock:
             cleared = {
@@ -138,9 +138,9 @@ class SessionResources:
     ) -> resource.Kind:
         """Return the resource of the node called `node`, and make it if it does not exist.
 
-        If it `is_private`, this session has the resource for itself, and `name` gives only its
-        container. `kind` is that of `resource.Registry.find`. `verify` raises if a resource that
-        another node made does not fit.
+        If `is_private`, only this session uses the resource, and `name` gives only its container.
+        `kind` is as for `resource.Registry.find`. `verify` raises if a resource that another node
+        made does not fit this node.
         """
 
         def find() -> resource.Kind:

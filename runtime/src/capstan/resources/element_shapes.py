@@ -20,7 +20,7 @@ def check(expected: Shapes, element: elements.Element) -> None:
 
 
 def check_batches(expected: Shapes, batches: elements.Element) -> None:
-    """Check the components of a batch of elements, whose axis 0 is that of the batch.
+    """Check the components of a batch of elements. Axis 0 of each component is the batch axis.
 
     Raises:
         InvalidArgumentError: a component is a scalar, the components differ in their number of

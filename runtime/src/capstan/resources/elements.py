@@ -48,9 +48,9 @@ def stack(column: Sequence[Any], dtype: dtypes.DType, shape: Sequence[int]) -> A
 
 
 def pad(column: Sequence[Any], dtype: dtypes.DType, shape: Sequence[int | None]) -> Array:
-    """Return the values as `stack` does. Unknown axes get the largest size of the values.
+    """Return the values as `stack` does. An unknown axis gets the largest size of the values.
 
-    The rest of a smaller value is zero, or the empty string.
+    The places beside a smaller value are zeros, or empty strings.
     """
     sizes = [
         max((value.shape[axis] for value in column), default=0) if size is None else size

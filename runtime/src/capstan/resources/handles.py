@@ -55,7 +55,8 @@ class Handles:
         Return `value` itself if it is no handle, or if the object is on another task or is gone.
 
         Raises:
-            InvalidArgumentError: `value` is a handle that cannot be read. A client may feed any.
+            InvalidArgumentError: `value` is a handle that cannot be read. A client may feed any
+                bytes as a handle.
         """
         from google.protobuf import message
         from tensorboard.compat.proto import resource_handle_pb2

@@ -1,7 +1,7 @@
 """The Python functions that `PyFunc` nodes of this process call, by token.
 
-A token is valid in the process that registered the function, as in TensorFlow. The table holds no
-function alive: the graph that calls the function does.
+A token is valid in the process that registered the function, as in TensorFlow. The table does not
+keep a function alive. The graph that calls the function keeps it alive.
 """
 
 import itertools

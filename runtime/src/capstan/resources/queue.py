@@ -1,9 +1,11 @@
 """Queues: TensorFlow's QueueBase (core/kernels/queue_base.cc).
 
-Enqueues wait while the queue is full, dequeues while it is empty. Each line is served in order. A
-dequeue of several elements takes them as they come, so it may take more than the queue can hold.
-In one respect the queue differs from TensorFlow's: elements that were taken for a step that has
-ended go back to where they were. TensorFlow loses them.
+Enqueues wait while the queue is full. Dequeues wait while it is empty. Waiting enqueues are served
+in order, and so are waiting dequeues. A dequeue of several elements takes each element as soon as
+it arrives, so it may take more elements than the queue can hold.
+
+The queue differs from TensorFlow's in one respect. If a step ends before it reads the elements that
+it took, they go back to where they were. TensorFlow loses them.
 """
 
 import abc
@@ -135,7 +137,7 @@ class Queue(waiters.Waited, abc.ABC):
     ) -> None:
         """Take `count` elements. Each output holds one component of all of them.
 
-        With `allow_small_batch`, a closed queue gives what it has, if that is at least one element.
+        If `allow_small_batch`, a closed queue gives the elements that it has, if it has any.
 
         Raises:
             InvalidArgumentError: the queue does not know the shapes of its components.
@@ -174,7 +176,7 @@ class Queue(waiters.Waited, abc.ABC):
         done((), self._abandoned)
 
     def size(self) -> int:
-        """Return the number of elements. Raise the error of a queue that was abandoned."""
+        """Return the number of elements. If the queue was abandoned, raise the error."""
         if self._abandoned is not None:
             raise self._abandoned
         return len(self)
@@ -202,7 +204,7 @@ class Queue(waiters.Waited, abc.ABC):
 
 
 class Enqueue(waiters.Attempt):
-    """Elements that enter a queue one after the other, as there is room for them."""
+    """An operation that adds elements to a queue one after the other, as there is room."""
 
     def __init__(
         self,
@@ -233,7 +235,7 @@ class Enqueue(waiters.Attempt):
 
 
 class _Close(waiters.Attempt):
-    """The end of the enqueues."""
+    """An operation that closes a queue after the enqueues before it."""
 
     def __init__(
         self, queue: Queue, done: waiters.Done, cancelled: cancellation.Cancellation
@@ -251,7 +253,7 @@ class _Close(waiters.Attempt):
 
 
 class Dequeue(waiters.Attempt):
-    """Elements that are taken from a queue."""
+    """An operation that takes elements from a queue."""
 
     allows_small_batch = False
 
@@ -283,7 +285,10 @@ class Dequeue(waiters.Attempt):
         return waiters.Progress.SOME if self._missing else waiters.Progress.COMPLETE
 
     def _shrink(self) -> bool:
-        """Settle for the elements of a closed queue, or set the error and return False."""
+        """Reduce the dequeue to the elements that a closed queue has, and return True.
+
+        If the dequeue does not allow this, or the queue is empty, set the error and return False.
+        """
         queue = self._queue
         missing, size = self._missing, len(queue)
         self.undo()
@@ -308,7 +313,7 @@ class Dequeue(waiters.Attempt):
 
 
 class DequeueMany(Dequeue):
-    """Elements that are taken from a queue and batched."""
+    """An operation that takes elements from a queue and returns them as batches."""
 
     def outputs(self) -> Sequence[Any]:
         columns = list(zip(*[element for _, element in self._entries], strict=True))

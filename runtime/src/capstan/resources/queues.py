@@ -1,4 +1,4 @@
-"""The four kinds of queues. They differ in the element that comes next."""
+"""The four kinds of queues. They differ in the element that a dequeue takes next."""
 
 import heapq
 import secrets
@@ -12,7 +12,7 @@ from capstan.resources import element_shapes, elements, philox, queue
 
 
 class FIFOQueue(queue.Queue):
-    """The element that came first comes next."""
+    """A queue that gives its elements in the order of their arrival."""
 
     kind = "FIFOQueue"
     _held: deque[queue.Entry]
@@ -34,7 +34,7 @@ class FIFOQueue(queue.Queue):
         return [take() for _ in range(count)]
 
     def restore(self, entries: Sequence[queue.Entry]) -> None:
-        # Two steps may give their elements back in any order, but the elements keep theirs.
+        # Two steps may give elements back in any order. The queue keeps the order of arrival.
         held = self._held
         for entry in reversed(entries):
             earlier = []
@@ -45,7 +45,10 @@ class FIFOQueue(queue.Queue):
 
 
 class PaddingFIFOQueue(FIFOQueue):
-    """A FIFOQueue whose components may vary in size. A batch has the size of its largest."""
+    """A FIFOQueue whose components may vary in size.
+
+    A batch has the size of its largest element.
+    """
 
     kind = "PaddingFIFOQueue"
     single_kind = "FIFOQueue"
@@ -63,7 +66,7 @@ class PaddingFIFOQueue(FIFOQueue):
 
 
 class RandomShuffleQueue(queue.Queue):
-    """A random element comes next, in TensorFlow's order for the same seeds.
+    """A queue that gives its elements in random order: TensorFlow's order for the same seeds.
 
     While the queue is open, `min_after_dequeue` elements stay in it.
     """
@@ -111,10 +114,11 @@ class RandomShuffleQueue(queue.Queue):
 
 
 class PriorityQueue(queue.Queue):
-    """The element with the lowest priority, its first component, comes next.
+    """A queue that gives the element with the lowest priority first.
 
-    Among equal priorities, the element that came first comes next. A dequeue of several elements
-    takes none before there are enough, so that its batch is in order.
+    The first component of an element is its priority. Elements of equal priority leave in the order
+    of their arrival. A dequeue of several elements takes none before there are enough, so that its
+    batch is in order.
     """
 
     kind = "PriorityQueue"

@@ -80,7 +80,7 @@ class Registry:
         return made
 
     def clear(self, containers: Collection[str]) -> None:
-        """Remove the resources in the named containers, and end what waits for them."""
+        """Remove the resources in the named containers. End the operations that wait for them."""
         with self._lock:
             removed = [key for key in self._shared if key[2].container in containers]
             abandoned = [self._shared.pop(key) for key in removed]

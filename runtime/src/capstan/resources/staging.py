@@ -13,7 +13,7 @@ from capstan.resources import elements, waiters
 
 
 class Limits:
-    """The number and the size of the elements that a staging area may hold; 0 has no limit."""
+    """The number and the size of the elements that a staging area may hold. 0 means no limit."""
 
     def __init__(self, capacity: int, memory: int) -> None:
         self.capacity = capacity
@@ -31,7 +31,7 @@ class Limits:
             )
 
     def admit(self, count: int, size: int) -> bool:
-        """Return whether an element of `size` bytes fits in beside `count` elements."""
+        """Return whether an element of `size` bytes fits in if `count` elements are there."""
         has_room = not self.capacity or count < self.capacity
         return has_room and (not self.memory or self.used + size <= self.memory)
 
@@ -39,7 +39,8 @@ class Limits:
 class Wait(waiters.Attempt):
     """An operation that is tried until it returns its outputs.
 
-    `attempt()` returns None while the operation must wait. `undo(outputs)` gives back what it took.
+    `attempt()` returns None while the operation must wait. `undo(outputs)` puts back the elements
+    that `attempt` took.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class StagingArea(waiters.Waited):
         self.submit(Wait(attempt, None, done, cancelled), self._puts)
 
     def get(self, count: int, done: waiters.Done, cancelled: cancellation.Cancellation) -> None:
-        """Take the first element, which must have `count` components. Waits for one."""
+        """Take the first element, which must have `count` components. Waits for an element."""
         arrival = 0
 
         def attempt() -> Sequence[Any] | None:
@@ -128,7 +129,7 @@ class StagingArea(waiters.Waited):
     def peek(
         self, index: int, count: int, done: waiters.Done, cancelled: cancellation.Cancellation
     ) -> None:
-        """Copy element number `index`. Waits until there are so many elements."""
+        """Copy element number `index`. Waits until this element is there."""
 
         def attempt() -> Sequence[Any] | None:
             if not 0 <= index < len(self._held):

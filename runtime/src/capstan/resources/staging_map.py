@@ -101,7 +101,7 @@ class StagingMap(waiters.Waited):
     ) -> None:
         """Take components of the element `key`. Waits for the element.
 
-        Without a key, take them from the first element; the key is then the first output.
+        If `key` is None, take components of the first element. Its key is then the first output.
         """
         if key is not None:
             self._checked(key, indices)

@@ -29,8 +29,9 @@ _CLEARED = _Cleared()
 class TensorArray:
     """One array. The elements that it returns must not be written to. Thread-safe.
 
-    `clears`: an element can be read once. `has_equal_shapes`: the first element decides the shape
-    of all. `aggregates`: a second write to an index adds to the first, as gradients do.
+    If `clears`, an element can be read once. If `has_equal_shapes`, the first element decides the
+    shape of all elements. If `aggregates`, a second write to an index adds to the element, as
+    gradients do.
     """
 
     name: str
@@ -42,7 +43,7 @@ class TensorArray:
     aggregates: bool = False
     container: str = ""
     split_size: int | None = None
-    """The number of elements that the last split wrote; in a gradient, to its array."""
+    """The number of elements that the last split wrote. A gradient has the number of its array."""
     _elements: list[Any] = field(default_factory=list)
     _shapes: list[shapes.Shape] = field(default_factory=list)
     """The shape of each element, if it is known. It stays when a read clears the element."""
@@ -130,7 +131,8 @@ class TensorArray:
     def gradient(self, source: bytes, prefix: tuple[int, ...] = ()) -> "TensorArray":
         """Return the gradient array of the call `source`. The first call makes it.
 
-        `prefix` are sizes before the shape of each element. From now on this array keeps its size.
+        In the gradient, the sizes `prefix` precede the shape of each element. After this call, this
+        array keeps its size.
 
         Raises:
             InvalidArgumentError: the array is closed.

@@ -46,7 +46,7 @@ class _Version:
             return list(self._current())
 
     def changed(self, changes: Iterable[_Change]) -> "_Version":
-        """Return the version that the changes lead to. The other elements cost no time."""
+        """Return the version after the changes. The elements without a change are not copied."""
         version = self
         with self._lock:
             for change in changes:
@@ -122,7 +122,7 @@ class TensorList(variant.Variant):
         return self._version.element(index)
 
     def pushed(self, element: Any) -> "TensorList":
-        """Return this list and `element` after it."""
+        """Return this list with `element` added at the end."""
         return self._changed([(_PUSH, 0, element)])
 
     def popped(self) -> "TensorList":
@@ -130,7 +130,7 @@ class TensorList(variant.Variant):
         return self._changed([(_POP, 0, None)])
 
     def with_element(self, index: int, element: Any) -> "TensorList":
-        """Return this list with another element at `index`. It grows if the index is too large."""
+        """Return this list with `element` at `index`. A list that is too short grows."""
         missing = index - self.length
         if missing < 0:
             return self._changed([(_SET, index, element)])

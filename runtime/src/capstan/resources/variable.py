@@ -97,7 +97,7 @@ class Variable:
                 self._spare = array
 
     def writable(self) -> Array:
-        """Return the array to change in place. It has the present value. For use under `lock`."""
+        """Return an array with the present value, to change in place. The caller holds `lock`."""
         array = self.read()
         if id(array) not in self._pins:
             return array
@@ -143,6 +143,6 @@ class Variable:
 
 def in_lock_order(*cells: Variable) -> list[Variable]:
     """Return variables in the order in which every thread must take their locks."""
-    # Any order works that is the same for all threads. The caller keeps the variables alive, so
+    # Any order that is the same for all threads works. The caller keeps the variables alive, so
     # no other variable can have the same `id`.
     return sorted(cells, key=id)

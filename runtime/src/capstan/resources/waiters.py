@@ -5,9 +5,9 @@ the line is a `Crowd`. After each change the resource tries the lines in turn un
 further, as TensorFlow's QueueBase does (core/kernels/queue_base.cc). It answers attempts after it
 has released its lock.
 
-An attempt leaves its line exactly once: it is complete, or its step is cancelled. Only the thread
-that removed the attempt answers it. If the step has ended when the answer arrives, or ends before
-it reads the answer, the attempt gives back what it took.
+An attempt leaves its line exactly once: when it is complete, or when its step is cancelled. Only
+the thread that removed the attempt answers it. If the step has ended when the answer arrives, or
+ends before it reads the answer, the attempt gives back what it took from the resource.
 """
 
 import abc
@@ -72,7 +72,7 @@ class Attempt(abc.ABC):
 
 
 class Line:
-    """Attempts in the order of their arrival. The owner must hold its lock."""
+    """Attempts in the order of their arrival. The caller must hold the lock of the resource."""
 
     def __init__(self) -> None:
         self._attempts: OrderedDict[Attempt, None] = OrderedDict()
@@ -117,7 +117,7 @@ class Line:
 
 
 class Crowd(Line):
-    """Attempts of which any may be served, the first of them first."""
+    """Attempts that are all tried, in the order of their arrival, also if an earlier one waits."""
 
     def advance(self, complete: list[Attempt]) -> bool:
         """Try every attempt. Return whether anything changed."""
@@ -173,7 +173,7 @@ class Waited(resource.Resource):
         self._answer(waiting)
 
     def _advance(self) -> list[Attempt]:
-        """Try the attempts until none gets further. Return those that are over."""
+        """Try the attempts until none gets further. Return the attempts that are over."""
         complete: list[Attempt] = []
         while any(line.advance(complete) for line in self._lines if len(line)):
             pass
@@ -213,7 +213,7 @@ class Waited(resource.Resource):
                     left += self._advance()
 
     def _hand_over(self, attempt: Attempt) -> bool:
-        """Give an attempt its outputs. Return False if it did not get them."""
+        """Give the outputs of an attempt to its step. Return whether the step took them."""
         error = attempt.cancellation.error
         try:
             if error is None:

@@ -63,7 +63,7 @@ class Registrations:
         self._is_closed = False
 
     def close(self) -> None:
-        """Deregister the parts from every task. `Leftovers` records the tasks that do not answer."""
+        """Deregister the parts from every task. `Leftovers` keeps the tasks without an answer."""
         # A part that is registered from now on is deregistered by the thread that registers it.
         self._is_closed = True
         self._deregister(self._tasks)
