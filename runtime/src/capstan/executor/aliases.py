@@ -63,7 +63,7 @@ class Aliases:
             self._refs.add(output)
         if not (shares_input and node.inputs and node.inputs[0] in self._cells):
             if is_ref:
-                # The step decides which variable it is. Any function may have to read it.
+                # Only the step knows which variable this is. Any function may have to read it.
                 self._cells[output] = self._values[output]
                 self._out.shared.append(self._values[output])
             return

@@ -50,7 +50,7 @@ class Branches:
     def switch(self, node: ir.Node) -> None:
         """Write a switch: both outputs are its input, and their readers test the flag."""
         data, predicate = node.inputs
-        # A segment may run before the segments of other wait sets that assign the flag too.
+        # The segments of each wait set assign the flag, because they may run before the others.
         wait_set = self._part.wait_sets.get(node.name, 0)
         if (predicate, wait_set) not in self._assigned:
             self._assigned.add((predicate, wait_set))

@@ -65,7 +65,7 @@ def write(node: ir.Node, write_node: Callable[[ir.Node], None], scope: loops.Sco
     write_node(node)
     outputs = [ir.Edge(node.name, index) for index in range(len(infer.arguments(node)[1]))]
     held = [scope.values.get(edge, "None") for edge in outputs]
-    # Both outputs of a switch depend on its decision, the switch itself does not.
+    # A switch runs whatever its decision is, but each of its outputs is alive on one side only.
     runs = node.inputs[1] if guards.is_switch(node) else ir.Edge(node.name)
     text = f"k0({number}, z{number}, ({source.items(held)}))"
     out.statement(text, node.name, scope.branches.condition(runs))

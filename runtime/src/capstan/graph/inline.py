@@ -220,7 +220,7 @@ class _Inlining:
         sources = waits or self._called(node, called, inputs, around)
         for inner in called.nodes.values():
             is_source = not inner.control and all(edge in arguments for edge in inner.inputs)
-            # A constant without control dependencies needs no value and no branch.
+            # A constant without control dependencies may run in any branch, at any time.
             is_free = self._is_free(inner) and not called.results.count(ir.Edge(inner.name))
             awaits = waits if inner.inputs else sources
             control = tuple(names.get(name, name) for name in inner.control)

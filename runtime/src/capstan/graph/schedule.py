@@ -1,6 +1,6 @@
 """The order of the nodes of a segment: nodes that change a variable run as late as possible.
 
-A segment is a group of nodes that a task runs in one go (`executor.state`).
+A segment is a group of nodes that a task runs without a pause (`executor.state`).
 
 A read shares the variable's memory. If the graph does not order a read and a change, TensorFlow
 runs them in any order, and scripts use `gate_gradients` to prevent that. Here such a read gets the

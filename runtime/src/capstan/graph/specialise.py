@@ -1,4 +1,4 @@
-"""Compile the functions that loops call for the shapes of one step.
+"""Compile, for the shapes of one step, the functions that loops call.
 
 The passes that compile a graph also compile a function: its arguments are fed, and its results are
 fetched. The shape of a loop variable is the most specific shape that fits all iterations. A tensor

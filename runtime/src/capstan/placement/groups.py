@@ -105,7 +105,7 @@ class Groups:
 
     def _merged(self, kept: Group, joining: Group) -> devices.DeviceSpec:
         kept.is_placed |= joining.is_placed
-        # As in TensorFlow 2, another node does not move a variable.
+        # As in TensorFlow 2, a variable stays where it is if another node asks for another device.
         kept.state_spec = merged(kept.state_spec, joining.state_spec, soft=self._soft)
         return merged(kept.spec, joining.spec, soft=self._soft, winner=kept.state_spec)
 

@@ -167,7 +167,7 @@ def _leader(members: Sequence[ir.Node]) -> ir.Node:
 
 
 def _placed_before(name: str, placement: Placement) -> groups.Group:
-    """Return a group for a node of an earlier placement. None of its nodes waits for a device."""
+    """Return a group for a node that was placed before. No node of the group waits for a device."""
     fault = placement.faults.get(name)
     spec = devices.parse(placement.devices.get(name))
     return groups.Group([], spec, is_placed=fault is None, state_spec=spec, fault=fault)
