@@ -1,7 +1,7 @@
 """The CustomResourceDefinition of TrainingJobs, with which an API server checks and shows them.
 
 It follows from the models in `spec` and `status` and from the rules in `rules` and `changes`. All
-rules are at the root of the schema, where they can see the job's name; each names its field.
+rules are at the root of the schema, where they can see the job's name. Each rule names its field.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ COLUMNS = (
     ("Steps/s", "number", ".status.progress.stepsPerSecond", 1),
     ("Reason", "string", ".status.summary.reason", 1),
 )
-"""Name, type, field, and priority: columns of 1 are shown only by `kubectl get -o wide`."""
+"""The name, type, field and priority of each column. `kubectl get -o wide` shows priority 1."""
 
 SPEC = f"The desired job. Once the job exists, only {' and '.join(sorted(MUTABLE))} can be changed."
 

@@ -15,7 +15,7 @@ from capstan_operator.errors import Fault, Invalid
 def read(text: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
     """Return the document, and its faults so far.
 
-    Raises errors.Invalid if it is not YAML, not one document, or not a mapping.
+    Raises errors.Invalid if the text is not YAML, not one document, or not a mapping.
     """
     try:
         loader = yaml.SafeLoader(text)
@@ -39,7 +39,7 @@ def read(text: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
 
 
 class _Walk:
-    """A walk over the nodes, each once: with aliases, few lines may stand for very many values."""
+    """A walk that visits each node once. With aliases, few lines may stand for very many values."""
 
     def __init__(self) -> None:
         self._inside: list[yaml.Node] = []
@@ -83,7 +83,7 @@ def _not_a_mapping(node: yaml.Node | None) -> Invalid:
 
 
 def _second_document(error: yaml.composer.ComposerError) -> str:
-    """Return the message for a second document; empty if the error is another."""
+    """Return the message for a second document; empty for any other error."""
     if error.problem != "but found another document" or error.problem_mark is None:
         return ""
     line = error.problem_mark.line + 1

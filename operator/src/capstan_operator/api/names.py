@@ -36,7 +36,7 @@ MAX_SUBDOMAIN = 253
 
 ABSOLUTE_PATH = r"^/[^:]*$"
 MAX_PATH = 1024
-"""The length of a mount path. Kubernetes allows no colon in one."""
+"""The most characters of a mount path. Kubernetes allows no colon in a mount path."""
 
 
 class ReplicaType(enum.StrEnum):
@@ -64,7 +64,7 @@ class TaskName:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what `str` wrote.
+        """Read a task name that `str` wrote.
 
         Raises ValueError for anything else.
 

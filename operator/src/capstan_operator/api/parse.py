@@ -20,9 +20,9 @@ IDENTITY = {"apiVersion": f"{names.GROUP}/{names.VERSION}", "kind": names.KIND}
 class Draft:
     """A document as it was read.
 
-    A document with `faults` is not a valid job. `sound` is then the rest of it without the faulty
-    values, in which more faults can be found; None if too little is left. `warnings` name fields of
-    pod templates that are probably misspelt; they do not make the job invalid.
+    A document with `faults` is not a valid job. `sound` is then the document without its faulty
+    values, so that more faults can be found. It is None if too little is left. `warnings` name
+    fields of pod templates that are probably misspelt. They do not make the job invalid.
     """
 
     sound: TrainingJob | None
@@ -62,7 +62,7 @@ def admitted(raw: Mapping[str, Any]) -> TrainingJob:
 
 
 def _known(kind: type[pydantic.BaseModel], value: object) -> object:
-    """Return a value without the fields that its model neither has nor keeps."""
+    """Return a value without the fields that its model does not know. Pod templates stay whole."""
     if not isinstance(value, Mapping) or issubclass(kind, PodModel):
         return value
     fields = {field.alias: field.annotation for field in kind.model_fields.values()}
@@ -94,7 +94,10 @@ def draft(text: str) -> Draft:
 
 
 def _undeclared(raw: Mapping[str, Any]) -> list[Fault]:
-    """Return a fault for each of apiVersion and kind that is missing; the models have defaults."""
+    """Return a fault for each of apiVersion and kind that is missing.
+
+    The models do not report this, because they have defaults for both.
+    """
     return [
         Fault(field, f"is required; write `{field}: {value}`")
         for field, value in IDENTITY.items()

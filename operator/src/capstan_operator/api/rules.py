@@ -38,7 +38,7 @@ def _at(document: object, *path: str) -> Any:
 
 
 def _replicas(document: Document, kind: ReplicaType) -> int | None:
-    """Return how many tasks of a type the document asks for; None if it is not valid there."""
+    """Return how many tasks of a type the document asks for; None if the number is not valid."""
     specs = _at(document, "spec", "replicaSpecs")
     if not isinstance(specs, Mapping):
         return None
@@ -146,7 +146,11 @@ def _no_restart_in_place(kind: ReplicaType) -> Rule:
 
 
 def _no_restart_of_all(kind: ReplicaType) -> Rule:
-    """For init containers. Other containers with such rules need a restartPolicy in Kubernetes."""
+    """Return the rule that init containers set no restartPolicyRules.
+
+    In Kubernetes, other containers with such rules need a restartPolicy, which
+    `_no_restart_in_place` refuses.
+    """
     path = f"spec.replicaSpecs.{kind}.template.spec.initContainers"
     return Rule(
         path=path,

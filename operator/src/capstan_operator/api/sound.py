@@ -47,12 +47,12 @@ def causes(error: pydantic.ValidationError) -> list[ErrorDetails]:
 
 
 def _without(rest: dict[str, Any], places: Iterable[Place]) -> bool:
-    """Remove the values at these places; return whether that was possible."""
+    """Remove the values at these places. Return whether that was possible."""
     return all(_leave_out(rest, place) for place in places)
 
 
 def _completed(rest: dict[str, Any], missing: Iterable[Place]) -> bool:
-    """Fill in missing fields, or remove the mappings that lack them; return whether it worked."""
+    """Fill in missing fields, or remove the mappings that lack them. Return whether it worked."""
     for place in missing:
         inside = _at(rest, place[:-1])
         if place[-1] in _STAND_INS and isinstance(inside, dict):
@@ -63,7 +63,7 @@ def _completed(rest: dict[str, Any], missing: Iterable[Place]) -> bool:
 
 
 def _leave_out(rest: dict[str, Any], place: Place) -> bool:
-    """Remove a field; for a member of a list, the field that has the list."""
+    """Remove a field, or for a member of a list the field that has the list. Return if it did."""
     while place:
         inside = _at(rest, place[:-1])
         if isinstance(inside, dict):

@@ -62,7 +62,7 @@ _TRIMS = (_with_short_message, _without_message, _without_place)
 
 
 def load(document: Mapping[str, Any]) -> Status:
-    """Read what `render` wrote; raises pydantic.ValidationError for anything else.
+    """Read a status that `render` wrote. Raises pydantic.ValidationError for anything else.
 
     Conditions of other writers are left out: the list of conditions is shared.
     """

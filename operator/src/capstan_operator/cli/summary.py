@@ -23,7 +23,7 @@ def news_line(name: str, news: Announce) -> str:
 
 
 def restarts(status: Status) -> int:
-    """Count the restarts of all tasks, of both kinds."""
+    """Return the restarts charged to the two limits of the job, together."""
     return status.restarts.application + status.restarts.infrastructure
 
 

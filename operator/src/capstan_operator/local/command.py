@@ -25,8 +25,9 @@ def render(container: Container, given: Mapping[str, str], directory: Path) -> C
     """Return the command of a trainer, to be run in `directory`.
 
     `given` overrides the template's variables, and these override this process' environment.
-    `$(NAME)` in command, args and values stands for one of the first two, as in Kubernetes. Never
-    fails: names that cannot be found stay unchanged, and `complaint` or the start reports them.
+    `$(NAME)` in command, args and values stands for a variable of `given` or of the template, as in
+    Kubernetes. Never fails: names that cannot be found stay unchanged, and `complaint` or the start
+    reports them.
     """
     variables = dict(given)
     for variable in container.env:
@@ -45,7 +46,8 @@ def render(container: Container, given: Mapping[str, str], directory: Path) -> C
 def grace_seconds(template: PodTemplate) -> float:
     """Return how long a task may take to end when `capstanctl` ends.
 
-    Without a value in the template it is less than on a cluster, because the user waits for it.
+    If the template sets no time, the default is shorter than on a cluster, because the user waits
+    for the end.
     """
     pod = template.spec
     is_set = "termination_grace_period_seconds" in pod.model_fields_set

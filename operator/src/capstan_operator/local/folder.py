@@ -28,7 +28,7 @@ class Folder:
     """The folder, locked for this process from `claim` to `close`."""
 
     def __init__(self, path: Path, lock: int) -> None:
-        """Take over a locked folder; `claim` is the way to get one."""
+        """Take over a locked folder. Call `claim` to get one."""
         self.path = path
         self.lock = lock
 
@@ -87,7 +87,7 @@ class Folder:
             return None
 
     def last_words(self, task: str, attempt: int) -> str:
-        """Return the last line of a log that is not blank, printable; empty without one."""
+        """Return the last line of a log that is not blank, in printable form; empty without one."""
         try:
             with self.log(task, attempt).open("rb") as log:
                 log.seek(max(log.seek(0, os.SEEK_END) - _LAST_WORDS_WITHIN, 0))

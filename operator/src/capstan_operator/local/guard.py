@@ -4,14 +4,16 @@
 
 Run as a program, in a session of its own, with one end of a socket pair as standard input (the
 *line*) and the task's log as standard output and error. It starts the task in a process group of
-its own and then only waits. The other end of the line belongs to `capstanctl`:
+its own and then only waits. The other end of the line belongs to `capstanctl`. The guard and
+`capstanctl` exchange these messages:
 
     guard says   `pid N`          the task runs; N leads its process group
                  `refused TEXT`   the operating system would not start it; the guard ends
-                 `exit CODE`      the task is over (128 + n if signal n ended it), its group killed
+                 `exit CODE`      the task has ended (128 + n if signal n ended it), and its group
+                                  was killed
     it reads     `stop SECONDS`   SIGTERM to the group, SIGKILL after that time (the earliest wins)
-                 end of file      `capstanctl` is gone, however it went: `stop GRACE`
-                 SIGTERM          the same, for the case that the guard alone is asked to stop
+                 end of file      `capstanctl` has ended in any way; the same as `stop GRACE`
+    it gets      SIGTERM          somebody stops the guard alone; the same as `stop GRACE`
 
 When the task ends, the guard kills the rest of its process group with SIGKILL, as when process 1
 of a container ends. This needs only POSIX, so it works on macOS as on Linux. A process that leaves
@@ -20,7 +22,7 @@ its group on purpose (a daemon) is not killed.
 HELD is the file descriptor of the job's lock. The guard keeps it open and the task does not inherit
 it, so that the lock is held until the last task of a killed `capstanctl` has ended.
 
-The guard imports only built-in modules and starts without `site`, because one runs beside every
+The guard imports only built-in modules and starts without `site`, because a guard runs beside every
 task.
 """
 
@@ -83,7 +85,7 @@ def _signals_as_bytes() -> int:
 
 
 def _wait(pid: int, signals: int, grace: float) -> int:
-    """Wait for `pid` and return its wait status; stop it on request, kill it after the grace."""
+    """Wait until `pid` ends, and return its wait status. Stop it on request, and kill it later."""
     heard = b""
     sources = [LINE, signals]
     kill_at: float | None = None

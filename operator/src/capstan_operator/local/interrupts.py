@@ -10,7 +10,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """The signals that ask this process to end. `fileno` is readable after one came."""
+    """The signals that ask this process to end. `fileno` is readable after a signal came."""
 
     def __init__(self, reader: int) -> None:
         self._reader = reader
@@ -35,8 +35,8 @@ class Interrupts:
 def catch() -> Iterator[Interrupts]:
     """Catch SIGINT, SIGTERM and SIGHUP in the body. Only in the main thread.
 
-    SIGHUP stays ignored if it was (`nohup`). SIGINT is caught even if it was ignored: shells ignore
-    it for background commands, and these must not leave processes behind, either.
+    If SIGHUP was ignored (`nohup`), it stays ignored. SIGINT is caught even if it was ignored.
+    Shells ignore it for background commands, and these must not leave processes behind, either.
     """
     reader, writer = os.pipe()
     os.set_blocking(reader, False)

@@ -1,8 +1,8 @@
 """Choose the ports of a job's tasks on 127.0.0.1, once per run.
 
-The kernel gives ports of its ephemeral range to outgoing connections. A task that restarts could
-find its port taken by one. Ports are therefore chosen outside that range, and each is bound on
-trial before it is chosen.
+The kernel gives ports of its ephemeral range to outgoing connections. Such a connection could take
+the port of a task that restarts. Ports are therefore chosen outside that range, and each port is
+bound on trial before it is chosen.
 """
 
 import itertools
@@ -41,7 +41,7 @@ def choose(
     """Return a free port of 127.0.0.1 for each task.
 
     Without a base, the search starts at a port that follows from `seed`, so that jobs which start
-    together try different ports. Raises `errors.Invalid` that names the base's source and every
+    together try different ports. Raises `errors.Invalid`, which names the base's source and every
     port in use.
     """
     if base is not None:

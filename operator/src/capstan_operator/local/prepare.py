@@ -24,8 +24,8 @@ def prepare(
 ) -> Iterator[LocalRun]:
     """Make a job ready to run in `directory`, and lock its folder in `states`.
 
-    Without `port`, the job's own port is used; without that, free ports are chosen. Raises
-    `errors.Invalid` with all faults, before anything has changed.
+    If `port` is None, the job's own port is used. If the job has none, free ports are chosen.
+    Raises `errors.Invalid` with all faults, before anything has changed.
     """
     now = datetime.now(UTC)
     job = draft.sound
@@ -48,7 +48,7 @@ def prepare(
 def _addresses(
     job: TrainingJob | None, port: ports.Base | None, seed: str
 ) -> Mapping[TaskName, str]:
-    """Return the address of every task that needs one; raises `errors.Invalid`."""
+    """Return the address of every task that needs one. Raises `errors.Invalid` as `ports` does."""
     if port is None and job is not None and job.spec.cluster.port is not None:
         port = ports.Base(job.spec.cluster.port, "spec.cluster.port")
     members = () if job is None else cluster.members(job)

@@ -26,7 +26,7 @@ _GUARD = (sys.executable, "-I", "-S", guard.__file__)
 class Command:
     """A command with all names resolved.
 
-    If `capstanctl` ends, the process is killed after `grace_seconds`.
+    If `capstanctl` ends, the process gets SIGTERM, and SIGKILL after `grace_seconds`.
     """
 
     executable: str
@@ -48,15 +48,16 @@ class Exit:
 class Process:
     """One started process. Not thread-safe. `select` can wait for it, because it has a `fileno`.
 
-    `pid` leads the process group; it is 0 when the operating system refused to start the command,
-    and `exit` is then already known.
+    `pid` leads the process group. If the operating system refused to start the command, `pid` is 0
+    and `exit` is already set.
     """
 
     def __init__(self, command: Command, log: Path, held: int) -> None:
-        """Start `command`, which appends its output to `log`; its guard keeps `held` open.
+        """Start `command`, which appends its output to `log`.
 
-        Blocks until the process runs or was refused (about 20 ms). A full disk or a missing folder
-        does not raise, because a later attempt may succeed: it sets `exit`.
+        The guard of the process keeps the file descriptor `held` open. Blocks until the process
+        runs or was refused (about 20 ms). A full disk or a missing folder raises no error, because
+        a later attempt may succeed. It sets `exit`.
         """
         self._heard = b""
         self.pid = 0
@@ -87,7 +88,7 @@ class Process:
         return self._line.fileno()
 
     def hear(self) -> None:
-        """Receive what the guard sent. Blocks if `fileno` is not readable."""
+        """Receive what the guard sent: a `pid` or an `exit`. Blocks if `fileno` is not readable."""
         try:
             chunk = self._line.recv(4096)
         except ConnectionError:
@@ -115,7 +116,7 @@ class Process:
         Does nothing if the process has ended. A second call can only shorten the time.
         """
         if self.exit is None:
-            # A guard that is gone is noticed by `hear`.
+            # If the guard is gone, `hear` notices it.
             with contextlib.suppress(OSError):
                 self._line.sendall(f"stop {grace_seconds}\n".encode())
 

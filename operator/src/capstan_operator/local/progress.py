@@ -61,7 +61,7 @@ def read(path: Path) -> Report | None:
 
 
 def of_job(reports: Mapping[TaskName, Report]) -> Progress | None:
-    """Combine the reports of a job's tasks; None without any.
+    """Combine the reports of a job's tasks; None if there are no reports.
 
     The step and its rate come from the latest report, because all tasks count the same global step.
     The metrics come from the first task that reports any, in this order: the evaluator, the chief,

@@ -67,7 +67,7 @@ class Listener(Protocol):
 class LocalRun:
     """A job that is ready to run on this machine.
 
-    `prepare.prepare` checks a job and makes one. Call `to_the_end` once.
+    `prepare.prepare` checks a job and makes its LocalRun. Call `to_the_end` once.
     """
 
     def __init__(
@@ -109,7 +109,10 @@ class LocalRun:
         return self._status if came is None or self._status.phase.is_final else came
 
     def _until_a_signal(self, listener: Listener, interrupts: Interrupts) -> int | None:
-        """Run the job until it is finished and no task is left. If a signal arrives, return it."""
+        """Run the job until it is finished and no task is left; then return None.
+
+        If a signal arrives before, return its number.
+        """
         while True:
             again_at = self._settle(listener)
             if self._status.phase.is_final and not any(self._tasks.living()):
@@ -138,7 +141,10 @@ class LocalRun:
         listener.note(f"logs, status and checkpoints: {os.path.relpath(self._folder.path)}")
 
     def _settle(self, listener: Listener) -> datetime | None:
-        """Plan and act until there is nothing to do; return when to look again at the latest."""
+        """Plan and act until there is nothing to do.
+
+        Return when to look again at the latest; None if only an event can change the job.
+        """
         while True:
             observed = self._tasks.observe()
             decided = plan.plan(self._job, self._status, observed, _now())

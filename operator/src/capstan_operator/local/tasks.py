@@ -80,8 +80,9 @@ class Tasks:
         return first
 
     def stop_all(self, at_most_seconds: float = math.inf) -> None:
-        """Stop every instance. Each has its command's grace period, or less; a second call can only
-        shorten it.
+        """Stop every instance, with its command's grace period but at most `at_most_seconds`.
+
+        A second call can only shorten the time.
         """
         for instance in self.living():
             instance.process.stop(min(instance.process.grace_seconds, at_most_seconds))
@@ -95,7 +96,7 @@ class Tasks:
         return {instance.name: instance.process.pid for instance in self.living()}
 
     def reports(self) -> Mapping[TaskName, progress.Report]:
-        """Return what each task's current instance had reported at the last `observe`."""
+        """Return the report of each task's current instance, as the last `observe` read it."""
         return {
             name: report
             for name, report in self._reports.items()

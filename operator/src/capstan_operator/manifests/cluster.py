@@ -40,8 +40,8 @@ def cluster_spec(job: TrainingJob, address: Address) -> dict[str, list[str]]:
 class Environment:
     """The variables that every container of a job's tasks gets besides its template's own.
 
-    Make one per job and pass with `environment`: `cluster` is the same for all tasks, and to
-    serialise it again for each of N tasks would take N times as long.
+    Call `environment` once per job and pass. `cluster` is the same for all tasks, and to serialise
+    it again for each of N tasks would take N times as long.
     """
 
     cluster: str

@@ -22,7 +22,7 @@ def of_job(job: TrainingJob) -> dict[str, str]:
 
 
 def of_task(job: TrainingJob, task: TaskName, attempt: int, epoch: int) -> dict[str, str]:
-    """Return the labels of the pod of one attempt; `epoch` is the cluster's when it starts."""
+    """Return the labels of the pod of one attempt; `epoch` is the cluster's epoch at its start."""
     return {
         **of_job(job),
         names.LABEL_REPLICA_TYPE: task.type.value,

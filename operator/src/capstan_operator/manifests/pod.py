@@ -33,8 +33,8 @@ NOT_OF_A_TEMPLATE = frozenset(
         "uid",
     }
 )
-"""Metadata that only an object can have. A template that was copied from a pod has it, too; it is
-dropped, as by Kubernetes' own controllers."""
+"""Metadata that only an object can have. A template that was copied from a pod has such
+metadata, too. Capstan drops it, as Kubernetes' own controllers do."""
 
 
 def pod_name(job: TrainingJob, task: TaskName) -> str:
@@ -81,7 +81,7 @@ def pod(
 
 
 def probe(job: TrainingJob, kind: ReplicaType) -> dict[str, Any]:
-    """Return a pod of this type for a dry run; it does not have the name of a task."""
+    """Return a pod of this type for a dry run. It does not have the name of a task."""
     manifest = pod(job, TaskName(kind, 0), environment(job), attempt=1, epoch=1)
     del manifest["metadata"]["name"]
     manifest["metadata"]["generateName"] = f"{job.metadata.name}-{kind}-"

@@ -30,7 +30,7 @@ def patient(policy: RestartBackoff) -> RestartBackoff:
     """Return the policy for refused starts: as given, but with waits of at least REFUSED_SECONDS.
 
     A refused start can only succeed later. A policy without waits is meant for restarts after
-    failures, and must not make the operator try refused starts all the time.
+    failures. It must not make the operator try refused starts all the time.
     """
     least = REFUSED_SECONDS
     return policy.model_copy(
@@ -42,7 +42,10 @@ def patient(policy: RestartBackoff) -> RestartBackoff:
 
 
 def failures_in_a_row(policy: RestartBackoff, row: TaskStatus, ended: datetime) -> int:
-    """Return the count with this attempt's failure; 1 if the attempt had run for long enough."""
+    """Return the number of failures in a row, including the failure of this attempt.
+
+    It is 1 if the attempt had run for at least `resetAfterSeconds`.
+    """
     if row.started_at is not None:
         healthy = (ended - row.started_at).total_seconds()
         if healthy >= policy.reset_after_seconds:

@@ -3,11 +3,12 @@
     disrupted by                                             reason                  began
     its kubelet: eviction, node shutdown, a critical pod     the pod's own reason    not known
     its kubelet, which names no reason                       DisruptionTarget        not known
-    the pod garbage collector: the node was removed          NodeLost                as dated
-    anybody else: preemption, the eviction API, a taint      DisruptionTarget        as dated
+    the pod garbage collector: the node was removed          NodeLost                condition time
+    anybody else: preemption, the eviction API, a taint      DisruptionTarget        condition time
 
 A kubelet reports and dates a disruption only after it has killed the last container. An end counts
-as the task's own only if it came before the disruption began, so never before a kubelet's.
+as the task's own only if it came before the disruption began. After a disruption by its kubelet, it
+therefore never does.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
     what happened                                                     the epoch
     a ps that had started failed, and is started again                advances: variables are lost
-    a node was lost, whichever task ran there, also an ignored one    advances: it may run on
+    a node was lost, whichever task ran there, also an ignored one    advances: the task may run on
     the whole job is started again                                    advances
     a suspended job continues, and any attempt had begun              advances
     the start of a ps was refused, or its failure is ignored          stays
@@ -22,7 +22,7 @@ from capstan_operator.reconcile.policies.failure import Failure, FailureClass
 def after_failures(
     epoch: int, failures: Iterable[Failure], started_again: Collection[TaskName]
 ) -> int:
-    """Return the epoch after the failures of a pass; `started_again` are the tasks that return."""
+    """Return the epoch after the failures of a pass. The tasks `started_again` get new attempts."""
     advances = any(
         failed.reason == NODE_LOST or (_lost_variables(failed) and failed.task in started_again)
         for failed in failures

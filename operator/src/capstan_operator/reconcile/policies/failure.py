@@ -168,8 +168,11 @@ def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
 
 
 def _reason(view: TaskView) -> str:
-    """Return the reason of the end. For a task that was asked to stop, Deleted replaces the word of
-    the container runtime, which says too little."""
+    """Return the reason of the end.
+
+    For a task that was asked to stop, Deleted replaces the reason of the container runtime, which
+    says too little.
+    """
     if view.deletion is Deletion.BEFORE_END and view.reason in ("", "Error", COMPLETED):
         return DELETED
     return view.reason or (COMPLETED if view.phase is TaskPhase.SUCCEEDED else "")

@@ -17,7 +17,10 @@ notice that a node is silent."""
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The result of a look at a node. The next look is due in `again_seconds`; None: never."""
+    """The result of a look at a node.
+
+    The next look is due in `again_seconds`. If that is None, no further look is needed.
+    """
 
     lost: bool
     again_seconds: float | None = None

@@ -2,9 +2,9 @@
 
 Running      every task that has not ended runs and is ready
 Degraded     a task is coming back, while a chief or a worker is at work
-Restarting   a task is coming back, and none is
+Restarting   a task is coming back, and no chief and no worker is at work
 Starting     some of the first attempts run, not all
-Pending      none does yet
+Pending      no first attempt runs yet
 """
 
 from collections.abc import Collection

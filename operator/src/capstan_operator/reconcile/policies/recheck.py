@@ -38,7 +38,7 @@ _ABOUT_THE_SERVICE = frozenset({WAITING_FOR_OLD_PODS, NAME_CONFLICT, SERVICE_MIS
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A job that an obstacle keeps from starting; `tries` looks in a row found the same one."""
+    """A job that an obstacle keeps from starting. `tries` looks in a row found this obstacle."""
 
     obstacle: Obstacle
     job: Metadata
@@ -47,7 +47,7 @@ class Blocked:
 
 
 def blocked(obstacle: Obstacle, job: Metadata, before: Blocked | None, now: datetime) -> Blocked:
-    """Enter an obstacle that a look at `now` has found; `before` is the entry of the last look."""
+    """Enter an obstacle that a look at `now` has found. `before` is the entry of the last look."""
     tries = 1
     if before is not None and before.job == job and before.obstacle.reason == obstacle.reason:
         tries = before.tries + 1
@@ -77,5 +77,5 @@ def is_disproved(before: Blocked, served: Uid | None) -> bool:
 
 def pause(reason: str, tries: int) -> float:
     """Return the seconds to wait after the `tries`-th look (at least 1) found the same obstacle."""
-    # The exponent is bounded: powers overflow after long trouble.
+    # The exponent is bounded, because the power overflows after many tries.
     return min(FIRST_SECONDS[reason] * 2.0 ** min(tries - 1, 16), LONGEST_SECONDS)

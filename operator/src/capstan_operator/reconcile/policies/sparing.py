@@ -6,7 +6,7 @@ A stopped pod takes its logs with it, and the kubelet reports an end up to two s
     Succeeded     while a chief, worker or evaluator still runs  all, the ps included
     otherwise     the task has ended, its sidecars run           that pod
     otherwise     the task runs                                  no: it is stopped at once
-    any           a process: its log is a file that stays        only with the pods above
+    any           a process: its log is a file that stays        no: it is stopped at once
 """
 
 from collections.abc import Collection

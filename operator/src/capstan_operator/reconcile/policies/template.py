@@ -3,9 +3,9 @@
 the API server     means                                               remembered
 ACCEPTED the pod   the template is sound                               yes
 REFUSED it         the template is wrong, as often as it is sent       no: the job is asked again
-FORBADE it         nothing about the template: a quota is used up, a   no
-                   policy or a right stands against the pod. The real
-                   pods are tried, and their rows show the answer
+FORBADE it         nothing about the template: a quota, a policy or a  no
+                   missing right forbids the pod. The real pods are
+                   tried, and their rows show the answer
 """
 
 import enum

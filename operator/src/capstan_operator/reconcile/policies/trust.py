@@ -54,7 +54,10 @@ def is_late(due: datetime | None, now: datetime) -> bool:
 
 
 def again_seconds(due: datetime, now: datetime) -> float:
-    """Return when to look again for a pod that should be gone at `due`, with doubling pauses."""
+    """Return the seconds until the next look for a pod that should be gone at `due`.
+
+    The pauses double.
+    """
     late = (now - due).total_seconds()
     return LATE_SECONDS - late if late < LATE_SECONDS else late
 
