@@ -5,4 +5,4 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-"""An array of any shape and dtype; strings are object arrays of `bytes`."""
+"""An array of any shape and dtype. An array of strings is an object array of `bytes`."""

@@ -27,7 +27,7 @@ def mask(crc: int) -> int:
 
 
 def unmask(stored: int) -> int:
-    """Return the CRC from the form in which files store it."""
+    """Return the CRC of which `stored` is the masked form."""
     rotated = (stored - _DELTA) & 0xFFFFFFFF
     return (rotated >> 17 | rotated << 15) & 0xFFFFFFFF
 

@@ -59,7 +59,7 @@ class DeviceSpec:
         return read
 
     def parse_from_string(self, spec: str) -> "DeviceSpec":
-        """Replace all fields with those of `spec` and return self."""
+        """Replace all fields with the fields of the name `spec`. Return self."""
         self._take(DeviceSpec.from_string(spec))
         return self
 

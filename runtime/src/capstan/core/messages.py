@@ -1,7 +1,7 @@
 """Classes for protocol buffers that the `tensorboard` package lacks, built from a table.
 
 Each line of a table is a message: its name, then name:type=number for each field. `*` after a type
-makes the field repeated; `?` makes it optional, so that readers can tell whether it was set. A
+makes the field repeated. `?` makes the field optional: readers can tell whether it was set. A
 capitalised type is a message of the same table or of tensorboard. DataType is TensorFlow's
 enumeration. Enumerations that tensorboard lacks are int32, which has the same encoding.
 

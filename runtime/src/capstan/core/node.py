@@ -1,4 +1,6 @@
-"""The intermediate representation (IR) of a graph: nodes, from the client to the worker's compiler.
+"""The intermediate representation (IR) of a graph: immutable nodes.
+
+All layers use the IR, from the graph of the client to the compiler of the worker.
 
 A graph maps names to nodes, in insertion order. A pass takes a graph and returns a new graph. Nodes
 never change. Attributes hold Python values: `DType`, `TensorShape`, `int`, `float`, `bool`,

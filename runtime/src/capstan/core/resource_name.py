@@ -1,6 +1,6 @@
 """The name under which a task keeps a resource, such as a variable or a queue.
 
-The rule is that of TensorFlow's ContainerInfo (core/framework/resource_mgr.cc).
+TensorFlow's ContainerInfo has the same rule (core/framework/resource_mgr.cc).
 """
 
 from collections.abc import Mapping

@@ -167,7 +167,7 @@ def _broadcast_dimension(x: int | None, y: int | None) -> int | None:
 
 
 def concatenate(a: Shape, b: Shape) -> Shape:
-    """Return the axes of `a` followed by those of `b`, or None if either rank is unknown."""
+    """Return the axes of `a` followed by the axes of `b`, or None if a rank is unknown."""
     return None if a is None or b is None else a + b
 
 

@@ -108,7 +108,7 @@ def _set_times(entry: Any, started_ns: int, ended_ns: int) -> None:
 
 
 def joined(reports: Iterable[Array], *, with_source: bool = True) -> Any:
-    """Return one StepStats of the reports of the parts of a step, in their order.
+    """Return one StepStats that joins the reports of the tasks of a step.
 
     Each report is a string, a serialised StepStats. A device begins with `_SOURCE` and has its
     other entries in the order of their start. Without `with_source`, which is for the iterations

@@ -1,1 +1,1 @@
-"""The graph that a program builds: operations, tensors, scopes and gradients. Also the ops."""
+"""The graph that a program builds (operations, tensors, gradients), and the registry of ops."""

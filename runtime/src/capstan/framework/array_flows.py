@@ -1,4 +1,4 @@
-"""TensorArrays in structures. Control flow passes the flow of a TensorArray, which is a tensor."""
+"""TensorArrays in structures. A loop or conditional passes the flow of a TensorArray, a tensor."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +13,9 @@ def flow_of(leaf: Any) -> Any:
 
 
 def with_flows(leaves: Sequence[Any], tensors: Sequence[graphs.Tensor]) -> list[Any]:
-    """Return `tensors`, but each flow of a TensorArray in `leaves` as a TensorArray.
+    """Return `tensors`, with a TensorArray at each position at which `leaves` has one.
 
-    If `leaves` has a TensorArray, the tensor at its position is the new flow of the TensorArray.
+    The tensor at this position becomes the flow of the TensorArray.
     """
     return [
         leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor

@@ -115,7 +115,7 @@ def check_type(parameter: str, dtype: dtypes.DType | None, allowed: Any) -> None
 
 
 def _is_kind(value: Any, default: Any) -> bool:
-    """Return whether `value` is of the kind of `default`, which is a class or a value of it."""
+    """Return whether `value` is of the kind of `default`, a class or a value of the class."""
     kind = default if isinstance(default, type) else type(default)
     if kind in (list, tuple):
         first = default[0] if isinstance(default, list | tuple) and default else None
@@ -132,7 +132,7 @@ def _is_kind(value: Any, default: Any) -> bool:
 
 
 def _read(name: str, value: Any, default: Any) -> Any:
-    """Convert `value` to the kind of `default`, which is a class or a value of the class."""
+    """Convert `value` to the kind of `default`, a class or a value of the class."""
     kind = default if isinstance(default, type) else type(default)
     if kind in (list, tuple):
         return _read_list(name, value, default)

@@ -1,7 +1,7 @@
-"""Conditionals and loops as messages, which a MetaGraphDef holds in the collections `cond_context`
-and `while_context` (`to_proto` and `from_proto` of python/ops/control_flow_ops.py).
+"""Conditionals and loops as protocol buffers. A MetaGraphDef holds them in the collections
+`cond_context` and `while_context` (`to_proto` and `from_proto` of python/ops/control_flow_ops.py).
 
-A program that imports the MetaGraphDef needs the messages to compute gradients of its loops.
+A program that imports a MetaGraphDef needs them to compute gradients of its loops.
 """
 
 from collections.abc import Mapping
@@ -32,8 +32,8 @@ def decode_while(message: Any, graph: Any, import_scope: str | None = None) -> W
     """Return the loop that a WhileContextDef describes, with the contexts inside the loop.
 
     `graph` must already have the operations that the message names. If there is an `import_scope`,
-    their names must begin with this scope, and the frames of the loop are renamed after the new
-    context.
+    their names must begin with this scope. The attribute `frame_name` of each Enter of the loop is
+    then set to the name of the new context.
 
     Raises:
         KeyError: the graph lacks a tensor that the message names.

@@ -73,7 +73,7 @@ class ControlFlowContext(abc.ABC):
 
     @abc.abstractmethod
     def admit(self, tensor: Tensor) -> Tensor:
-        """Return the tensor that stands for `tensor` in the context."""
+        """Return the tensor that operations of the context read in place of `tensor`."""
 
     @abc.abstractmethod
     def note(self, op: Operation) -> None:
@@ -125,7 +125,7 @@ class ControlFlowContext(abc.ABC):
         return is_within(op.control_flow_context, self)
 
     def known_everywhere(self, tensor: Tensor) -> None:
-        """Call `know` for this context and for all contexts around it."""
+        """Call `know(tensor)` for this context and for all contexts around it."""
         context: ControlFlowContext | None = self
         while context is not None:
             context.know(tensor)
@@ -168,7 +168,7 @@ def role(op: Operation) -> facts.Role | None:
 
 
 def output_context(op: Operation) -> Any:
-    """Return the context of the outputs of `op`. For an `Exit`, it is the one around the loop."""
+    """Return the context of the outputs of `op`. For an `Exit`, it is outside of the loop."""
     context = op.control_flow_context
     if context is not None and role(op) is facts.Role.EXIT:
         return context.outer

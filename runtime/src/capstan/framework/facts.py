@@ -114,7 +114,7 @@ class ValueContext:
     value_of: Callable[[int], Array | None]
 
     def values(self) -> list[Array] | None:
-        """Return the values of all inputs, or None if one of them is unknown."""
+        """Return the values of all inputs, or None if the value of an input is unknown."""
         known: list[Array] = []
         for index in range(len(self.input_shapes)):
             value = self.value_of(index)

@@ -14,7 +14,7 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 Differentiate = Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], Sequence[Any]]
-"""Takes ys, xs and the gradients of the ys. Returns the gradient of each x, or None for it."""
+"""Takes ys, xs and the gradients of the ys. Returns a gradient or None for each x."""
 
 
 def of_call(op: graphs.Operation, grads: Sequence[Any], differentiate: Differentiate) -> list[Any]:

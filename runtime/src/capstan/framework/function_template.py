@@ -11,7 +11,7 @@ from capstan.framework import function_def
 def instance(
     template: function.Function, name: str, attrs: Mapping[str, Any], library: function.Library
 ) -> function.Function:
-    """Return the function `name`: `template` with the types that `attrs` of a call states.
+    """Return a function called `name`: the template with the attributes `attrs` of a call.
 
     `library` describes the functions that the template calls.
 

@@ -1,4 +1,4 @@
-"""`tf.gradients` (python/ops/gradients_impl.py). `reverse_pass` carries the gradients."""
+"""`tf.gradients` (python/ops/gradients_impl.py). `reverse_pass` computes the gradients."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext

@@ -41,7 +41,7 @@ def group(*inputs: Any, name: str | None = None) -> graphs.Operation:
 def tuple_of(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Iterable[Any] | None = None
 ) -> list[Any]:
-    """Return copies of `tensors`. Each copy waits until all `tensors` are computed.
+    """Return copies of `tensors`. Each copy waits for all `tensors` and all `control_inputs`.
 
     In the list, IndexedSlices stay IndexedSlices and None stays None.
 

@@ -71,7 +71,10 @@ class IndexedSlices:
 
 
 def parts(value: Any) -> list[Any]:
-    """Return the tensors of an IndexedSlices: values, indices, dense_shape. Or return [tensor]."""
+    """Return the tensors of an IndexedSlices: values, indices and, if known, dense_shape.
+
+    If `value` is not an IndexedSlices, return a list of only `value`.
+    """
     if not isinstance(value, IndexedSlices):
         return [value]
     return [part for part in (value.values, value.indices, value.dense_shape) if part is not None]

@@ -140,7 +140,8 @@ class LoopGradient:
     def push(self, value: graphs.Tensor, is_dead: bool = False) -> graphs.Tensor:
         """Push `value` on a stack in every forward iteration. Return the stack.
 
-        `is_dead`: the value is on the side of a conditional that its context does not take.
+        `is_dead`: the context of `value` is one side of a conditional, but the value exists only if
+        the step takes the other side.
         """
         in_context = self.graph.in_control_flow_context
         with control_context.outside(self.graph):

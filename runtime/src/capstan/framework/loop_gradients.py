@@ -19,7 +19,7 @@ from capstan.framework.raw import raw
 
 
 class LoopGradients:
-    """The gradient of each loop, by the loop. It belongs to the thread that calls `tf.gradients`.
+    """The `LoopGradient` of each loop. Only the thread that calls `tf.gradients` uses it.
 
     `caller` is the context in which `tf.gradients` is called, or None.
     """
@@ -71,10 +71,10 @@ class LoopGradients:
     def unused_exits(
         self, pending: dict[graphs.Operation, int], targets: Collection[graphs.Operation]
     ) -> list[graphs.Tensor]:
-        """Return the exits of the loops whose exits no operation on the path reads.
+        """Return the exits of each loop of which no operation on the path reads an exit.
 
-        `pending` counts the operations that each operation waits for. The pass must call this once,
-        before it visits the first operation.
+        Exits in `targets` are left out. `pending` counts the operations that each operation waits
+        for. The pass must call this once, before it visits the first operation.
         """
         ready: list[graphs.Tensor] = []
         for state in self._states.values():
@@ -166,7 +166,10 @@ class LoopGradients:
         return _zeros(state.pop(state.push(sizes, is_dead=True), sizes, is_dead=True), tensor)
 
     def finish(self) -> None:
-        """Close the gradients of loop variables whose next value does not depend on them."""
+        """Close the remaining gradients of loop variables with zeros.
+
+        The next value of such a loop variable does not depend on the variable.
+        """
         for state in self._states.values():
             for merges in state.merges.values():
                 for merge in indexed_slices.parts(merges):

@@ -1,6 +1,6 @@
 """Nested structures of lists, tuples, dicts and IndexedSlices (python/util/nest.py).
 
-The values of a dict are taken in the order of its sorted keys. Any other value is a leaf.
+The values of a dict are in the order of its sorted keys. Any other value is a leaf.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -145,8 +145,8 @@ class OpDef:
 
     `effect` says what the op does besides computing its outputs, such as
     `facts.changes("handle") | facts.BLOCKS` for an op that takes an element from a queue. It names
-    arguments like `inputs`. `role` says which part the op has in the structure of a graph, if
-    the compiler must know it. `value(ctx)` returns the value of the only output if it is known
+    arguments like `inputs`. `role` is the role of the op in the structure of a graph, if the
+    compiler must know the role. `value(ctx)` returns the value of the only output if it is known
     before the step. The shape rules of other ops use such values. `host` names the inputs and
     outputs that are in host memory on every device, such as the shape that `Reshape` takes. The
     kernels of the CPU may ignore `host`.
@@ -170,8 +170,8 @@ class OpDef:
     input_arguments: tuple[Argument, ...] = field(init=False)
     output_arguments: tuple[Argument, ...] = field(init=False)
     type_attributes: tuple[str, ...] = field(init=False)
-    """The attributes that say how many tensors of which types the op takes and returns, and the
-    names of the types that are fixed."""
+    """The names that the arguments have for types and counts: attributes (`T`, `N`) and dtypes
+    (`int32`)."""
     defaults: Mapping[str, Any] = field(init=False)
     """The attributes that a node may omit, with their values."""
     results: Callable[..., tuple[Any, ...]] | None = field(init=False)

@@ -236,7 +236,7 @@ class Operation:
         return self._attrs[name]
 
     def colocation_groups(self) -> list[bytes]:
-        """Return the operation's groups, which share a device. By default it has its own group."""
+        """Return the colocation groups of the operation. The default is a group of its own."""
         groups = [name for name in self._attrs.get("_class", ()) if name.startswith(b"loc:@")]
         return groups or [b"loc:@" + self._name.encode()]
 

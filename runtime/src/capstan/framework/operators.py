@@ -79,7 +79,8 @@ def matrix_product(
 ) -> Any:
     """Multiply two matrices, or two batches of matrices if a rank is above 2 or unknown.
 
-    `turn_x` and `turn_y` transpose the matrices of x and y first.
+    With `turn_x` or `turn_y`, the product is of the transposed matrices of x or y. In a batch, it
+    is of the adjoint matrices.
     """
     if any(tensor.shape.ndims is None or tensor.shape.ndims > 2 for tensor in (x, y)):
         return raw.BatchMatMulV2(x, y, adj_x=turn_x, adj_y=turn_y, name=name)

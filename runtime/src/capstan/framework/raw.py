@@ -4,7 +4,7 @@ The positional arguments are the op's inputs in order. Attributes and `name` are
 and NumPy values become constants of the type that the op's other arguments fix. The result is the
 Operation if the op has no outputs, a Tensor if it has one, and a namedtuple such as
 `Unique(y, idx)` if it has several. An output that is a list of tensors is a list in the result.
-The error messages are those of python/framework/op_def_library.py.
+The error messages are the messages of python/framework/op_def_library.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -48,7 +48,7 @@ def is_trainable(tensor: graphs.Tensor) -> bool:
 
 
 class ReversePass:
-    """The gradients found so far. A tensor that several operations read may have several.
+    """The gradients found so far. A tensor with several readers may have several gradients.
 
     `path` holds the operations whose gradients contribute to the result. A gradient rule also
     returns gradients of inputs that are not on the path. The pass drops these gradients before any
@@ -103,7 +103,7 @@ class ReversePass:
         return parts[0]
 
     def run(self, targets: Sequence[graphs.Operation]) -> None:
-        """Carry gradients from `targets` to the sources."""
+        """Compute the gradients on the path from `targets` to the sources."""
         first = {op for op in targets if op in self._path and not self._pending[op]}
         for op in first:
             self._push(op)
@@ -138,7 +138,7 @@ class ReversePass:
             self._push(tensor.op)
 
     def _visit(self, op: graphs.Operation) -> None:
-        """Carry gradients from the outputs to the inputs of `op`."""
+        """Compute the gradients of the inputs of `op` from the gradients of its outputs."""
         with self._loops.before(op):
             outputs = [self.total(tensor) for tensor in op.outputs]
         if all(gradient is None for gradient in outputs):

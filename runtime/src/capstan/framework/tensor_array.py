@@ -147,7 +147,7 @@ class TensorArray:
             return gradients
 
     def read(self, index: Any, name: str | None = None) -> graphs.Tensor:
-        """Return the element `index`, a scalar."""
+        """Return the element at `index`, a scalar."""
         value: graphs.Tensor = raw.TensorArrayReadV3(
             self._handle, index, self._flow, dtype=self._dtype, name=name
         )
@@ -155,10 +155,10 @@ class TensorArray:
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> "TensorArray":
-        """Write the element `index`. Return the array after the write.
+        """Write `value` as the element at `index`. Return the array after the write.
 
         Raises:
-            ValueError: the shape of `value` contradicts that of the other elements.
+            ValueError: the shape of `value` contradicts the shape of the other elements.
         """
         with self.graph.name_scope(name or "TensorArrayWrite"):
             value = convert.convert_to_tensor(value, None, "value", self._dtype)

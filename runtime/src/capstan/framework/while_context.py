@@ -92,7 +92,7 @@ class WhileContext(control_context.ControlFlowContext):
         return entered
 
     def exited(self, tensor: graphs.Tensor, name: str | None = None) -> graphs.Tensor:
-        """Return `tensor` after the last iteration. Must be called in this context."""
+        """Return the value of `tensor` after the loop. Must be called in this context."""
         result: graphs.Tensor = raw.Exit(tensor, name=name)
         self.exits.append(result)
         self.left([result])
@@ -171,8 +171,8 @@ class WhileContext(control_context.ControlFlowContext):
     def own_enters(self, entered: Sequence[graphs.Tensor]) -> None:
         """Put `Enter`s that were built outside all contexts into this context.
 
-        The `Enter`s wait for the control inputs of the blocks around this loop, as far as these are
-        in the next outer loop.
+        The `Enter`s wait for the control inputs of the blocks around this loop. Control inputs
+        outside of the next outer loop are left out.
         """
         around = None if self.outer is None else self.outer.loop
         for tensor in entered:

@@ -1,7 +1,8 @@
 """Rows of resource variables: their handles, and the ops that read and change the variables.
 
-Sources: tensorflow/core/ops/{resource_variable_ops,training_ops}.cc. The static shape of a
-handle is the shape of its variable, because every shape rule needs the shape of the variable.
+Sources: tensorflow/core/ops/{resource_variable_ops,training_ops}.cc. In Capstan,
+the static shape of a handle is the shape of its variable, because every shape rule needs the shape
+of the variable.
 """
 
 import re

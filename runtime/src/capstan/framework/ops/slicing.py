@@ -57,7 +57,7 @@ def _strided_shape(ctx: ShapeContext) -> rules.Shapes:
     if shape is None or steps is None:
         return (None,)
     if begin is None or end is None:
-        # The bounds are unknown, but the masks say which axes are left.
+        # A bound is unknown, but the masks still say which axes are left.
         first, last = [0] * len(steps), [1] * len(steps)
         unknown = strides.Spec.parse(first, last, steps.tolist(), ctx.attrs)
         return (unknown.shape_for_any_bounds(shape),)

@@ -1,6 +1,6 @@
 """The arguments of StridedSlice: Python's slices, encoded as three vectors and five bit masks.
 
-The semantics are those of TensorFlow's util/strided_slice_op.cc, which are NumPy's basic indexing.
+The semantics are NumPy's basic indexing, as in TensorFlow's util/strided_slice_op.cc.
 Rows and kernels decode the arguments with `Spec`.
 """
 

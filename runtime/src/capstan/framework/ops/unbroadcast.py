@@ -10,8 +10,8 @@ def summed(op: Op, grads: Gradients, raw: Raw) -> list[Any]:
     """Return the gradients of the two operands of `op`, each summed to the shape of its operand.
 
     If the static shapes determine the axes of the sum, this function computes the axes. Otherwise
-    the graph computes the axes with BroadcastGradientArgs. The compiler folds this node when it
-    knows the shapes of the feeds. A gradient of None stays None.
+    the graph computes the axes with a BroadcastGradientArgs node. The compiler replaces this node
+    by constants when it knows the shapes of the feeds. A gradient of None stays None.
     """
     x, y = op.inputs[0], op.inputs[1]
     x_shape, y_shape = x.shape.internal, y.shape.internal
