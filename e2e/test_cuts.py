@@ -1,9 +1,10 @@
 """The operator dies before and after each of its calls of the API server, and another operator goes
 on. Every job ends in the same way, and no event is reported twice.
 
-The operator is here only its controller, which runs in this process over a client that dies. That
-costs a tenth of a real process, so this file can test every call of every script. test_sigkill.py
-kills a real process, which adds broken connections, a Lease that remains, and new watches.
+In this file the operator is only its controller, which runs in this process with a client that
+fails. This takes a tenth of the time of a real process, so this file can test every call of every
+script. test_sigkill.py kills a real process. Such a process also leaves broken connections and a
+Lease, and the next process begins new watches.
 """
 
 import asyncio
@@ -217,8 +218,8 @@ def nodes_in_pairs(cluster: Cluster) -> Iterator[Kubelet]:
 
 
 async def cut_everywhere(place: Place, script: Script) -> None:
-    """Let the operator die at call 1, 2 ... until it makes no such call any more. Each cut has a
-    job of its own.
+    """Let the operator die at call 1, at call 2, and so on, until it ends the script before this
+    call. Each cut has a job of its own.
     """
     async with await Rest.connect(str(place.cluster.kubeconfig)) as rest:
         stage = Stage(place, rest, script)

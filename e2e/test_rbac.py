@@ -265,7 +265,7 @@ def the_operator_leads(proof: Proof) -> Condition:
 
 
 def the_operator_keeps_leading(proof: Proof) -> Condition:
-    """The operator renews its Lease after it has acquired it."""
+    """The operator renews its Lease after it has acquired the Lease."""
     path = LEASE.format(proof.home)
 
     def is_renewed() -> bool:

@@ -93,8 +93,8 @@ class Effort:
                 # kopf lists after each watch and after a failed list. Comparisons list as well.
                 return (WATCH_SECONDS, RETRY_SECONDS, COMPARE_SECONDS)
             case "renew":
-                # One more request when the Lease expires: a standby takes it, or the leader
-                # finds it lost.
+                # One more request when the Lease expires: a standby takes the Lease, or the
+                # leader finds that it has lost the Lease.
                 return (self.lease_seconds / RENEWALS, self.lease_seconds)
             case _:
                 return (RETRY_SECONDS, LOOK_SECONDS)

@@ -1,12 +1,12 @@
 """Examples of a property: 10 in `make check`, 100 in `make test`, 300 in `make soak`.
 
-The histories of `make check` are also shorter.
+In `make check`, stateful tests also run fewer steps.
 """
 
 import hypothesis
 
-# The Makefile chooses between them; by hand, `--hypothesis-profile=full` does. An example may take
-# any time: the machine may be busy.
+# The Makefile chooses the profile. By hand, choose it with `--hypothesis-profile=full`. An example
+# has no deadline, because the machine may be busy.
 hypothesis.settings.register_profile("fast", max_examples=10, stateful_step_count=10, deadline=None)
 hypothesis.settings.register_profile(
     "full", max_examples=100, stateful_step_count=40, deadline=None

@@ -175,7 +175,7 @@ def changes_a_reference(v1: Any) -> Built:
 
 
 def _changes_a_variable(v1: Any, *, is_resource: bool) -> Built:
-    """Read and change a variable in each iteration, and keep what was read."""
+    """Change a variable in each iteration, and sum the values that are read after the changes."""
     held = v1.get_variable("held", initializer=np.float32([1, 2]), use_resource=is_resource)
 
     def body(i: Any, read: Any) -> Any:

@@ -2,8 +2,8 @@
 
 import hypothesis
 
-# The Makefile chooses between them; by hand, `--hypothesis-profile=full` does. An example may take
-# any time: the machine may be busy.
+# The Makefile chooses the profile. By hand, choose it with `--hypothesis-profile=full`. An example
+# has no deadline, because the machine may be busy.
 hypothesis.settings.register_profile("fast", max_examples=10, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=100, deadline=None)
 hypothesis.settings.register_profile("soak", max_examples=300, deadline=None)

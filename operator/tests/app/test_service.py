@@ -27,7 +27,7 @@ def job(namespace: str) -> servers.Document:
 
 
 def lists(asked: Asked) -> web.StreamResponse:
-    """One job in each namespace, and nothing else."""
+    """Answer a LIST of jobs with one job of the namespace, and any other LIST with no object."""
     *_, space, resource = asked.path.split("/")
     if asked.method == "GET":
         items = [job(space)] if resource == "trainingjobs" else []

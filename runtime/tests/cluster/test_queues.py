@@ -62,14 +62,14 @@ class Queue:
         self.session.run(self.enqueue, {self.number: number})
 
     def block(self) -> Blocked:
-        """Take one element and wait for a second. Return when the step waits."""
+        """Enqueue one element, and begin to dequeue two. Return when the dequeue has taken one."""
         self.put(1)
         blocked = Blocked(self.session, self.pair)
         wait_until(lambda: self.session.run(self.size) == 0)
         return blocked
 
     def is_whole(self) -> bool:
-        """Return whether the element that a step took is back."""
+        """Return whether the element that a step took is back in the queue."""
         return bool(self.session.run(self.size) == 1)
 
 

@@ -39,7 +39,7 @@ def make(op: str, name: str, *inputs: str, device: str = "", **attrs: Any) -> ir
 
 
 def kernels(gpu: Iterable[str] = (), without: Iterable[str] = ()) -> kernel_list.KernelList:
-    """Return the kernels of a task: all of the CPU's except `without`, and the GPU's `gpu`."""
+    """Return the kernels of a task: all CPU kernels except `without`, and the GPU kernels `gpu`."""
     names = {row.name for row in opdef.all_rows()}
     return kernel_list.KernelList(
         [kernel_list.KernelDef(op, "CPU", {}) for op in sorted(names - set(without))]

@@ -82,7 +82,7 @@ def test_a_function_may_change_and_return_its_argument() -> None:
 
 
 class Odd(Exception):
-    """An exception that no class of error stands for."""
+    """An exception to which no class of TensorFlow's errors corresponds."""
 
 
 def raising(fault: BaseException) -> Callable[[], Any]:

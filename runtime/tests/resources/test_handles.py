@@ -1,4 +1,4 @@
-"""Handles that leave their task, and the objects behind them."""
+"""Handles that are sent to other tasks and back, and the objects that they refer to."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Steps over several tasks: links, messages between third tasks, and the end of a step."""
+"""Steps over several tasks: links to restarted tasks, failed messages, and the end of a step."""
 
 import contextlib
 import itertools

@@ -1,4 +1,6 @@
-"""A step whose deadline passes asks its tasks to end their parts, and returns late answers."""
+"""After its deadline, a step asks its tasks to end their parts. If a task answers with values
+instead, the step returns the values.
+"""
 
 import queue
 import time

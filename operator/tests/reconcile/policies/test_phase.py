@@ -21,7 +21,7 @@ STATES = {
 @pytest.mark.parametrize(
     "first, states, expected",
     [
-        # ps-0, worker-0, worker-1; attempt of all, a letter for each state
+        # the attempt of all three tasks, and the states of ps-0, worker-0 and worker-1
         (1, "...", Phase.PENDING),
         (1, "s..", Phase.STARTING),
         (1, "R..", Phase.STARTING),
