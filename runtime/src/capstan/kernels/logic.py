@@ -10,7 +10,7 @@ from capstan.kernels.rejection import invalid
 
 
 def _select(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
-    """Return the elements of `x` where the condition is true, and those of `y` elsewhere.
+    """Return the elements of `x` where the condition is true, and the elements of `y` elsewhere.
 
     A condition that is a vector selects whole rows if `x` has more dimensions.
     """

@@ -1,6 +1,6 @@
 """Kernels of resource variables. A handle is the `resources.variable.Variable` itself.
 
-The kernels do the same as those of reference variables, but they have no outputs.
+The kernels do the same as the kernels of reference variables, but have no outputs.
 """
 
 from collections.abc import Callable
@@ -91,7 +91,7 @@ def _scatter(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext],
 
 
 def _without_result(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
-    """Return a `make` whose functions do the same as those of `make`, but return nothing."""
+    """Return a `make` for functions that do the same as those of `make`, but return nothing."""
 
     def made(node: NodeContext) -> Function:
         function = make(node)

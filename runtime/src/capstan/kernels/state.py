@@ -1,6 +1,6 @@
 """Kernels of reference variables and of the ops that change them.
 
-Every change is made under the variable's lock, whatever the attribute `use_locking` says.
+Every change is made under the variable's lock, also if the attribute `use_locking` is false.
 """
 
 from collections.abc import Callable

@@ -163,7 +163,7 @@ def _concat(node: NodeContext) -> Function:
         _require_dtype(handle, dtype, "read")
         size = len(handle)
         if handle.aggregates and handle.split_size is not None:
-            size = handle.split_size  # the gradient of a split; the array may have grown since
+            size = handle.split_size  # The array may have grown after its split.
         values = handle.read_all(range(size))
         if not values:
             rest = None if element_shape is None else element_shape

@@ -20,7 +20,7 @@ from capstan.resources import waiters
 class Accumulator(waiters.Waited, abc.ABC):
     """A sum of gradients, and the operations that wait for it. Subclasses hold the sum.
 
-    `reduction` is `MEAN` or `SUM`. Thread-safe; no method blocks.
+    `reduction` is `MEAN` or `SUM`. Thread-safe. No method blocks.
     """
 
     def __init__(

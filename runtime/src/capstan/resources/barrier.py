@@ -102,7 +102,7 @@ class Barrier(resource.Resource):
 
         Raises:
             OutOfRangeError: the barrier is closed, and too few elements are complete or can become
-                so.
+                complete.
         """
         with self._lock:
             if self._is_closed:
@@ -121,7 +121,7 @@ class Barrier(resource.Resource):
         self._ready.dequeue_many(count, done, cancelled, allow_small_batch=allow_small_batch)
 
     def close(self, *, cancel_pending_enqueues: bool = False) -> None:
-        """Refuse new keys. With `cancel_pending_enqueues`, forget the incomplete elements too.
+        """Refuse new keys. If `cancel_pending_enqueues`, forget the incomplete elements too.
 
         Raises:
             CancelledError: the barrier is closed already.
@@ -142,9 +142,9 @@ class Barrier(resource.Resource):
         rows: Sequence[Any],
         complete: list[elements.Element],
     ) -> None:
-        """Add the values to the incomplete elements, and those that become complete to `complete`.
+        """Add the values to the incomplete elements. The caller holds the lock.
 
-        The caller holds the lock.
+        Append the elements that become complete to `complete`.
         """
         if self._is_closed and (self._cancels or (keys and not self._incomplete)):
             raise errors.CancelledError(

@@ -56,7 +56,7 @@ def sync_folder_of(path: str) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network file systems cannot sync a folder. They offer no other way to do it.
+        # Some network file systems cannot sync a folder, and offer no other way.
         if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
             raise
     finally:

@@ -25,7 +25,7 @@ Entry = tuple[int, elements.Element]
 class Queue(waiters.Waited, abc.ABC):
     """Elements that wait for dequeues. Subclasses say which element comes next.
 
-    `capacity` is None if it has no limit. Thread-safe; no method blocks.
+    If `capacity` is None, the queue has no limit. Thread-safe. No method blocks.
     """
 
     kind: ClassVar[str]

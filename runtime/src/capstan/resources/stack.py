@@ -13,7 +13,7 @@ from capstan.core import dtypes
 class Stack:
     """One stack. Thread-safe: two devices of a task may push to it at the same time.
 
-    `limit` is the largest number of elements; a negative one means no limit.
+    `limit` is the largest number of elements. A negative limit means no limit.
     """
 
     container = ""

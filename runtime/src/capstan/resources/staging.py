@@ -73,7 +73,7 @@ class Wait(waiters.Attempt):
 
 
 class StagingArea(waiters.Waited):
-    """A queue that cannot be closed. Thread-safe; no method blocks."""
+    """A queue that cannot be closed. Thread-safe. No method blocks."""
 
     def __init__(self, name: resource_name.ResourceName, capacity: int, memory_limit: int) -> None:
         super().__init__(name, (waiters.Line(), waiters.Line(), waiters.Crowd()))

@@ -30,7 +30,7 @@ class _Version:
         self._elements: list[Any] | None = elements
         self._newer: _Version | None = None
         self._change: _Change = (_POP, 0, None)
-        """Turns the elements of `_newer` into those of this version."""
+        """Turns the elements of `_newer` into the elements of this version."""
 
     def __len__(self) -> int:
         with self._lock:

@@ -132,7 +132,7 @@ class Crowd(Line):
 
 
 class Waited(resource.Resource):
-    """A resource that operations wait for. Thread-safe; no method blocks."""
+    """A resource that operations wait for. Thread-safe. No method blocks."""
 
     def __init__(self, name: resource_name.ResourceName, lines: Sequence[Line] = ()) -> None:
         super().__init__(name)

@@ -14,9 +14,9 @@ from capstan.core import config
 def threads_for(
     settings: config.SessionConfig, task: str, addresses: Mapping[str, str], cores: int
 ) -> int:
-    """Return the number of BLAS threads for `task`; `addresses` holds every task of the cluster.
+    """Return the number of BLAS threads for `task`, which is at least one.
 
-    The result is at least one.
+    `addresses` holds the address of every task of the cluster.
     """
     if settings.intra_op_parallelism_threads:
         return settings.intra_op_parallelism_threads

@@ -1,7 +1,8 @@
 """SIGTERM for the first process of a container.
 
-The kernel delivers a signal to process 1 only if the process has a handler for it. Python has none
-for SIGTERM, so without this module every stop of a container would take its whole grace period.
+The kernel delivers a signal to process 1 only if the process has a handler for the signal. Python
+has no handler for SIGTERM, so without this module every stop of a container would take its whole
+grace period.
 """
 
 import os

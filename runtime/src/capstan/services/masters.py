@@ -32,7 +32,7 @@ class Masters:
     """Watches the masters that have registered parts with one worker."""
 
     def __init__(self, home: worker.Worker, peers: Callable[[str], interfaces.WorkerApi]) -> None:
-        """`home` is the worker; `peers` returns the worker service of a task by its name."""
+        """`home` is the worker. `peers` returns the worker service of a task by its name."""
         self._home = home
         self._peers = peers
         self._seen: dict[interfaces.Incarnation, float] = {}

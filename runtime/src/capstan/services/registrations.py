@@ -54,7 +54,7 @@ class Registrations:
     def __init__(
         self, session: str, home: str, tasks: Mapping[str, Task], leftovers: Leftovers
     ) -> None:
-        """`session` is a handle; `home` names the task of the master, which is one of `tasks`."""
+        """`session` is a handle. `home` names the task of the master, which is one of `tasks`."""
         self._session = session
         self._home = home
         self._tasks = tasks
@@ -64,7 +64,7 @@ class Registrations:
 
     def close(self) -> None:
         """Deregister the parts from every task. `Leftovers` keeps the tasks without an answer."""
-        # A part that is registered from now on is deregistered by the thread that registers it.
+        # A thread that registers a part from now on deregisters the part itself.
         self._is_closed = True
         self._deregister(self._tasks)
 

@@ -28,7 +28,7 @@ class Observer:
     def __init__(
         self, settings: config.SessionConfig, home: str, incarnations: Mapping[str, int]
     ) -> None:
-        """`home` is the task of the master. `incarnations` are those of the tasks, by name."""
+        """`home` is the task of the master. `incarnations` gives the incarnation of each task."""
         self._settings = settings
         self._home = home
         self._incarnations = incarnations
@@ -78,7 +78,7 @@ class Observer:
 
 
 def _parts(compiled: step_run.CompiledStep) -> list[parts.Part]:
-    """Return the part of the master's own task, if there is one, then those of the other tasks."""
+    """Return the part of the master's own task, if there is one, then the other parts."""
     local = [] if compiled.local is None else [compiled.local.part]
     return local + [remote.part for remote in compiled.remotes]
 

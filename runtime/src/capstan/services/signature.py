@@ -1,10 +1,12 @@
 """The signature of a run, and the steps compiled for it.
 
 A signature holds the names of the feeds, fetches and targets of a run. Callers that give the same
-names in another order share the compiled steps. Each signature has variants, one for each
-combination of dtypes and shapes of the feeds, so that everything that follows from a shape is
-computed before the step. After `MAX_VARIANTS` variants of a signature, all further shapes of the
-same dtypes share one variant, which assumes nothing about shapes.
+names in another order share the compiled steps.
+
+Each signature has one variant for each combination of dtypes and shapes of the feeds. Everything
+that follows from a shape is therefore computed before the step. After `MAX_VARIANTS` variants of a
+signature, all further shapes of the same dtypes share one variant, which assumes nothing about
+shapes.
 """
 
 import collections
@@ -69,7 +71,7 @@ Compile = Callable[[Signature, Mapping[node.Edge, infer.Fed], float | None], ste
 
 
 class Variants:
-    """The compiled variants of one signature. Thread-safe; one thread compiles at a time."""
+    """The compiled variants of one signature. Thread-safe. One thread compiles at a time."""
 
     def __init__(self, signature: Signature, compile_step: Compile) -> None:
         self.signature = signature
@@ -109,7 +111,7 @@ class Request:
     """A signature with its names in the order of one caller. Thread-safe."""
 
     def __init__(self, requested: Signature, variants: Variants) -> None:
-        """`variants` must be those of `requested.in_order()`."""
+        """`variants` must belong to the signature `requested.in_order()`."""
         self._variants = variants
         self._by_shape = variants.by_shape
         self._feeds, self._fetches = requested.edges()

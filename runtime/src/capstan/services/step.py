@@ -16,7 +16,7 @@ from capstan.transport import cancellation as cancellations
 
 
 class Steps:
-    """Runs the compiled steps of one session, and can cancel those in flight. Thread-safe."""
+    """Runs the compiled steps of one session, and can cancel steps in flight. Thread-safe."""
 
     def __init__(self, links: api.Links, next_step: Callable[[], int]) -> None:
         self._links = links
@@ -103,7 +103,7 @@ class Steps:
         return fetched
 
     def close(self) -> None:
-        """Cancel the steps in flight; they raise CancelledError."""
+        """Cancel the steps in flight, which then raise CancelledError."""
         with self._lock:
             self._closed = True
             runs = list(self._runs)

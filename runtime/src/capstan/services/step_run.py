@@ -92,7 +92,7 @@ class StepRun:
         except Exception as fault:  # noqa: BLE001 - the step's error
             self._fault = self._fault or self._cancelled or errors.from_exception(fault)
         except BaseException:
-            # An interrupt ends the step too. A dequeue must not take an element after it.
+            # An interrupt ends the step too. No dequeue may take an element after the interrupt.
             interrupted = errors.CancelledError(None, None, "The step was interrupted")
             self._end_local(interrupted, time.monotonic() + _INTERRUPT_SECONDS)
             raise

@@ -152,7 +152,7 @@ class StepServer:
             part_run.arrive(frame.subject, frame.values)
 
     def _push(self, task: str, frame: api.Frame) -> None:
-        """Send a message to a third task, whatever the incarnation of that task.
+        """Send a message to a third task, even if that task was restarted.
 
         If the third task was restarted during the step, the master of the step detects this.
         """

@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 
 
 class Cancellation:
-    """A flag that says that the result of a call is no longer needed. Set once; thread-safe."""
+    """A flag that says that the result of a call is no longer needed. Thread-safe.
+
+    The flag is set at most once and never cleared.
+    """
 
     def __init__(self) -> None:
         self._event = threading.Event()

@@ -41,7 +41,7 @@ _MAX_RANK = 64  # NumPy's own
 _KINDS = {int(kind): kind for kind in api.Kind}
 _ZEROS = bytes(ALIGNMENT)
 
-# Values up to this size are copied: that costs less than one more buffer in a gathering write.
+# Values up to this size are copied. A copy costs less than one more buffer in a gathering write.
 _COPIED_BYTES = 4096
 
 _VARIANT = (variant.Variant, type(None))

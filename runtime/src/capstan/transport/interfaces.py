@@ -111,7 +111,7 @@ class ConnectApi(Protocol):
 
 
 class Door(Protocol):
-    """Accepts the links of a task. Thread-safe; no method blocks."""
+    """Accepts the links of a task. Thread-safe. No method blocks."""
 
     def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> Offer:
         """Answer `ConnectApi.connect`. Raises as `ConnectApi.connect`."""
@@ -121,7 +121,7 @@ class Door(Protocol):
 
 
 class MasterApi(Protocol):
-    """Sessions over a cluster. Thread-safe; `run_step` and `create_session` block."""
+    """Sessions over a cluster. Thread-safe. `run_step` and `create_session` block."""
 
     def create_session(
         self,
@@ -245,7 +245,7 @@ class MasterApi(Protocol):
 
 
 class WorkerApi(Protocol):
-    """The calls of a master to a task, except for steps. Thread-safe; a call is one round trip."""
+    """The calls of a master to a task, except for steps. Thread-safe. A call is one round trip."""
 
     def get_status(self) -> WorkerStatus:
         """Return the identity and the devices of the worker."""

@@ -7,7 +7,7 @@ from capstan.transport import api
 
 
 class Pool(api.Links):
-    """Implements `api.Links` with any dialler. Thread-safe; it holds no lock while it dials."""
+    """Implements `api.Links` with any dialler. Thread-safe. Holds no lock while it dials."""
 
     def __init__(self, dialer: api.Dialer) -> None:
         self._dialer = dialer

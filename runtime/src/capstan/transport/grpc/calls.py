@@ -84,4 +84,4 @@ def _result(name: str, call: Any, cancellation: cancellations.Cancellation) -> A
             None, None, f"The call of {name} was cancelled before its answer"
         ) from None
     finally:
-        call.cancel()  # if the wait was interrupted; this does not change an answered call
+        call.cancel()  # The wait may have been interrupted. An answered call does not change.

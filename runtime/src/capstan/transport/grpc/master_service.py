@@ -1,7 +1,7 @@
 """`tensorflow.MasterService`, as TensorFlow's own client calls it.
 
-The error of a step is returned inside the response if the response has a field for it, because the
-client repeats a call that ends with UNAVAILABLE, and a step must not run twice. Calls with the same
+If the response has a field for the error of a step, the error is returned in this field. The client
+repeats a call that ends with UNAVAILABLE, and a step must not run twice. Calls with the same
 request id run once.
 """
 

@@ -1,4 +1,4 @@
-"""Errors as gRPC status codes, whose numbers are those of `capstan.errors`."""
+"""Converts errors to gRPC status codes and back. `capstan.errors` uses the same numbers."""
 
 from typing import Final
 
