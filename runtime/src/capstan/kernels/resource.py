@@ -1,6 +1,6 @@
 """Kernels of resource variables. A handle is the `resources.variable.Variable` itself.
 
-The kernels do the same as the kernels of reference variables, but have no outputs.
+The kernels that change a variable do the same as those of reference variables, but have no outputs.
 """
 
 from collections.abc import Callable

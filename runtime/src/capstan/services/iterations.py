@@ -201,6 +201,7 @@ class _Loop:
     def _call(
         self, function: LoopFunction, compiled: step_run.CompiledStep, values: Sequence[Any]
     ) -> list[Any]:
+        """Run a function of the loop as one step, and return its results."""
         if self._cancellation.error is not None:
             raise self._cancellation.error
         given = {edge: values[index] for index, edge in function.arguments}

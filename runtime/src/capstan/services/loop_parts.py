@@ -45,6 +45,7 @@ class LoopParts:
         return found
 
     def _is_detached(self, node: ir.Node) -> bool:
+        """Return whether each iteration of a loop must be a step of its own."""
         inner = list(self._inner(node))
         return (
             any(map(bind.waits, inner))
@@ -63,6 +64,10 @@ class LoopParts:
                     yield from self._inner(each)
 
     def _detached(self, node: ir.Node, read: set[ir.Edge]) -> ir.Node:
+        """Register the functions of a loop, and return the node that runs its iterations.
+
+        The node has no input for a loop variable that never changes and that no node reads.
+        """
         cond, body = (
             self._special.made[node.attrs[attribute].name] for attribute in ("cond", "body")
         )
@@ -88,6 +93,10 @@ class LoopParts:
     def _registered(
         self, called: function.Function, kept: list[int], device: str
     ) -> iterations.LoopFunction:
+        """Register the parts of a function of a loop.
+
+        `kept` are the numbers of the loop variables that the loop's node has as inputs.
+        """
         feeds = [called.arguments[index].edge for index in kept]
         known = infer.Knowledge(
             {

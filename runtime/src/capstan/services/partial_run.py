@@ -91,6 +91,7 @@ class PartialRun:
                 self._changed.notify_all()
 
     def _check(self, feeds: Mapping[node.Edge, Array], fetches: Sequence[node.Edge]) -> None:
+        """Raise InvalidArgumentError if the partial run cannot take these feeds and fetches now."""
         if self.is_over:
             raise no_such_run()
         for edge in feeds:

@@ -169,6 +169,7 @@ class StepRun:
             local.fail(inbox.timed_out())
 
     def _begin(self, feeds: Feeds) -> None:
+        """Take a link to each remote task. Start the remote parts, and then the local part."""
         patience = time.monotonic() + RECONNECT_SECONDS
         limit = patience if self._deadline is None else min(patience, self._deadline)
         for remote in self._step.remotes:
@@ -277,6 +278,7 @@ class StepRun:
             self._inbox.wake()
 
     def _note_end(self, task: str, frame: api.Frame) -> None:
+        """Keep the fetches, or the error, with which `task` ended its part."""
         self._waiting.discard(task)
         if frame.subject:
             (message,) = frame.values

@@ -111,6 +111,7 @@ class StepServer:
             raise errors.InternalError(None, None, f"Step {following} began within step {step}")
 
     def _start(self, frame: api.Frame, link: api.Link, peer: str) -> None:
+        """Start the part that the START frame of the master `peer` names."""
         step = frame.step
 
         def send(message: parts.Message, values: program.Values) -> None:
@@ -165,6 +166,7 @@ class StepServer:
         self._links.give_back(task, incarnation, link)
 
     def _link_to(self, task: str, deadline: float) -> tuple[int, api.Link]:
+        """Return the incarnation of `task` that serves a link, and this link."""
         known = self._incarnations.get(task)
         if known is not None:
             try:

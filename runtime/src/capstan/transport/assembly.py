@@ -127,6 +127,10 @@ class Assembler:
         return header
 
     def _place(self, header: frames.Header, table: bytes, fresh: bool) -> _Slot:
+        """Return the memory for a frame.
+
+        Unless `fresh`, reuse the memory of the last frame of this kind and subject if it fits.
+        """
         large_feeds = header.kind is api.Kind.START and header.payload_bytes > _ALWAYS_KEPT_BYTES
         key = (header.kind, _ANY_GRAPH if large_feeds else header.subject)
         known = None if fresh else self._slots.get(key)

@@ -73,6 +73,7 @@ class LinkDialer(api.Dialer):
             pause.wait(min(left, _RETRY_S))
 
     def _dial(self, task: str, incarnation: int, deadline: float | None) -> api.Link:
+        """Try once to open a link."""
         peer = self._peers(task)
         barred = self._barred.get((task, incarnation), 0.0) > time.monotonic()
         planes = (listener.GRPC,) if barred else self._planes
@@ -92,6 +93,7 @@ class LinkDialer(api.Dialer):
         return listener.greet(sock, offer, task, deadline, self._limit)
 
     def _reach(self, task: str, offer: interfaces.Offer, deadline: float | None) -> socket.socket:
+        """Connect to the data port of a task."""
         host = self._addresses[task].rpartition(":")[0].strip("[]")
         left = _REACH_S if deadline is None else (deadline - time.monotonic()) / 2
         return sockets.dial(host, int(offer.address), min(left, _REACH_S))

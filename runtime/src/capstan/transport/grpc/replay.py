@@ -132,6 +132,7 @@ class Once:
             running.grace.start()
 
     def _abandon(self, running: _Running) -> None:
+        """Cancel a call, unless a client has repeated it."""
         with self._lock:
             if running.callers:
                 return
