@@ -1,6 +1,7 @@
 """TensorFlow's encoding of a list of strings: all lengths as varints, then all bytes.
 
-`TensorProto.tensor_content`, checkpoints and frames use this encoding (tensor_coding.cc).
+`TensorProto.tensor_content`, checkpoints and the frames of `transport.frames` use this encoding
+(tensor_coding.cc).
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from capstan.core import varint
 
 
 def join(strings: Sequence[bytes]) -> bytes:
-    """Pack strings.
+    """Return the encoding of `strings`.
 
     >>> join([b"ab", b"", b"c"])
     b'\\x02\\x00\\x01abc'
@@ -18,7 +19,7 @@ def join(strings: Sequence[bytes]) -> bytes:
 
 
 def split(content: bytes, count: int) -> list[bytes]:
-    """Unpack `count` strings.
+    """Return the `count` strings that `content` encodes.
 
     Raises:
         ValueError: the strings do not fill `content` exactly.

@@ -56,7 +56,7 @@ def num_elements(shape: Shape) -> int | None:
 
 
 def is_compatible(a: Shape, b: Shape) -> bool:
-    """Return whether some fully defined shape matches both.
+    """Return whether some fully defined shape matches both `a` and `b`.
 
     >>> is_compatible((2, None), (None, 3)), is_compatible((2,), (3,)), is_compatible(None, (1,))
     (True, False, True)
@@ -76,7 +76,7 @@ def merge_dimension(a: int | None, b: int | None) -> int | None:
 
 
 def merge(a: Shape, b: Shape) -> Shape:
-    """Return the shape that combines the known sizes of both.
+    """Return the shape that combines the known sizes of `a` and `b`.
 
     >>> merge((2, None), (None, 3)), merge(None, (1,))
     ((2, 3), (1,))

@@ -1,9 +1,9 @@
 """Sorted tables of bytes in LevelDB's format, which is the format of a checkpoint's index.
 
 A table is a sequence of blocks and a footer. The footer points to the last block, which is the
-index of the other blocks. Within a block, a key leaves out the prefix that it shares with the key
-before. Every block has a checksum. An index has one entry per variable, so tables are small and are
-read and written as a whole.
+index of the other blocks. Within a block, a key leaves out the prefix that it shares with the
+previous key. Every block has a checksum. An index has one entry per variable, so tables are small
+and are read and written as a whole.
 
 Sources: LevelDB's doc/table_format.md; tensorflow/core/lib/io/{table_builder,format,block}.cc.
 """

@@ -56,7 +56,7 @@ class ControlFlowContext(abc.ABC):
         return None
 
     def entered(self) -> Any:
-        """Return a context manager: build the operations of this thread in this context.
+        """Return a context manager that builds the operations of this thread in this context.
 
         A `control_dependencies(None)` block inside leaves the context.
         """
@@ -100,9 +100,9 @@ class ControlFlowContext(abc.ABC):
 
     @abc.abstractmethod
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Return the context as a message, without `export_scope` before the names.
+        """Return the CondContextDef or WhileContextDef, without `export_scope` before the names.
 
-        Return None if the context is not in that scope.
+        Return None if the context is not in `export_scope`.
         """
 
     def _fill_in(self, message: Any, export_scope: str | None) -> None:
@@ -252,6 +252,6 @@ def _allowed(loop: Any, source: Any) -> Iterator[bool]:
 
 @contextmanager
 def outside(graph: Any) -> Iterator[None]:
-    """Build operations outside all contexts and control dependencies."""
+    """Within the block, build operations outside all contexts and control dependencies."""
     with graph.control_dependencies(None):
         yield

@@ -127,7 +127,7 @@ class GraphState(scopes.Scoped):
         return self._functions.get(name)
 
     def functions(self, since: int = 0) -> list[function.Function]:
-        """Return the functions that were added after the first `since`, in order."""
+        """Return all functions except the first `since`, in the order in which they were added."""
         with self._lock:
             return list(self._functions.values())[since:]
 

@@ -25,8 +25,8 @@ def to_array(
 ) -> Array:
     """Return `value` as an array of `dtype` and `shape`.
 
-    Without them, the array has the natural type and the shape of `value`. A value with fewer
-    elements than `shape` is padded with its last element.
+    Without `dtype` and `shape`, the array has the natural type and the shape of `value`. A value
+    with fewer elements than `shape` is padded with its last element.
 
     Raises:
         TypeError: the elements do not fit `dtype`, or the value does not have `shape` although

@@ -15,7 +15,7 @@ from capstan.framework.raw import raw
 
 
 def accumulated(state: Any, op: graphs.Operation, grad: Any) -> Any:
-    """Return the sum of `grad` over all iterations of the gradient `state` (`loop_gradient`).
+    """Return the sum of `grad` over all iterations of the loop of `state`, a LoopGradient.
 
     `grad` is the gradient of the tensor that `op`, an Enter, brings into the loop. Must be called
     in the context of the gradient.

@@ -1,9 +1,11 @@
-"""The registry of ops. The row of an op holds everything that Capstan knows about the op, except
-how to run it: its arguments and attributes, its shapes and gradients, its effects and its role.
+"""The registry of ops.
 
-A row describes an op without running it; `kernels` runs it. The rows are in `framework.ops`, one
-file per family. The graph builder, `tf.gradients` and all passes of the compiler read them. No
-other module decides by the name of an op.
+The row of an op, an `OpDef`, holds everything that Capstan knows about the op, except how to run
+it: its arguments and attributes, its shapes and gradients, its effects and its role.
+
+The code that runs an op is in `kernels`. The rows are in `framework.ops`, one file per family. The
+graph builder, `tf.gradients` and all passes of the compiler read the rows. No other module decides
+by the name of an op.
 """
 
 import collections
