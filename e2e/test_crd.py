@@ -20,7 +20,7 @@ from testbed.story import Story, job
 def story(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[Story]:
     """A story in a cluster of its own without the CRD of TrainingJobs.
 
-    The fixture requests `cluster` only because that skips the test where no control plane can run.
+    The fixture requests `cluster` only to skip the test if no control plane can run here.
     """
     with contextlib.ExitStack() as stack:
         empty = stack.enter_context(control.running())

@@ -25,7 +25,7 @@ DEPLOYMENT = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/capstan-operator"
 def fresh(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster for this file, to which one command has applied both folders.
 
-    The fixture requests `cluster` only because that skips the tests where no control plane can run.
+    The fixture requests `cluster` only to skip the tests if no control plane can run here.
     """
     with control.running() as installed:
         installed.kubectl("apply", *FILES)

@@ -19,7 +19,7 @@ from testbed.story import Story, job
 def pair(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[tuple[Operator, Story]]:
     """The leader, and the story of the standby, in a cluster of their own.
 
-    The fixture requests `cluster` only because that skips the test where no control plane can run.
+    The fixture requests `cluster` only to skip the test if no control plane can run here.
     """
     with contextlib.ExitStack() as stack:
         own = stack.enter_context(control.running())

@@ -126,7 +126,7 @@ def locked(place: pathlib.Path, activity: str, tell: Tell) -> Iterator[None]:
 
 
 def _build(go: pathlib.Path, flags: tuple[str, ...], place: pathlib.Path, tell: Tell) -> None:
-    """Fetch the modules and build the programs. The file itself appears last."""
+    """Fetch the modules and build the programs. The file of the programs appears last."""
     status, errors = _run_go(go, ("list", "-deps", "."), "fetching Go modules", tell)
     if status:
         raise Unavailable(

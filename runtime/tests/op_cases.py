@@ -107,7 +107,7 @@ def binary(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 @st.composite
 def modulo(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """Draw operands that are not multiples of each other, because there the remainder jumps."""
+    """Draw operands that are not multiples of each other. At a multiple the remainder jumps."""
     x, y = draw(binary(row, dtype)).inputs
     return Case([np.asarray(x + x.dtype.type(0.0137)) if x.dtype.kind == "f" else x, y])
 

@@ -24,7 +24,7 @@ def two_devices() -> Any:
 
 
 def drawn(stats: Any, *options: bool) -> dict[str, list[dict[str, Any]]]:
-    """Return the events of a timeline by phase."""
+    """Return the events of a timeline by their phase, the field `ph`."""
     text = timeline.Timeline(stats).generate_chrome_trace_format(*options)
     found: dict[str, list[dict[str, Any]]] = {}
     for event in json.loads(text)["traceEvents"]:

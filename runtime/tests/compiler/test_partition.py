@@ -223,7 +223,7 @@ def test_a_fetched_constant_is_in_the_part_of_the_master() -> None:
 
 
 def late(how: str, *, unordered: bool = False) -> tuple[list[ir.Node], dict[str, str]]:
-    """Return a graph with a reader on `a` of a variable on `b`, after a change of the variable.
+    """Return a graph in which a node on `a` reads a variable of `b` after a change of the variable.
 
     The change waits for a tensor of `a`. If `unordered`, the reader does not wait for the change.
     """

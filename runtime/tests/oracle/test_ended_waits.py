@@ -62,7 +62,7 @@ def device(request: pytest.FixtureRequest, v1: Any, servers: Any) -> Iterator[st
 
 @pytest.fixture
 def new_wait(tf: Any, v1: Any, servers: Any, device: str) -> Iterator[Callable[..., Wait]]:
-    """Makes waits, and closes their sessions.
+    """A function that makes a `Wait`. The fixture closes the sessions of all waits at its end.
 
     If a session were collected after its master ended, its client would try to close it for ever.
     """
@@ -74,7 +74,7 @@ def new_wait(tf: Any, v1: Any, servers: Any, device: str) -> Iterator[Callable[.
 
     yield make
     for wait in waits:
-        with contextlib.suppress(tf.errors.OpError):  # a reset has closed it
+        with contextlib.suppress(tf.errors.OpError):  # a reset has closed the session
             wait.session.close()
 
 

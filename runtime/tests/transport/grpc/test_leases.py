@@ -49,7 +49,7 @@ class Call:
 
 
 class LostCall(Call):
-    """The context of a call that ends when its peer is asked for."""
+    """The context of a call that ends when `peer` is called."""
 
     def peer(self) -> str:
         self.end()
