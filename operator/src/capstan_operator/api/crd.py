@@ -24,7 +24,7 @@ COLUMNS = (
     ("Steps/s", "number", ".status.progress.stepsPerSecond", 1),
     ("Reason", "string", ".status.summary.reason", 1),
 )
-"""The name, type, field and priority of each column. `kubectl get -o wide` shows priority 1."""
+"""The name, type, field and priority of each column. Priority 1 is shown only by `-o wide`."""
 
 SPEC = f"The desired job. Once the job exists, only {' and '.join(sorted(MUTABLE))} can be changed."
 

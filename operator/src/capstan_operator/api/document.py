@@ -83,7 +83,7 @@ def _not_a_mapping(node: yaml.Node | None) -> Invalid:
 
 
 def _second_document(error: yaml.composer.ComposerError) -> str:
-    """Return the message for a second document; empty for any other error."""
+    """Return the message for a second document, or "" for any other error."""
     if error.problem != "but found another document" or error.problem_mark is None:
         return ""
     line = error.problem_mark.line + 1

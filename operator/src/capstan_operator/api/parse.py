@@ -182,7 +182,7 @@ def _alternatives(expected: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return a short form of a value; for a container, its kind."""
+    """Return a short form of a value, or the kind of a mapping or list."""
     match value:
         case None:
             return "null"
@@ -224,7 +224,7 @@ def _fields_beside(where: tuple[int | str, ...]) -> list[str]:
 
 
 def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:
-    """Return the model in `Model | None`, `tuple[Model, ...]` and the like; None without one."""
+    """Return the model in `Model | None`, `tuple[Model, ...]` and the like, or None without one."""
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         return annotation
     return next(filter(None, map(_model_in, typing.get_args(annotation))), None)

@@ -29,7 +29,7 @@ class Rule:
 
 
 def _at(document: object, *path: str) -> Any:
-    """Return the value at a path; None if there is no value."""
+    """Return the value at a path, or None if there is no value."""
     for key in path:
         if not isinstance(document, Mapping):
             return None
@@ -38,7 +38,7 @@ def _at(document: object, *path: str) -> Any:
 
 
 def _replicas(document: Document, kind: ReplicaType) -> int | None:
-    """Return how many tasks of a type the document asks for; None if the number is not valid."""
+    """Return how many tasks of a type the document asks for, or None if the number is not valid."""
     specs = _at(document, "spec", "replicaSpecs")
     if not isinstance(specs, Mapping):
         return None

@@ -107,7 +107,7 @@ def _node(given: Mapping[str, Any], models: Mapping[str, Schema], where: str) ->
 
 
 def _resolved(given: Mapping[str, Any], models: Mapping[str, Schema]) -> Schema:
-    """Replace a reference by its model; keywords at the reference override the model's."""
+    """Replace a reference by its model. Keywords at the reference override the model's."""
     node = dict(given)
     while "$ref" in node:
         name = node.pop("$ref").rpartition("/")[2]
@@ -116,13 +116,13 @@ def _resolved(given: Mapping[str, Any], models: Mapping[str, Schema]) -> Schema:
 
 
 def _default(node: Schema) -> None:
-    """Replace a model's default by `{}`, because its fields have defaults; drop empty defaults."""
+    """Replace a model's default by `{}`, because its fields have defaults. Drop empty defaults."""
     if node.pop("default", None) and "properties" in node:
         node["default"] = {}
 
 
 def _typed(node: Schema, where: str) -> None:
-    """Add the format of integers and the kind of lists; raise ValueError if there is no type."""
+    """Add the format of integers and the kind of lists. Raise ValueError if there is no type."""
     kind = node.get("type")
     if kind == "integer":
         node["format"] = "int32" if node.get("maximum", INT32_MAX + 1) <= INT32_MAX else "int64"

@@ -24,7 +24,7 @@ Place = tuple[int | str, ...]
 
 
 def part(raw: Mapping[str, Any]) -> TrainingJob | None:
-    """Return the valid part of a document as a job; None if too little is left."""
+    """Return the valid part of a document as a job, or None if too little is left."""
     rest = copy.deepcopy(dict(raw))
     for _ in range(_ATTEMPTS):
         try:
@@ -76,7 +76,7 @@ def _leave_out(rest: dict[str, Any], place: Place) -> bool:
 
 
 def _at(rest: Any, place: Place) -> Any:
-    """Return the value at a place; None if there is none any more."""
+    """Return the value at a place, or None if there is none any more."""
     for name in place:
         if isinstance(rest, Mapping):
             rest = rest.get(name)

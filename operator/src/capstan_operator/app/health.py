@@ -26,10 +26,10 @@ class Health:
     unread: str = ""
     """The served namespaces that cannot be read, and why. The process is ready for the others."""
     stuck: Callable[[], str] = str
-    """Returns a message that names a watch which misses changes; empty if none does."""
+    """Returns a message that names a watch which misses changes, or "" if none does."""
 
     def ill(self, queue: WorkQueue) -> str:
-        """Return why the process should be replaced; empty if it should go on."""
+        """Return why the process should be replaced, or "" if it should go on."""
         if queue.oldest_seconds > STUCK_SECONDS:
             return f"a job has been waiting for a pass for {queue.oldest_seconds:.0f} s"
         return self.stuck()

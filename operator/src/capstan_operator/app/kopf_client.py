@@ -141,7 +141,7 @@ class Client:
 
 
 async def _missing(path: str, answer: aiohttp.ClientResponse) -> str:
-    """Return the fault of an answer of discovery that lacks TrainingJobs; "" for other answers.
+    """Return the fault of an answer of discovery that lacks TrainingJobs, or "" for other answers.
 
     An API server that has just started may not list the group yet, or answer 404 for it.
     """

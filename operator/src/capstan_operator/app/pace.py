@@ -25,7 +25,7 @@ class Pace:
         self._last: dict[Key, datetime] = {}
 
     def seconds(self, key: Key, before: Status, decided: Plan, now: datetime) -> float:
-        """Return the seconds to wait before the plan is carried out; 0 if it is not to wait."""
+        """Return the seconds to wait before the plan is carried out, or 0 if it must not wait."""
         if decided.status is None or decided.actions or decided.news:
             return 0.0
         if _weight(decided.status) != _weight(before):

@@ -140,7 +140,7 @@ class Operator:
 
 
 def _later(error: OperatorError) -> float:
-    """Return the seconds that the API server asked to wait; 0 if it named no time."""
+    """Return the seconds that the API server asked to wait, or 0 if it named no time."""
     return error.retry_after if isinstance(error, ApiError) else 0.0
 
 

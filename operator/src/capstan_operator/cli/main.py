@@ -19,7 +19,7 @@ USAGE_ERROR = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status."""
+    """Run the command line, and return the exit status."""
     options = _parser().parse_args(arguments)
     try:
         status = run.run(options.job, options.port, as_json=options.output == "json")

@@ -39,7 +39,7 @@ def progress_line(status: Status) -> str:
 
 
 def reason(row: TaskStatus, now: datetime) -> str:
-    """Return why a task, or its last attempt, failed; empty if it did not."""
+    """Return why a task, or its last attempt, failed, or "" if it did not."""
     ended = row.reason if row.exit_code is None else f"exit code {row.exit_code}"
     match row.state:
         case TaskState.BACK_OFF | TaskState.CREATE_FAILED:

@@ -47,7 +47,7 @@ class Connection:
     server: str
     tls: ssl.SSLContext
     authorization: str | None
-    """The Authorization header; None without a token or a password."""
+    """The Authorization header, or None without a token or a password."""
     proxy_url: str | None
     expiration: datetime
     """The time after which another connection is needed."""
@@ -87,7 +87,7 @@ class Credentials:
         return cls(configuration, read)
 
     async def authorization(self) -> str | None:
-        """Return the Authorization header; None without a token or a password."""
+        """Return the Authorization header, or None without a token or a password."""
         if time.monotonic() >= self._read_at + REREAD_SECONDS:
             await self._reread(insist=False)
         return self._token()

@@ -100,7 +100,7 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 def of_answer(
     request: str, status: int, headers: Mapping[str, str], body: bytes, now: datetime
 ) -> ApiError:
-    """Build the error for an answer with a status of 300 or more; `request` names the request.
+    """Build the error for an answer with a status of 300 or more. `request` names the request.
 
     An API server sends a `metav1.Status` as body. A proxy before it may send anything.
     """

@@ -19,7 +19,7 @@ MAX_WORD = 128
 def event(
     job: Mapping[str, Any], news: Announce, *, name: str, now: datetime, instance: str
 ) -> dict[str, Any]:
-    """Build the Event for `news`; `instance` names this process.
+    """Build the Event for `news`. `instance` names this process.
 
     Use the same `name` for the same news, so that a second POST fails with AlreadyExists. A note
     of more than `MAX_NOTE_BYTES` is cut.

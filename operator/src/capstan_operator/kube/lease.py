@@ -91,7 +91,7 @@ class Lease:
                 return
 
     async def release(self) -> None:
-        """Give the Lease back if this process holds it; gives up after `retry` seconds."""
+        """Give the Lease back if this process holds it. Give up after `retry` seconds."""
         try:
             async with asyncio.timeout(self._retry):
                 lease = await self._rest.get(self._path)

@@ -106,7 +106,7 @@ def _is_out_of_service(node: Mapping[str, Any]) -> bool:
 
 
 def _outage(node: Mapping[str, Any]) -> object | None:
-    """Return the identity of the current outage of a node; None if the node is ready.
+    """Return the identity of the current outage of a node, or None if the node is ready.
 
     A node without the condition `Ready` counts as ready. The time of the condition is part of the
     identity only. No duration is measured from it.

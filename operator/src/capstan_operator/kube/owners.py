@@ -10,7 +10,7 @@ Manifest = Mapping[str, Any]
 
 
 def controller(manifest: Manifest, job_name: str) -> Uid | None:
-    """Return the UID of the TrainingJob of this name that controls an object; None if none does.
+    """Return the UID of the TrainingJob of this name that controls an object, or None if none does.
 
     The UID may be that of a deleted job of the same name.
     """
@@ -23,7 +23,7 @@ def controller(manifest: Manifest, job_name: str) -> Uid | None:
 
 
 def task(pod: Manifest) -> tuple[TaskName, int] | None:
-    """Return the task and the attempt that the labels of a pod name; None if they name none."""
+    """Return the task and the attempt that the labels of a pod name, or None if they name none."""
     labels = pod["metadata"].get("labels") or {}
     try:
         kind = ReplicaType(labels[names.LABEL_REPLICA_TYPE])

@@ -5,7 +5,7 @@ from urllib.parse import quote
 from capstan_operator.api import names
 
 GROUP_VERSION = f"/apis/{names.GROUP}/{names.VERSION}"
-"""Lists the resources of the group; 404 while the CRD is not installed."""
+"""The path of the list of the group's resources. Answers 404 while the CRD is not installed."""
 _CORE = "/api/v1"
 _EVENTS = "/apis/events.k8s.io/v1"
 _COORDINATION = "/apis/coordination.k8s.io/v1"

@@ -12,7 +12,7 @@ container gone, for example after its node restarted."""
 
 
 def container(pod: Manifest, name: str) -> Manifest:
-    """Return the status of a container; empty until the kubelet has reported one."""
+    """Return the status of a container, or "" until the kubelet has reported one."""
     for status in pod["status"].get("containerStatuses") or ():
         if status["name"] == name:
             found: Manifest = status
@@ -21,19 +21,22 @@ def container(pod: Manifest, name: str) -> Manifest:
 
 
 def containers(pod: Manifest) -> list[Manifest]:
-    """Return the statuses of all containers, as far as reported; init containers come first."""
+    """Return the statuses of all containers, as far as reported. Init containers come first."""
     status = pod["status"]
     return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
 
 
 def state(container: Manifest, kind: str) -> Manifest | None:
-    """Return the `waiting`, `running` or `terminated` state; None if the container has another."""
+    """Return the state `kind` of a container: `waiting`, `running` or `terminated`.
+
+    Return None if the container is in another state.
+    """
     found: Manifest | None = (container.get("state") or {}).get(kind)
     return found
 
 
 def exit_code(terminated: Manifest) -> int | None:
-    """Return the exit code of a `terminated` state; None if the kubelet did not see the end."""
+    """Return the exit code of a `terminated` state, or None if the kubelet did not see the end."""
     return None if terminated.get("reason") in _MADE_UP else terminated.get("exitCode")
 
 
@@ -43,7 +46,7 @@ def is_final(pod: Manifest) -> bool:
 
 
 def condition(pod: Manifest, kind: str) -> Manifest:
-    """Return the condition of this type; empty if the pod has none."""
+    """Return the condition of this type, or "" if the pod has none."""
     conditions: list[Manifest] = pod["status"].get("conditions") or []
     return next((shown for shown in conditions if shown["type"] == kind), {})
 
@@ -54,12 +57,12 @@ def holds(pod: Manifest, kind: str) -> bool:
 
 
 def due(pod: Manifest) -> datetime | None:
-    """Return when a pod that is being deleted should be gone; None if it is not being deleted."""
+    """Return when a pod should be gone, or None if it is not being deleted."""
     return time(pod["metadata"].get("deletionTimestamp"))
 
 
 def time(text: str | None) -> datetime | None:
-    """Read a metav1.Time; None if it is unset. Go writes an unset time with the year 1."""
+    """Read a metav1.Time, or None if it is unset. Go writes an unset time with the year 1."""
     if not text:
         return None
     read = datetime.fromisoformat(text)

@@ -37,7 +37,7 @@ _SIGNALS_OF_KUBELETS = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 
 
 def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
-    """Return the view of the task that a pod runs; `trainer` names its container.
+    """Return the view of the task that a pod runs. `trainer` names the task's container.
 
     `node_lost` says that the pod's node will never report how the task ended. `deletion` is
     AFTER_END for a task that had ended by itself before its pod was deleted. Times are those of the
@@ -79,7 +79,7 @@ def doubtful(pod: Manifest, *, trainer: str) -> bool:
 
 
 class _Outcome(NamedTuple):
-    """The part of a view that tells how the task is or how it ended; fields as in TaskView."""
+    """The fields of a TaskView that tell how the task is, or how it ended."""
 
     phase: TaskPhase
     ready: bool = False

@@ -55,7 +55,7 @@ def grace_seconds(template: PodTemplate) -> float:
 
 
 def complaint(command: Command) -> str | None:
-    """Return why this command could not start, in words for the user; None if it can."""
+    """Return why this command could not start, in words for the user, or None if it can."""
     if not command.argv:
         return (
             "is missing: images and their entry points are not used on this machine; "
@@ -132,7 +132,7 @@ def _find(name: str, environment: Mapping[str, str], directory: Path) -> str | N
 
 
 def _expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` by its value and `$$` by `$`; unknown names stay unchanged."""
+    """Replace `$(NAME)` by its value and `$$` by `$`. Unknown names stay unchanged."""
 
     def replaced(found: re.Match[str]) -> str:
         return "$" if found[1] else variables.get(found[2], found[0])

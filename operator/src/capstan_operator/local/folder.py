@@ -38,12 +38,12 @@ class Folder:
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of checkpoints; `begin` creates it."""
+        """The folder of checkpoints, which `begin` creates."""
         return self.path / "checkpoints"
 
     @property
     def status(self) -> Path:
-        """The file of the status; the first write creates it."""
+        """The file of the status, which the first `write_status` creates."""
         return self.path / "status.json"
 
     def log(self, task: str, attempt: int) -> Path:
@@ -80,14 +80,14 @@ class Folder:
         draft.replace(self.status)
 
     def read_status(self) -> str | None:
-        """Return the status that any run wrote last; None if there is none."""
+        """Return the status that any run wrote last, or None if there is none."""
         try:
             return self.status.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return None
 
     def last_words(self, task: str, attempt: int) -> str:
-        """Return the last line of a log that is not blank, in printable form; empty without one."""
+        """Return the last line of a log that is not blank, in printable form, or "" without one."""
         try:
             with self.log(task, attempt).open("rb") as log:
                 log.seek(max(log.seek(0, os.SEEK_END) - _LAST_WORDS_WITHIN, 0))

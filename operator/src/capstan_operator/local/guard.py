@@ -44,7 +44,7 @@ _MAYBE_IGNORED_BY_PARENTS = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signa
 
 
 def main(arguments: list[str]) -> int:
-    """Run the task until it ends or is stopped; see the docstring of the module."""
+    """Run the task until it ends or is stopped, as the docstring of the module says."""
     grace, held, _, executable, *argv = arguments
     os.set_inheritable(int(held), False)
     signals = _signals_as_bytes()
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _signals_as_bytes() -> int:
-    """Turn SIGCHLD and SIGTERM into bytes on a pipe; return its reading end."""
+    """Turn SIGCHLD and SIGTERM into bytes on a pipe. Return the reading end of the pipe."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
@@ -85,7 +85,10 @@ def _signals_as_bytes() -> int:
 
 
 def _wait(pid: int, signals: int, grace: float) -> int:
-    """Wait until `pid` ends, and return its wait status. Stop it on request, and kill it later."""
+    """Wait until `pid` ends, and return its wait status.
+
+    If its end is requested, send SIGTERM to its process group, and SIGKILL when its time is up.
+    """
     heard = b""
     sources = [LINE, signals]
     kill_at: float | None = None
@@ -116,7 +119,7 @@ def _wait(pid: int, signals: int, grace: float) -> int:
 
 
 def _hear() -> bytes:
-    """Read from the line; return no bytes if the other end is gone."""
+    """Read from the line. Return no bytes if the other end is gone."""
     try:
         return os.read(LINE, 4096)
     except ConnectionError:

@@ -19,7 +19,7 @@ _CORRECT = "install it, or correct the first line of the script"
 
 
 def complaint(executable: Path, directory: Path, path: str) -> str | None:
-    """Return why the system would not start an executable file; None if it probably would.
+    """Return why the system would not start an executable file, or None if it probably would.
 
     The task would run in `directory`, with `path` as its PATH. Only scripts are checked: a file
     that is not text, or cannot be read, is left to the system.
@@ -43,7 +43,10 @@ def complaint(executable: Path, directory: Path, path: str) -> str | None:
 
 
 def _first_line(file: Path) -> str | None:
-    """Return the text after `#!`; "" for a text file without such a line, None for other files."""
+    """Return the text after `#!`, or "" for a text file without such a line.
+
+    Return None for a file that is not text, or that cannot be read.
+    """
     try:
         with file.open("rb") as opened:
             head = opened.read(_LONGEST)
@@ -58,7 +61,10 @@ def _first_line(file: Path) -> str | None:
 
 
 def _missing_by_env(interpreter: Path, argument: str, path: str) -> str | None:
-    """Return the name that `env` would not find; None if it would, or if the name is not clear."""
+    """Return the name that `env` would not find.
+
+    Return None if `env` would find it, or if it is not clear which name `env` gets.
+    """
     name = argument.strip(" \t")
     if interpreter.name != "env" or not name or name[0] == "-" or set(name) & set("= \t"):
         return None

@@ -20,7 +20,7 @@ class Interrupts:
         return self._reader
 
     def take(self) -> int | None:
-        """Return the last signal since the last call; None if there was none."""
+        """Return the last signal since the last call, or None if there was none."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self._reader, 4096):
                 pass

@@ -29,7 +29,7 @@ _CROWDED = range(1024, 10000)
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The first of consecutive ports; `source` is the flag or the field that asks for it."""
+    """The first of consecutive ports. `source` is the flag or the field that asks for it."""
 
     number: int
     source: str

@@ -88,7 +88,10 @@ class Process:
         return self._line.fileno()
 
     def hear(self) -> None:
-        """Receive what the guard sent: a `pid` or an `exit`. Blocks if `fileno` is not readable."""
+        """Receive what the guard sent, which sets `pid` or `exit`.
+
+        Blocks if `fileno` is not readable.
+        """
         try:
             chunk = self._line.recv(4096)
         except ConnectionError:

@@ -40,7 +40,7 @@ class Report:
 
 
 def read(path: Path) -> Report | None:
-    """Return the report in a file; None without a file or without a valid step."""
+    """Return the report in a file, or None without a file or without a valid step."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         written_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
@@ -61,7 +61,7 @@ def read(path: Path) -> Report | None:
 
 
 def of_job(reports: Mapping[TaskName, Report]) -> Progress | None:
-    """Combine the reports of a job's tasks; None if there are no reports.
+    """Combine the reports of a job's tasks, or None if there are no reports.
 
     The step and its rate come from the latest report, because all tasks count the same global step.
     The metrics come from the first task that reports any, in this order: the evaluator, the chief,

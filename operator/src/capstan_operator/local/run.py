@@ -91,11 +91,12 @@ class LocalRun:
         return self._job.metadata.name
 
     def to_the_end(self, listener: Listener, interrupts: Interrupts) -> Status | int:
-        """Run the job until it is finished or a signal arrives; return its status, or the signal.
+        """Run the job until it is finished or a signal arrives.
 
-        Blocks. When it returns or raises, no process of the job is left, and the written status
-        shows this. A second signal ends the grace period of the tasks. A signal after the job has
-        finished only shortens the clean-up.
+        Return the status of the job, or the number of the signal. Blocks. When this method returns
+        or raises, no process of the job is left, and the written status shows this. A second signal
+        ends the grace period of the tasks. A signal after the job has finished only shortens the
+        clean-up.
         """
         self._begin(listener)
         why = "capstanctl could not go on"
@@ -208,7 +209,7 @@ class LocalRun:
 
 
 def _status_of(state: folder.Folder) -> Status | None:
-    """Return the status that the last run wrote; None if there is none, or it cannot be read."""
+    """Return the status that the last run wrote, or None if there is none, or it cannot be read."""
     text = state.read_status()
     if text is None:
         return None

@@ -68,5 +68,5 @@ class Environment:
 def environment(
     job: TrainingJob, address: Address, checkpoint_dir: str | None = None
 ) -> Environment:
-    """Return the environment of a job's tasks; `address` is called once for each member."""
+    """Return the environment of a job's tasks. Calls `address` once for each member."""
     return Environment(json.dumps(cluster_spec(job, address)), checkpoint_dir)

@@ -27,9 +27,9 @@ JOB_FINISHED = "JobFinished"
 NAMED = 8
 """The most tasks that a message names. The message only counts further tasks."""
 MAX_MESSAGE = 4096
-"""Characters of a condition's message; Kubernetes allows eight times as many."""
+"""The most characters of a condition's message. Kubernetes allows eight times as many."""
 MAX_REASON = 256
-"""Characters of the reason in a table of jobs."""
+"""The most characters of the reason in a table of jobs."""
 
 
 def condition(
@@ -76,7 +76,7 @@ def invalid(status: Status, reason: str, message: str, now: datetime) -> Status:
 
 
 def finished(status: Status, outcome: Condition, now: datetime) -> Status:
-    """Complete the status of a job that finishes now; `outcome` is Succeeded or Failed."""
+    """Complete the status of a job that finishes now. `outcome` is Succeeded or Failed."""
     ready = condition("ClusterReady", False, JOB_FINISHED, "the job is over", now)
     final = Phase(outcome.type)
     return _completed(

@@ -86,7 +86,10 @@ def _is_due(row: TaskStatus, now: datetime) -> bool:
 def _stops_of_stale(
     job: TrainingJob, stale: Iterable[TaskView], *, make_room: bool
 ) -> Iterator[StopTask]:
-    """Yield the stops of earlier instances of a task; those of ended ones only if `make_room`."""
+    """Yield the stops of earlier instances of a task.
+
+    Stop an ended instance only to make room for the next attempt.
+    """
     for view in stale:
         match view.state:
             case InstanceState.ALIVE:

@@ -69,7 +69,7 @@ class TaskView:
     phase: TaskPhase
     ready: bool = False
     exit_code: int | None = None
-    """0 to 255, 128 + n for signal n; None while the task runs, and if it is not known."""
+    """0 to 255, where 128 + n means signal n. None while the task runs, and if it is not known."""
     reason: str = ""
     """Why it is in this phase, in one CamelCase word, if known: OOMKilled, Evicted ..."""
     message: str = ""
@@ -83,9 +83,9 @@ class TaskView:
     step: int | None = None
     """The last global step that this task reported."""
     pod: str = ""
-    """The name of its pod; empty for a process."""
+    """The name of its pod, or "" for a process."""
     node: str = ""
-    """The node of its pod; empty until one is chosen, and for a process."""
+    """The node of its pod, or "" until one is chosen, and for a process."""
 
     @property
     def has_ended(self) -> bool:

@@ -24,7 +24,7 @@ NAMED = 8
 
 
 def find(observed: Observed) -> Obstacle | None:
-    """Return the job's obstacle; None if there is none.
+    """Return the job's obstacle, or None if there is none.
 
     Pods of a deleted job of the same name are an obstacle, because they are reached under the names
     of the new job's tasks.

@@ -62,7 +62,7 @@ class Pass:
         news: tuple[Announce, ...] = (),
         again_at: datetime | None = None,
     ) -> Plan:
-        """Return the plan; an unchanged status is not written."""
+        """Return the plan. Its status is None if the status has not changed."""
         return Plan(changed(self.before, status), actions, news, again_at)
 
 

@@ -29,7 +29,7 @@ from capstan_operator.reconcile.policies.restart import Scope
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """The job goes on with this status; the news is about the failures."""
+    """The job goes on with this status. The news is about the failures."""
 
     status: Status
     news: tuple[Announce, ...] = ()

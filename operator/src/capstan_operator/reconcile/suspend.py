@@ -20,7 +20,7 @@ INTERRUPTED = "Interrupted"
 def suspended(
     job: TrainingJob, status: Status, observed: Observed, why: str, now: datetime
 ) -> Status:
-    """Return the status of a job whose tasks have all ended; `observed` shows how."""
+    """Return the status of a job whose tasks have all ended. `observed` shows how."""
     views = {view.name: view for view in observed.tasks}
     table = tuple(rows.stop(row, views.get(row.name), now) for row in rows.table(job, status))
     progress = observed.progress or status.progress

@@ -14,13 +14,13 @@ _CONTROL = re.compile(
 
 
 def plain(line: str) -> str:
-    """Return a line without control sequences; other unprintable characters become blanks."""
+    """Return a line without control sequences. Other unprintable characters become blanks."""
     text = _CONTROL.sub("", line)
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def last_said(text: str) -> str:
-    """Return the last line of a log that is neither blank nor indented; "" if all are blank.
+    """Return the last line of a log that is neither blank nor indented, or "" if all are blank.
 
     An indented line continues a line above it, so it is only returned if all lines are indented.
     """
@@ -30,5 +30,5 @@ def last_said(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return at most `most` characters of a text; a text that was cut ends with an ellipsis."""
+    """Return at most `most` characters of a text. A text that was cut ends with an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -7,7 +7,7 @@ from capstan_operator.reconcile.policies.failure import Fatal
 
 
 def ends_at(policy: RunPolicy, start: datetime) -> datetime | None:
-    """Return the time of the deadline; None if the job has no deadline."""
+    """Return the time of the deadline, or None if the job has no deadline."""
     seconds = policy.active_deadline_seconds
     return None if seconds is None else start + timedelta(seconds=seconds)
 

@@ -7,8 +7,8 @@
     anybody else: preemption, the eviction API, a taint      DisruptionTarget        condition time
 
 A kubelet reports and dates a disruption only after it has killed the last container. An end counts
-as the task's own only if it came before the disruption began. After a disruption by its kubelet, it
-therefore never does.
+as the task's own only if it came before the disruption began. For a disruption by its kubelet that
+time is not known, so the end never counts as the task's own.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Disruption:
 
 
 def classify(reason: str, message: str, target: Target | None) -> Disruption | None:
-    """Return the disruption of a pod; None if there was none.
+    """Return the disruption of a pod, or None if there was none.
 
     `reason` and `message` are those of the pod's status.
     """

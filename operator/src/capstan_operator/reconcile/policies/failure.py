@@ -45,7 +45,7 @@ INFRASTRUCTURE_REASONS = frozenset(
 DELETED_MESSAGE = "it was deleted, and not by the operator"
 LOST_MESSAGE = "it is gone, and its end was not seen"
 RETRYABLE_CODES = frozenset({130, 137, 138, 143})
-"""Ended by SIGINT, SIGKILL or SIGTERM; with 138, a script asks for another attempt."""
+"""The codes of SIGINT, SIGKILL and SIGTERM. With 138, a script asks for another attempt."""
 
 SIGNALS = {
     129: "SIGHUP",
@@ -113,7 +113,10 @@ class Fatal:
 
 
 def judge(view: TaskView, *, may_end: bool) -> Failure | None:
-    """Classify the end of a task; None if the task has not ended, or has ended without failure."""
+    """Classify the end of a task.
+
+    Return None if the task has not ended, or if it has ended without failure.
+    """
     kind = _classify(view, may_end=may_end)
     if kind is None:
         return None

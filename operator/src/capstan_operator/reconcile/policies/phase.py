@@ -18,7 +18,7 @@ NOT_MADE = frozenset({TaskState.PENDING, TaskState.CREATE_FAILED})
 
 
 def phase(rows: Collection[TaskStatus]) -> Phase:
-    """Return the phase of an unfinished job; never `Succeeded` or `Failed`."""
+    """Return the phase of an unfinished job, which is never `Succeeded` or `Failed`."""
     waiting = [row for row in rows if row.state not in SETTLED]
     if not waiting:
         return Phase.RUNNING

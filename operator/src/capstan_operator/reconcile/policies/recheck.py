@@ -60,7 +60,7 @@ def holds(before: Blocked, job: Metadata, now: datetime) -> bool:
 
 
 def seconds_left(before: Blocked, now: datetime) -> float:
-    """Return the seconds until the next look; 0 if it is due."""
+    """Return the seconds until the next look, or 0 if it is due."""
     passed = (now - before.since).total_seconds()
     if passed < 0:
         return 0.0

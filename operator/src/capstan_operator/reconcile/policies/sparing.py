@@ -20,7 +20,7 @@ LIMIT = timedelta(seconds=5)
 
 
 def until(status: Status) -> datetime | None:
-    """Return the latest time at which pods of a job are stopped; None if the job is not over."""
+    """Return the latest time at which pods of a job are stopped, or None if the job is not over."""
     return None if status.completion_time is None else status.completion_time + LIMIT
 
 

@@ -32,7 +32,7 @@ class DryRun:
 
 
 def obstacle(dry_runs: Sequence[DryRun]) -> Obstacle | None:
-    """Return the faults of all templates as one obstacle; None if no template is known wrong."""
+    """Return the faults of all templates as one obstacle, or None if no template is known wrong."""
     faults = [
         f"spec.replicaSpecs.{run.type}.template: {run.message}"
         for run in dry_runs

@@ -8,5 +8,5 @@ from capstan_operator.api.status import Phase
 
 
 def by_comparison(phase: Phase | None, *, has_living_pods: bool) -> bool:
-    """Return True if a job is to be woken; `phase` is None if its status cannot be read."""
+    """Return True if a job is to be woken. `phase` is None if its status cannot be read."""
     return phase is None or not phase.is_final or has_living_pods
