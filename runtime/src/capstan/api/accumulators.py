@@ -16,7 +16,7 @@ __all__ = [
 class ConditionalAccumulatorBase:
     """A sum of gradients. It lives on one task and outlives a step.
 
-    The accumulator counts its steps. It drops a gradient that was computed for an earlier step.
+    The accumulator has a step number. It drops a gradient that was computed for an earlier step.
     """
 
     def __init__(self, dtype: dtypes.DType, shape: Any, accumulator_ref: Any) -> None:
@@ -48,7 +48,10 @@ class ConditionalAccumulatorBase:
         )
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Any:
-        """Return an operation that sets the step. Gradients of earlier steps are then dropped."""
+        """Return an operation that sets the step number of the accumulator.
+
+        The accumulator then drops gradients of earlier steps.
+        """
         step = _int64(new_global_step)
         return raw.ResourceAccumulatorSetGlobalStep(self._accumulator_ref, step, name=name)
 
@@ -84,8 +87,8 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
     def take_grad(self, num_required: Any, name: str | None = None) -> Any:
         """Return the mean or the sum of the gradients, and begin a new sum.
 
-        The operation waits until there are `num_required` gradients. It adds one to the step of the
-        accumulator.
+        The operation waits until there are `num_required` gradients. It adds one to the step number
+        of the accumulator.
         """
         taken = raw.ResourceAccumulatorTakeGradient(
             self._accumulator_ref, num_required, dtype=self._dtype, name=name
@@ -97,7 +100,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     """A sum of sparse gradients: rows by index. `reduction_type` is `MEAN` or `SUM`.
 
-    The mean of a row counts only the gradients that have the row.
+    The mean of a row is the mean over the gradients that have this row.
     """
 
     def __init__(
@@ -141,9 +144,8 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     def take_grad(self, num_required: Any, name: str | None = None) -> Any:
         """Return `SparseAccumulatorTakeGradient(indices, values, shape)`, and begin a new sum.
 
-        `values` are the rows of the sum, and `shape` is its dense shape.
-
-        The operation waits as `ConditionalAccumulator.take_grad` does.
+        `values` are the rows of the sum, and `shape` is its dense shape. The operation waits as
+        `ConditionalAccumulator.take_grad` does.
         """
         return raw.SparseAccumulatorTakeGradient(
             self._accumulator_ref, num_required, dtype=self._dtype, name=name

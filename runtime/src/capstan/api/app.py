@@ -16,7 +16,8 @@ def run(
     """Parse the flags, call `main` with the remaining arguments, and exit with its result.
 
     `main` defaults to the function `main` of the main module, and `argv` to the arguments of the
-    process. After a bad flag the process exits with status 2 and one line that names the flag.
+    process. If a flag has a bad value, the process prints one line that names the flag and exits
+    with status 2.
     """
     rest = flags.parse(list(sys.argv if argv is None else argv))
     if main is None:

@@ -31,7 +31,7 @@ stop_gradient = plain.function(
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
-    """Return the shape as a vector. It is a constant if the static shape is fully known."""
+    """Return the shape as a vector, which is a constant if the static shape is fully known."""
     with scoped(name, "Shape", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
         return static_raw.Shape(input, out_type=out_type, name=scope)
@@ -43,14 +43,14 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
 
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
-    """Return the number of elements. It is a constant if the static shape is fully known."""
+    """Return the number of elements, a constant if the static shape is fully known."""
     with scoped(name, "Size", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
         return static_raw.Size(input, out_type=out_type, name=scope)
 
 
 def rank(input: Any, name: str | None = None) -> Any:
-    """Return the number of axes. It is a constant if the static rank is known."""
+    """Return the number of axes, which is a constant if the static rank is known."""
     with scoped(name, "Rank", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
         return static_raw.Rank(input, name=scope)
@@ -75,14 +75,17 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
-    """Remove the axes `axis`, which have size 1. By default, remove all axes of size 1."""
+    """Return `input` without the axes `axis`, which have size 1. The default is all such axes."""
     axis = squeeze_dims if axis is None else axis
     axes = [] if axis is None else [axis] if np.isscalar(axis) else list(axis)
     return raw.Squeeze(input, squeeze_dims=axes, name=name)
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Any:
-    """Permute the axes. Without `perm`, reverse them. `conjugate` has no effect."""
+    """Return `a` with its axes in the order `perm`. Without `perm`, reverse the axes.
+
+    `conjugate` has no effect.
+    """
     with scoped(name, "transpose", (a,)) as scope:
         a = convert.convert_to_tensor(a, name="a")
         if perm is not None:
@@ -100,7 +103,7 @@ broadcast_to = plain.function(
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> tensor_shape.TensorShape:
-    """Return the static shape of an elementwise operation on tensors of two static shapes.
+    """Return the static shape of `x + y` for tensors x and y of two static shapes.
 
     Raises:
         ValueError: the shapes do not broadcast.
@@ -111,7 +114,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> tensor_shape.TensorSha
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
-    """Return a tensor: the shape of an elementwise operation on tensors of two shapes."""
+    """Return the shape of `x + y`, as a tensor, for tensors x and y of two shapes."""
     ones = [
         raw.Fill(convert.convert_to_tensor(sizes, name="shape"), True)
         for sizes in (shape_x, shape_y)
@@ -137,9 +140,10 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Return a slice, as `x[begin:end:strides, ...]` does. Bits of the masks mark open bounds.
+    """Return a slice, as `x[begin:end:strides, ...]` does.
 
-    `var` has no effect. TensorFlow has the argument too.
+    Bit i of a mask changes the meaning of entry i of `begin`, `end` and `strides`, as in
+    TensorFlow. `var` has no effect.
     """
     with scoped(name, "StridedSlice", (input_, begin, end, strides)) as scope:
         begin = convert.convert_to_tensor(begin, name="begin")
@@ -155,7 +159,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     """Join tensors along an existing axis.
 
     Raises:
-        TypeError: the axis is not an integer. (Before TensorFlow 1.0 it was the first argument.)
+        TypeError: the axis is not an integer. (Before TensorFlow 1.0 the axis came first.)
         ValueError: the axis is not a scalar.
     """
     if not isinstance(values, list | tuple):
@@ -191,7 +195,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> Any:
-    """Split a tensor along an axis into a list of equal parts or of parts of the given sizes.
+    """Return the list of the parts into which `value` is split along `axis`.
+
+    `num_or_size_splits` is the number of equal parts, or a list of the sizes of the parts.
 
     Raises:
         ValueError: the number of parts is unknown, or the axis cannot be split into equal parts.
@@ -231,9 +237,10 @@ def pad(
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Return `Unique(y, idx)`: the distinct elements of a vector, and their index for each element.
+    """Return `Unique(y, idx)` for a vector `x`.
 
-    The distinct elements are in the order of their first appearance.
+    `y` holds the distinct elements of `x` in the order of their first appearance. Each element
+    `x[i]` is equal to `y[idx[i]]`.
     """
     return raw.Unique(x, out_idx=out_idx, name=name)
 

@@ -8,7 +8,10 @@ from capstan.framework.raw import raw
 
 
 class Barrier:
-    """Elements whose components arrive by key, one at a time. Complete elements can be taken."""
+    """A store of elements by key. The components of an element may arrive one at a time.
+
+    Only complete elements can be taken.
+    """
 
     def __init__(
         self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier"
@@ -45,7 +48,7 @@ class Barrier:
     def insert_many(
         self, component_index: int, keys: Any, values: Any, name: str | None = None
     ) -> Any:
-        """Return an operation that gives one component of each of `keys` its value."""
+        """Return an operation that sets component `component_index` of the element of each key."""
         return raw.BarrierInsertMany(
             self._barrier_ref,
             keys,
@@ -61,10 +64,10 @@ class Barrier:
         timeout: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """Return `BarrierTakeMany(indices, keys, values)`; `values` lists the components.
+        """Return `BarrierTakeMany(indices, keys, values)`. `values` lists the components.
 
-        The operation waits for `num_elements` elements. With `allow_small_batch` it takes what a
-        closed barrier has.
+        The operation waits for `num_elements` elements. With `allow_small_batch`, it takes fewer
+        elements if the barrier is closed and has fewer.
         """
         taken = raw.BarrierTakeMany(
             self._barrier_ref,
@@ -85,7 +88,7 @@ class Barrier:
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
         """Return an operation that refuses new keys.
 
-        With `cancel_pending_enqueues`, incomplete elements are forgotten too.
+        With `cancel_pending_enqueues`, the operation also drops incomplete elements.
         """
         return raw.BarrierClose(
             self._barrier_ref,

@@ -125,7 +125,7 @@ def assert_rank(
     x: Any, rank: Any, data: Data = None, summarize: int | None = None,
     message: str | None = None, name: str | None = None,
 ) -> graphs.Operation:  # fmt: skip
-    """Assert the number of axes of `x`.
+    """Assert that `x` has `rank` axes.
 
     Raises:
         ValueError: the static rank of `x` is known and differs from `rank`.

@@ -33,7 +33,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     with scoped(name, "clip_by_norm", (t, clip_norm)) as scope:
         t = convert.convert_to_tensor(t, name="t")
         squares = reduce_ops.reduce_sum(raw.Square(t), axes, keepdims=True)
-        # The gradient of the square root is infinite at 0, so 0 is replaced by 1 before it.
+        # The gradient of the square root is infinite at 0, so 0 becomes 1 before the root is taken.
         is_positive = raw.Greater(squares, 0)
         safe = raw.SelectV2(is_positive, squares, raw.OnesLike(squares))
         norm = raw.SelectV2(is_positive, raw.Sqrt(safe), squares)

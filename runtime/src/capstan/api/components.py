@@ -20,11 +20,14 @@ def type_list(given: Any) -> list[dtypes.DType]:
 def shape_list(
     given: Any, *, may_be_partial: bool = False
 ) -> list[tensor_shape.TensorShape] | None:
-    """Return one shape or several shapes as a list.
+    """Return one shape or several shapes as a list. Return None if `given` is None.
+
+    If `may_be_partial` is true, dimensions may be unknown, and `given` must be a list of shapes.
 
     Raises:
         TypeError: `given` is no list of shapes.
-        ValueError: a shape is unknown in part, or a list is missing although `may_be_partial`.
+        ValueError: a rank is unknown, or a dimension is unknown and `may_be_partial` is false, or
+            `given` is no list of shapes and `may_be_partial` is true.
     """
     if may_be_partial and (
         not isinstance(given, list | tuple)
@@ -52,14 +55,14 @@ def shape_list(
 
 
 def shapes_or_unknown(given: Any, count: int) -> list[tensor_shape.TensorShape]:
-    """Return the shapes of `count` components; unknown ones if `given` is None."""
+    """Return the shapes of `count` components. If `given` is None, they are unknown shapes."""
     if given is None:
         return [tensor_shape.unknown_shape() for _ in range(count)]
     return [tensor_shape.TensorShape(shape) for shape in given]
 
 
 def name_list(given: Any, count: int) -> list[str] | None:
-    """Return one name or several names as a list.
+    """Return one name or several names as a list. Return None if `given` is None.
 
     Raises:
         ValueError: there are not `count` names.
@@ -76,7 +79,7 @@ def name_list(given: Any, count: int) -> list[str] | None:
 
 
 def values(element: Any) -> Sequence[Any]:
-    """Return the components of an element that is a value, a list, or a map from names."""
+    """Return the components of an element, which is a value, a list, or a dictionary."""
     if isinstance(element, dict):
         return list(element.values())
     return element if isinstance(element, list | tuple) else [element]

@@ -26,7 +26,7 @@ def cond(
 ) -> Any:
     """Return the result of `true_fn` or `false_fn`. In each step, `pred` selects the function.
 
-    `cond` calls both functions at once, and each builds its part of the graph. A step runs only
+    `cond` calls each function once, and the function builds a part of the graph. A step runs only
     the selected part. Tensors that a function uses from outside are computed in either case. Both
     functions return tensors, values, operations, TensorArrays, or a nest of these, with the same
     structure and dtypes. In the result, a boolean tensor replaces an operation. A list or tuple
@@ -88,7 +88,7 @@ def _function(
 def _built(
     side: cond_context.CondContext, function: _Function, name: str, strict: bool
 ) -> tuple[Any, list[graphs.Tensor]]:
-    """Build one branch. Return the function's result, and the tensors for the result's leaves."""
+    """Build one branch. Return the result of `function`, and a tensor for each of its leaves."""
     with side.entered():
         result = function()
         if result is None:
@@ -125,7 +125,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """Return the result of the function whose predicate is the first one that holds.
+    """Return the result of the first function whose predicate holds.
 
     If no predicate holds, return the result of `default`. `pred_fn_pairs` is a list of pairs or a
     dictionary. With `exclusive`, the step fails if more than one predicate holds. Without
@@ -177,7 +177,8 @@ def _either(pred: Any, function: _Function, other: _Function, strict: bool) -> _
 def _checked(pred: Any, earlier: Sequence[Any], function: _Function) -> _Function:
     """Return a function that asserts `pred` and then calls `function`.
 
-    `case` calls it if no predicate of `earlier` holds, so that `pred` is the last candidate.
+    In a `case` without default, the returned function is the branch that runs if no predicate in
+    `earlier` holds.
     """
 
     def last() -> Any:

@@ -63,7 +63,10 @@ class name_scope:
 def device(
     device_name_or_function: "str | devices.DeviceSpec | Callable[[Any], Any] | None",
 ) -> AbstractContextManager[None]:
-    """Place new operations on a device. Fields that inner blocks set win. See `Graph.device`."""
+    """Place new operations on a device. See `Graph.device`.
+
+    An inner block may override fields of the device.
+    """
     return graphs.get_default_graph().device(device_name_or_function)
 
 

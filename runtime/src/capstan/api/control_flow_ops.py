@@ -35,8 +35,8 @@ def Assert(
 ) -> graphs.Operation:
     """Return an operation that raises InvalidArgumentError with `data` unless `condition` holds.
 
-    `summarize` is the number of elements of each tensor that the error prints: 3 by default, all
-    elements if it is -1.
+    `summarize` is the number of elements of each tensor that the error prints. The default is 3,
+    and -1 means all elements.
     """
     operation: graphs.Operation = raw.Assert(
         condition,
@@ -55,11 +55,11 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Return a copy of `input_`. Computing it writes `message` and `data` to standard error.
+    """Return a copy of `input_`. Computing the copy writes `message` and `data` to standard error.
 
-    The task that computes the copy writes the line. `first_n` is the number of lines to write
-    (None or -1: no limit). `summarize` is the number of elements of each tensor: 3 by default, all
-    elements if it is -1.
+    The task that computes the copy writes the line. It writes at most `first_n` lines, or any
+    number if `first_n` is None or -1. `summarize` is the number of elements of each tensor to
+    write. The default is 3, and -1 means all elements.
     """
     return raw.Print(
         input_,

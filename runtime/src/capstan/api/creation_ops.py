@@ -42,7 +42,7 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> An
 
 
 _SMALL = 1000
-"""A tensor of known shape with fewer elements is a constant of the graph, as in TensorFlow."""
+"""A tensor of known shape with fewer elements than this is a constant, as in TensorFlow."""
 
 
 def _filled(value: int, shape: Any, dtype: Any, name: str | None, default: str) -> Any:
@@ -101,10 +101,10 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Return `depth` values for each index.
+    """Return `depth` values for each index, along a new axis.
 
     The value at the index is `on_value` (default: 1). The other values are `off_value`
-    (default: 0).
+    (default: 0). The new axis is `axis`, by default the last one.
 
     Raises:
         TypeError: `on_value`, `off_value` and `dtype` have different dtypes.

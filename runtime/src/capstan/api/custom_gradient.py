@@ -28,16 +28,19 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
         e = tf.exp(x)
         return tf.log(1.0 + e), lambda dy: dy * e / (1.0 + e)
 
-    `f` takes tensors or structures of tensors, and returns a tensor or a structure of tensors,
-    and a function. That function takes the gradient of each result, and returns the gradient of
-    each argument. If the results depend on trainable variables that are not among the arguments,
-    the function also takes them as the keyword `variables`, sorted by name, and returns two lists:
-    the gradients of the arguments and those of the variables. Without `f`, return a decorator.
+    `f` takes tensors or structures of tensors. It returns its results, a tensor or a structure of
+    tensors, and a gradient function. The gradient function takes the gradient of each result, and
+    returns the gradient of each argument. Without `f`, return a decorator.
+
+    The results may depend on trainable variables that are not among the arguments. If they do, the
+    gradient function also takes these variables, sorted by name, as the keyword `variables`. It
+    then returns two lists: the gradients of the arguments and the gradients of the variables.
 
     Raises (when the result is called):
-        TypeError: the results depend on variables, and the function does not take `variables`.
-        ValueError: an argument is given by keyword, or the function is called by `tf.gradients`
-            and does not return a gradient for each variable.
+        TypeError: the results depend on variables, and the gradient function does not take
+            `variables`.
+        ValueError: an argument is given by keyword. `tf.gradients` raises ValueError if the
+            gradient function does not return a gradient for each variable.
     """
     return custom_gradient if f is None else _WithGradient(f)
 
@@ -81,7 +84,7 @@ class _WithGradient:
 def _rule(
     gradient: Callable[..., Any], count: int, variables: Sequence[Any]
 ) -> registered_gradients.Gradient:
-    """Return the gradient of an IdentityN of `count` results, the arguments and the variables."""
+    """Return the gradient of the IdentityN that passes on the results, arguments and variables."""
 
     def rule(op: Any, *gradients: Any) -> list[Any]:
         if not variables:
@@ -106,7 +109,10 @@ def _leaves(gradients: Any) -> list[Any]:
 
 
 def _variables(results: Sequence[graphs.Tensor], inputs: Sequence[graphs.Tensor]) -> list[Any]:
-    """Return the trainable variables that differentiable paths to `results` read, by name."""
+    """Return the trainable variables from which differentiable paths lead to `results`.
+
+    Paths through `inputs` do not count. The variables are sorted by name.
+    """
     given = set(inputs)
     found: dict[graphs.Operation, None] = {}
     todo = [tensor for tensor in results if tensor not in given]

@@ -1,8 +1,8 @@
 """`tf.app.flags`: command-line flags of absl-py that behave as in TensorFlow 1.
 
 The arguments are parsed when the program first reads a flag, or by `tf.app.run`. Flags that are not
-defined are left for the program, which may have its own parser. A flag with a bad value ends the
-program with status 2 and one line that names the flag.
+defined are left for the program, which may have its own parser. If a flag has a bad value, the
+program prints one line that names the flag and exits with status 2.
 """
 
 import difflib
@@ -54,15 +54,16 @@ __all__ = [
 ]
 
 _USAGE_ERROR: Final = 2
-# TensorFlow 1.4's names of the arguments.
+# The names of arguments in TensorFlow 1.4, and the names that absl has for them.
 _RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
-# absl lists a flag under the module that defines it. With this call, that is the caller's module.
+# absl lists a flag under the module that defines the flag. After this call, absl skips this module
+# and lists the flag under the module that calls `DEFINE_string` and the like.
 _absl.disclaim_key_flags()
 
 
 class _Flags:
-    """`FLAGS`: the values of all flags as attributes. They can be assigned to."""
+    """`FLAGS`: the values of all flags, as attributes that a program can read and set."""
 
     def __getattr__(self, name: str) -> Any:
         values = _absl.FLAGS

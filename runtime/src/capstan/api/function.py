@@ -33,10 +33,13 @@ class Defun:
     def __init__(self, *input_types: Any, **options: Any) -> None:
         """Create the decorator.
 
-        Its options are `func_name`, the name of the function in the graph; `grad_func`, another
-        defined function that computes the gradients; `python_grad_func(op, *grads)`, which builds
-        the gradients of a call; `out_names`, the names of the results; `shape_func(op)`, which
-        returns the shapes of the results.
+        Its options are:
+
+        - `func_name`: the name of the function in the graph
+        - `grad_func`: another defined function, which computes the gradients
+        - `python_grad_func(op, *grads)`: a Python function that builds the gradients of a call
+        - `out_names`: the names of the results
+        - `shape_func(op)`: a Python function that returns the shapes of the results
         """
         self._input_types = tuple(dtypes.as_dtype(dtype) for dtype in input_types)
         self._options = options
@@ -130,7 +133,7 @@ class _DefinedFunction:
         self._grad_func = grad_func
 
     def add_to_graph(self, graph: graphs.Graph) -> None:
-        """Add the function, those that it calls and its gradient function to `graph`."""
+        """Add the function, the functions that it calls and its gradient function to `graph`."""
         made, body = self._definition()
         for each in body.functions():
             graph.add_function(each, body.python_gradient(each.name))
@@ -141,7 +144,7 @@ class _DefinedFunction:
     def __call__(self, *inputs: Any, name: str | None = None, **options: Any) -> Any:
         """Call the function in the default graph.
 
-        Return its result, a tuple if it has several results, or the operation if it has none.
+        Return the result, a tuple of several results, or the operation if there is no result.
         The options `noinline` and `compiled` become attributes of the call.
 
         Raises:
@@ -190,7 +193,7 @@ class _DefinedFunction:
         outer_scope = variable_scope.get_variable_scope()
 
         def from_outside(getter: Any, name: str, **requested: Any) -> Any:
-            """Create the variable in the graph around the function, which captures its value."""
+            """Return the value of the variable, which belongs to the graph around the function."""
             requested.pop("reuse", None)
             with body.outer_graph.as_default(), scope_block.variable_scope(outer_scope):
                 return convert.convert_to_tensor(variable_scope.get_variable(name, **requested))
@@ -232,7 +235,7 @@ class _OverloadedFunction:
         self._defined: dict[tuple[dtypes.DType, ...], _DefinedFunction] = {}
 
     def instantiate(self, input_types: Sequence[dtypes.DType]) -> _DefinedFunction:
-        """Return the function for these types."""
+        """Return the function for inputs of these types."""
         key = tuple(input_types)
         defined = self._defined.get(key)
         if defined is None:
@@ -255,7 +258,7 @@ class _OverloadedFunction:
 
 
 def _attrs(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a function or a call that the options stand for."""
+    """Convert options to the attributes of a function or of a call."""
     known = {"noinline": "_noinline", "compiled": "_XlaCompile"}
     unknown = [name for name in options if name not in known and not _is_open(name)]
     if unknown:
@@ -267,5 +270,5 @@ def _attrs(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_open(name: str) -> bool:
-    """Return whether TensorFlow leaves the meaning of an option to others."""
+    """Return whether TensorFlow accepts the option `name` without knowing its meaning."""
     return name.startswith(("experimental_", "api_"))

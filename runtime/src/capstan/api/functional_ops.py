@@ -26,9 +26,10 @@ def map_fn(
 ) -> Any:
     """Return the results of `fn` for the slices of `elems` along axis 0, stacked along axis 0.
 
-    `elems` is a tensor or a structure of tensors with the same first size; `fn` takes a structure
-    of slices. `dtype` has the types and the structure of the results of `fn`; without it they are
-    those of `elems`. With `infer_shape`, all results must have the same shape.
+    `elems` is a tensor, or a structure of tensors whose axis 0 has the same size. `fn` takes one
+    slice of each tensor, in the structure of `elems`. `dtype` gives the types of the results of
+    `fn`, in their structure. By default, the results have the types and the structure of `elems`.
+    With `infer_shape`, all results must have the same shape.
 
     Raises:
         TypeError: `fn` is not callable or returns another structure than `dtype`.
@@ -77,8 +78,9 @@ def scan(
     """Return all accumulated values of `fn(accumulated, slice)`, stacked along axis 0.
 
     `fn` is called for the slices of `elems` along axis 0 from the first to the last, or from the
-    last to the first if `reverse`. It starts with `initializer`, or with the first slice if that is
-    None, and returns a value of the same structure.
+    last to the first if `reverse` is true. The first accumulated value is `initializer`. If
+    `initializer` is None, it is the first slice in this order. `fn` returns a value of the same
+    structure.
 
     Raises:
         TypeError: `fn` is not callable or returns another structure.
@@ -141,8 +143,8 @@ def foldl(
 ) -> Any:
     """Return the last value of `fn(accumulated, slice)` for the slices of `elems` along axis 0.
 
-    The slices come from the first to the last. The first accumulated value is `initializer`, or the
-    first slice if that is None.
+    The slices come from the first to the last. The first accumulated value is `initializer`. If
+    `initializer` is None, it is the first slice.
 
     Raises:
         TypeError: `fn` is not callable or returns another structure.
@@ -160,7 +162,7 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Return what `foldl` returns, but take the slices from the last to the first."""
+    """Return the last value of `fn`, as `foldl`, but take the slices from the last to the first."""
     options = parallel_iterations, back_prop, swap_memory
     return _fold(fn, elems, initializer, options, name or "foldr", reverse=True)
 
@@ -219,12 +221,12 @@ def _check_callable(fn: Any) -> None:
 
 
 def _count(tensor: Any) -> Any:
-    """Return the first size of a tensor, as a tensor."""
+    """Return the size of axis 0 of a tensor, as a tensor."""
     return raw.Shape(tensor)[0]
 
 
 def _common_count(tensors: Sequence[Any]) -> int | None:
-    """Return the first size of all tensors, or None if it is not known before the step."""
+    """Return the common static size of axis 0 of the tensors, or None if it is unknown."""
     counts = [dimension.Dimension(x.shape.with_rank_at_least(1).as_list()[0]) for x in tensors]
     for count in counts[1:]:
         counts[0].assert_is_compatible_with(count)

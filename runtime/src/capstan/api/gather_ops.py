@@ -60,7 +60,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 def boolean_mask(
     tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
 ) -> Any:
-    """Return the parts of `tensor` for which `mask` holds. One axis replaces the mask's axes.
+    """Return the parts of `tensor` where `mask` holds. One axis replaces all axes of the mask.
 
     Raises:
         ValueError: the mask is a scalar, its rank is unknown, or its shape does not match.

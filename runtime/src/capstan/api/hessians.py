@@ -20,8 +20,8 @@ def hessians(
 ) -> list[Any]:
     """Return the second derivatives of the sum of all `ys` with respect to each of `xs`.
 
-    The shape of each result is the shape of its x, twice. `name` has no effect, as in TensorFlow.
-    The other arguments are those of `tf.gradients`.
+    The shape of each result is the shape of its x, followed by the same shape. `name` has no
+    effect, as in TensorFlow. The other arguments are those of `tf.gradients`.
 
     Raises:
         LookupError: an operation between the xs and the ys has no gradient.

@@ -1,7 +1,7 @@
 """The operations that `import_graph_def` adds for the nodes of a GraphDef.
 
 The texts of errors are those of graph_constructor.cc. A node is added after the nodes that it
-reads, otherwise in the order of the GraphDef. The edge that closes a loop is added last.
+reads, otherwise in the order of the GraphDef. The edges that close loops are added last.
 """
 
 import heapq
@@ -100,7 +100,9 @@ class Import:
                 raise ValueError(f"Node '{each.name}': Unknown input node '{text}'")
 
     def _order(self) -> list[node.Node]:
-        """Return the nodes, each after those that it reads, otherwise in their order.
+        """Return the nodes in the order in which they are added.
+
+        A node comes after the nodes that it reads, and otherwise keeps its place in the GraphDef.
 
         Raises:
             ValueError: the nodes form a cycle that is no loop.
@@ -132,7 +134,10 @@ class Import:
         return order
 
     def _closing_inputs(self, each: node.Node) -> list[int]:
-        """Return the places of the inputs that close a loop: a Merge reads a NextIteration."""
+        """Return the indices of the inputs that close a loop.
+
+        Such an input leads from a NextIteration to a Merge.
+        """
         if opdef.role(each.op) is not facts.Role.MERGE:
             return []
         return [
@@ -205,7 +210,10 @@ class Import:
     def _described(
         self, each: node.Node, full_name: str, inputs: Sequence[graphs.Tensor]
     ) -> tuple[dict[str, Any], Any]:
-        """Return the attributes of a node with defaults, and the types of its outputs."""
+        """Return the attributes of a node, with defaults, and the types of its outputs.
+
+        The types are None unless the node calls a function.
+        """
         callee = self._graph.named_function(each.op)
         if callee is not None:
             expected: Any = [(argument.dtype, argument.is_ref) for argument in callee.arguments]
@@ -230,7 +238,7 @@ class Import:
         return attrs, outputs
 
     def _colocate(self, op: graphs.Operation, each: node.Node) -> None:
-        """Give the groups of `_class` their new names, and `op` the device of its group."""
+        """Rename the groups in the attribute `_class`. Place `op` on the device of its group."""
         groups = each.attrs.get("_class")
         if not groups:
             return
@@ -286,7 +294,7 @@ def _types(each: node.Node, full_name: str) -> Any:
 
 
 def _implied(row: opdef.OpDef) -> list[str]:
-    """Return the attributes that only the arguments of an op mention: its types and counts."""
+    """Return the attributes that the arguments of an op name as their types and counts."""
     arguments = (*row.input_arguments, *row.output_arguments)
     found = [name for each in arguments for name in (each.type, each.number) if name is not None]
     return [name for name in dict.fromkeys(found) if name not in _TYPE_NAMES]

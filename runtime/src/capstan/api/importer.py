@@ -27,12 +27,12 @@ def import_graph_def(
 
     The names of the new operations begin with `name`, by default "import". `input_map` maps names
     of tensors in `graph_def` to the tensors that replace them as inputs. Return the operations and
-    tensors that `return_elements` names, or None without it. `op_dict` and `producer_op_list` are
-    accepted for compatibility with TensorFlow and ignored: unknown attributes are kept.
+    tensors that `return_elements` names. Without `return_elements`, return None. `op_dict` and
+    `producer_op_list` have no effect, because unknown attributes are kept.
 
     Raises:
         TypeError: an argument is of the wrong kind.
-        ValueError: `graph_def` is not well-formed, needs a newer consumer of graphs, or lacks a
+        ValueError: `graph_def` is not well-formed, excludes this version of Capstan, or lacks a
             name of `input_map` or `return_elements`.
         NotFoundError: Capstan does not have the op of a node.
     """
@@ -113,7 +113,7 @@ def _checked_elements(elements: Any) -> list[str] | None:
 
 
 def _tensors(name: str | None, input_map: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `input_map` with tensors as its values, which may add constants to the graph."""
+    """Return `input_map` with values converted to tensors. This may add constants to the graph."""
     graph = graphs.get_default_graph()
     is_tensor = [isinstance(value, graphs.Tensor) for value in input_map.values()]
     if all(is_tensor):

@@ -10,7 +10,7 @@ from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
-# A value with fewer elements is a constant of the graph. A larger one is computed in the step.
+# A value with fewer elements is a constant of the graph. The step computes a larger value.
 _MAX_CONSTANT = 1000
 
 
@@ -124,8 +124,9 @@ class TruncatedNormal(_Normal):
 class VarianceScaling(Initializer):
     """Creates random values whose variance is `scale` divided by the fan.
 
-    The fan is the number of a unit's inputs ("fan_in"), of its outputs ("fan_out"), or the average
-    of both ("fan_avg"); `mode` selects one. `distribution` is "normal" (truncated) or "uniform".
+    `mode` selects the fan. It is the number of a unit's inputs ("fan_in"), the number of its
+    outputs ("fan_out"), or the average of both ("fan_avg"). `distribution` is "normal" (truncated)
+    or "uniform".
 
     Raises:
         ValueError: the mode or distribution is unknown, or the scale is not positive.

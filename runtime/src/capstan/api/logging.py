@@ -76,7 +76,7 @@ def error(msg: object, *args: object, **kwargs: Any) -> None:
 
 
 def fatal(msg: object, *args: object, **kwargs: Any) -> None:
-    """Log at the highest level. The program is not ended."""
+    """Log at the highest level. Does not end the program."""
     get_logger().critical(msg, *args, stacklevel=2, **kwargs)
 
 

@@ -11,7 +11,7 @@ from capstan.framework.raw import raw
 
 
 def along_last_axis(op: str, logits: Any, axis: int | None, name: str | None) -> Any:
-    """Apply `op`, which works along the last axis, along `axis`.
+    """Apply `op` along `axis`. The op itself works only along the last axis.
 
     Raises:
         ValueError: there is no such axis, or `axis` is not the last one and the rank is unknown.
@@ -93,7 +93,10 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Any:
-    """Return the same loss as version 2. `gradients` treats the labels as constants."""
+    """Return the loss that `softmax_cross_entropy_with_logits_v2` returns.
+
+    `gradients` treats the labels as constants.
+    """
     _check_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with scoped(name, "softmax_cross_entropy_with_logits_sg", (logits, labels)) as scope:
         fixed = raw.StopGradient(labels, name="labels_stop_gradient")

@@ -152,7 +152,7 @@ def range(
 ) -> Any:
     """Return the numbers from `start` up to but not including `limit`.
 
-    If only one bound is given, it is `limit`, and `start` is 0.
+    If `limit` is None, the first argument is the limit, and the numbers start from 0.
     """
     if limit is None:
         start, limit = 0, start
@@ -221,7 +221,9 @@ def add_n(inputs: Any, name: str | None = None) -> Any:
 def accumulate_n(
     inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
 ) -> Any:
-    """Add tensors of the same shape and dtype, which must be `shape` and `tensor_dtype` if given.
+    """Add tensors of the same shape and dtype.
+
+    If `shape` or `tensor_dtype` is given, the tensors must have that shape or dtype.
 
     Raises:
         TypeError: a tensor has another dtype.

@@ -56,7 +56,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     """Add a vector along the last axis, or along axis 1 for the format "NCHW".
 
     Raises:
-        ValueError: the format is unknown, or the size of the vector is not that of the axis.
+        ValueError: the format is unknown, or the vector and the axis have different sizes.
     """
     if data_format not in (None, "NHWC", "NCHW"):
         raise ValueError(f"data_format must be 'NHWC' or 'NCHW', not {data_format!r}")
@@ -86,8 +86,9 @@ def dropout(
 ) -> Any:
     """Set random elements to 0 and scale the others up, so that the expected sum is unchanged.
 
-    `keep_prob` is the probability that an element is kept, `rate` that it is set to 0. Where
-    `noise_shape` has size 1, all elements along the axis are kept or dropped together.
+    `keep_prob` is the probability that an element is kept. `rate` is the probability that an
+    element is set to 0. If an axis of `noise_shape` has size 1, all elements along the axis are
+    kept or dropped together.
 
     Raises:
         ValueError: neither or both of `keep_prob` and `rate` are given, the probability of keeping
@@ -194,7 +195,7 @@ def batch_normalization(
 def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Any:
     """Return for each row whether its target is among the k largest predictions.
 
-    A target whose prediction equals the k-th largest one counts.
+    A target whose prediction equals the k-th largest prediction counts as well.
     """
     with scoped(name, "in_top_k", (predictions, targets)):
         return raw.InTopK(predictions, targets, k=k, name="InTopK")

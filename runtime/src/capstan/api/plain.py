@@ -1,4 +1,4 @@
-"""The public functions that add one operation and pass their arguments on."""
+"""The public functions that only add one operation and pass their arguments to it."""
 
 import inspect
 from collections.abc import Callable

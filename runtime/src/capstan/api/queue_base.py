@@ -84,7 +84,7 @@ class QueueBase:
 
     @property
     def shapes(self) -> list[tensor_shape.TensorShape]:
-        """The shape of each component; unknown if the queue does not restrict it."""
+        """The shape of each component. It is unknown if the queue accepts any shape."""
         return self._shapes
 
     @property
@@ -94,7 +94,7 @@ class QueueBase:
     def enqueue(self, vals: Any, name: str | None = None) -> Any:
         """Return an operation that adds one element.
 
-        `vals` is a tensor, a list of tensors, or a map from names if the queue has names. The
+        `vals` is a tensor or a list of tensors. It is a dictionary if the queue has names. The
         operation waits while the queue is full. It fails with CancelledError if the queue is
         closed.
 
@@ -111,8 +111,8 @@ class QueueBase:
     def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
         """Return an operation that adds the slices of `vals` along axis 0 as elements.
 
-        It waits whenever the queue is full. If the step is cancelled during the wait, the elements
-        that are in the queue stay there.
+        The operation waits whenever the queue is full. If the step is cancelled during the wait,
+        the elements that were already added stay in the queue.
 
         Raises:
             ValueError: `vals` does not fit the components of the queue.
@@ -128,7 +128,7 @@ class QueueBase:
             return op(self._queue_ref, tensors, name=scope)
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Return the components of the next element: a tensor, a list, or a map from names.
+        """Return the components of the next element: a tensor, a list, or a dictionary.
 
         The operation waits while the queue is empty. It fails with OutOfRangeError if the queue is
         closed and empty.
@@ -143,7 +143,7 @@ class QueueBase:
         """Return `n` elements, stacked along a new axis 0.
 
         The operation waits until it has taken `n` elements. It fails with OutOfRangeError if the
-        queue is closed and has fewer; they stay in the queue.
+        queue is closed and has fewer elements. These elements stay in the queue.
         """
         op = raw.QueueDequeueManyV2 if self._is_handle else raw.QueueDequeueMany
         name = name or f"{self._name}_DequeueMany"
@@ -164,8 +164,8 @@ class QueueBase:
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
         """Return an operation that closes the queue: later enqueues fail.
 
-        The operation waits for the enqueues that wait. With `cancel_pending_enqueues`, they fail
-        with CancelledError instead.
+        The operation waits until pending enqueues have ended. With `cancel_pending_enqueues`,
+        pending enqueues fail with CancelledError instead.
         """
         op = raw.QueueCloseV2 if self._is_handle else raw.QueueClose
         return op(
@@ -209,7 +209,7 @@ class QueueBase:
         ]
 
     def _result(self, outputs: list[Any], batch: tuple[int | None, ...] | None) -> Any:
-        """Return the outputs of a dequeue. `batch` is the size of axis 0 if they are batches."""
+        """Return the outputs of a dequeue. If they are batches, `batch` is the size of axis 0."""
         for output, shape in zip(outputs, self._shapes, strict=True):
             output.set_shape(shape if batch is None else shapes.concatenate(batch, shape.internal))
         if self._names:

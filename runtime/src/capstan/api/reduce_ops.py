@@ -1,6 +1,6 @@
 """Reductions such as `reduce_sum`, `argmax` and `cumsum` (python/ops/math_ops.py).
 
-`axis` is an axis or a list of axes; None means all axes. Negative axes count from the back.
+`axis` is an axis or a list of axes. None means all axes. Negative axes count from the back.
 `keepdims` keeps the reduced axes with size 1. `reduction_indices`, `keep_dims` and `dimension` are
 older names of these arguments.
 """

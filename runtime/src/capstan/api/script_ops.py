@@ -20,14 +20,14 @@ def py_func(
 ) -> Any:
     """Return the results of `func`, which gets the values of the tensors `inp` as NumPy arrays.
 
-    `Tout` is the type of the result. If it is a list of types, the return value is a list; if the
-    list is empty, the return value is the operation. A scalar arrives as a NumPy scalar, and a
-    string as bytes. `func` runs in the process that builds the graph, so the task that runs the
-    operation must be in this process. The graph keeps `func` alive.
+    `Tout` is the type of the result. If `Tout` is a list of types, the return value is a list of
+    results. If the list is empty, the return value is the operation. `func` gets a scalar as a
+    NumPy scalar, and a string as bytes. `func` runs in the process that builds the graph, so the
+    task that runs the operation must be in this process. The graph keeps `func` alive.
 
-    If `func` raises, the step fails: with InvalidArgumentError for a ValueError or TypeError,
-    OutOfRangeError for StopIteration, ResourceExhaustedError for MemoryError, UnimplementedError
-    for NotImplementedError, and UnknownError for any other exception.
+    If `func` raises, the step fails. A ValueError or TypeError becomes an InvalidArgumentError,
+    StopIteration an OutOfRangeError, MemoryError a ResourceExhaustedError, and NotImplementedError
+    an UnimplementedError. Any other exception becomes an UnknownError.
 
     Raises:
         ValueError: `func` is not callable.

@@ -11,7 +11,7 @@ __all__ = ["delete_session_tensor", "get_session_handle", "get_session_tensor"]
 
 
 def get_session_handle(data: Any, name: str | None = None) -> Any:
-    """Return the handle of a tensor, which then outlives the step. Fetch it as a TensorHandle.
+    """Return a tensor that makes `data` outlive a step. Fetching it gives a TensorHandle.
 
     Raises:
         TypeError: `data` is not a tensor.
@@ -25,7 +25,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Any:
 def get_session_tensor(handle: str, dtype: Any, name: str | None = None) -> tuple[Any, Any]:
     """Return a placeholder for a handle, and the tensor with that handle.
 
-    `handle` only tells the device of the tensor.
+    `handle` is used only to find the device of the tensor. Feed the handle to the placeholder.
     """
     with context.device(_device(handle)):
         holder = creation_ops.placeholder(dtypes.string)

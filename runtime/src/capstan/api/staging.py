@@ -24,7 +24,7 @@ class BaseStagingArea:
         capacity: int = 0,
         memory_limit: int = 0,
     ) -> None:
-        """It holds `capacity` elements and `memory_limit` bytes at most; 0 means no limit.
+        """The area holds at most `capacity` elements and `memory_limit` bytes. 0 means no limit.
 
         Raises:
             ValueError: `shared_name` is not a string, or `shapes` or `names` has another length
@@ -125,7 +125,7 @@ class BaseStagingArea:
         return outputs
 
     def _here(self, tensors: Any) -> list[Any]:
-        """Return `tensors` on the current device, which may differ from that of the area."""
+        """Return `tensors` on the current device, which may not be the device of the area."""
         outputs = list(tensors) if isinstance(tensors, list | tuple) else [tensors]
         if control_flow_ops.no_op().device != self._coloc_op.device:
             outputs = [array_ops.identity(output) for output in outputs]
@@ -144,13 +144,16 @@ class StagingArea(BaseStagingArea):
                 return raw.Stage(tensors, **{**self._attributes(None, ""), "name": scope})
 
     def get(self, name: str | None = None) -> Any:
-        """Return the components of the first element. The operation waits for one."""
+        """Return the components of the first element, which leaves the area.
+
+        The operation waits while the area is empty.
+        """
         with context.colocate_with(self._coloc_op):
             taken = raw.Unstage(dtypes=self._dtypes, **self._attributes(name, "get"))
         return self._result(taken, range(len(self._dtypes)))
 
     def peek(self, index: Any, name: str | None = None) -> Any:
-        """Return a copy of element number `index`. The operation waits for it."""
+        """Return a copy of element number `index`. The operation waits for the element."""
         with context.colocate_with(self._coloc_op):
             copied = raw.StagePeek(index, dtypes=self._dtypes, **self._attributes(name, "peek"))
         return self._result(copied, range(len(self._dtypes)))
@@ -160,12 +163,12 @@ class StagingArea(BaseStagingArea):
         return raw.StageSize(dtypes=self._dtypes, **self._attributes(name, "size"))
 
     def clear(self, name: str | None = None) -> Any:
-        """Return an operation that forgets all elements."""
+        """Return an operation that removes all elements."""
         return raw.StageClear(dtypes=self._dtypes, **self._attributes(name, "clear"))
 
 
 class MapStagingArea(BaseStagingArea):
-    """Elements by key, whose components may arrive and leave one at a time."""
+    """A store of elements by key. Their components may arrive and leave one at a time."""
 
     def __init__(
         self,
@@ -182,7 +185,7 @@ class MapStagingArea(BaseStagingArea):
         self._prefix = "Ordered" if ordered else ""
 
     def put(self, key: Any, vals: Any, indices: Any = None, name: str | None = None) -> Any:
-        """Return an operation that adds components of an element. It waits for room."""
+        """Return an operation that adds components of an element. It waits if the area is full."""
         with scoped(name, f"{self._name}_put", components.values(vals)) as scope:
             tensors, places = self._check_put(vals, indices)
             with context.colocate_with(self._coloc_op):
@@ -200,7 +203,7 @@ class MapStagingArea(BaseStagingArea):
         return self._result(copied, places)
 
     def get(self, key: Any = None, indices: Any = None, name: str | None = None) -> Any:
-        """Return a key, and components of its element, which leave the area.
+        """Return a key and components of its element. The components leave the area.
 
         Without `key`, take the first element. The operation waits for the element.
         """
@@ -227,7 +230,7 @@ class MapStagingArea(BaseStagingArea):
         return self._op("MapIncompleteSize")(dtypes=self._dtypes, **attributes)
 
     def clear(self, name: str | None = None) -> Any:
-        """Return an operation that forgets all elements."""
+        """Return an operation that removes all elements."""
         return self._op("MapClear")(dtypes=self._dtypes, **self._attributes(name, "clear"))
 
     def _op(self, name: str) -> Callable[..., Any]:

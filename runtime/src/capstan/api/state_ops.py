@@ -45,7 +45,7 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
 def scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Set rows of a variable. If a row is repeated, one of its values is used."""
+    """Set rows of a variable. A row that is repeated gets one of its values."""
     return raw.ScatterUpdate(ref, indices, updates, use_locking=use_locking, name=name)
 
 

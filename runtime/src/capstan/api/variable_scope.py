@@ -129,7 +129,7 @@ def _check_same_type(initializer: Any, dtype: dtypes.DType) -> None:
 
 
 def opened_again(scope: VariableScope, reuse: Reuse) -> VariableScope:
-    """Return a copy of `scope`. It reuses variables if `scope` or the argument says so."""
+    """Return a copy of `scope`. The copy reuses variables if `scope` or `reuse` says so."""
     again = copy.copy(scope)
     again._reuse = reuse or scope.reuse
     return again
@@ -167,10 +167,10 @@ def get_variable(
 ) -> Any:
     """Return the variable `name` of the current scope, or create it as the scope's `reuse` allows.
 
-    `initializer` is the initial value, or a function that is called with the shape. The default is
-    the initializer of the scope, else Glorot's for floats and zeros for integers. `regularizer` is
-    called with a new variable. The loss that it returns is added to the collection
-    REGULARIZATION_LOSSES.
+    `initializer` is the initial value, or a function that returns the value for a shape. The
+    default is the initializer of the scope. If the scope has no initializer, floats get Glorot's
+    initializer, and integers get zeros. `regularizer` is called with a new variable. The loss that
+    it returns is added to the collection REGULARIZATION_LOSSES.
 
     Raises:
         ValueError: the variable exists and reuse is off, the variable does not exist and reuse is

@@ -50,7 +50,7 @@ class Store:
                     self.opened[name] = 0
 
     def unused(self, outer: str, prefix: str) -> str:
-        """Return `prefix`. Add a number if a scope of that name was opened inside `outer`."""
+        """Return `prefix`, with a number if a scope of that name was opened inside `outer`."""
         name = f"{outer}/{prefix}" if outer else prefix
         with self.lock:
             number = 0
@@ -72,7 +72,7 @@ class Store:
         validate_shape: bool = True,
         constraint: Callable[[Any], Any] | None = None,
     ) -> Any:
-        """Return the variable called `name`. `reuse` allows or forbids creating it.
+        """Return the variable called `name`, or create it. `reuse` says which of these is allowed.
 
         Raises:
             ValueError: the variable exists and reuse is off, the variable does not exist and reuse

@@ -190,22 +190,22 @@ class Variable(operand.Operand):
         session.run(self._initializer, {self._initializer.inputs[1]: value})
 
     def assign(self, value: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return the new value. Each step that computes this tensor assigns `value` once."""
+        """Return a tensor of the new value. A step that computes it assigns `value` once."""
         assigned: graphs.Tensor = raw.Assign(self._ref_tensor, value, use_locking=use_locking)
         return assigned
 
     def assign_add(self, delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return the new value. Each step that computes this tensor adds `delta` once."""
+        """Return a tensor of the new value. A step that computes it adds `delta` once."""
         assigned: graphs.Tensor = raw.AssignAdd(self._ref_tensor, delta, use_locking=use_locking)
         return assigned
 
     def assign_sub(self, delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return the new value. Each step that computes this tensor subtracts `delta` once."""
+        """Return a tensor of the new value. A step that computes it subtracts `delta` once."""
         assigned: graphs.Tensor = raw.AssignSub(self._ref_tensor, delta, use_locking=use_locking)
         return assigned
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor that subtracts IndexedSlices from the variable and has its new value."""
+        """Return a tensor of the new value. A step that computes it subtracts the IndexedSlices."""
         changed: graphs.Tensor = raw.ScatterSub(
             self._ref_tensor, sparse_delta.indices, sparse_delta.values, use_locking=use_locking
         )

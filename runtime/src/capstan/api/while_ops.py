@@ -27,22 +27,22 @@ def while_loop(
 ) -> Any:
     """Repeat `body` while `cond` holds, and return the last values of `loop_vars`.
 
-    `while_loop` calls `cond` and `body` once, with the loop variables as arguments, and each builds
-    its part of the graph. `cond` returns a boolean scalar. `body` returns the next values, in the
-    structure of `loop_vars`: tensors, TensorArrays and IndexedSlices in lists, tuples and dicts. A
-    tensor from outside has the same value in every iteration.
+    `while_loop` calls `cond` and `body` once, with the loop variables as arguments. Each call
+    builds a part of the graph. `cond` returns a boolean scalar. `body` returns the next values, in
+    the structure of `loop_vars`: tensors, TensorArrays and IndexedSlices in lists, tuples and
+    dicts. A tensor from outside has the same value in every iteration.
 
     A loop variable keeps its shape and its type. `shape_invariants` has the structure of
-    `loop_vars` and gives the part of each shape that all iterations share. The loop runs at most
-    `maximum_iterations` times if that is not None. `tf.gradients` goes through the loop unless
-    `back_prop` is false. `parallel_iterations` and `swap_memory` are kept in the graph; Capstan
+    `loop_vars` and gives the part of each shape that all iterations share. If `maximum_iterations`
+    is given, the loop runs at most that many times. `tf.gradients` goes through the loop unless
+    `back_prop` is false. `parallel_iterations` and `swap_memory` are kept in the graph. Capstan
     runs one iteration after the other.
 
-    If there is only one loop variable, it is returned itself, unless `return_same_structure`.
+    A single loop variable is returned without its list, unless `return_same_structure` is true.
 
     Raises:
         TypeError: `cond` or `body` is not callable, or the body returns another structure.
-        ValueError: there are no loop variables, or a shape changes that may not.
+        ValueError: there are no loop variables, or `body` changes a shape that must stay the same.
     """
     if not callable(cond):
         raise TypeError("'cond' must be callable.")
