@@ -46,7 +46,7 @@ class Execution(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The StepStats of the iterations of a loop. It follows the outputs of the loop's node."""
+    """The StepStats of the iterations of a loop. It comes after the outputs of the loop's node."""
 
     stats: Any
 

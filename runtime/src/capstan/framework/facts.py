@@ -20,10 +20,10 @@ class Effect:
     handles of variables, queues and other resources. An argument that the op changes need not be
     in `reads` too. `makes`: the op makes the state that its first output refers to, or finds it by
     the attributes `container` and `shared_name`. `blocks`: the op may have to wait for another op,
-    step or session, so its kernel has `start`. `random`: the outputs differ between runs.
-    `external`: the op acts on files, the screen or a program, or raises an error on purpose.
-    `calls`: the op runs functions, which may do anything with the handles and references that the
-    op takes. Effects are combined with `|`.
+    step or session, so its kernel has `start` instead of `make`. `random`: the outputs differ
+    between runs. `external`: the op acts on files, the screen or a program, or raises an error on
+    purpose. `calls`: the op runs functions, which may do anything with the handles and references
+    that the op takes. Effects are combined with `|`.
     """
 
     reads: tuple[str, ...] = ()
