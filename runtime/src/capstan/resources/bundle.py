@@ -71,8 +71,8 @@ def write(prefix: str, pieces: Iterable[Piece]) -> None:
 def merge(prefixes: Sequence[str], destination: str, *, delete_folders: bool) -> None:
     """Merge bundles into one: rename their shards, write a new index and delete the old ones.
 
-    If `delete_folders`, also delete the folders of the merged bundles that are then empty. Blocks
-    until the merged bundle is on the disk.
+    If `delete_folders`, also delete the folders of `prefixes`, except folders that hold other
+    files. Blocks until the merged bundle is on the disk.
 
     Raises:
         InvalidArgumentError: two bundles hold the same tensor.

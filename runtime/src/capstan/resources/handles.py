@@ -21,7 +21,7 @@ from capstan.core.arrays import Array
 class Handles:
     """The objects of one task whose handles have left a part. Thread-safe.
 
-    It keeps no object alive.
+    The table keeps no object alive.
     """
 
     def __init__(self) -> None:

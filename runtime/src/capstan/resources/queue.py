@@ -160,8 +160,8 @@ class Queue(waiters.Waited, abc.ABC):
     ) -> None:
         """Refuse later enqueues.
 
-        The queue closes when the enqueues before this operation are over. With
-        `cancel_pending_enqueues` it closes at once and ends them with CancelledError.
+        The queue closes when the enqueues before this operation are over. If
+        `cancel_pending_enqueues`, it closes at once and ends these enqueues with CancelledError.
         """
         if not cancel_pending_enqueues:
             self.submit(_Close(self, done, cancelled), self._enqueues)

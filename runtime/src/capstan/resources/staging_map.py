@@ -20,7 +20,7 @@ Components = dict[int, Any]
 
 
 class StagingMap(waiters.Waited):
-    """Elements by key. If it is ordered, the smallest key comes first. Thread-safe."""
+    """Elements by key. If `is_ordered`, the smallest key comes first. Thread-safe."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """TensorArrays: arrays of tensors that one step writes and reads by index.
 
 TensorFlow keeps them in a container of the step and passes their names
-(core/kernels/tensor_array.h). Here the handle is the array itself, so it goes with the step. The
-devices of a task may access one array at the same time.
+(core/kernels/tensor_array.h). Here the handle is the array itself, so the array ends with the step.
+The devices of a task may access one array at the same time.
 """
 
 import threading

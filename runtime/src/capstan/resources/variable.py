@@ -88,7 +88,7 @@ class Variable:
             return array
 
     def unpin(self, array: Array) -> None:
-        """Undo one `pin`. If the variable has another array by now, keep this one for reuse."""
+        """Undo one `pin`. If the variable has another array by now, keep `array` for reuse."""
         with self.lock:
             left = self._pins.pop(id(array)) - 1
             if left:

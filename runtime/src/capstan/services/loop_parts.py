@@ -128,7 +128,7 @@ def _waits(loop: ir.Node, detached: ir.Node, nodes: Mapping[str, ir.Node]) -> tu
     """Return the control dependencies of a loop whose functions do not read all of its inputs.
 
     The functions have copies of the nodes that name resources. The loop still waits for the nodes
-    that gave it the references and handles, which may have changed the resources.
+    that gave the loop its references and handles. These nodes may have changed the resources.
     """
     dropped = [edge.node for edge in loop.inputs if edge not in detached.inputs]
     changing = [name for name in dropped if name in nodes and nodes[name].inputs]

@@ -152,7 +152,7 @@ class Master:
         feeds: Sequence[Array],
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Run a remembered signature as `run_step` does. `feeds` are in its order."""
+        """Run a remembered signature as `run_step` does. `feeds` are in the signature's order."""
         session = self._session(handle)
         requested, options = session.callable(callable_handle)
         if len(feeds) != len(requested.feeds):
@@ -208,7 +208,7 @@ class Master:
         return self._session(handle).list_devices()
 
     def close(self) -> None:
-        """Close every session, also those that still wait for a task. Called when the task ends."""
+        """Close every session. End every `create_session` that waits. Called when the task ends."""
         self._is_closed = True
         self._close_sessions()
 

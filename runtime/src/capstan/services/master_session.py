@@ -75,7 +75,7 @@ class MasterSession:
     def begin(
         self, nodes: Sequence[node.Node], functions: Sequence[function.Function] = ()
     ) -> None:
-        """Set the graph at version 0: `nodes`, which may call `functions`.
+        """Make `nodes` the graph at version 0. They may call `functions`.
 
         Raises:
             InvalidArgumentError: two nodes, or two different functions, have one name.

@@ -3,10 +3,11 @@
 A master that is killed does not deregister its parts, and this task would keep the compiled parts
 for ever. There are two cases. If the master's task was restarted, it answers with another
 incarnation, and the old master never calls again. If the task does not answer, it may only be
-stopped or cut off, so this task waits for `GONE_S`. A step that begins proves that the master
-lives: steps arrive over links that the master opened, and may arrive while this task cannot reach
-the master. If the master comes back after its parts were freed, its next step raises AbortedError
-and its client creates a new session.
+stopped or cut off, so this task waits for `GONE_S`.
+
+If a step of the master begins, the master is alive. Steps arrive over links that the master opened,
+so they may arrive while this task cannot reach the master. If the master comes back after its parts
+were freed, its next step raises AbortedError, and its client creates a new session.
 """
 
 import logging

@@ -174,7 +174,7 @@ class PartialRun:
 
 
 def no_such_run() -> errors.InvalidArgumentError:
-    """Return the error for an unknown handle, or for one of a partial run that is over."""
+    """Return the error for a handle that is unknown, or whose partial run is over."""
     return errors.InvalidArgumentError(
         None, None, "Must run PartialRunSetup before performing partial runs"
     )

@@ -50,7 +50,7 @@ class Observer:
         )
 
     def _is_measured(self) -> bool:
-        """Count a step. Return whether the settings ask for its costs."""
+        """Count a step. Return whether the settings ask for the costs of this step."""
         number = next(self._steps) - self._settings.build_cost_model_after
         return number >= 0 and (number + 1) % self._settings.build_cost_model == 0
 

@@ -45,7 +45,7 @@ class ServerDef:
 
 
 class Server:
-    """A task of a cluster. The constructor starts it, unless `start` is False."""
+    """A task of a cluster. The constructor starts the server, unless `start` is False."""
 
     def __init__(
         self,
@@ -106,8 +106,9 @@ class Server:
     def join(self) -> None:
         """Block for ever, as a parameter server does.
 
-        The kernel applies no default action of SIGTERM to process 1 of a container. There this
-        method makes SIGTERM end the process with status 143, unless the program has a handler.
+        The kernel applies no default action of SIGTERM to process 1 of a container. In such a
+        process this method makes SIGTERM end the process with status 143, unless the program has a
+        handler.
         """
         first_process.obey_sigterm()
         threading.Event().wait()

@@ -73,8 +73,8 @@ class SessionGraph:
     ) -> dict[str, node.Node]:
         """Return the nodes of `graph` that a step needs, with their devices.
 
-        `graph` holds the nodes of this graph, or a portion of them. A node that a pass has added
-        keeps its device.
+        `graph` holds the nodes of this graph, or those of one portion of a partial run. A node that
+        a pass of the compiler has added keeps its device.
 
         Raises:
             OpError: as `prune.prune`, or the reason why one of the nodes has no device.

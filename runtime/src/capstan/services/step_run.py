@@ -105,7 +105,7 @@ class StepRun:
         raise self._fault
 
     def release(self) -> None:
-        """Give the links on which nothing more can arrive back to the pool, and close the others.
+        """Give links back to the pool if nothing more can arrive on them. Close the other links.
 
         A later `cancel` closes no link, because other steps may use these links by then.
         """
@@ -152,7 +152,7 @@ class StepRun:
     def _timer(self) -> threading.Timer | None:
         """Start a timer that ends the loops of the local part when the deadline has passed.
 
-        If the caller's thread runs these loops, it cannot watch the time itself.
+        While the caller's thread runs these loops, it cannot watch the time itself.
         """
         local = self._step.local
         if self._deadline is None or local is None or not local.loops or self._step.remotes:

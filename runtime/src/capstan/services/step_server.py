@@ -65,7 +65,7 @@ class StepServer:
     def serve(self, link: api.Link, hello: listener.Hello) -> None:
         """Serve `link` until it ends. Blocks, so each link needs a thread.
 
-        When the link ends, the step that runs over it ends too.
+        When the link ends, the step that runs over the link ends too.
         """
         peer = hello.task
         current: int | None = None
@@ -223,8 +223,8 @@ def _send_end(
 ) -> None:
     """Send the end of a step. If its fetches cannot be sent, send the error that says why.
 
-    This must not raise: in the thread of a pushed message the exception would be lost, and the
-    master would wait for ever.
+    This must not raise. In a thread that delivers the message of a third task, the exception would
+    be lost, and the master would wait for ever.
     """
     try:
         link.send(_ending(step, fetches, error))

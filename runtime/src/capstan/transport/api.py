@@ -5,8 +5,10 @@ channel of frames. It serves one step at a time.
 
 For each remote task of a step, the master takes one link from a pool. The thread that runs the step
 reads the links. When a task has ended its part of the step, the thread gives its link back to the
-pool. If the step fails, the thread closes the other links, and their tasks end their parts. Every
-data plane passes the same conformance suite.
+pool. If the step fails, the thread closes the other links, and their tasks end their parts.
+
+There are two data planes: `tcp` (stream.py) and `grpc` (grpc/tunnel.py). Both pass the same
+conformance suite.
 """
 
 import enum

@@ -2,8 +2,9 @@
 
 Connections arrive over two planes: a port of the task (`tcp`), and a stream that the control plane
 carries (`grpc`), for peers that cannot reach that port. The dialler gets a token from `Connect` on
-the control plane. The token is valid for one connection. The dialler sends it in the first frame
-(HELLO), and the listener answers with a HELLO, so the dialler knows at once that it was accepted.
+the control plane. The token is valid for one connection. The dialler sends the token in the first
+frame (HELLO), and the listener answers with a HELLO. The dialler then knows that the link was
+accepted.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """Opens the sockets of links, and sets and reads their options.
 
-A dead host must be noticed in about ten seconds, but a slow process must never count as dead: a
+A dead host must be noticed in about ten seconds, but a slow process must never count as dead. A
 task that computes, is stopped by a debugger or waits for a core is alive. Keepalive finds a dead
 host while no bytes are in transit, and TCP_USER_TIMEOUT while sent bytes are not acknowledged. For
 TCP_USER_TIMEOUT, Linux also counts the time in which the peer acknowledges all bytes but does not

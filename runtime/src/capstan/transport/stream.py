@@ -1,4 +1,4 @@
-"""The socket plane: links over TCP connections.
+"""The plane `tcp`, or socket plane: links over TCP connections.
 
 A link never blocks in the kernel's `send`. Otherwise two tasks that send large tensors to each
 other at once would each wait for the other to read. While the socket of a sender is full, the

@@ -50,7 +50,7 @@ class Service:
             raise self._closed(error) from None
 
     def open_tunnel(self) -> socket.socket:
-        """Return a socket to the task's `Door`. It closes at once if the task cannot be reached.
+        """Return a socket to the task's `Door`. If the task cannot be reached, the socket closes.
 
         Raises:
             UnavailableError: this process has no descriptor left, or `close` was called.

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def encode_tensors(tensors: Mapping[str, Array]) -> list[Any]:
-    """Return NamedTensorProtos."""
+    """Return the tensors as NamedTensorProtos."""
     return [
         wire.NamedTensorProto(name=name, tensor=tensor_proto.make(value))
         for name, value in tensors.items()
@@ -26,7 +26,7 @@ def encode_tensors(tensors: Mapping[str, Array]) -> list[Any]:
 
 
 def decode_tensors(messages: Iterable[Any]) -> dict[str, Array]:
-    """Return tensors by name.
+    """Return the tensors of NamedTensorProtos by name.
 
     Raises:
         InvalidArgumentError: a message does not hold a valid tensor.
@@ -45,7 +45,7 @@ def decode_tensor(message: Any, name: str) -> Array:
 
 
 def encode_devices(devices: Iterable[interfaces.Device]) -> list[Any]:
-    """Return DeviceAttributes."""
+    """Return the DeviceAttributes of the devices."""
     return [
         wire.DeviceAttributes(
             name=device.name,

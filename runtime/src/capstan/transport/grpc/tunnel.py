@@ -1,10 +1,10 @@
-"""The stream plane: the bytes of a link inside one gRPC call.
+"""The plane `grpc`, or stream plane: the bytes of a link inside one gRPC call.
 
 It serves tasks that cannot reach each other's sockets. Each side of the call holds one end of a
 local socket pair, and the link is an ordinary `StreamLink` on the other end. Frames, tokens,
-closing and blocked senders therefore work as on the socket plane. The call only carries bytes, at
-most 1 MiB a message, under gRPC's own flow control. This costs two copies and a thread switch each
-way.
+closing and blocked senders therefore work as on the plane `tcp`. The call only carries bytes, at
+most 1 MiB in a gRPC message, under gRPC's own flow control. This costs two copies and a thread
+switch each way.
 
 A peer that does not answer gRPC's pings (channels.py) counts as dead, even if its process is only
 stopped.
@@ -96,7 +96,7 @@ def open_tunnel(channel: grpc.Channel) -> socket.socket:
 
 
 def handler(admit: Admit) -> "grpc.RpcMethodHandler[Any, Any]":
-    """Return the server side. `admit` gets a socket for each call, and the call ends with it."""
+    """Return the server side. Each call gives a socket to `admit`, and ends with this socket."""
 
     def serve(chunks: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
         try:
