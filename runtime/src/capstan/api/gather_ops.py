@@ -41,7 +41,7 @@ def gather(
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Return the elements of `x` where the condition holds and those of `y` elsewhere.
+    """Return the elements of `x` where the condition holds, and the elements of `y` elsewhere.
 
     Without `x` and `y`, return the coordinates at which the condition holds. `x` and `y` have the
     same shape. A condition that is a vector selects whole rows.

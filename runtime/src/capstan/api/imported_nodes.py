@@ -1,7 +1,7 @@
 """The operations that `import_graph_def` adds for the nodes of a GraphDef.
 
-The texts of errors are those of graph_constructor.cc. A node is added after the nodes that it
-reads, otherwise in the order of the GraphDef. The edges that close loops are added last.
+Errors have the texts of TensorFlow's graph_constructor.cc. A node is added after the nodes that it
+reads. Otherwise the order is that of the GraphDef. The edges that close loops are added last.
 """
 
 import heapq
@@ -76,7 +76,7 @@ class Import:
         return self._made[name]
 
     def tensor(self, edge: node.Edge) -> Any:
-        """Return the tensor of an edge of the GraphDef, or the tensor that replaces it."""
+        """Return the tensor of an edge of the GraphDef, or the tensor that replaces that tensor."""
         if edge in self._mapped:
             return self._mapped[edge]
         if edge.node not in self._made:

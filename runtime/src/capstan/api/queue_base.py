@@ -180,7 +180,7 @@ class QueueBase:
         return op(self._queue_ref, name=name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Any:
-        """Return the number of elements, without those that a waiting dequeue holds."""
+        """Return the number of elements. Elements that a waiting dequeue holds do not count."""
         op = raw.QueueSizeV2 if self._is_handle else raw.QueueSize
         return op(self._queue_ref, name=name or f"{self._name}_Size")
 

@@ -16,8 +16,8 @@ class variable_scope:
     """A `with` block that opens a variable scope and a name scope of the same name.
 
     The value of the block is the VariableScope. A name is appended to the name of the current
-    scope. A VariableScope is entered under its own name. If only `default_name` is given, the scope
-    gets a unique name. Arguments that are None are inherited from the current scope.
+    scope. A VariableScope keeps its own name. If only `default_name` is given, the scope gets a
+    unique name. Arguments that are None are inherited from the current scope.
 
     Raises:
         TypeError: neither `name_or_scope` nor `default_name` is given, or `name_or_scope` has the

@@ -101,7 +101,7 @@ class Variable(operand.Operand):
             value: graphs.Tensor = raw.Identity(self._ref_tensor, name=name)
         return value
 
-    # --- its properties
+    # --- properties of the variable
 
     @property
     def name(self) -> str:
@@ -151,7 +151,7 @@ class Variable(operand.Operand):
         """The function that an optimizer applies after each update, or None."""
         return self._constraint
 
-    # --- its value
+    # --- value of the variable
 
     def value(self) -> graphs.Tensor:
         """Return the tensor of the variable's value. A step reads the variable at most once."""
@@ -229,7 +229,7 @@ class Variable(operand.Operand):
         """Return the variable of the default graph that a VariableDef names."""
         return Variable(variable_def=variable_def)
 
-    # --- as an argument of ops
+    # --- the variable as an argument of ops
 
     def _ref(self) -> graphs.Tensor:
         """Return the reference tensor. Ops that change the variable take it as their input."""

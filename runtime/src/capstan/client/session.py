@@ -77,7 +77,7 @@ class Session:
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """Run one step and return the values of `fetches` in the structure that was passed.
+        """Run one step and return the values of `fetches`, in the same structure.
 
         Values are copies. The value of a tensor of rank 0 is a NumPy scalar, or `bytes` for a
         string. The value of an operation is None. Blocks until the step is over. The call fills

@@ -27,7 +27,7 @@ class Session(Protocol):
 
 
 class TensorHandle:
-    """A tensor on a task. The session deletes the tensor some time after the handle is garbage."""
+    """A tensor on a task. The session deletes it some time after Python frees the handle."""
 
     def __init__(self, handle: str, dtype: dtypes.DType, session: Session) -> None:
         self._handle = handle

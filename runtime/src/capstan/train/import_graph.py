@@ -98,7 +98,10 @@ def _read(given: Any) -> Any:
 def _members(
     key: str, collection: Any, prefix: _Prefix, known: dict[str, variables.Variable]
 ) -> list[Any]:
-    """Return the members of a collection. `known` maps names to variables and gets new ones."""
+    """Return the members of a collection.
+
+    `known` holds the variables of the import so far, by name. This function adds new variables.
+    """
     kind = collection.WhichOneof("kind")
     if kind is None:
         logging.error("Cannot identify data type for collection %s. Skipping.", key)

@@ -117,7 +117,7 @@ class _Monitored:
         return self._layer.run_step_fn(step_fn)
 
     def should_stop(self) -> bool:
-        """Return whether the training loop should end because a hook or a thread asked for it."""
+        """Return whether a hook or a thread has asked for a stop, or the session is closed."""
         return self._is_closed or self._layer.should_stop()
 
     def close(self) -> None:
