@@ -148,7 +148,7 @@ class Informer:
             await stop([*tasks, *(task for task in every if task.get_name().startswith(WATCHER))])
 
     def job(self, kind: str | None, job: dict[str, Any]) -> None:
-        """Enter a job into the cache, and wake it if it has changed.
+        """Put a job into the cache, and wake it if it has changed.
 
         `kind` is the type of the watch event, or None for an object of a LIST.
         """
@@ -161,7 +161,7 @@ class Informer:
         self._hear(names.PLURAL, kind, job)
 
     def pod(self, kind: str | None, pod: dict[str, Any]) -> None:
-        """Enter a pod into the cache, and wake the jobs that need a pass because of it.
+        """Put a pod into the cache, and wake the jobs that need a pass because of the pod.
 
         `kind` is the type of the watch event, or None for an object of a LIST.
         """
@@ -181,6 +181,7 @@ class Informer:
             self.wake(key)
 
     def _hear(self, resource: str, kind: str | None, found: dict[str, Any]) -> None:
+        """Report an object to `watches`. If it comes from a LIST, call `relisted`."""
         metadata = found["metadata"]
         self.watches.reported(resource, metadata["namespace"], int(metadata["resourceVersion"]))
         if kind is None:

@@ -1,9 +1,9 @@
 """A middleware of aiohttp for kopf's requests to the API server.
 
-The middleware makes up for this: kopf has no hook for a LIST that found nothing. It starts a watch
-again as soon as the watch ends, waits for as long as a server asks, and logs every attempt that
-fails. It logs in again at once when a token is refused. It reads discovery only once, and never
-watches a resource that was missing then.
+The middleware makes up for what kopf lacks. kopf has no hook for a LIST that found nothing. It
+starts a watch again as soon as the watch ends, waits for as long as a server asks, and logs every
+attempt that fails. It logs in again at once when a token is refused. It reads discovery only once,
+and never watches a resource that was missing then.
 """
 
 import asyncio
@@ -125,12 +125,13 @@ class Client:
         return answer
 
     async def _pause(self, path: str) -> None:
+        """Wait until `WATCH_SECONDS` after the last watch of this path began."""
         clock = asyncio.get_running_loop().time
         await asyncio.sleep(self._begun.get(path, -WATCH_SECONDS) + WATCH_SECONDS - clock())
         self._begun[path] = clock()
 
     def _tell(self, subject: str, fault: str) -> None:
-        """Log the fault of `subject` if it has changed. An empty `fault` means that it works."""
+        """Log the fault of `subject` if it has changed. An empty `fault` means none."""
         before = self.faults.pop(subject, "")
         if fault:
             self.faults[subject] = fault

@@ -95,7 +95,7 @@ class Metrics(Collector):
         self._phases[key] = phase
 
     def forget(self, key: Key) -> None:
-        """Count a deleted job no longer in `capstan_jobs`."""
+        """Stop counting a deleted job in `capstan_jobs`."""
         self._phases.pop(key, None)
 
     def written(self, key: Key, before: Status, after: Status) -> None:

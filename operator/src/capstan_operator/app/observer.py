@@ -26,7 +26,7 @@ class Look:
     """One look at a job.
 
     `again_seconds` is the time until a doubtful node may have changed without an event. It is None
-    if no node will. `gone` says whether a view describes a pod that is already deleted.
+    if there is no such node. `gone` says whether a view describes a pod that is already deleted.
     """
 
     observed: Observed

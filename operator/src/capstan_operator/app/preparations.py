@@ -55,9 +55,9 @@ class Preparations:
     def recheck(self, served: Mapping[Key, Uid], unread: Collection[str | None]) -> None:
         """Bring the remembered Services up to date with consistent LISTs.
 
-        `served` has an entry for each listed Service: the UID of the job that owns it. `unread` are
-        the namespaces that could not be read. Nothing changes for their jobs. Every other job that
-        is not in `served` counts as a job without a Service.
+        `served` has the UID of each job that owns a listed Service of its name. `unread` are the
+        namespaces that could not be read. Nothing changes for their jobs. Every other job that is
+        not in `served` counts as a job without a Service.
         """
         # A LIST may be older than the report that a Service in it is gone.
         served = {key: uid for key, uid in served.items() if key not in self._forgotten}

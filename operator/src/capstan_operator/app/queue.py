@@ -87,6 +87,7 @@ class WorkQueue:
         return seconds
 
     def _ring(self, key: Key) -> None:
+        """Add a key whose time has come."""
         self._timers.pop(key, None)
         self.add(key)
 
@@ -96,6 +97,7 @@ class WorkQueue:
             self._offer(key)
 
     def _offer(self, key: Key) -> None:
+        """Let a worker take the key."""
         self._waiting.append(key)
         self._arrived.set()
 

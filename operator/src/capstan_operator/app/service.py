@@ -112,6 +112,7 @@ class Operator:
                 await asyncio.sleep(max(_later(error), AGAIN_SECONDS))
 
     async def _work(self) -> None:
+        """Make passes over the keys of the queue, one after the other, until cancelled."""
         while True:
             key = await self._queue.get()
             if self._resync.knows(key.namespace):
@@ -121,6 +122,7 @@ class Operator:
                 self._queue.done(key, None)
 
     async def _pass(self, key: Key) -> None:
+        """Make one pass, set when the key comes back, and measure the pass."""
         clock = asyncio.get_running_loop().time
         started, result = clock(), "ok"
         try:

@@ -81,9 +81,10 @@ class Cache:
         return list(self._remains.get(key, {}).values())
 
     def job_event(self, kind: str | None, job: Manifest) -> Key:
-        """Enter or remove a job, as a watch event or a response reports.
+        """Put a job into the cache or remove it, as a watch event or a response reports.
 
-        The `kind` DELETED removes the job. Every other kind enters the job.
+        The `kind` DELETED removes the job. Every other kind puts this version of the job into the
+        cache, unless the version is outdated.
         """
         key = _key(job)
         self._jobs.tell(kind, unmanaged(job))
@@ -92,11 +93,13 @@ class Cache:
         return key
 
     def pod_event(self, kind: str | None, pod: Manifest) -> set[Key]:
-        """Enter or remove a pod, as a watch event or a response reports.
+        """Put a pod into the cache or remove it, as a watch event or a response reports.
 
-        The `kind` DELETED removes the pod. Every other kind enters the pod. Return the keys of the
-        jobs that need a pass: none if the cache already has this version or the pod has no job, and
-        two if the pod's label has changed.
+        The `kind` DELETED removes the pod. Every other kind puts this version of the pod into the
+        cache, unless the version is outdated.
+
+        Return the keys of the jobs that need a pass. There are none if the cache already has this
+        version or the pod has no job, and two if the pod's label has changed.
         """
         thinned = self._thinned(pod)
         change = self._pods.tell(kind, thinned)
@@ -159,6 +162,7 @@ class Cache:
         return thinned
 
     def _index(self, change: "_Change") -> None:
+        """Bring the pods by job and the deleted pods in line with a change of one pod."""
         before, now = _job_key(change.before), _job_key(change.now)
         if before is not None and change.before is not None:
             pods = self._by_job[before]
@@ -220,7 +224,7 @@ class _Table:
         self._listed: dict[str | None, int] = {}
 
     def tell(self, kind: str | None, found: Manifest) -> _Change | None:
-        """Enter a version of one object, or remove the object if `kind` is DELETED.
+        """Store a version of one object, or remove the object if `kind` is DELETED.
 
         Return the change, or None if nothing has changed.
         """
@@ -237,7 +241,7 @@ class _Table:
         return self._take(found)
 
     def _take(self, found: Manifest) -> _Change | None:
-        """Enter an object if it is newer than the known version, and its UID is not deleted.
+        """Store an object if it is newer than the known version, and its UID is not deleted.
 
         Return the change, or None if nothing has changed.
         """
@@ -283,11 +287,13 @@ class _Table:
         del self.rows[key]
 
     def _bury(self, uid: str, version: float) -> None:
+        """Remember that the object with this UID was deleted at this version."""
         self._deleted[uid] = max(version, self._deleted.pop(uid, -1))
         if len(self._deleted) > MAX_TOMBSTONES:
             del self._deleted[next(iter(self._deleted))]
 
     def _floor(self, namespace: str) -> int:
+        """Return the version of the newest LIST of the namespace, or -1 before the first LIST."""
         return max(self._listed.get(None, -1), self._listed.get(namespace, -1))
 
 

@@ -2,10 +2,10 @@
 
 ApiError
 ├── NotFound          404: the object is gone, or the API server does not serve its kind
-├── AlreadyExists     409: the name is taken: find out by which object
+├── AlreadyExists     409: the name is taken by an object; find out by which
 ├── Conflict          409: the object has changed since it was read: read it again. Or, for a
 │                     creation, another request was charged to the same quota: try again later
-├── Refused           400, 413, 422: the request is wrong: it would be refused again
+├── Refused           400, 413, 422: the request is wrong, and would be refused again
 ├── Forbidden         401, 403, and denials of admission with another status: not allowed by
 │                     RBAC, an admission policy, a quota or a webhook, or a webhook could not be
 │                     reached; perhaps allowed later
@@ -159,7 +159,7 @@ def _words(body: bytes) -> str:
 def _retry_after(header: str | None, details: Mapping[str, Any], now: datetime) -> float:
     """Return the seconds to wait. The header holds seconds or a date (RFC 9110).
 
-    Without a valid header, the details of the Status decide; 0 if they name no time.
+    Without a valid header, use the time in the details of the Status, or 0 if there is none.
     """
     retry_after = details.get("retryAfterSeconds")
     seconds = float(retry_after) if isinstance(retry_after, int) and retry_after > 0 else 0.0

@@ -60,6 +60,7 @@ class Nodes:
         return Sight(sight.lost, sight.again_seconds - (now - at))
 
     async def _ask(self, name: str) -> Sight:
+        """Read a node from the API server, and judge whether it is lost."""
         try:
             node = await self._rest.get(paths.node(name))
         except errors.NotFound:

@@ -12,7 +12,7 @@ container gone, for example after its node restarted."""
 
 
 def container(pod: Manifest, name: str) -> Manifest:
-    """Return the status of a container, or "" until the kubelet has reported one."""
+    """Return the status of a container. It is empty until the kubelet has reported one."""
     for status in pod["status"].get("containerStatuses") or ():
         if status["name"] == name:
             found: Manifest = status
@@ -46,7 +46,7 @@ def is_final(pod: Manifest) -> bool:
 
 
 def condition(pod: Manifest, kind: str) -> Manifest:
-    """Return the condition of this type, or "" if the pod has none."""
+    """Return the condition of this type. It is empty if the pod has no such condition."""
     conditions: list[Manifest] = pod["status"].get("conditions") or []
     return next((shown for shown in conditions if shown["type"] == kind), {})
 
@@ -57,7 +57,7 @@ def holds(pod: Manifest, kind: str) -> bool:
 
 
 def due(pod: Manifest) -> datetime | None:
-    """Return when a pod should be gone, or None if it is not being deleted."""
+    """Return when a deleted pod should be gone, or None if it is not being deleted."""
     return time(pod["metadata"].get("deletionTimestamp"))
 
 

@@ -5,7 +5,7 @@ not: a webhook may have added containers of its own, also before the trainer. Wh
 the task has ended, even if sidecars still run. The first match wins:
 
     the trainer ended before any disruption of pod or node              its exit code
-    a disruption ended the trainer or the pod (eviction, preemption)    Failed, its reason
+    a disruption ended the trainer or the pod (eviction, preemption)    Failed, disruption's reason
     the pod is Failed, and so is an init container                      Failed, InitContainerFailed
     the pod is Failed, and the end of the trainer is unknown            Failed, the pod's reason
     its node is lost                                                    Failed, NodeLost
@@ -200,9 +200,9 @@ def _alive(pod: Manifest, trainer: str) -> _Outcome:
 
 
 def _is_ready(pod: Manifest, trainer: str) -> bool:
-    """Return whether the pod is ready, apart from other containers than the trainer that ended.
+    """Return whether the pod is ready, or is not ready only because other containers have ended.
 
-    A pod with a container that has ended is never ready again.
+    A pod with a container that has ended is never ready again, even if its trainer works.
     """
     if pod_fields.holds(pod, "Ready"):
         return True

@@ -87,7 +87,7 @@ def _signals_as_bytes() -> int:
 def _wait(pid: int, signals: int, grace: float) -> int:
     """Wait until `pid` ends, and return its wait status.
 
-    If its end is requested, send SIGTERM to its process group, and SIGKILL when its time is up.
+    On request, send SIGTERM to the process group, and SIGKILL when the requested time is up.
     """
     heard = b""
     sources = [LINE, signals]

@@ -48,7 +48,7 @@ def prepare(
 def _addresses(
     job: TrainingJob | None, port: ports.Base | None, seed: str
 ) -> Mapping[TaskName, str]:
-    """Return the address of every task that needs one. Raises `errors.Invalid` as `ports` does."""
+    """Return the address of every task that needs one. Raises what `ports.choose` raises."""
     if port is None and job is not None and job.spec.cluster.port is not None:
         port = ports.Base(job.spec.cluster.port, "spec.cluster.port")
     members = () if job is None else cluster.members(job)

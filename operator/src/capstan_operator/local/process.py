@@ -124,7 +124,7 @@ class Process:
                 self._line.sendall(f"stop {grace_seconds}\n".encode())
 
     def _bury(self) -> None:
-        """Kill the process group of a task whose guard was killed."""
+        """Kill the process group of a task whose guard was killed, and set `exit`."""
         if self.pid:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -133,6 +133,7 @@ class Process:
         )
 
     def _end(self, exit_: Exit) -> None:
+        """Record how the process ended, and wait for the end of its guard."""
         self.exit = exit_
         self._line.close()
         self._guard.wait()

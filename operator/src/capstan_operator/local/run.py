@@ -123,6 +123,7 @@ class LocalRun:
                 return came
 
     def _begin(self, listener: Listener) -> None:
+        """Continue the last run if it did not finish. Otherwise begin with an empty status."""
         if ignored := command.ignored(self._job):
             listener.note(f"ignored, because tasks are local processes: {', '.join(ignored)}")
         before = _status_of(self._folder)
@@ -144,7 +145,7 @@ class LocalRun:
     def _settle(self, listener: Listener) -> datetime | None:
         """Plan and act until there is nothing to do.
 
-        Return when to look again at the latest; None if only an event can change the job.
+        Return when to look again at the latest, or None if the plan names no time.
         """
         while True:
             observed = self._tasks.observe()
@@ -200,6 +201,7 @@ class LocalRun:
         return dataclasses.replace(rendered, grace_seconds=command.grace_seconds(template))
 
     def _end_all(self, interrupts: Interrupts) -> None:
+        """Stop all tasks and wait for their ends. A signal ends the grace period."""
         grace = math.inf
         while any(self._tasks.living()):
             self._tasks.stop_all(grace)

@@ -115,6 +115,7 @@ class Tasks:
                     self._receive(key.data)
 
     def _receive(self, instance: _Instance) -> None:
+        """Receive what the guard of an instance sent, and record its end."""
         instance.process.hear()
         if instance.process.exit is None:
             return

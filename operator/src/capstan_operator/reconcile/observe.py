@@ -140,4 +140,5 @@ class Observed:
     tasks: tuple[TaskView, ...] = ()
     progress: Progress | None = None
     obstacle: Obstacle | None = None
-    """While there is an obstacle, no task is started. It stops no task and charges no limit."""
+    """While there is an obstacle, no task is started. No task is stopped because of it, and no
+    limit is charged."""

@@ -92,7 +92,10 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
 
 
 def _update(this: Pass) -> tuple[Status, list[Failure]]:
-    """Bring the table in line with the observation. Return it and the failures, not yet entered."""
+    """Bring the table in line with the observation.
+
+    Return the new status, and the failures. The table does not show the failures yet.
+    """
     table: list[TaskStatus] = []
     failures: list[Failure] = []
     for row in rows.table(this.job, this.before):

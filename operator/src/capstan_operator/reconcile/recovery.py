@@ -98,6 +98,7 @@ class _SoFar:
             self.refused[row.name.type] = row
 
     def tell(self, reason: str, line: str) -> None:
+        """Add a warning to the news."""
         self.news.append(Announce(NewsType.WARNING, reason, line))
 
     def status(self) -> Status:

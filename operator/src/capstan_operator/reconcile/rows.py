@@ -4,7 +4,8 @@ Rule 1: an instance is current if and only if it has the attempt of the row, and
 unless the row has no uid yet. Every other instance is stale. A stale instance is stopped, and
 nothing that it does counts.
 Rule 2: `attempt` only grows, and only by one. The row loses its uid when `attempt` grows.
-Rule 3: these functions change one row. `plan` decides what follows for the job.
+Rule 3: each function returns a changed copy of one row. To *enter* a fact means to record it in
+this copy. `plan` decides what follows for the job.
 """
 
 from collections.abc import Iterable
@@ -59,9 +60,9 @@ def _is_current(row: TaskStatus, view: TaskView) -> bool:
 def update(
     row: TaskStatus, view: TaskView | None, *, may_end: bool, now: datetime
 ) -> tuple[TaskStatus, Failure | None]:
-    """Bring the row in line with the current instance. Return it and the failure, if there is one.
+    """Bring the row in line with the current instance.
 
-    The caller enters the failure into the row.
+    Return the row, and the failure of its attempt or None. The row does not show the failure yet.
     """
     if row.state in ENDED:
         return row, None
@@ -78,7 +79,7 @@ def update(
 
 
 def update_after_end(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
-    """Bring a row of a finished job in line. The end of a task is no longer a failure."""
+    """Bring a row of a finished job in line with its instance. No end is a failure any more."""
     if row.state in (TaskState.SUCCEEDED, TaskState.FAILED):
         return row
     if view is None:
