@@ -1,1 +1,1 @@
-"""The state that nodes use: variables, queues and other resources, and values such as lists."""
+"""State that outlives a step: variables, by container and name."""
