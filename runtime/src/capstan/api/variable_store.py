@@ -43,7 +43,7 @@ class Store:
             self.opened[scope] = self.opened.get(scope, 0) + 1
 
     def close_inner(self, scope: str) -> None:
-        """Set the counts of the scopes inside `scope` to 0, so that `unused` gives their names again."""
+        """Set the counts of the scopes inside `scope` to 0. Their names are then unused again."""
         with self.lock:
             for name in self.opened:
                 if not scope or name.startswith(scope + "/"):
