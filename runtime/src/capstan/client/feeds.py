@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def is_several(key: object) -> bool:
-    """Return whether a key of `feed_dict` is a tuple or IndexedSlices, so several tensors."""
+    """Return whether a key of `feed_dict` can name several tensors: a tuple or IndexedSlices."""
     return isinstance(key, tuple | indexed_slices.IndexedSlices)
 
 
