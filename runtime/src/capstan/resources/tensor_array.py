@@ -43,7 +43,10 @@ class TensorArray:
     aggregates: bool = False
     container: str = ""
     split_size: int | None = None
-    """The number of elements that the last split wrote. A gradient has the number of its array."""
+    """The number of elements that the last split wrote.
+
+    A gradient array has the number of the array that it is the gradient of.
+    """
     _elements: list[Any] = field(default_factory=list)
     _shapes: list[shapes.Shape] = field(default_factory=list)
     """The shape of each element, if it is known. It stays when a read clears the element."""

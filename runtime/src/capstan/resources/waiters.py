@@ -117,7 +117,10 @@ class Line:
 
 
 class Crowd(Line):
-    """Attempts that are all tried, in the order of their arrival, also if an earlier one waits."""
+    """Attempts that are all tried, in the order of their arrival.
+
+    An attempt that must wait does not delay the later attempts.
+    """
 
     def advance(self, complete: list[Attempt]) -> bool:
         """Try every attempt. Return whether anything changed."""

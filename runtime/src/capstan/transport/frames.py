@@ -47,7 +47,7 @@ _COPIED_BYTES = 4096
 _VARIANT = (variant.Variant, type(None))
 """The types of the elements of a tensor of variants.
 
-A frame carries the elements as bytes. The receiver knows the dtype of the tensor and decodes them.
+A frame carries the elements as bytes. The receiver knows the tensor's dtype and decodes the bytes.
 """
 
 # How many layouts an encoder remembers: enough for the messages of a step, and bounded.

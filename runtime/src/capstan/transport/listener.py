@@ -185,7 +185,7 @@ class _Port:
                     sock, _ = self._socket.accept()
                 except OSError:
                     # The dialler is gone already, or this process has no descriptor left.
-                    # Try again, because links that end release theirs.
+                    # Try again, because links that end release their descriptors.
                     self._ended.wait(_RETRY_S)
                     continue
                 if self._ended.is_set():

@@ -69,7 +69,7 @@ def decode_devices(messages: Iterable[Any]) -> tuple[interfaces.Device, ...]:
 
 @functools.lru_cache(maxsize=8)
 def encode_kernels(kernels: kernel_list.KernelList) -> bytes:
-    """Return a serialised KernelList. The cache serves a task that sends its list repeatedly."""
+    """Return a serialised KernelList, from a cache, because a task sends its list repeatedly."""
     message = wire.KernelList()
     for kernel in kernels:
         added = message.kernel.add(op=kernel.op, device_type=kernel.device_type)

@@ -27,7 +27,10 @@ _REMEMBERED: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How a call ended. Each caller gets a new error, because a kept error would keep its step."""
+    """How a call ended.
+
+    Each caller gets a new error. An error that is kept would also keep its step in memory.
+    """
 
     answer: Any = None
     code: int = 0
