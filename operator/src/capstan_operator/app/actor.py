@@ -83,6 +83,7 @@ class Actor:
         return again or any(stopped)
 
     async def _start_all(self, key: Key, job: TrainingJob, starts: Sequence[StartTask]) -> bool:
+        """Create pods in batches that grow. Return whether another pass must follow."""
         if not starts:
             return False  # The environment of a large job takes milliseconds to make.
         environment = pod_manifests.environment(job)
@@ -109,7 +110,7 @@ class Actor:
         )
         pods, name = paths.pods(key.namespace), manifest["metadata"]["name"]
         try:
-            # Strict, because the dry run of this template may have failed for a quota.
+            # Strict, because a quota may have stopped the dry run of this template.
             created = await self._rest.create(pods, manifest, fieldValidation="Strict")
             self._cache.pod_event("ADDED", created)
             return False

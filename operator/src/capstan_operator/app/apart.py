@@ -34,7 +34,7 @@ async def apart(coroutine: Coroutine[Any, Any, None]) -> None:
     try:
         await asyncio.shield(done)
     except asyncio.CancelledError:
-        # The loop may have been closed meanwhile: then there is nothing to cancel.
+        # If the loop has been closed meanwhile, there is nothing to cancel.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(task.cancel)
         await asyncio.wait([done])

@@ -94,6 +94,7 @@ class Controller:
         return await self._pass(Found(key, manifest, job, status))
 
     async def _pass(self, found: Found) -> float | None:
+        """Decide, write the status and act. Return the seconds until the next pass."""
         look, decided = await self._decide(found)
         if wait := self._pace.seconds(found.key, found.status, decided, self._clock()):
             return wait

@@ -49,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def _serve(settings: Settings) -> int:
+    """Run until a signal arrives or the process must be replaced. Return the exit status."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -73,6 +74,7 @@ async def _serve(settings: Settings) -> int:
 async def _lead(
     rest: Rest, lease: Lease, operator: Operator, metrics: Metrics, health: Health
 ) -> None:
+    """Wait for the Lease, and serve jobs until the CRD is gone. Release the Lease at the end."""
     await _crd(rest, health)
 
     def waiting(fault: str) -> None:

@@ -72,7 +72,7 @@ class Observer:
             if owners.controller(pod, job.metadata.name) == job.metadata.uid:
                 yield view
             else:
-                # A pod of a deleted job of the same name: Kubernetes deletes it.
+                # The pod belongs to a deleted job of the same name, and Kubernetes deletes it.
                 yield dataclasses.replace(view, deletion=Deletion.WITH_ITS_JOB)
 
     def _gone(self, key: Key, job: TrainingJob, status: Status) -> list[TaskView]:

@@ -30,7 +30,7 @@ class Pace:
             return 0.0
         if _weight(decided.status) != _weight(before):
             return 0.0
-        # A clock that was set back must not hold anything up.
+        # After the clock was set back, a pass must not wait until the old time.
         if key not in self._last or now < self._last[key]:
             return 0.0
         return max((self._last[key] + APART - now).total_seconds(), 0.0)

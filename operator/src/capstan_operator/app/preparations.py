@@ -108,6 +108,7 @@ class Preparations:
         return obstacle
 
     async def _look(self, key: Key, job: TrainingJob, *, started: bool) -> Obstacle | None:
+        """Try the templates, and create the Service. Return the obstacle, or None."""
         if not started:
             types = [kind for kind, replica in job.spec.replica_specs.items() if replica.replicas]
             wrong = template.obstacle([await self._dry_run(job, kind) for kind in types])
@@ -149,6 +150,7 @@ class Preparations:
         return Answer.ACCEPTED, ""
 
     async def _ensure_service(self, key: Key, job: TrainingJob) -> Obstacle | None:
+        """Create the job's Service. Return an obstacle if another owner has its name."""
         try:
             await self._rest.create(paths.services(key.namespace), service_manifests.service(job))
         except AlreadyExists:

@@ -39,7 +39,7 @@ class Recorder:
         """
         metadata = manifest["metadata"]
         for index, announced in enumerate(news):
-            # Every written status has its own version: no event is posted twice.
+            # Every written status has its own version, so that no event is posted twice.
             name = f"{metadata['name']}.{int(metadata['resourceVersion']):x}.{index}"
             event = events.event(
                 manifest, announced, name=name, now=self._clock(), instance=self._instance

@@ -132,6 +132,7 @@ class Lease:
         return is_ours
 
     async def _take(self) -> bool:
+        """Make this process the holder, unless another process is. Return whether it is now."""
         try:
             lease = await self._rest.get(self._path)
         except errors.NotFound:

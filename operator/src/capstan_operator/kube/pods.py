@@ -91,6 +91,7 @@ class _Outcome(NamedTuple):
 
 
 def _ended(pod: Manifest, trainer: str) -> _Outcome | None:
+    """Return how the task ended, or None if its end is not known."""
     status = pod["status"]
     end = pod_fields.state(pod_fields.container(pod, trainer), "terminated")
     if end is not None and status.get("phase") == "Running" and not _has_living_container(pod):
@@ -183,13 +184,14 @@ def _lost(node: str) -> _Outcome:
 
 
 def _alive(pod: Manifest, trainer: str) -> _Outcome:
+    """Return whether a task that has not ended runs, or why it is still pending."""
     container = pod_fields.container(pod, trainer)
     end = pod_fields.state(container, "terminated")
     begun = pod_fields.state(container, "running") or end
     unreported = not container and pod["status"].get("phase") in ("Running", "Unknown")
     if begun is not None or unreported:
         started = pod_fields.time((begun or {}).get("startedAt"))
-        # A trainer that has ended in a pod that is not final yet still counts as ready: its end
+        # A trainer that has ended in a pod that is not final yet still counts as ready. Its end
         # is reported in a moment.
         ready = _is_ready(pod, trainer) or end is not None
         return _Outcome(TaskPhase.RUNNING, ready=ready, started_at=started)

@@ -195,6 +195,7 @@ class Rest:
     async def _pages(
         self, path: str, keep: Callable[[Manifest], Manifest], query: Mapping[str, Any]
     ) -> Listed:
+        """Read all pages of a LIST once."""
         items: list[Manifest] = []
         more: str | None = None
         while True:
@@ -210,6 +211,7 @@ class Rest:
                 return Listed(items, page["metadata"]["resourceVersion"])
 
     async def _send(self, request: _Request) -> Manifest:
+        """Send a request, and again if a rotated token may be why it was refused."""
         async with self._turns:
             try:
                 return await self._once(request)
@@ -219,6 +221,7 @@ class Rest:
             return await self._once(request)
 
     async def _once(self, request: _Request) -> Manifest:
+        """Send a request once. Return the body of the answer."""
         status = 0
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):

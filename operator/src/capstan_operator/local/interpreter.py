@@ -55,7 +55,7 @@ def _first_line(file: Path) -> str | None:
     if head.startswith(b"#!"):
         line = head[2:].split(b"\n")[0].decode(errors="replace").strip(" \t")
         return line.replace("\t", " ")
-    # The last character may be cut.
+    # The last character may be incomplete, because only `_LONGEST` bytes were read.
     is_text = b"\0" not in head and "\ufffd" not in head.decode(errors="replace")[:-3]
     return "" if is_text else None
 

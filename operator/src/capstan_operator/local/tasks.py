@@ -141,6 +141,7 @@ class Tasks:
         )
 
     def _view(self, instance: _Instance, report: progress.Report | None) -> TaskView:
+        """Return the view of an instance, which has the step of its report."""
         view = TaskView(
             name=instance.name,
             attempt=instance.attempt,

@@ -101,6 +101,7 @@ def after_end(status: Status) -> Status:
 def _completed(
     status: Status, now_phase: Phase, conditions: tuple[Condition, ...], now: datetime
 ) -> Status:
+    """Return the status with this phase, these conditions, and the counts of its rows."""
     moved = now_phase is not status.phase or status.last_transition_time is None
     before = {condition.type: condition for condition in status.conditions}
     counted = counts(status.tasks)
@@ -214,7 +215,7 @@ def _in_order(
     desired = sum(count.desired for count in some)
     match now_phase:
         case Phase.SUCCEEDED:
-            # The operator stops healthy tasks when the job has succeeded: they count, too.
+            # Healthy tasks that the operator stopped because the job has succeeded count, too.
             well = desired - sum(count.failed for count in some)
         case Phase.FAILED:
             well = sum(count.succeeded for count in some)

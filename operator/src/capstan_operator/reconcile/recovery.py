@@ -130,6 +130,7 @@ def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope
 
 
 def _restart_job(job: TrainingJob, status: Status, failed: Failure, now: datetime) -> GoOn | GiveUp:
+    """Restart all tasks because of one failure, unless its limit is used up already."""
     charged = budget.charge(job.spec.run_policy, status.restarts, failed)
     if isinstance(charged, Fatal):
         return GiveUp(failed, charged)

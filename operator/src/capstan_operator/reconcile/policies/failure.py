@@ -151,6 +151,7 @@ def last_words(message: str) -> str:
 
 
 def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
+    """Return the class of the first row of the module's table that matches."""
     if not view.has_ended:
         return None
     if view.reason in REFUSED:

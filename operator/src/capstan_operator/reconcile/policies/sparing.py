@@ -30,7 +30,7 @@ def spared(status: Status, remaining: Collection[TaskView], now: datetime) -> fr
     `remaining` are its instances that are ALIVE or have SIDECARS_RUN.
     """
     end = status.completion_time
-    # A clock that was set back must not make the operator wait for an hour.
+    # After the clock was set back, the operator must not wait until the old time.
     if end is None or not end <= now < end + LIMIT:
         return frozenset()
     pods = [view for view in remaining if view.pod]
