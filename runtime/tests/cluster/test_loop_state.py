@@ -1,10 +1,9 @@
 """Stacks, TensorArrays, variables and queues of loops whose bodies are on several tasks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent import futures
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 
@@ -13,21 +12,6 @@ from capstan.framework.raw import raw
 
 PS, WORKER, OTHER = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
 TASKS = (PS, WORKER, OTHER)
-
-
-@pytest.fixture(scope="module")
-def servers() -> Iterator[dict[str, Any]]:
-    started = clusters.start(ps=1, worker=2)
-    yield started
-    for server in started.values():
-        server.stop()
-
-
-@pytest.fixture
-def session(servers: dict[str, Any]) -> Iterator[tf.Session]:
-    with tf.Graph().as_default(), tf.Session(servers["worker:0"].target) as opened:
-        yield opened
-    tf.Session.reset(servers["worker:0"].target)
 
 
 def check_as_local(

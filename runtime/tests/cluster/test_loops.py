@@ -1,30 +1,13 @@
 """Loops whose body waits or spans tasks, through sessions of a cluster."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import clusters
 import numpy as np
 import pytest
 
 import capstan as tf
 
 PS, WORKER, OTHER = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
-
-
-@pytest.fixture(scope="module")
-def servers() -> Iterator[dict[str, Any]]:
-    started = clusters.start(ps=1, worker=2)
-    yield started
-    for server in started.values():
-        server.stop()
-
-
-@pytest.fixture
-def session(servers: dict[str, Any]) -> Iterator[tf.Session]:
-    with tf.Graph().as_default(), tf.Session(servers["worker:0"].target) as opened:
-        yield opened
-    tf.Session.reset(servers["worker:0"].target)
 
 
 def test_a_body_reads_and_changes_a_variable_of_a_ps(session: tf.Session) -> None:
