@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def foreign_service(story: Story) -> Json:
-    """Create a Service with the name of the job that the operator does not own."""
+    """Create a Service that has the name of the job and that the operator does not own."""
     spec = {"selector": {"app": "redis"}, "ports": [{"name": "redis", "port": 6379}]}
     path = f"/api/v1/namespaces/{story.namespace}/services"
     return story.cluster.api.post(path, {"metadata": {"name": NAME}, "spec": spec})
@@ -25,7 +25,7 @@ def foreign_pod(story: Story, name: str, **metadata: Any) -> Json:
     return wait.until(lambda: _running(story.cluster.api.get(f"{path}/{name}")))
 
 
-def test_a_job_whose_name_a_foreign_service_has_waits_and_leaves_the_service_alone(
+def test_a_job_waits_while_a_foreign_service_has_its_name_and_leaves_the_service_alone(
     story: Story,
 ) -> None:
     foreign = foreign_service(story)
@@ -47,7 +47,7 @@ def test_a_job_whose_name_a_foreign_service_has_waits_and_leaves_the_service_alo
 
 
 @pytest.mark.parametrize("labelled", [False, True], ids=["without labels", "with the job's label"])
-def test_a_task_whose_name_a_foreign_pod_has_waits_and_leaves_the_pod_alone(
+def test_a_task_waits_while_a_foreign_pod_has_its_name_and_leaves_the_pod_alone(
     story: Story, labelled: bool
 ) -> None:
     labels = {"capstan.dev/job-name": NAME} if labelled else {}

@@ -29,8 +29,8 @@ AT_ONCE = 6
 PATIENCE_SECONDS = 270.0
 """How long a job may take to end. Several storms run at once, and the machine may be busy."""
 MANY = 36
-"""A number of faulty requests that includes some requests of each job. The operator makes at least
-so many requests before the jobs end."""
+"""A number of faulty requests that is large enough to include requests of each job, and small
+enough that the operator makes this many requests before the jobs end."""
 
 WATCHES = frozenset({"watch"})
 PODS = frozenset({"pods"})
@@ -221,8 +221,8 @@ def has_ended(pod: Json) -> bool:
 
 
 def run_storm(scenes: Scenes, storm: Storm) -> None:
-    """Submit jobs during the storm. Assert that the operator makes its pauses during the storm and
-    that the jobs end as they must after it.
+    """Submit jobs during the storm. Assert that the operator pauses between its requests during the
+    storm, and that the jobs have the outcomes of `ENDS` after the storm.
     """
     # A Fault counts the requests that it skips. Each run therefore has its own Fault.
     fault = replace(storm.fault)
@@ -296,7 +296,8 @@ def test_jobs_survive_an_outage_of_the_api_server_that_is_longer_than_the_lease(
     outage: Callable[[Cluster], None], looks: int, scenes: Scenes
 ) -> None:
     """The operator loses its Lease and exits. The next process waits for the API server and does
-    not exit. It asks a stopped server every two seconds, and a frozen one in one long request.
+    not exit. If the API server is stopped, the process sends a request every two seconds. If the
+    API server is frozen, the process waits for the answer to one long request.
     """
     with scenes.open() as scene:
         story = start_story(scene, "--lease-duration=6")

@@ -1,4 +1,6 @@
-"""Limit how often a status is written that only reports progress: pods are scheduled, pods run.
+"""Limit how often the operator writes a status that only reports progress.
+
+Such a status reports, for example, that further pods are scheduled or run.
 
 Rule 1: a status with consequences never waits. Consequences are a failure, an action, news and
 another phase.
@@ -13,13 +15,16 @@ from capstan_operator.kube.cache import Key
 from capstan_operator.reconcile.actions import Plan
 
 APART = timedelta(seconds=0.25)
-"""The shortest time between two writes that only report progress. Ten pods that start within a
-second then cause about four writes instead of twenty. Each write is a version of the whole object
-for the API server and for every watch."""
+"""The shortest time between two writes that only report progress. With this pause, ten pods that
+start within a second cause about four writes instead of twenty. After each write, the API server
+stores the whole object again and sends it to every watch."""
 
 
 class Pace:
-    """Remembers when the status of each job was last written. A forgotten time costs one write."""
+    """Remembers when the status of each job was last written.
+
+    If the time of a job is forgotten, the next status of the job is written without a pause.
+    """
 
     def __init__(self) -> None:
         self._last: dict[Key, datetime] = {}
@@ -30,7 +35,7 @@ class Pace:
             return 0.0
         if _weight(decided.status) != _weight(before):
             return 0.0
-        # After the clock was set back, a pass must not wait until the old time.
+        # If the clock was set back, the last write has a time in the future. Do not wait for it.
         if key not in self._last or now < self._last[key]:
             return 0.0
         return max((self._last[key] + APART - now).total_seconds(), 0.0)

@@ -1,4 +1,4 @@
-"""Derive from the rows what the status says of the whole job: counts, phase and conditions."""
+"""Derive the counts, the phase and the conditions of a job from the rows of its tasks."""
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
@@ -25,11 +25,11 @@ TO_COME = frozenset({TaskState.PENDING, TaskState.BACK_OFF, TaskState.CREATE_FAI
 JOB_FINISHED = "JobFinished"
 
 NAMED = 8
-"""The most tasks that a message names. The message only counts further tasks."""
+"""The most tasks that a message names. For further tasks, the message gives only the number."""
 MAX_MESSAGE = 4096
-"""The most characters of a condition's message. Kubernetes allows eight times as many."""
+"""The longest message of a condition, in characters. Kubernetes allows eight times as many."""
 MAX_REASON = 256
-"""The most characters of the reason in a table of jobs."""
+"""The longest reason in a table of jobs, in characters."""
 
 
 def condition(
@@ -215,7 +215,7 @@ def _in_order(
     desired = sum(count.desired for count in some)
     match now_phase:
         case Phase.SUCCEEDED:
-            # Healthy tasks that the operator stopped because the job has succeeded count, too.
+            # If the operator stopped a healthy task because the job has succeeded, count the task.
             well = desired - sum(count.failed for count in some)
         case Phase.FAILED:
             well = sum(count.succeeded for count in some)

@@ -26,7 +26,7 @@ def gather(
     axis: Any = None,
     batch_dims: int = 0,
 ) -> Any:
-    """Return the slices of `params` along `axis` (default: 0) that `indices` name.
+    """Select slices of `params` by their indices along `axis` (default: 0).
 
     An index out of range makes the step raise InvalidArgumentError. `validate_indices` is ignored.
 
@@ -41,10 +41,10 @@ def gather(
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Return the elements of `x` where the condition holds, and the elements of `y` elsewhere.
+    """Return the elements of `x` where the condition is true, and of `y` where it is false.
 
-    Without `x` and `y`, return the coordinates at which the condition holds. `x` and `y` have the
-    same shape. A condition that is a vector selects whole rows.
+    Without `x` and `y`, return the coordinates of the true elements of the condition. `x` and `y`
+    have the same shape. A condition that is a vector selects whole rows.
 
     Raises:
         ValueError: only one of `x` and `y` is given.
@@ -60,7 +60,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 def boolean_mask(
     tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
 ) -> Any:
-    """Return the parts of `tensor` where `mask` holds. One axis replaces all axes of the mask.
+    """Return the parts of `tensor` where `mask` is true.
+
+    The result has one axis in place of the axes that the mask covers.
 
     Raises:
         ValueError: the mask is a scalar, its rank is unknown, or its shape does not match.
@@ -103,7 +105,7 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: Any = None,
 ) -> Any:
-    """Return the rows of a table that `ids` name.
+    """Select rows of a table by their indices in `ids`.
 
     The table may have n parts. With the strategy "mod", row i of the table is row i // n of part
     i % n. With "div", each part holds consecutive rows.
@@ -171,5 +173,5 @@ unsorted_segment_sum = plain.function(
 dynamic_stitch = plain.function(
     "dynamic_stitch",
     "DynamicStitch",
-    "Merge rows into one tensor at the places in `indices`. For repeated places the last wins.",
+    "Put rows into one tensor at the places in `indices`. The last row for a place is kept.",
 )

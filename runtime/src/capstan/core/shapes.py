@@ -40,7 +40,7 @@ def is_fully_defined(shape: Shape) -> bool:
 
 
 def num_elements(shape: Shape) -> int | None:
-    """Return the number of elements of a tensor of this shape, or None if it is unknown.
+    """Return the number of elements of a tensor of this shape, or None for an unknown number.
 
     >>> num_elements((2, 3)), num_elements(()), num_elements((2, None))
     (6, 1, None)
@@ -111,7 +111,7 @@ def most_general(a: Shape, b: Shape) -> Shape:
 
 
 def with_rank(shape: Shape, count: int) -> Shape:
-    """Return `shape`, or `count` unknown axes if its rank is unknown.
+    """Return `shape`. If its rank is unknown, return a shape with `count` unknown sizes.
 
     Raises:
         ValueError: `shape` has another number of axes.
@@ -144,7 +144,7 @@ def broadcast(a: Shape, b: Shape) -> Shape:
     ((2, 3), (None,), None)
 
     Raises:
-        ValueError: the two do not broadcast.
+        ValueError: the shapes cannot be broadcast to one shape.
     """
     if a is None or b is None:
         return None
@@ -157,8 +157,8 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 
 def _broadcast_dimension(x: int | None, y: int | None) -> int | None:
     if x is None or y is None:
-        # A known size other than 1 is the result. If the unknown size does not match it, the step
-        # fails.
+        # If the known size is not 1, it is the result. If the unknown size is neither 1 nor the
+        # known size, the step fails.
         known = y if x is None else x
         return None if known in (None, 1) else known
     if x != y and 1 not in (x, y):
@@ -172,7 +172,7 @@ def concatenate(a: Shape, b: Shape) -> Shape:
 
 
 def axis_index(axis: int, count: int) -> int:
-    """Return `axis`, one of `count` axes, counted from the front.
+    """Return `axis` as an index from the front, for a shape with `count` axes.
 
     >>> axis_index(-1, 3)
     2

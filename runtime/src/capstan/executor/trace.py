@@ -30,7 +30,7 @@ _MOST = 1 << 20
 """The largest number of executions that a part records, as TensorFlow's kMaxCollectedNodes."""
 
 _SAMPLES = 5
-"""How often a step compares the two clocks. A guess."""
+"""How many times a step compares the wall clock with `perf_counter`. The number is a guess."""
 
 
 class _Noted(NamedTuple):
@@ -78,7 +78,8 @@ class Recorder:
         """`timed` are the nodes by number, as in `source.Code`. The step starts with this call."""
         self._part = part
         self._timed = timed
-        # The system may suspend the thread between the two clocks, which makes a sample too small.
+        # The system may suspend the thread between the two readings. The difference is then too
+        # small, so the largest difference is the best.
         self._offset_ns = max(time.time_ns() - time.perf_counter_ns() for _ in range(_SAMPLES))
         self._started_ns = time.perf_counter_ns()
         self._noted: list[_Noted] = []
@@ -125,7 +126,7 @@ class Recorder:
         for node in self._part.nodes:
             found = devices.setdefault(self._device(node.device), [step_stats.source(started)])
             if is_bound(node):
-                # Its value was bound to the code, so it takes no time in the step.
+                # The generated code holds the constant's value, so the node takes no time.
                 found.append(
                     step_stats.Execution(
                         node.name,
@@ -176,7 +177,7 @@ def _label(node: ir.Node) -> str:
 
 
 def _described(value: Any) -> step_stats.Output | None:
-    """Return the dtype, shape, size and address of an output, or None if it is not an array.
+    """Return the dtype, shape, size and address of an output. Return None for other objects.
 
     If the output is a variable, describe its value. Return None if the variable has no value, or if
     the output is the handle of another resource, such as a queue.

@@ -19,7 +19,8 @@ class WhileContext(control_context.ControlFlowContext):
 
     `gradient` is the state of the gradient (`loop_gradient`) if this loop computes gradients of
     another loop. Every `Enter` of a loop variable is in `enters`, and every `Exit` in `exits`.
-    `loop_gradient` adds some to loops that compute gradients and to their forward loops.
+    `loop_gradient` adds further loop variables, such as counters, to the loops that compute
+    gradients and to their forward loops.
     """
 
     def __init__(
@@ -43,10 +44,11 @@ class WhileContext(control_context.ControlFlowContext):
         self.gradient = gradient
         self.enters: list[graphs.Tensor] = []
         self.exits: list[graphs.Tensor] = []
-        # The output of LoopCond, a tensor that exists in every test of the condition, and a tensor
-        # that exists in every iteration.
+        # The output of LoopCond.
         self.pivot: graphs.Tensor | None = None
+        # A tensor that exists each time the loop tests its condition.
         self.pivot_for_pred: graphs.Tensor | None = None
+        # A tensor that exists each time the loop runs its body.
         self.pivot_for_body: graphs.Tensor | None = None
         self._back_prop = back_prop
 
@@ -118,7 +120,8 @@ class WhileContext(control_context.ControlFlowContext):
         is_free = all(control_context.is_constant_enter(tensor.op) for tensor in tensors)
         if calls or (is_free and not waits and not enters):
             waits.append(self._pivot().op)
-        # Pull the other control inputs in as data. An operation without outputs cannot be pulled.
+        # A control input outside the loop enters the loop through an output of its operation. An
+        # operation without outputs cannot enter, so it is left out.
         pulled = [op.outputs[0] for op in outside if op.outputs]
         if pulled:
             with control_context.outside(self.graph), self.entered():

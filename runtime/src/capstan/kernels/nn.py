@@ -110,7 +110,8 @@ def _relu_grad(node: NodeContext) -> Function:
 
 
 NARROW = 32
-"""Up to this many classes, column-major order is several times faster. Measured on one machine."""
+"""If there are at most this many classes, column-major order is several times faster. The number
+was measured on one machine."""
 
 
 def _shifted(logits: Array, out: Array | None) -> Array:
@@ -194,7 +195,7 @@ def _sparse_loss(
             f"{show(logits.shape)} and labels shape {show(labels.shape)}"
         )
     rows, classes = logits.shape
-    # As an unsigned integer, a negative label is too large as well.
+    # A negative label that is read as an unsigned integer is also too large.
     unsigned = np.uint32 if labels.itemsize == 4 else np.uint64
     if rows and _MAX(labels.view(unsigned)) >= classes:
         raise _outside(labels, classes)

@@ -1,8 +1,8 @@
 """`tensorflow.MasterService`, as TensorFlow's own client calls it.
 
 If the response has a field for the error of a step, the error is returned in this field. The client
-repeats a call that ends with UNAVAILABLE, and a step must not run twice. Calls with the same
-request id run once.
+repeats a call that ends with UNAVAILABLE, and a step must not run twice. The service therefore runs
+calls with the same request id once.
 """
 
 import collections
@@ -117,7 +117,8 @@ class MasterService:
             )
         return wire.RunStepResponse(
             tensor=codec.encode_tensors(dict(zip(fetches, values, strict=True))),
-            metadata=metadata or wire.RunMetadata(),  # marks the last response of the step
+            # The last response of a step has this field, even if the field is empty.
+            metadata=metadata or wire.RunMetadata(),
         )
 
     def _partial_run_setup(self, request: Any, context: grpc.ServicerContext) -> Any:
