@@ -56,7 +56,7 @@ def folder(tell: Tell | None = None) -> pathlib.Path:
     stderr. Raises Unavailable and BuildFailed.
     """
     tell = tell or to_stderr
-    go = _go()
+    go = compiler()
     flags = _flags()
     place = cache() / _key(go, flags)
     if not (place / _BINARY).exists():
@@ -73,7 +73,8 @@ def cache() -> pathlib.Path:
     return pathlib.Path(base).expanduser() / "capstan/testbed"
 
 
-def _go() -> pathlib.Path:
+def compiler() -> pathlib.Path:
+    """Return the path of Go, which requirements/testbed.txt pins. Raises Unavailable."""
     if sys.platform != "linux":
         raise Unavailable(f"the test bed runs only on Linux, and this machine runs {sys.platform}")
     go = pathlib.Path(sys.executable).parent / "go"
@@ -84,7 +85,7 @@ def _go() -> pathlib.Path:
 
 def _key(go: pathlib.Path, flags: tuple[str, ...]) -> str:
     """Return a hash of everything the programs are made from. Equal keys mean equal programs."""
-    made_from = hashlib.sha256(_run(go, "version").encode())
+    made_from = hashlib.sha256(version(go).encode())
     for name in ("go.mod", "go.sum", "main.go"):
         made_from.update((MODULE / name).read_bytes())
     made_from.update(repr((NAMES, flags)).encode())
@@ -127,7 +128,7 @@ def locked(place: pathlib.Path, activity: str, tell: Tell) -> Iterator[None]:
 
 def _build(go: pathlib.Path, flags: tuple[str, ...], place: pathlib.Path, tell: Tell) -> None:
     """Fetch the modules and build the programs. The file of the programs appears last."""
-    status, errors = _run_go(go, ("list", "-deps", "."), "fetching Go modules", tell)
+    status, errors = run_go(go, MODULE, ("list", "-deps", "."), "fetching Go modules", tell)
     if status:
         raise Unavailable(
             f"the Go modules of the programs cannot be fetched: set GOPROXY to a module proxy that"
@@ -135,7 +136,8 @@ def _build(go: pathlib.Path, flags: tuple[str, ...], place: pathlib.Path, tell: 
         )
     unfinished = place / ".unfinished"
     activity = "building Kubernetes, etcd and CoreDNS"
-    status, errors = _run_go(go, ("build", *flags, f"-o={unfinished}", "."), activity, tell)
+    words = ("build", *flags, f"-o={unfinished}", ".")
+    status, errors = run_go(go, MODULE, words, activity, tell)
     if status:
         raise BuildFailed(f"go build failed in {MODULE}: {errors}")
     for name in NAMES:
@@ -144,9 +146,11 @@ def _build(go: pathlib.Path, flags: tuple[str, ...], place: pathlib.Path, tell: 
     unfinished.rename(place / _BINARY)
 
 
-def _run_go(go: pathlib.Path, words: tuple[str, ...], activity: str, tell: Tell) -> tuple[int, str]:
-    """Run Go in the module. Meanwhile report `activity` and the elapsed time through `tell`. Return
-    the exit status of Go and its last lines.
+def run_go(
+    go: pathlib.Path, module: pathlib.Path, words: tuple[str, ...], activity: str, tell: Tell
+) -> tuple[int, str]:
+    """Run Go in the folder of a module. Meanwhile report `activity` and the elapsed time through
+    `tell`. Return the exit status of Go and its last lines.
     """
     settings = {
         "CGO_ENABLED": "0",
@@ -161,7 +165,7 @@ def _run_go(go: pathlib.Path, words: tuple[str, ...], activity: str, tell: Tell)
         tempfile.TemporaryFile("w+") as output,
         subprocess.Popen(
             [go, *words],
-            cwd=MODULE,
+            cwd=module,
             env={**os.environ, **settings},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -180,8 +184,9 @@ def _run_go(go: pathlib.Path, words: tuple[str, ...], activity: str, tell: Tell)
         return process.returncode, " ".join(dict.fromkeys(lines[-5:]))
 
 
-def _run(*words: object) -> str:
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True).stdout
+def version(go: pathlib.Path) -> str:
+    """Return what `go version` prints."""
+    return subprocess.run([go, "version"], capture_output=True, text=True).stdout
 
 
 def to_stderr(line: str) -> None:
