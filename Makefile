@@ -109,13 +109,19 @@ images: ## Build the container images with docker, podman or buildah: runtime, o
 generate: $(VENV)/.dev ## Generate crds/ and parts of docs/ from the code.
 	@$(PY) docs/generate.py
 
+# MkDocs reports broken links and pages that no menu names, and fails.
+.PHONY: docs
+docs: $(VENV)/.dev ## Build the documentation as a site in .site/.
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	@echo "docs: .site/index.html"
+
 .PHONY: requirements
 requirements: $(VENV)/.dev ## Pin and hash the newest versions that the ranges allow.
 	@$(PY) requirements/lock.py
 
 .PHONY: clean
 clean: ## Remove .venv, caches and what local runs kept.
-	rm -rf $(VENV) .capstan .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .capstan .site .mypy_cache .ruff_cache .import_linter_cache
 	find . -type d \( -name __pycache__ -o -name .pytest_cache -o -name .hypothesis \
 	  -o -name .capstan \) -prune -exec rm -rf {} +
 	@echo "kept, for the next time: the test bed's programs and images, in" \

@@ -80,7 +80,7 @@ def stages(mode: str, seed: int) -> list[Stage]:
     runtime, runtime_alone = half("runtime", ORACLE, mode, seed)
     operator, operator_alone = half("operator", CHECKERS, mode, seed)
     commands, control_plane, nodes = e2e(mode, seed)
-    style = make("style", CHECKERS, "--jobs=2", "lint", "types", "layers")
+    style = make("style", CHECKERS, "--jobs=2", "lint", "types", "layers", "docs")
     programs = make("programs", GO, "programs")
     halves = [runtime, operator, runtime_alone, operator_alone]
     # The stories on a Kubernetes spend much of their time in pauses.

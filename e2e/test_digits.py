@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import pathlib
 import re
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from conftest import ROOT, Shell
 
 EXAMPLE = ROOT / "examples/digits"
 TRAIN = EXAMPLE / "train.py"
+CAPSTANCTL = pathlib.Path(sys.executable).with_name("capstanctl")
 NO_TENSORFLOW = "needs TensorFlow: pip install -r requirements/oracle.txt, which `make test` does"
 ACCURACY = re.compile(r"^test accuracy (\d\.\d{3})$", re.MULTILINE)
 
@@ -140,6 +142,24 @@ def test_the_program_resumes_from_its_checkpoint(shell: Shell) -> None:
     assert re.search(r"[Rr]estor\w* .*model\.ckpt-300", ran.stderr)
     names = {path.name for path in (shell.folder / "saved").glob("*.index")}
     assert {"model.ckpt-300.index", "model.ckpt-400.index"} <= names
+
+
+@pytest.mark.e2e
+def test_an_evaluator_measures_the_checkpoints_of_a_job_with_a_chief(shell: Shell) -> None:
+    for file in ("digits.py", "train.py", "evaluate.py"):
+        (shell.folder / file).write_bytes((EXAMPLE / file).read_bytes())
+    job = (EXAMPLE / "job-chief.yaml").read_text()
+    short = re.sub(r"(train|evaluate)\.py\]", r"\1.py, --steps=1500]", job)
+    (shell.folder / "job.yaml").write_text(short)
+    ran = shell.run(CAPSTANCTL, "run", "job.yaml")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    # The job ends without waiting for its evaluator. The last checkpoint is measured here.
+    kept = shell.folder / ".capstan/digits-chief/checkpoints"
+    evaluated = shell.run(sys.executable, "evaluate.py", f"--checkpoint_dir={kept}", "--steps=1500")
+    measured = re.fullmatch(r"step (\d+): test accuracy (\d\.\d{3})\n", evaluated.stdout)
+    assert measured is not None, evaluated.stdout + evaluated.stderr
+    assert int(measured[1]) >= 1500
+    assert float(measured[2]) >= 0.9
 
 
 @pytest.mark.e2e

@@ -49,15 +49,10 @@ def train(cluster, target, job_name, task_index, is_chief):
     training, test = digits.load()
     this_task = f"/job:{job_name}/task:{task_index}"
     with tf.device(tf.train.replica_device_setter(worker_device=this_task, cluster=cluster)):
-        images = tf.placeholder(tf.float32, [None, digits.PIXELS], name="images")
-        labels = tf.placeholder(tf.int64, [None], name="labels")
-        hidden = tf.nn.relu(dense(images, digits.PIXELS, FLAGS.hidden, "hidden"))
-        logits = dense(hidden, FLAGS.hidden, digits.CLASSES, "logits")
+        images, labels, logits, accuracy = classifier()
         loss = tf.reduce_mean(
             tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
         )
-        hits = tf.equal(tf.argmax(logits, 1), labels)
-        accuracy = tf.reduce_mean(tf.cast(hits, tf.float32), name="accuracy")
         step = tf.train.get_or_create_global_step()
         update = tf.train.AdamOptimizer(FLAGS.learning_rate).minimize(loss, global_step=step)
 
@@ -85,6 +80,17 @@ def train(cluster, target, job_name, task_index, is_chief):
             session.run(update, {images: batch.images, labels: batch.labels})
     if is_chief:
         print(f"test accuracy {test_accuracy.final_ops_values['accuracy']:.3f}")
+
+
+def classifier():
+    """Return the placeholders of images and labels, the logits, and the accuracy."""
+    images = tf.placeholder(tf.float32, [None, digits.PIXELS], name="images")
+    labels = tf.placeholder(tf.int64, [None], name="labels")
+    hidden = tf.nn.relu(dense(images, digits.PIXELS, FLAGS.hidden, "hidden"))
+    logits = dense(hidden, FLAGS.hidden, digits.CLASSES, "logits")
+    hits = tf.equal(tf.argmax(logits, 1), labels)
+    accuracy = tf.reduce_mean(tf.cast(hits, tf.float32), name="accuracy")
+    return images, labels, logits, accuracy
 
 
 def dense(inputs, fan_in, units, name):
