@@ -151,7 +151,7 @@ class ReplicaStatus(Model):
 
 
 class Restarts(Model):
-    """How many restarts were charged to each limit. Never decreases within a run."""
+    """How many restarts were charged to each limit. A new `capstanctl run` sets them to 0."""
 
     application: int = 0
     """Restarts after failures of the program; runPolicy.backoffLimit limits them."""
@@ -242,7 +242,8 @@ class Status(Model):
     replica_statuses: Mapping[ReplicaType, ReplicaStatus] = {}
     """Counts of the tasks of each replica type."""
     restarts: Restarts = Restarts()
-    """How many restarts were charged to each limit. These numbers never decrease within a run."""
+    """How many restarts were charged to each limit. These numbers never decrease, except that a new
+    `capstanctl run` of the job sets them to 0."""
     tasks: tuple[TaskStatus, ...] = ()
     """One row for each task."""
     progress: Progress | None = None

@@ -116,7 +116,7 @@ class Metrics(Collector):
 
     def _row(self, before: TaskStatus, after: TaskStatus) -> None:
         kind = after.name.type.value
-        # A refused start ran nothing, so it is no restart.
+        # A refused start has run nothing, so it does not count as a restart.
         if after.attempt > before.attempt and after.state is not TaskState.CREATE_FAILED:
             self._restarts.labels(kind, after.reason or "Error").inc()
         began = before.started_at is None and after.started_at is not None
@@ -126,5 +126,5 @@ class Metrics(Collector):
 
 
 def _has_run(before: Status) -> bool:
-    """Whether all tasks had been running at some time."""
+    """Return whether all tasks have been running at some time."""
     return before.phase not in (Phase.PENDING, Phase.STARTING)

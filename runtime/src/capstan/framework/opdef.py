@@ -146,12 +146,12 @@ class OpDef:
     TensorFlow's NotDifferentiable.
 
     `effect` says what the op does besides computing its outputs, such as
-    `facts.changes("handle") | facts.BLOCKS` for an op that takes an element from a queue. It names
-    arguments like `inputs`. `role` is the role of the op in the structure of a graph, if the
-    compiler must know the role. `value(ctx)` returns the value of the only output if it is known
-    before the step. The shape rules of other ops use such values. `host` names the inputs and
-    outputs that are in host memory on every device, such as the shape that `Reshape` takes. The
-    kernels of the CPU may ignore `host`.
+    `facts.changes("handle") | facts.BLOCKS` for an op that takes an element from a queue. It refers
+    to arguments by their names in `inputs`. `role` is the role of the op in the structure of a
+    graph, if the compiler must know the role. `value(ctx)` returns the value of the only output if
+    the value is known before the step. The shape rules of other ops use such values. `host` names
+    the inputs and outputs that are in host memory on every device, such as the shape that `Reshape`
+    takes. The kernels of the CPU may ignore `host`.
     """
 
     name: str

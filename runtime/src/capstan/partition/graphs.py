@@ -27,7 +27,7 @@ def device_of(node: ir.Node, part: parts.Part) -> str:
 
 
 def partition_graphs(cut: Sequence[parts.Part], incarnations: Mapping[str, int]) -> list[Any]:
-    """Return the GraphDefs of the parts of a step. `incarnations` are those of the tasks."""
+    """Return the GraphDefs of the parts of a step. `incarnations` maps tasks to incarnations."""
     drawing = _Drawing(cut, incarnations)
     for part in cut:
         for node in part.nodes:
@@ -62,7 +62,7 @@ class _Drawing:
         self._homes: dict[str, tuple[str, parts.Part]] = {}
         """The device and the part of each node."""
         self._present: set[tuple[str, str]] = set()
-        """The names of the nodes, each with its device."""
+        """The name of each node, with its device. A copied constant is on several devices."""
         self._received: dict[tuple[ir.Edge, str], str] = {}
         """The node that receives an edge on a device."""
         self._fed: dict[ir.Edge, int] = {}
@@ -86,8 +86,9 @@ class _Drawing:
         self.graphs[device].nodes[node.name] = drawn
 
     def add_fetch(self, edge: ir.Edge, part: parts.Part) -> None:
+        # If a fetch is also fed, no part has its node, and the client gets the fed value.
         if edge.node not in self._homes:
-            return  # the client gets a value that it feeds
+            return
         device, _ = self._homes[edge.node]
         name = f"_retval_{edge.node}_{edge.index}_{self._fetched}"
         attrs = {"T": _dtype(edge, part), "index": self._fetched}
@@ -97,7 +98,7 @@ class _Drawing:
         )
 
     def _brought(self, edge: ir.Edge, device: str, part: parts.Part) -> ir.Edge:
-        """Return the edge from which the nodes of `device` read `edge`."""
+        """Return the edge that the nodes of `device` read to get the tensor of `edge`."""
         if edge in self._fed:
             return self._argument(edge, device, part)
         if (edge.node, device) in self._present or edge.node not in self._homes:

@@ -79,7 +79,7 @@ class Placer:
     def _groups(
         self, new: Sequence[ir.Node], nodes: Mapping[str, ir.Node], placement: Placement
     ) -> list[groups.Group]:
-        """Return the colocation groups of the new nodes that some device can run."""
+        """Return the colocation groups of the new nodes. Leave out nodes that no device can run."""
         together = groups.Groups(soft=self.allow_soft_placement)
         placeable = []
         fresh = {node.name for node in new}

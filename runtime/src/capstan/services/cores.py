@@ -1,8 +1,9 @@
 """The number of cores that the matrix products of a task may use.
 
 NumPy's BLAS starts a thread per core, and these threads spin while they wait. Two tasks that both
-do so on one machine are slower than one task. `intra_op_parallelism_threads` sets the number of a
-task. If it is 0, the tasks of a cluster that share a host share its cores.
+do so on one machine are slower than one task. `intra_op_parallelism_threads` sets the number of
+threads of a task. If it is 0, the tasks of a cluster that run on one host share the cores of the
+host.
 """
 
 import os
