@@ -166,7 +166,9 @@ def test_the_status_names_a_missing_secret_that_a_task_waits_for(story: Story) -
 def test_the_status_says_why_no_node_can_run_a_task(story: Story) -> None:
     trainer = {**TRAINER, "resources": {"limits": {"nvidia.com/gpu": "1"}}}
     story.submit(job(ps=replica(1), worker=replica(2, containers=[trainer])))
-    cause = "Unschedulable: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu"
+    cause = (
+        "Unschedulable: it requests 1 nvidia.com/gpu, and none is free on 3 of 3 nodes; 0/3 nodes"
+    )
     story.until(lambda status: cause in row(status, "worker-0").get("waiting", ""))
     status = story.until(lambda status: cause in row(status, "worker-1").get("waiting", ""))
     scheduled = condition(status, "PodsScheduled")

@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from capstan_operator.api import names
-from capstan_operator.kube import pod_fields
+from capstan_operator.kube import pod_fields, shortage
 
 Manifest = dict[str, Any]
 
@@ -192,8 +192,11 @@ def thin(pod: Mapping[str, Any]) -> Manifest:
     # The restart policy distinguishes sidecars from init containers that must succeed.
     kept["initContainers"] = [
         {field: container[field] for field in ("name", "restartPolicy") if field in container}
+        | shortage.only_devices(container)
         for container in spec.get("initContainers") or []
     ]
+    if containers := list(filter(None, map(shortage.only_devices, spec.get("containers") or []))):
+        kept["containers"] = containers
     metadata = {name: pod["metadata"][name] for name in _POD_METADATA if name in pod["metadata"]}
     return {"metadata": metadata, "spec": kept, "status": pod.get("status") or {}}
 

@@ -1,8 +1,8 @@
 """Turn a pod, as kubelets and the control plane describe it, into the view of a task. Pure.
 
-The task is the pod's trainer container. The job's template names that container and the pod does
-not: a webhook may have added containers of its own, also before the trainer. When the trainer ends
-the task has ended, even if sidecars still run. The first match wins:
+The task is the pod's trainer container. The job's template names that container. The pod alone does
+not show it, because a webhook may have put containers of its own before the trainer. When the
+trainer ends, the task has ended, even if sidecars still run. The first match wins:
 
     the trainer ended before any disruption of pod or node              its exit code
     a disruption ended the trainer or the pod (eviction, preemption)    Failed, disruption's reason
@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from capstan_operator.api.names import Uid
-from capstan_operator.kube import owners, pod_fields
+from capstan_operator.kube import owners, pod_fields, shortage
 from capstan_operator.reconcile.observe import NODE_LOST, Deletion, TaskPhase, TaskView
 from capstan_operator.reconcile.policies import disruption, failure
 from capstan_operator.reconcile.policies.disruption import Disruption
@@ -30,7 +30,8 @@ CONTAINERS_NOT_READY = "ContainersNotReady"
 """The reason of a kubelet for a pod that is not ready because of its containers."""
 
 _ROUTINE = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Reasons for which every pod waits for a moment. They would make the status flicker."""
+"""Reasons for which every pod waits for a moment. The view leaves them out, so that the status does
+not change for so short a time."""
 _ENDS = (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
 
 _SIGNALS_OF_KUBELETS = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
@@ -41,8 +42,8 @@ def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
 
     `node_lost` says that the pod's node will never report how the task ended. `deletion` is
     AFTER_END for a task that had ended by itself before its pod was deleted. Times are those of the
-    node and of the API server, in whole seconds. If the task ended in the second of the deletion,
-    the deletion counts as the cause.
+    node and of the API server, in whole seconds. If the task ended in the same second in which
+    the deletion was requested, the deletion counts as the cause.
     Raises ValueError if the pod's labels name no task.
     """
     labelled = owners.task(pod)
@@ -96,7 +97,7 @@ def _ended(pod: Manifest, trainer: str) -> _Outcome | None:
     end = pod_fields.state(pod_fields.container(pod, trainer), "terminated")
     if end is not None and status.get("phase") == "Running" and not _has_living_container(pod):
         # A kubelet reports an eviction or a node shutdown together with the final phase, a moment
-        # after the exit code. Only the final phase tells which of them ended the task.
+        # after the exit code. Until then, the cause of the task's end is not known.
         return None
     disrupted = _disruption(pod)
     ended_at = None if end is None else pod_fields.time(end.get("finishedAt"))
@@ -221,7 +222,8 @@ def _waits(pod: Manifest, trainer: str) -> Iterator[tuple[str, str]]:
     first, then those of the trainer's container, then those of the others."""
     scheduled = pod_fields.condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
-        yield scheduled.get("reason") or "", scheduled.get("message") or ""
+        message = shortage.explained(pod, scheduled.get("message") or "")
+        yield scheduled.get("reason") or "", message
     for container in (pod_fields.container(pod, trainer), *pod_fields.containers(pod)):
         waiting = pod_fields.state(container, "waiting") or {}
         yield waiting.get("reason") or "", waiting.get("message") or ""
@@ -231,8 +233,9 @@ def _deletion(pod: Manifest, outcome: _Outcome) -> Deletion:
     """Return whether the pod's deletion was requested, and whether that was before the task ended.
 
     The deletion timestamp minus the grace period is the time of the first request (`Cache` keeps it
-    so), unless no version of the pod was seen between that request and the end. In that case an
-    exit code of the signals that kubelets send counts as a request.
+    so). This is not true if the operator saw no version of the pod between that request and the end
+    of the task. The exit code then decides: if it is that of a signal that kubelets send, the
+    deletion was requested before the end.
     """
     due = pod_fields.due(pod)
     if due is None:
