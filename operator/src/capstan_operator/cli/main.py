@@ -1,7 +1,11 @@
-"""`capstanctl`: its arguments, its exit status, and its messages when it cannot start a job.
+"""`capstanctl`: its commands, its exit status, and its messages when a command cannot be done.
 
-Exit status: 0 the job succeeded; 1 it failed; 2 the command line or the job is wrong and nothing
-was started; 128 + n ended by signal n (130: Ctrl-C).
+Exit status: 0 done, or the job succeeded; 1 the job failed; 2 the command line or the job is wrong,
+there is no such job, no cluster or no rights; 3 the time of `wait` is over; 128 + n ended by signal
+n (130: Ctrl-C).
+
+Each command imports its modules when it is chosen. So help is fast, and commands about this machine
+never load the Kubernetes client.
 """
 
 import argparse
@@ -9,10 +13,10 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import PurePath
 
 from capstan_operator import errors
-from capstan_operator.cli import run
+from capstan_operator.cli import parser
 
 FAILED = 1
 USAGE_ERROR = 2
@@ -20,56 +24,112 @@ USAGE_ERROR = 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
-    options = _parser().parse_args(arguments)
+    program = "capstanctl"
+    if arguments is None:
+        if PurePath(sys.argv[0]).name == parser.KUBECTL:
+            program = "kubectl capstan"
+        arguments = sys.argv[1:]
+    if arguments[:1] == ["__complete"]:
+        from capstan_operator.cli import completion
+
+        return completion.print_candidates(program, arguments[1:])
+    options = parser.parser(program).parse_args(arguments)
     try:
-        status = run.run(options.job, options.port, as_json=options.output == "json")
+        status = _command(options)
         sys.stdout.flush()
-    except errors.Invalid as invalid:
-        print(f"capstanctl: {options.job}: nothing was started", file=sys.stderr)
-        for fault in invalid.faults:
-            print(f"  {fault}" if fault.path else f"  it {fault}", file=sys.stderr)
-        return USAGE_ERROR
+    except errors.OperatorError as error:
+        return _refused(options, error)
     except BrokenPipeError:
         # The reader of stdout is gone. Without this, Python would report that at its end, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except OSError as fault:
+        if options.command != "run":
+            print(f"capstanctl: {fault}", file=sys.stderr)
+            return USAGE_ERROR
         print(f"capstanctl: {options.job}: all tasks were stopped: {fault}", file=sys.stderr)
         return FAILED
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="capstanctl",
-        description="Run TrainingJobs: distributed training with parameter servers and workers.",
-    )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    run_parser = commands.add_parser(
-        "run",
-        help="run a job on this machine, each task a process",
-        description=(
-            "Run a TrainingJob on this machine: every task is a process, restarted as a cluster "
-            "would restart its pod, until the job has succeeded or failed. Ctrl-C ends all tasks."
-        ),
-        epilog=(
-            "State is kept in .capstan/JOB of the current directory: status.json, "
-            "TASK.ATTEMPT.log, checkpoints. The tasks' working directory is the folder of "
-            "JOB.yaml. Exit status: 0 succeeded, 1 failed, 2 wrong input and nothing was "
-            "started, 130 Ctrl-C."
-        ),
-    )
-    run_parser.add_argument("job", type=Path, metavar="JOB.yaml", help="the TrainingJob")
-    run_parser.add_argument(
-        "--port",
-        type=int,
-        metavar="N",
-        help="address the tasks at 127.0.0.1 ports N, N+1, ... (default: free ports are chosen)",
-    )
-    run_parser.add_argument(
-        "-o",
-        "--output",
-        choices=["json"],
-        help="print the final status as JSON instead of the last line; all else goes to stderr",
-    )
-    return parser
+def complete_for_kubectl() -> int:
+    """Print the candidates for kubectl, which runs `kubectl_complete-capstan WORD ... PREFIX`."""
+    from capstan_operator.cli import completion
+
+    status = completion.print_candidates("kubectl capstan", sys.argv[1:])
+    # The directive of kubectl: files are a fallback if there is no candidate.
+    print(":0")
+    return status
+
+
+def _refused(options: argparse.Namespace, error: errors.OperatorError) -> int:
+    """Say why nothing was done, a line for each fault, and return the exit status."""
+    if options.command == "run":
+        print(f"capstanctl: {options.job}: nothing was started", file=sys.stderr)
+        for fault in error.faults if isinstance(error, errors.Invalid) else ():
+            print(f"  {fault}" if fault.path else f"  it {fault}", file=sys.stderr)
+        return USAGE_ERROR
+    lines = error.faults if isinstance(error, errors.Invalid) else (error,)
+    for line in lines:
+        print(f"capstanctl: {' '.join(str(line).split())}", file=sys.stderr)
+    return USAGE_ERROR
+
+
+def _command(options: argparse.Namespace) -> int:
+    """Run the chosen command and return its exit status."""
+    if options.command == "run":
+        from capstan_operator.cli import run
+
+        return run.run(options.job, options.port, as_json=options.output == "json")
+    return _of_file(options) if "file" in options else _of_job(options)
+
+
+def _of_file(options: argparse.Namespace) -> int:
+    match options.command:
+        case "render":
+            from capstan_operator.cli import render
+
+            return render.render(options)
+        case "convert":
+            from capstan_operator.cli import convert
+
+            return convert.convert(options)
+        case _:
+            from capstan_operator.cli import submit
+
+            return submit.submit(options)
+
+
+def _of_job(options: argparse.Namespace) -> int:
+    match options.command:
+        case "explain":
+            from capstan_operator.cli import explain
+
+            return explain.explain(options)
+        case "logs":
+            from capstan_operator.cli import logs
+
+            return logs.logs(options)
+        case "top":
+            from capstan_operator.cli import top
+
+            return top.top(options)
+        case "wait":
+            from capstan_operator.cli import wait
+
+            return wait.wait(options)
+        case "delete":
+            from capstan_operator.cli import delete
+
+            return delete.delete(options)
+        case "version":
+            from capstan_operator.cli import version
+
+            return version.version(options)
+        case _:
+            from capstan_operator.cli import completion
+
+            print(completion.script(options.shell), end="")
+            return 0

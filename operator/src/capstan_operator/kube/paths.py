@@ -4,10 +4,17 @@ from urllib.parse import quote
 
 from capstan_operator.api import names
 
-GROUP_VERSION = f"/apis/{names.GROUP}/{names.VERSION}"
+VERSION = "/version"
+GROUP = f"/apis/{names.GROUP}"
+"""The path of the group, which lists its served versions. Answers 404 without the CRD."""
+GROUP_VERSION = f"{GROUP}/{names.VERSION}"
 """The path of the list of the group's resources. Answers 404 while the CRD is not installed."""
+WITHOUT_METADATA = frozenset({VERSION, GROUP, GROUP_VERSION})
+"""Paths whose answers are no objects."""
 _CORE = "/api/v1"
+_APPS = "/apis/apps/v1"
 _EVENTS = "/apis/events.k8s.io/v1"
+_METRICS = "/apis/metrics.k8s.io/v1beta1"
 _COORDINATION = "/apis/coordination.k8s.io/v1"
 
 
@@ -33,6 +40,15 @@ def pod(namespace: str, name: str) -> str:
     return _namespaced(_CORE, namespace, "pods", name)
 
 
+def pod_log(namespace: str, name: str) -> str:
+    return f"{pod(namespace, name)}/log"
+
+
+def pod_metrics(namespace: str) -> str:
+    """Return the path of what the pods of a namespace use. Only some clusters serve it."""
+    return _namespaced(_METRICS, namespace, "pods")
+
+
 def services(namespace: str | None = None) -> str:
     """Return the path of the Services of a namespace, or of all namespaces."""
     return _namespaced(_CORE, namespace, "services")
@@ -40,6 +56,11 @@ def services(namespace: str | None = None) -> str:
 
 def service(namespace: str, name: str) -> str:
     return _namespaced(_CORE, namespace, "services", name)
+
+
+def deployments() -> str:
+    """Return the path of the Deployments of all namespaces."""
+    return _namespaced(_APPS, None, "deployments")
 
 
 def events(namespace: str) -> str:

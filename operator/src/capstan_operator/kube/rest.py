@@ -116,14 +116,14 @@ class Rest:
         await self._http.close()
 
     async def connection(self) -> Connection:
-        """Return the address and the credentials with which another client speaks as this user."""
+        """Return the address of the server and this user's credentials, for another client."""
         return await self._credentials.connection(self._http.ssl_context)
 
     async def get(self, path: str, **query: Any) -> Manifest:
         """Read one object as it is now, or the resources of a group."""
         request = _Request("get", "GET", path, query)
         found = await self._send(request)
-        if path != paths.GROUP_VERSION and not shapes.is_object(found):
+        if path not in paths.WITHOUT_METADATA and not shapes.is_object(found):
             raise self._foreign(request, "an object")
         return found
 
@@ -211,7 +211,7 @@ class Rest:
                 return Listed(items, page["metadata"]["resourceVersion"])
 
     async def _send(self, request: _Request) -> Manifest:
-        """Send a request, and again if a rotated token may be why it was refused."""
+        """Send a request. If it is refused with 401 and the token has rotated, send it again."""
         async with self._turns:
             try:
                 return await self._once(request)
@@ -278,7 +278,7 @@ class Rest:
 
 
 def _why(error: Exception) -> str:
-    """Say why there was no answer, and where to look."""
+    """Complete a sentence about the server: why it gave no answer, and where to look."""
     match error:
         case aiohttp.InvalidURL():
             return "is not the address of an API server; write https://HOST:PORT in the kubeconfig"

@@ -15,11 +15,15 @@ succeeded.
 import contextlib
 import fcntl
 import os
+import threading
 from pathlib import Path
 
 from capstan_operator import errors
 from capstan_operator.reconcile import words
 
+_TRIES = 5
+_PAUSE_SECONDS = 0.02
+"""How often, and after which pauses, `claim` tries again: `is_held` takes the lock for a moment."""
 _LAST_WORDS_WITHIN = 4096
 """How many bytes at the end of a log are searched for its last line."""
 
@@ -110,20 +114,43 @@ def claim(path: Path) -> Folder:
             f"cannot keep its state in {path}: {fault.strerror}; "
             "run capstanctl in a directory where you may write"
         ) from fault
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _locked(lock):
         holder = os.read(lock, 20).decode(errors="replace").strip()
         os.close(lock)
         raise _refusal(
             f"is run by another capstanctl (process {holder}), or some of its tasks have not ended "
             f"yet; wait for their end, stop that capstanctl, or run the job in another directory "
             f"({path / 'lock'} is held)"
-        ) from None
+        )
     with contextlib.suppress(OSError):
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
     return Folder(path.absolute(), lock)
+
+
+def is_held(path: Path) -> bool:
+    """Say whether a `capstanctl run` runs the job of a folder, or some of its tasks still run."""
+    try:
+        lock = os.open(path / "lock", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _locked(lock: int) -> bool:
+    """Try to take the lock; say whether it was free."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        threading.Event().wait(_PAUSE_SECONDS)
+    return False
 
 
 def _refusal(message: str) -> errors.Invalid:

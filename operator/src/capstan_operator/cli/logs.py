@@ -1,0 +1,124 @@
+"""`capstanctl logs`: the output of a job's tasks, merged."""
+
+import argparse
+import asyncio
+import heapq
+import sys
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+
+from capstan_operator.api.names import TaskName
+from capstan_operator.cli import paint, places
+from capstan_operator.errors import OperatorError
+from capstan_operator.report import output
+from capstan_operator.report.job import Job
+from capstan_operator.report.output import Line, Request, Source
+from capstan_operator.report.place import Place
+
+POLL_SECONDS = 1.0
+"""The pause between two looks for new attempts."""
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def logs(options: argparse.Namespace) -> int:
+    """Print the output and return the exit status. Raises errors.OperatorError."""
+    request = Request(
+        tasks=output.tasks(options.tasks),
+        follow=options.follow,
+        tail=options.tail,
+        since_seconds=options.since,
+    )
+    asyncio.run(_logs(options, request))
+    return 0
+
+
+async def _logs(options: argparse.Namespace, request: Request) -> None:
+    async with places.opened(options) as place:
+        job = await place.get(options.job)
+        known = [row.name for row in job.status.tasks]
+        output.check(request.tasks, known, job.name)
+        printer = _Printer(known, with_prefix=not options.no_prefix)
+        if request.follow:
+            await _Following(place, job.name, request, printer).to_the_end()
+            return
+        sources = output.chosen(await place.sources(job), request)
+        async for source, line in merged({each: place.lines(each, request) for each in sources}):
+            printer.show(source, line)
+
+
+async def merged(
+    sources: Mapping[Source, AsyncIterator[Line]],
+) -> AsyncIterator[tuple[Source, Line]]:
+    """Yield the lines of all sources by their times, and holds one line of each in memory.
+
+    Lines of a source keep their order. A line without a time comes before lines with one, and
+    sources without times come one after the other.
+    """
+    order = {source: number for number, source in enumerate(sources)}
+    first: list[tuple[datetime, int, Source, Line]] = []
+    latest = dict.fromkeys(sources, _NEVER)
+
+    async def push(source: Source) -> None:
+        line = await anext(sources[source], None)
+        if line is not None:
+            latest[source] = max(latest[source], line.at or _NEVER)
+            heapq.heappush(first, (latest[source], order[source], source, line))
+
+    for source in sources:
+        await push(source)
+    while first:
+        _, _, source, line = heapq.heappop(first)
+        yield source, line
+        await push(source)
+
+
+class _Printer:
+    """Prints lines with the names of their tasks. Raises BrokenPipeError."""
+
+    def __init__(self, known: list[TaskName], *, with_prefix: bool) -> None:
+        self._known = known
+        self._with_prefix = with_prefix
+        self._with_colours = paint.is_wanted()
+        self._width = max((len(f"{name}.2") for name in known), default=0)
+
+    def show(self, source: Source, line: Line) -> None:
+        head = ""
+        if self._with_prefix:
+            colour = output.colour(source, self._known) if self._with_colours else None
+            head = output.prefix(source, self._width, colour)
+        print(f"{head}{line.text}", flush=True)
+
+
+class _Following:
+    """Reads every attempt of a job until the job is over and all its output is read."""
+
+    def __init__(self, place: Place, name: str, request: Request, printer: _Printer) -> None:
+        self._place = place
+        self._name = name
+        self._request = request
+        self._printer = printer
+        self._readers: dict[tuple[TaskName, int], asyncio.Task[None]] = {}
+
+    async def to_the_end(self) -> None:
+        """Raises errors.OperatorError if the job cannot be looked at any more."""
+        async with asyncio.TaskGroup() as group:
+            while (job := await self._place.find(self._name)) is not None:
+                await self._read_new(job, group)
+                if job.is_over or (job.is_local and not job.is_run):
+                    break
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _read_new(self, job: Job, group: asyncio.TaskGroup) -> None:
+        """Begin to read the attempts that have appeared since the last look."""
+        for source in output.chosen(await self._place.sources(job), self._request):
+            key = (source.task, source.attempt)
+            if key not in self._readers:
+                self._readers[key] = group.create_task(self._read(source))
+
+    async def _read(self, source: Source) -> None:
+        try:
+            async for line in self._place.lines(source, self._request):
+                self._printer.show(source, line)
+        except OperatorError as error:
+            # The pod may be gone, or its node silent. The other tasks are still worth reading.
+            print(f"capstanctl: {output.label(source)}: {error}", file=sys.stderr)

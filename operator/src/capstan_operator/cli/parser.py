@@ -1,0 +1,298 @@
+"""The arguments of `capstanctl`. Imports only the standard library, so that help comes at once."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from capstan_operator.report import duration
+
+KUBECTL = "kubectl-capstan"
+"""The name under which kubectl finds the command as `kubectl capstan`."""
+
+_WHERE = (
+    "A job of this name in .capstan of the current directory is meant, unless -n, --context or "
+    "--kubeconfig is given. Otherwise the job of the cluster is meant."
+)
+_EXIT = "Exit status: 0 done, 2 wrong input, no such job, no cluster or no rights."
+
+
+def parser(program: str) -> argparse.ArgumentParser:
+    """Return the parser. `program` is the name of the command in messages."""
+    top = argparse.ArgumentParser(
+        prog=program,
+        description="Run TrainingJobs (distributed training with parameter servers and workers) "
+        "on this machine, and look at jobs of this machine and of a cluster.",
+        epilog="Commands that take a JOB look for it in .capstan of the current directory first. "
+        "With -n, --context or --kubeconfig they look in the cluster only.",
+    )
+    commands = top.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, dest="command"
+    )
+    for add in (_run, _submit, _explain, _logs, _top, _wait, _delete, _render, _convert, _version):
+        add(commands)
+    _completion(commands)
+    return top
+
+
+_Commands = argparse._SubParsersAction
+"""argparse has no public name for it."""
+
+AWAITED = ("finished", "running", "deleted")
+"""The values of `report.awaited.Awaited`, which would load pydantic."""
+
+
+def _run(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    run = commands.add_parser(
+        "run",
+        help="run a job on this machine, each task a process",
+        description=(
+            "Run a TrainingJob on this machine: every task is a process, restarted as a cluster "
+            "would restart its pod, until the job has succeeded or failed. Ctrl-C ends all tasks."
+        ),
+        epilog=(
+            "State is kept in .capstan/JOB of the current directory: status.json, "
+            "TASK.ATTEMPT.log, checkpoints. The tasks' working directory is the folder of "
+            "JOB.yaml. Exit status: 0 succeeded, 1 failed, 2 wrong input and nothing was "
+            "started, 130 Ctrl-C."
+        ),
+    )
+    run.add_argument("job", type=Path, metavar="JOB.yaml", help="the TrainingJob")
+    run.add_argument(
+        "--port",
+        type=int,
+        metavar="N",
+        help="address the tasks at 127.0.0.1 ports N, N+1, ... (default: free ports are chosen)",
+    )
+    run.add_argument(
+        "-o",
+        "--output",
+        choices=["json"],
+        help="print the final status as JSON instead of the last line; all else goes to stderr",
+    )
+
+
+def _submit(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    submit = commands.add_parser(
+        "submit",
+        help="create a job in a cluster",
+        description=(
+            "Check a TrainingJob and create it in a cluster. To run it on this machine, use "
+            "capstanctl run."
+        ),
+        epilog=_EXIT,
+    )
+    _file(submit)
+    submit.add_argument("--dry-run", action="store_true", help="let the API server check it only")
+    _cluster(submit)
+    _output(submit)
+
+
+def _explain(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    explain = commands.add_parser(
+        "explain",
+        help="say why a job does not run, and what to do",
+        description="Show the phase of a job, what it waits for, the last failure, and what to do.",
+        epilog=f"{_WHERE} {_EXIT}",
+    )
+    _job(explain)
+    _cluster(explain)
+    _output(explain)
+
+
+def _logs(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    logs = commands.add_parser(
+        "logs",
+        help="show the output of a job's tasks",
+        description=(
+            "Show the output of all tasks, of every attempt that is kept, each line with the name "
+            "of its task; worker-1.2 is the second attempt of worker-1. A cluster keeps the pod of "
+            "the last attempt, and the end of the output of the attempt before it. Lines of a "
+            "cluster are merged by time; those of this machine come one attempt after the other."
+        ),
+        epilog=f"{_WHERE} {_EXIT}",
+    )
+    _job(logs)
+    logs.add_argument(
+        "tasks", nargs="*", metavar="TASK", help="tasks such as worker-1; all if none"
+    )
+    logs.add_argument("-f", "--follow", action="store_true", help="go on until the job is over")
+    logs.add_argument(
+        "--tail", type=_count, metavar="N", help="show the last N lines of each attempt"
+    )
+    logs.add_argument(
+        "--since",
+        type=_seconds,
+        metavar="TIME",
+        help="show lines not older than TIME, such as 10m; on this machine, attempts that have "
+        "written since then",
+    )
+    logs.add_argument("--no-prefix", action="store_true", help="leave out the names of the tasks")
+    _cluster(logs)
+
+
+def _top(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    top = commands.add_parser(
+        "top",
+        help="show the tasks of a job, live",
+        description=(
+            "Show the state, node, step and speed of each task, and its processors and memory if "
+            "the cluster measures them. On a terminal the table is live until the job is over or "
+            "Ctrl-C; else it is printed once. Without JOB, all jobs are shown."
+        ),
+        epilog=f"{_WHERE} {_EXIT}",
+    )
+    _job(top, optional=True)
+    top.add_argument("--once", action="store_true", help="print the table once, also on a terminal")
+    _cluster(top)
+    _output(top)
+
+
+def _wait(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    wait = commands.add_parser(
+        "wait",
+        help="wait for the end of a job",
+        description="Wait until a job has finished, until all its tasks run, or until it is gone.",
+        epilog=(
+            f"{_WHERE} Exit status: 0 what was waited for has come; 1 it cannot come any more: "
+            "the job failed, is Invalid, was deleted, or nobody runs it; 3 the time is over; "
+            "2 wrong input, no such job, no cluster or no rights."
+        ),
+    )
+    _job(wait)
+    wait.add_argument(
+        "--for",
+        dest="awaited",
+        choices=AWAITED,
+        default=AWAITED[0],
+        help="what to wait for (default: %(default)s)",
+    )
+    wait.add_argument(
+        "--timeout", type=_seconds, metavar="TIME", help="such as 90s or 1h30m (default: no limit)"
+    )
+    _cluster(wait)
+    _output(wait)
+
+
+def _delete(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    delete = commands.add_parser(
+        "delete",
+        help="delete a job",
+        description=(
+            "Delete a job. In a cluster its pods and its Service go with it. On this machine its "
+            "status and logs are removed; a job that runs is refused. Checkpoints always stay."
+        ),
+        epilog=f"{_WHERE} {_EXIT}",
+    )
+    _job(delete)
+    _cluster(delete)
+
+
+def _render(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    render = commands.add_parser(
+        "render",
+        help="print the objects that the operator would create",
+        description=(
+            "Print the Service and the pods of a job, as the operator creates them for the first "
+            "attempt. Uses no cluster. The UID of the job, which only an API server gives, is "
+            "shown as zeros."
+        ),
+        epilog="Exit status: 0 done, 2 wrong input.",
+    )
+    _file(render)
+    render.add_argument("-n", "--namespace", metavar="NAME", help="the namespace of the job")
+    _output(render, default="yaml")
+
+
+def _convert(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    convert = commands.add_parser(
+        "convert",
+        help="turn a Kubeflow TFJob into a TrainingJob",
+        description=(
+            "Turn a TFJob (kubeflow.org/v1) into a TrainingJob. Uses no cluster. What a "
+            "TrainingJob cannot keep is said on stderr, one line each."
+        ),
+        epilog="Exit status: 0 done, 2 wrong input, or the result would not be a valid job.",
+    )
+    convert.add_argument("file", metavar="TFJOB.yaml", help="the TFJob; - reads standard input")
+    _output(convert, default="yaml")
+
+
+def _version(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    version = commands.add_parser(
+        "version",
+        help="show the versions of this command and of a cluster",
+        description=(
+            "Show the version of this command and, if a cluster answers, its version, the served "
+            "versions of TrainingJob, and the images of the operator."
+        ),
+        epilog="Exit status: 0, also if no cluster answers; 2 wrong input.",
+    )
+    version.add_argument("--client", action="store_true", help="ask no cluster")
+    _cluster(version)
+    _output(version)
+
+
+def _completion(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="print the completion script of a shell",
+        description=(
+            "Print a script that completes commands, flags and the names of jobs. "
+            "bash: source <(capstanctl completion bash). "
+            "zsh: source <(capstanctl completion zsh), after compinit. "
+            "fish: capstanctl completion fish | source. "
+            "kubectl completes `kubectl capstan` by itself."
+        ),
+    )
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+
+
+def _file(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="JOB.yaml", help="the TrainingJob; - reads standard input")
+
+
+def _job(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    command.add_argument(
+        "job", nargs="?" if optional else None, metavar="JOB", help="the name of the job"
+    )
+
+
+def _cluster(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "-n", "--namespace", metavar="NAME", help="the namespace (default: the context's)"
+    )
+    command.add_argument("--context", metavar="NAME", help="the context of the kubeconfig")
+    command.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="the kubeconfig (default: $KUBECONFIG, the pod's service account, ~/.kube/config)",
+    )
+
+
+def _output(command: argparse.ArgumentParser, default: str | None = None) -> None:
+    command.add_argument(
+        "-o",
+        "--output",
+        choices=["json", "yaml"],
+        default=default,
+        help="print JSON or YAML" + (f" (default: {default})" if default else ""),
+    )
+
+
+def _checked(read: Callable[[str], float]) -> Callable[[str], float]:
+    def checked(text: str) -> float:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return checked
+
+
+_seconds = _checked(duration.parse)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"must be a number of lines, not {text!r}")
+    return int(text)

@@ -1,0 +1,1 @@
+"""Turn jobs of other operators into TrainingJobs. Pure."""

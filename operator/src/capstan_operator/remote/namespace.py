@@ -1,0 +1,237 @@
+"""The jobs of one namespace of a cluster. Implements `report.Place`."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any
+
+import pydantic
+
+from capstan_operator.api import names, status_json
+from capstan_operator.api.status import Status
+from capstan_operator.errors import Fault, Invalid
+from capstan_operator.kube import context as contexts
+from capstan_operator.kube import errors, logs, owners, paths, pod_fields
+from capstan_operator.kube.rest import Manifest, Rest
+from capstan_operator.manifests import labels
+from capstan_operator.report import failures, tasks
+from capstan_operator.report.job import Job
+from capstan_operator.report.output import Line, Request, Source
+from capstan_operator.report.tasks import Usage
+
+NO_CRD = (
+    "the cluster does not know TrainingJobs; an administrator installs them with "
+    "kubectl apply --server-side -f crds/trainingjobs.capstan.dev.yaml"
+)
+
+
+async def connect(
+    kubeconfig: str | None, context: str | None, namespace: str | None
+) -> "Namespace":
+    """Return the namespace, or the one of the context if it is None. Sends nothing yet.
+
+    Raises errors.Invalid if there is no usable configuration.
+    """
+    rest = await Rest.connect(kubeconfig, context)
+    found = namespace or contexts.namespace(kubeconfig, context)
+    given = {"-n": found, "--context": context, "--kubeconfig": kubeconfig}
+    flags = "".join(f" {flag} {value}" for flag, value in given.items() if value is not None)
+    return Namespace(rest, found, flags)
+
+
+class Namespace:
+    """One namespace. Requests are made with the rights of the user of the kubeconfig."""
+
+    def __init__(self, rest: Rest, name: str, flags: str) -> None:
+        """Take over a client. `flags` are those with which another command finds the same jobs."""
+        self.rest = rest
+        self.name = name
+        self._flags = flags
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self.rest.close()
+
+    async def find(self, name: str) -> Job | None:
+        manifest = await self._manifest(name)
+        return None if manifest is None else self._job(manifest)
+
+    async def get(self, name: str) -> Job:
+        return self._job(await self.document(name))
+
+    async def document(self, name: str) -> Manifest:
+        manifest = await self._manifest(name)
+        if manifest is None:
+            raise Invalid((Fault("", f"there is no job {name!r} in namespace {self.name!r}"),))
+        return manifest
+
+    async def jobs(self) -> list[Job]:
+        try:
+            listed = await self.rest.list(paths.jobs(self.name))
+        except errors.NotFound:
+            raise Invalid((Fault("", NO_CRD),)) from None
+        return [self._job(manifest) for manifest in listed.items]
+
+    async def create(self, manifest: Manifest, *, dry_run: bool) -> Manifest:
+        """Create a job from its manifest and return the created object.
+
+        Raises errors.Invalid if a job of this name exists, or if there is no such namespace.
+        """
+        name = manifest["metadata"]["name"]
+        query = {"fieldValidation": "Strict", "dryRun": "All" if dry_run else None}
+        try:
+            return await self.rest.create(paths.jobs(self.name), manifest, **query)
+        except errors.AlreadyExists:
+            message = f"there is a job {name!r} in namespace {self.name!r} already"
+            raise Invalid(
+                (Fault("", f"{message}; delete it first, or choose another name"),)
+            ) from None
+        except errors.NotFound as error:
+            raise Invalid((Fault("", error.message if error.reason else NO_CRD),)) from None
+
+    async def versions(self) -> dict[str, Any]:
+        """Return the versions of the cluster, of TrainingJob, and of the operator.
+
+        Raises kube.errors.ApiError if the API server does not answer.
+        """
+        server = await self.rest.get(paths.VERSION)
+        return {
+            "kubernetes": server.get("gitVersion", ""),
+            "trainingjobs": await self._served(),
+            "operator": await self._operators(),
+        }
+
+    async def _served(self) -> list[str]:
+        try:
+            group = await self.rest.get(paths.GROUP)
+        except errors.NotFound:
+            return []
+        return [str(version["groupVersion"]) for version in group.get("versions") or ()]
+
+    async def _operators(self) -> list[str]:
+        selector = f"app.kubernetes.io/name={names.FIELD_MANAGER}"
+        try:
+            listed = await self.rest.list(paths.deployments(), labelSelector=selector)
+        except errors.Forbidden:
+            return ["not shown: you may not list Deployments"]
+        specs = (found["spec"]["template"]["spec"] for found in listed.items)
+        return sorted({str(spec["containers"][0]["image"]) for spec in specs})
+
+    async def delete(self, job: Job) -> str:
+        manifest = await self.document(job.name)
+        await self.rest.delete(paths.job(self.name, job.name), uid=manifest["metadata"]["uid"])
+        return f"{job.name}: its deletion is under way; its pods and its Service go with it"
+
+    async def sources(self, job: Job) -> list[Source]:
+        pods = [pod for pod in await self._pods(job) if _has_output(pod)]
+        found = {}
+        for pod in pods:
+            named = owners.task(pod)
+            if named is not None:
+                found[named] = Source(*named, pod["metadata"]["name"], at=_began(pod))
+        for row in job.status.tasks:
+            attempt = failures.ended_attempt(row)
+            if attempt is not None and row.message and (row.name, attempt) not in found:
+                kept = Source(row.name, attempt, text=row.message, at=row.finished_at)
+                found[row.name, attempt] = kept
+        return list(found.values())
+
+    async def lines(self, source: Source, request: Request) -> AsyncIterator[Line]:
+        if not source.address:
+            for text in source.text.splitlines()[-(request.tail or 0) or None :]:
+                yield Line(text, source.at)
+            return
+        query = {"container": await self._trainer(source), "timestamps": "true"}
+        if request.tail is not None:
+            query["tailLines"] = str(request.tail)
+        if request.since_seconds is not None:
+            query["sinceSeconds"] = str(max(int(request.since_seconds), 1))
+        if request.follow:
+            query["follow"] = "true"
+        async for raw in logs.lines(self.rest, self.name, source.address, **query):
+            yield _line(raw)
+
+    async def usage(self, job: Job) -> dict[str, Usage]:
+        rows = {row.pod: str(row.name) for row in job.status.tasks if row.pod}
+        selector = f"{names.LABEL_JOB_NAME}={job.name}"
+        try:
+            measured = await self.rest.get(paths.pod_metrics(self.name), labelSelector=selector)
+        except (errors.NotFound, errors.Forbidden, errors.Unavailable):
+            # Not every cluster measures its pods, and not every user may see it.
+            return {}
+        used = {pod["metadata"]["name"]: _usage(pod) for pod in measured.get("items") or ()}
+        return {task: used[pod] for pod, task in rows.items() if pod in used}
+
+    async def _manifest(self, name: str) -> Manifest | None:
+        try:
+            return await self.rest.get(paths.job(self.name, name))
+        except errors.NotFound as error:
+            if error.details.get("kind") or error.reason:
+                return None
+            raise Invalid((Fault("", NO_CRD),)) from None
+
+    def _job(self, manifest: Manifest) -> Job:
+        metadata, status = manifest["metadata"], manifest.get("status")
+        return Job(
+            name=metadata["name"],
+            place=f"namespace {self.name}",
+            flags=self._flags,
+            is_local=False,
+            status=_status(metadata["name"], status),
+            is_observed=bool(status),
+            generation=metadata.get("generation"),
+            is_deleted=metadata.get("deletionTimestamp") is not None,
+        )
+
+    async def _pods(self, job: Job) -> list[Manifest]:
+        selector = ",".join(f"{key}={value}" for key, value in labels.selector(job.name).items())
+        return (await self.rest.list(paths.pods(self.name), labelSelector=selector)).items
+
+    async def _trainer(self, source: Source) -> str:
+        """Return the container of a pod that is the task."""
+        pod = await self.rest.get(paths.pod(self.name, source.address))
+        containers = [str(container["name"]) for container in pod["spec"]["containers"]]
+        return names.TRAINER if names.TRAINER in containers else containers[0]
+
+
+def _has_output(pod: Manifest) -> bool:
+    """Say whether a container of a pod has begun to run, so that there is a log."""
+    return any(
+        pod_fields.state(container, "running") or pod_fields.state(container, "terminated")
+        for container in pod["status"].get("containerStatuses") or ()
+    )
+
+
+def _began(pod: Manifest) -> datetime | None:
+    return pod_fields.time(pod["status"].get("startTime"))
+
+
+def _status(name: str, document: Any) -> Status:
+    try:
+        return status_json.load(document or {})
+    except pydantic.ValidationError:
+        message = f"the status of job {name!r} cannot be read; a newer operator may have written it"
+        raise Invalid((Fault("", message),)) from None
+
+
+def _line(raw: bytes) -> Line:
+    """Split a line of a log into its time and its text."""
+    stamp, blank, text = raw.rstrip(b"\r").decode(errors="replace").partition(" ")
+    try:
+        # Kubelets write nine decimals, and Python reads six.
+        seconds, dot, rest = stamp.partition(".")
+        digits = rest.rstrip("Z") if rest.endswith("Z") else ""
+        read = f"{seconds}.{digits[:6]:0<6}+00:00" if dot and digits else stamp
+        return Line(text, datetime.fromisoformat(read))
+    except ValueError:
+        return Line(stamp + blank + text)
+
+
+def _usage(pod: Manifest) -> Usage:
+    containers = [container.get("usage") or {} for container in pod.get("containers") or ()]
+    return Usage(cpu=_sum(containers, "cpu"), memory=_sum(containers, "memory"))
+
+
+def _sum(containers: list[Manifest], resource: str) -> float | None:
+    read = [tasks.quantity(str(used[resource])) for used in containers if resource in used]
+    known = [amount for amount in read if amount is not None]
+    return sum(known) if known else None

@@ -1,0 +1,140 @@
+"""Advice for the user of a job: the next thing to do about its state.
+
+The first rule that fits the whole job gives the first line. Each task that waits, and the last
+failure, may add a line. Each line is a sentence that a user can act on.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from capstan_operator.api.status import Condition, ConditionType, Phase, TaskState, TaskStatus
+from capstan_operator.reconcile import observe
+from capstan_operator.reconcile.policies import failure
+from capstan_operator.report.failures import LastFailure
+from capstan_operator.report.job import Job
+
+_NOTHING = "Nothing."
+
+_WAITS = {
+    "ErrImagePull": "image",
+    "ErrImageNeverPull": "image",
+    "ImageInspectError": "image",
+    "ImagePullBackOff": "image",
+    "InvalidImageName": "image",
+    "RegistryUnavailable": "image",
+    "Unschedulable": "node",
+    "SchedulerError": "node",
+    "CreateContainerConfigError": "config",
+    "CreateContainerError": "start",
+    "RunContainerError": "start",
+    "StartError": "start",
+}
+"""The kinds of trouble of a pod that does not run, by the first word of `waiting`."""
+
+_TROUBLES = {
+    "image": "Check the name of the image, that its registry can be reached, and the pull secrets",
+    "node": "Free or add nodes, or let the tasks request less. The events say what each node lacks",
+    "config": "Create the Secret, ConfigMap or key that the message names",
+    "start": "Check the command, the mounts and the security context of the container",
+}
+
+_CONDITIONS = {
+    observe.NAME_CONFLICT: "Delete or rename the object that has the name, or choose another name "
+    "for the job.",
+    observe.SERVICE_MISSING: "Remove what the message names: a quota, a policy or a webhook keeps "
+    "the operator from creating the job's Service. It tries again.",
+    observe.WAITING_FOR_OLD_PODS: "Nothing: the job starts when the pods of the old job are gone.",
+}
+
+_FINAL = {
+    "BackoffLimitExceeded": "Remove the cause, or raise spec.runPolicy.backoffLimit",
+    "DeadlineExceeded": "Raise spec.runPolicy.activeDeadlineSeconds",
+    "FailJob": "Remove the cause of the failure, or choose another onFailure",
+    "NeededTaskFailed": "Remove the cause of the failure",
+    "RestartPolicyNever": "Remove the cause of the failure, or choose another restartPolicy",
+    "PermanentFailure": "Remove the cause of the failure, or choose another restartPolicy",
+}
+
+
+def advice(job: Job, failed: LastFailure | None) -> tuple[str, ...]:
+    """Return what the user can do, one sentence each, the most important first."""
+    lines = [*_of_job(job), *_of_tasks(job)]
+    if not job.is_over or job.status.phase is Phase.FAILED:
+        lines += _of_failure(job, failed)
+    return tuple(dict.fromkeys(lines)) or (_NOTHING,)
+
+
+def _of_job(job: Job) -> Iterator[str]:
+    conditions = {condition.type: condition for condition in job.status.conditions}
+    if job.is_deleted:
+        yield f"Nothing: the job is being deleted. To wait: {_command(job, 'wait')} --for deleted"
+    elif not job.is_observed:
+        yield (
+            "See whether the operator runs and serves the namespace: kubectl get deployments -A "
+            "-l app.kubernetes.io/name=capstan-operator"
+        )
+    elif job.is_local and not job.is_run and not job.is_over:
+        yield "Run it again, and it continues: capstanctl run JOB.yaml"
+    elif job.status.phase is Phase.INVALID:
+        yield f"Delete the job ({_command(job, 'delete')}), correct its file, and submit it again."
+    elif job.status.phase is Phase.FAILED:
+        yield _after_failure(job, conditions.get("Failed"))
+    else:
+        yield from _of_conditions(conditions)
+
+
+def _of_conditions(conditions: Mapping[ConditionType, Condition]) -> Iterator[str]:
+    conflict = conditions.get("NameConflict")
+    ready = conditions.get("ClusterReady")
+    if conflict is not None and conflict.status == "True":
+        yield _CONDITIONS[observe.NAME_CONFLICT]
+    elif ready is not None and ready.status == "False" and ready.reason in _CONDITIONS:
+        yield _CONDITIONS[ready.reason]
+
+
+def _after_failure(job: Job, condition: Condition | None) -> str:
+    reason = "" if condition is None else condition.reason
+    first = _FINAL.get(reason, "Remove the cause of the failure")
+    if job.is_local:
+        return f"{first}. Then run it again: capstanctl run JOB.yaml"
+    return f"{first}. Then delete the job ({_command(job, 'delete')}) and submit it again."
+
+
+def _of_tasks(job: Job) -> Iterator[str]:
+    if job.is_over or job.is_deleted:
+        return
+    seen = set()
+    for row in job.status.tasks:
+        trouble = _WAITS.get(row.waiting.partition(":")[0])
+        if trouble is not None and trouble not in seen:
+            seen.add(trouble)
+            yield f"{_TROUBLES[trouble]}: kubectl describe pod {row.pod}{job.flags}"
+        if row.state is TaskState.CREATE_FAILED and TaskState.CREATE_FAILED not in seen:
+            seen.add(TaskState.CREATE_FAILED)
+            yield _of_refusal(job, row)
+
+
+def _of_refusal(job: Job, row: TaskStatus) -> str:
+    if job.is_local:
+        return (
+            f"Make room on this machine: it refused to start {row.name}. The start is tried again."
+        )
+    return (
+        "Remove what the message names, such as a quota, a policy or a wrong field: the API server "
+        f"refused the pod of {row.name}. The operator tries again."
+    )
+
+
+def _of_failure(job: Job, failed: LastFailure | None) -> Iterator[str]:
+    if failed is None:
+        return
+    if failed.reason == failure.OOM_KILLED:
+        kind = f"spec.replicaSpecs.{failed.task.type}"
+        yield f"Raise resources.limits.memory in {kind}, or let the program use less memory."
+    elif failed.reason in failure.INFRASTRUCTURE_REASONS or failed.reason == failure.DELETED:
+        yield "Nothing about the last failure: the program did not cause it."
+        return
+    yield f"Read what the task wrote: {_command(job, 'logs')} {failed.task}"
+
+
+def _command(job: Job, verb: str) -> str:
+    return f"capstanctl {verb} {job.name}{job.flags}"

@@ -1,0 +1,192 @@
+"""Explain why a job does not run: its phase, what it waits for, the last failure, what to do."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
+from capstan_operator.reconcile import words
+from capstan_operator.reconcile.policies import failure
+from capstan_operator.report import advice, duration, failures
+from capstan_operator.report.job import Job
+
+MOST_WAITS = 8
+"""The most tasks that an explanation names, so that it fits on a screen."""
+_NOT_WAITING = frozenset(
+    {TaskState.RUNNING, TaskState.SUCCEEDED, TaskState.STOPPED, TaskState.FAILED}
+)
+_BAD_IF_TRUE = ("Invalid", "NameConflict", "Suspended", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A task that the job waits for."""
+
+    task: str
+    state: str
+    attempt: int
+    why: str
+    """The reason in a line, or empty if there is none beside the state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The answer to `Why does the job not run?`, for one screen."""
+
+    name: str
+    place: str
+    phase: str
+    """The phase, or `Unobserved` if no operator has looked at the job yet."""
+    seconds: float | None
+    """How long the job has been in its phase."""
+    because: str
+    """Why the job as a whole is in its phase, in a sentence. Empty if the waits say so."""
+    waits: tuple[Wait, ...]
+    """At most MOST_WAITS tasks."""
+    more_waits: int
+    """How many further tasks the job waits for."""
+    last_failure: str
+    ago: float | None
+    """How many seconds ago the last failure was."""
+    restarts: str
+    advice: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the explanation as JSON values."""
+        return {
+            "name": self.name,
+            "place": self.place,
+            "phase": self.phase,
+            "secondsInPhase": _rounded(self.seconds),
+            "because": self.because,
+            "waitsFor": [
+                {"task": wait.task, "state": wait.state, "attempt": wait.attempt, "why": wait.why}
+                for wait in self.waits
+            ],
+            "moreWaits": self.more_waits,
+            "lastFailure": self.last_failure,
+            "secondsSinceFailure": _rounded(self.ago),
+            "restarts": self.restarts,
+            "advice": list(self.advice),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the screen. A line that begins without a blank is a heading."""
+        since = "" if self.seconds is None else f" for {duration.show(self.seconds)}"
+        yield f"{self.name}: {self.phase}{since} ({self.place})"
+        if self.because:
+            yield f"  {self.because}"
+        if self.waits:
+            yield "Waits for"
+            width = max(len(wait.task) for wait in self.waits)
+            for wait in self.waits:
+                head = f"{wait.task:<{width}}  {wait.state}, attempt {wait.attempt}"
+                yield f"  {head}" + (f": {wait.why}" if wait.why else "")
+            if self.more_waits:
+                yield f"  and {self.more_waits} more"
+        if self.last_failure:
+            yield "Last failure"
+            ago = "" if self.ago is None else f" ({duration.show(self.ago)} ago)"
+            yield f"  {self.last_failure}{ago}"
+        if self.restarts:
+            yield "Restarts"
+            yield f"  {self.restarts}"
+        yield "What to do"
+        yield from (f"  {line}" for line in self.advice)
+
+
+def explain(job: Job, now: datetime) -> Explanation:
+    """Explain a job as it is at `now`. A job without trouble gets an explanation, too."""
+    status = job.status
+    waiting = [] if job.is_over else [row for row in status.tasks if row.state not in _NOT_WAITING]
+    failed = failures.last(status)
+    return Explanation(
+        name=job.name,
+        place=job.place,
+        phase=str(status.phase) if job.is_observed else "Unobserved",
+        seconds=_seconds(status.last_transition_time, now),
+        because=_because(job, has_waits=bool(waiting)),
+        waits=tuple(_wait(row, now) for row in waiting[:MOST_WAITS]),
+        more_waits=max(len(waiting) - MOST_WAITS, 0),
+        last_failure="" if failed is None else failed.text,
+        ago=None if failed is None else _seconds(failed.at, now),
+        restarts=_restarts(status),
+        advice=advice.advice(job, failed),
+    )
+
+
+def _because(job: Job, *, has_waits: bool) -> str:
+    status = job.status
+    if job.is_deleted:
+        return "its deletion was requested"
+    if not job.is_observed:
+        return "no operator has looked at the job yet"
+    if job.is_local and not job.is_run and not job.is_over and status.phase is not Phase.SUSPENDED:
+        return "no capstanctl runs it, so its status is that of the last moment before the end"
+    if status.phase is Phase.FAILED and status.failure:
+        return status.failure
+    for condition in status.conditions:
+        if condition.type in _BAD_IF_TRUE and condition.status == "True":
+            return condition.message
+    for condition in status.conditions:
+        if condition.type == "ClusterReady" and condition.status == "False" and not job.is_over:
+            own_words = condition.reason != status.phase.value
+            return condition.message if own_words or not has_waits else ""
+    return _healthy(job)
+
+
+def _healthy(job: Job) -> str:
+    """Return a sentence about a job without trouble, with its progress if it has any."""
+    progress = job.status.progress
+    at = "" if progress is None else f" at step {progress.step}"
+    match job.status.phase:
+        case Phase.RUNNING:
+            return f"every task runs{at}"
+        case Phase.SUCCEEDED:
+            return f"the training has ended{at}"
+        case _:
+            return ""
+
+
+def _wait(row: TaskStatus, now: datetime) -> Wait:
+    return Wait(str(row.name), str(row.state), row.attempt, _why(row, now))
+
+
+def _why(row: TaskStatus, now: datetime) -> str:
+    """Return why a task does not run, in a line."""
+    if row.waiting:
+        return words.shortened(" ".join(row.waiting.split()), failure.MAX_REFUSAL)
+    if row.state is TaskState.STARTING:
+        return "it runs and is not ready yet"
+    if row.state is TaskState.STOPPING:
+        return "it was asked to end"
+    if row.state not in (TaskState.BACK_OFF, TaskState.CREATE_FAILED):
+        return ""
+    again = "" if row.retry_at is None else f"again in {duration.show(_until(row.retry_at, now))}"
+    how = row.reason if row.exit_code is None else f"exit code {row.exit_code}"
+    most = failure.MAX_REFUSAL if row.reason in failure.REFUSED else failure.LAST_WORDS
+    said = words.shortened(words.last_said(row.message), most)
+    return ": ".join(filter(None, [again, how, said]))
+
+
+def _restarts(status: Status) -> str:
+    counted = status.restarts
+    if not counted.application and not counted.infrastructure:
+        return ""
+    return (
+        f"{counted.application} after failures of the program, "
+        f"{counted.infrastructure} after failures of the infrastructure"
+    )
+
+
+def _seconds(since: datetime | None, now: datetime) -> float | None:
+    return None if since is None else max((now - since).total_seconds(), 0.0)
+
+
+def _until(at: datetime, now: datetime) -> float:
+    return max((at - now).total_seconds(), 0.0)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

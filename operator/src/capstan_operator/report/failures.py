@@ -1,0 +1,65 @@
+"""Find the last failure that a status remembers."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from capstan_operator.api.names import TaskName
+from capstan_operator.api.status import Status, TaskState, TaskStatus
+from capstan_operator.reconcile.policies import failure
+
+_ENDED_NOW = frozenset({TaskState.FAILED, TaskState.SUCCEEDED, TaskState.STOPPED})
+"""States in which the row's attempt is the attempt that ended. In all others it is a later one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastFailure:
+    """The failed end of an attempt. `text` is one line; `reason` is one word or empty."""
+
+    task: TaskName
+    attempt: int
+    reason: str
+    exit_code: int | None
+    at: datetime | None
+    text: str
+
+
+def ended_attempt(row: TaskStatus) -> int | None:
+    """Return the number of the last attempt that ended. None if no attempt has ended."""
+    attempt = row.attempt if row.state in _ENDED_NOW else row.attempt - 1
+    return attempt if attempt > 0 else None
+
+
+def last(status: Status) -> LastFailure | None:
+    """Return the failure that ended last, or None if the status remembers no failure.
+
+    Each row remembers only its last finished attempt.
+    """
+    found = [failed for row in status.tasks if (failed := _of_row(row)) is not None]
+    return max(found, key=_when, default=None)
+
+
+def _when(failed: LastFailure) -> tuple[bool, float]:
+    return (False, 0.0) if failed.at is None else (True, failed.at.timestamp())
+
+
+def _of_row(row: TaskStatus) -> LastFailure | None:
+    if row.state is TaskState.STOPPED or not _has_failed(row):
+        return None
+    attempt = ended_attempt(row) or row.attempt
+    code = row.exit_code
+    how = row.reason or "failed" if code is None else f"exit code {code}{_word(row)}"
+    where = f" on {row.node}" if row.node and row.state is TaskState.FAILED else ""
+    said = failure.last_words(row.message)
+    text = ": ".join(filter(None, [f"{row.name} attempt {attempt}{where}", how, said]))
+    return LastFailure(row.name, attempt, row.reason, code, row.finished_at, text)
+
+
+def _has_failed(row: TaskStatus) -> bool:
+    return bool(row.exit_code) or row.reason not in ("", failure.COMPLETED)
+
+
+def _word(row: TaskStatus) -> str:
+    word = (
+        row.reason if row.reason not in ("", "Error") else failure.SIGNALS.get(row.exit_code or 0)
+    )
+    return f" ({word})" if word else ""

@@ -1,0 +1,31 @@
+"""A job as a user finds it: its status, and the place that keeps it."""
+
+from dataclasses import dataclass
+
+from capstan_operator.api.status import Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One job at one moment."""
+
+    name: str
+    place: str
+    """The place in words: `namespace team-a`, or `.capstan/digits`."""
+    flags: str = ""
+    """The flags with which another command finds the same job. Empty for a local job."""
+    is_local: bool
+    status: Status
+    is_observed: bool = True
+    """Whether the job has a status. Without one, no operator has looked at the job yet."""
+    generation: int | None = None
+    """The version of its spec. None for a local job."""
+    is_deleted: bool = False
+    """Whether its deletion is under way."""
+    is_run: bool = True
+    """For a local job: whether a `capstanctl run` runs it, or its tasks have not ended yet."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job has succeeded or failed."""
+        return self.status.phase.is_final

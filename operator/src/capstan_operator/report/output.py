@@ -1,0 +1,107 @@
+"""The output of a job's tasks: its sources, the choice among them, and the merged lines."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from capstan_operator.api.names import TaskName
+from capstan_operator.errors import Fault, Invalid
+
+COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
+"""The SGR codes of the prefixes, one task after the other. Red is left to errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The output of one attempt of a task, as far as it is kept."""
+
+    task: TaskName
+    attempt: int
+    address: str = ""
+    """Where it is kept: a file, or the name of a pod. Empty if only `text` is kept."""
+    text: str = ""
+    """The end of the output, if the status is all that keeps it."""
+    at: datetime | None = None
+    """When the attempt ended, if known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line without its end. `at` is the time at which it was written, if known."""
+
+    text: str
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The part of the output that a user asks for. Empty `tasks` mean all tasks."""
+
+    tasks: tuple[TaskName, ...] = ()
+    follow: bool = False
+    tail: int | None = None
+    """At most this many last lines of each attempt."""
+    since_seconds: float | None = None
+
+
+def tasks(names: Sequence[str]) -> tuple[TaskName, ...]:
+    """Read the names of tasks. Raises errors.Invalid with all faults."""
+    found, faults = [], []
+    for name in names:
+        try:
+            found.append(TaskName.parse(name))
+        except ValueError as error:
+            faults.append(Fault("", str(error)))
+    if faults:
+        raise Invalid(tuple(faults))
+    return tuple(found)
+
+
+def check(wanted: Collection[TaskName], known: Collection[TaskName], job: str) -> None:
+    """Refuse tasks that a job does not have. Raises errors.Invalid."""
+    faults = [
+        Fault("", f"job {job} has no task {task}; its tasks are {_named(known)}")
+        for task in wanted
+        if task not in known
+    ]
+    if faults:
+        raise Invalid(tuple(faults))
+
+
+def chosen(sources: Iterable[Source], request: Request) -> list[Source]:
+    """Return the wanted sources in the order of their tasks and attempts."""
+    wanted = [source for source in sources if not request.tasks or source.task in request.tasks]
+    kinds = list(type(wanted[0].task.type)) if wanted else []
+
+    def order(source: Source) -> tuple[int, int, int]:
+        return kinds.index(source.task.type), source.task.index, source.attempt
+
+    return sorted(wanted, key=order)
+
+
+def prefix(source: Source, width: int, colour: int | None) -> str:
+    """Return the words before each line of a source: the task, and its attempt after the first.
+
+    >>> prefix(Source(TaskName.parse("ps-0"), 2), 9, None)
+    'ps-0.2    | '
+    """
+    name = label(source)
+    padded = f"{name:<{width}} | "
+    return padded if colour is None else f"\x1b[{colour}m{padded}\x1b[0m"
+
+
+def label(source: Source) -> str:
+    """Return the name of a source: `worker-1` for its first attempt, then `worker-1.2`."""
+    return str(source.task) if source.attempt == 1 else f"{source.task}.{source.attempt}"
+
+
+def colour(source: Source, known: Sequence[TaskName]) -> int:
+    """Return the colour of a source: its task has the same colour in all attempts."""
+    place = known.index(source.task) if source.task in known else source.task.index
+    return COLOURS[place % len(COLOURS)]
+
+
+def _named(known: Collection[TaskName], most: int = 8) -> str:
+    names = list(map(str, known))
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(names[:most]) + more) or "not known yet"

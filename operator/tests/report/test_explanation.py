@@ -1,0 +1,261 @@
+"""An explanation says on one screen why a job does not run, and what to do."""
+
+import pytest
+from report.jobs import NOON, ago, condition, job, row
+
+from capstan_operator.api.status import Phase, Progress, Restarts, TaskState
+from capstan_operator.reconcile import observe
+from capstan_operator.report import explanation
+from capstan_operator.report.job import Job
+
+LOG = "Traceback (most recent call last):\n  File x\nValueError: no\n"
+
+
+def screen(shown: Job) -> list[str]:
+    return list(explanation.explain(shown, NOON).lines())
+
+
+def test_a_degraded_job_names_the_task_its_failure_and_the_log() -> None:
+    shown = job(
+        Phase.DEGRADED,
+        row("ps-0"),
+        row("worker-0"),
+        row(
+            "worker-1",
+            TaskState.BACK_OFF,
+            attempt=3,
+            exit_code=1,
+            message=LOG,
+            finished_at=ago(30),
+            retry_at=ago(-12),
+        ),
+        restarts=Restarts(application=2),
+        conditions=(condition("ClusterReady", False, "Degraded", "waiting for worker-1"),),
+    )
+    assert screen(shown) == [
+        "digits: Degraded for 1m15s (namespace team-a)",
+        "Waits for",
+        "  worker-1  BackOff, attempt 3: again in 12s: exit code 1: ValueError: no",
+        "Last failure",
+        "  worker-1 attempt 2: exit code 1: ValueError: no (30s ago)",
+        "Restarts",
+        "  2 after failures of the program, 0 after failures of the infrastructure",
+        "What to do",
+        "  Read what the task wrote: capstanctl logs digits -n team-a worker-1",
+    ]
+
+
+def test_a_healthy_job_needs_nothing() -> None:
+    shown = job(Phase.RUNNING, row("worker-0"), progress=Progress(step=70))
+    assert screen(shown) == [
+        "digits: Running for 1m15s (namespace team-a)",
+        "  every task runs at step 70",
+        "What to do",
+        "  Nothing.",
+    ]
+
+
+CAUSES: list[tuple[str, Job, str, str]] = [
+    (
+        "an image that cannot be pulled",
+        job(
+            Phase.PENDING,
+            row("ps-0", TaskState.PENDING, waiting="ImagePullBackOff: no such image", pod="d-ps-0"),
+            conditions=(condition("ClusterReady", False, "Pending", "waiting for ps-0"),),
+        ),
+        "ps-0  Pending, attempt 1: ImagePullBackOff: no such image",
+        "kubectl describe pod d-ps-0 -n team-a",
+    ),
+    (
+        "no node with room",
+        job(Phase.PENDING, row("ps-0", TaskState.PENDING, waiting="Unschedulable: 0/3 nodes")),
+        "Unschedulable: 0/3 nodes",
+        "Free or add nodes",
+    ),
+    (
+        "a secret that is missing",
+        job(Phase.PENDING, row("ps-0", TaskState.PENDING, waiting="CreateContainerConfigError: x")),
+        "CreateContainerConfigError: x",
+        "Create the Secret, ConfigMap or key",
+    ),
+    (
+        "a pod that the API server refuses",
+        job(
+            Phase.PENDING,
+            row(
+                "ps-0",
+                TaskState.CREATE_FAILED,
+                reason="CreateFailed",
+                message="exceeded quota: pods",
+                retry_at=ago(-5),
+            ),
+        ),
+        "again in 5s: CreateFailed: exceeded quota: pods",
+        "refused the pod of ps-0",
+    ),
+    (
+        "a process that the system refuses",
+        job(
+            Phase.PENDING,
+            row("ps-0", TaskState.CREATE_FAILED, reason="CreateFailed", message="EAGAIN"),
+            is_local=True,
+        ),
+        "CreateFailed: EAGAIN",
+        "it refused to start ps-0",
+    ),
+    (
+        "an invalid template",
+        job(
+            Phase.INVALID,
+            conditions=(condition("Invalid", True, "TemplateInvalid", "ps: no field imgae"),),
+        ),
+        "ps: no field imgae",
+        "Delete the job (capstanctl delete digits -n team-a), correct its file",
+    ),
+    (
+        "a name that is taken",
+        job(
+            Phase.PENDING,
+            conditions=(condition("NameConflict", True, observe.NAME_CONFLICT, "Service digits"),),
+        ),
+        "Service digits",
+        "Delete or rename the object",
+    ),
+    (
+        "a Service that cannot be created",
+        job(
+            Phase.PENDING,
+            row("ps-0", TaskState.PENDING),
+            conditions=(
+                condition("ClusterReady", False, observe.SERVICE_MISSING, "quota of Services"),
+            ),
+        ),
+        "quota of Services",
+        "keeps the operator from creating the job's Service",
+    ),
+    (
+        "pods of an old job",
+        job(
+            Phase.PENDING,
+            row("ps-0", TaskState.PENDING),
+            conditions=(
+                condition("ClusterReady", False, observe.WAITING_FOR_OLD_PODS, "old pods"),
+            ),
+        ),
+        "old pods",
+        "Nothing: the job starts when the pods of the old job are gone.",
+    ),
+    ("no operator", job(Phase.PENDING, is_observed=False), "no operator has", "kubectl get deploy"),
+    (
+        "a deletion",
+        job(Phase.RUNNING, row("ps-0"), is_deleted=True),
+        "its deletion was requested",
+        "capstanctl wait digits -n team-a --for deleted",
+    ),
+    (
+        "a local job that was killed",
+        job(Phase.RUNNING, row("ps-0"), is_local=True, is_run=False),
+        "no capstanctl runs it",
+        "capstanctl run JOB.yaml",
+    ),
+    (
+        "a local job that was interrupted",
+        job(
+            Phase.SUSPENDED,
+            conditions=(condition("Suspended", True, "Interrupted", "SIGINT came"),),
+            is_local=True,
+            is_run=False,
+        ),
+        "SIGINT came",
+        "Run it again, and it continues: capstanctl run JOB.yaml",
+    ),
+    (
+        "a used-up limit",
+        job(
+            Phase.FAILED,
+            row("worker-1", TaskState.FAILED, attempt=7, exit_code=1, finished_at=ago(9)),
+            failure="worker-1 attempt 7: exit code 1",
+            conditions=(condition("Failed", True, "BackoffLimitExceeded", "limit"),),
+        ),
+        "worker-1 attempt 7: exit code 1",
+        "raise spec.runPolicy.backoffLimit. Then delete the job (capstanctl delete digits",
+    ),
+    (
+        "a deadline, locally",
+        job(
+            Phase.FAILED,
+            failure="after 60 s",
+            conditions=(condition("Failed", True, "DeadlineExceeded", "x"),),
+            is_local=True,
+            is_run=False,
+        ),
+        "after 60 s",
+        "Raise spec.runPolicy.activeDeadlineSeconds. Then run it again",
+    ),
+    (
+        "too little memory",
+        job(
+            Phase.DEGRADED,
+            row("ps-0", TaskState.BACK_OFF, attempt=2, exit_code=137, reason="OOMKilled"),
+        ),
+        "ps-0 attempt 1: exit code 137 (OOMKilled)",
+        "Raise resources.limits.memory in spec.replicaSpecs.ps",
+    ),
+    (
+        "an eviction",
+        job(Phase.DEGRADED, row("ps-0", TaskState.PENDING, attempt=2, reason="Evicted")),
+        "ps-0 attempt 1: Evicted",
+        "Nothing about the last failure: the program did not cause it.",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "shown, cause, to_do", [case[1:] for case in CAUSES], ids=[c[0] for c in CAUSES]
+)
+def test_each_cause_is_named_and_has_advice(shown: Job, cause: str, to_do: str) -> None:
+    lines = screen(shown)
+    advice = lines[lines.index("What to do") :]
+    assert any(cause in line for line in lines), lines
+    assert any(to_do in line for line in advice), advice
+
+
+def test_the_last_failure_is_the_latest_of_all_tasks() -> None:
+    shown = job(
+        Phase.RUNNING,
+        row("ps-0", attempt=2, exit_code=137, reason="Error", finished_at=ago(500)),
+        row("worker-0", attempt=3, exit_code=2, finished_at=ago(100)),
+        row("worker-1", TaskState.SUCCEEDED, exit_code=0, reason="Completed", finished_at=ago(1)),
+    )
+    explained = explanation.explain(shown, NOON)
+    assert explained.last_failure == "worker-0 attempt 2: exit code 2"
+    assert explained.ago == 100
+
+
+def test_a_large_job_fits_on_a_screen() -> None:
+    rows = [row(f"worker-{index}", TaskState.PENDING) for index in range(1000)]
+    lines = screen(job(Phase.PENDING, *rows))
+    assert "  and 992 more" in lines
+    assert len(lines) < 24
+
+
+def test_a_job_that_is_over_waits_for_nothing() -> None:
+    over = job(Phase.SUCCEEDED, row("ps-0", TaskState.STOPPING), progress=Progress(step=5))
+    assert screen(over)[1] == "  the training has ended at step 5"
+    assert "Waits for" not in screen(over)
+
+
+def test_the_document_has_all_that_the_screen_has() -> None:
+    explained = explanation.explain(CAUSES[0][1], NOON)
+    document = explained.document()
+    assert document["phase"] == "Pending"
+    assert document["secondsInPhase"] == 75.0
+    assert document["waitsFor"] == [
+        {
+            "task": "ps-0",
+            "state": "Pending",
+            "attempt": 1,
+            "why": "ImagePullBackOff: no such image",
+        }
+    ]
+    assert document["advice"] == list(explained.advice)
