@@ -3,7 +3,13 @@
 In `make check`, stateful tests also run fewer steps.
 """
 
+import os
+
 import hypothesis
+
+# Each client of a test would otherwise read every certificate that this machine trusts, which
+# takes longer than most tests. Tests that use TLS have certificates of their own.
+os.environ["SSL_CERT_FILE"] = os.devnull
 
 # The Makefile chooses the profile. By hand, choose it with `--hypothesis-profile=full`. An example
 # has no deadline, because the machine may be busy.

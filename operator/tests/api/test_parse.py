@@ -32,6 +32,8 @@ spec:
       replicas: 2
       template: *template
 """
+PLAIN = json.dumps(yaml.safe_load(DIGITS))
+"""The same job without aliases."""
 
 
 def faults(text: str) -> list[str]:
@@ -42,7 +44,7 @@ def faults(text: str) -> list[str]:
 
 def changed(*path: str | int, to: object) -> str:
     """Return the job of `DIGITS` with one field set to `to`. `DELETE` removes the field."""
-    document = json.loads(json.dumps(yaml.safe_load(DIGITS)))  # YAML aliases share objects
+    document = json.loads(PLAIN)
     place: Any = document
     for part in path[:-1]:
         place = place[part] if isinstance(part, int) else place.setdefault(part, {})
@@ -50,7 +52,7 @@ def changed(*path: str | int, to: object) -> str:
         del place[path[-1]]
     else:
         place[path[-1]] = to
-    return str(yaml.safe_dump(document))
+    return str(yaml.dump(document, Dumper=yaml.CSafeDumper))
 
 
 DELETE = object()

@@ -1,6 +1,6 @@
 """Views of tasks from pods in all states that clusters produce."""
 
-import copy
+import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -718,7 +718,7 @@ def optional_fields(value: Any, path: Path = ()) -> Iterator[Path]:
 
 def without(full_pod: dict[str, Any], fields: Mapping[Path, str]) -> dict[str, Any]:
     """Return a copy of a pod in which these fields are "absent" or "null"."""
-    pod = copy.deepcopy(full_pod)
+    pod = json.loads(json.dumps(full_pod))  # much faster than copy.deepcopy
     # Remove the longest paths first, so that a field is removed before the object that holds it.
     for path in sorted(fields, key=len, reverse=True):
         *parents, last = path

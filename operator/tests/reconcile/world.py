@@ -8,6 +8,7 @@ The controller keeps only the status, as text. Every pass is therefore like the 
 """
 
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -64,7 +65,13 @@ def make_job(
         "metadata": {"name": "digits"},
         "spec": {"replicaSpecs": replicas, "runPolicy": run or {}, **spec},
     }
-    return parse(json.dumps(document)).with_uid(Uid("a-job"))
+    return _read(json.dumps(document)).with_uid(Uid("a-job"))
+
+
+@functools.cache
+def _read(text: str) -> TrainingJob:
+    """Parse a job once for all tests: many tests have the same job, and no job can be changed."""
+    return parse(text)
 
 
 def task(name: str) -> TaskName:
