@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         help="""all tasks: '{"ps": ["host:2222"], "worker": ["host:2223"]}'""",
     )
     serve.add_argument("--job", metavar="NAME", help="the job of this task")
-    serve.add_argument("--task", metavar="INDEX", help="its index in the job")
+    serve.add_argument("--task", metavar="INDEX", help="the index of this task in the job")
     serve.add_argument(
         "--protocol",
         choices=["grpc"],

@@ -119,10 +119,13 @@ def test_a_tensor_without_values_is_zero() -> None:
     [
         (
             _proto(dtypes.int32, [2], tensor_content=b"123"),
-            "tensor_content has 3 bytes where 2 elements of int32 have 8",
+            "tensor_content has 3 bytes, but 2 elements of int32 need 8",
         ),
-        (_proto(dtypes.int32, [1], int_val=[1, 2]), "2 values for a tensor of 1 elements"),
-        (_proto(dtypes.string, [1], string_val=[b"", b""]), "2 strings for a tensor of 1 elements"),
+        (_proto(dtypes.int32, [1], int_val=[1, 2]), "2 values, but the tensor has 1 elements"),
+        (
+            _proto(dtypes.string, [1], string_val=[b"", b""]),
+            "2 strings, but the tensor has 1 elements",
+        ),
         (_proto(dtypes.int32, [-1]), "must have a full shape, but has [?]"),
         (_proto(dtypes.int32, [1 << 20, 1 << 20]), "is too large"),
         (_proto(dtypes.string, [9], tensor_content=b"\x01"), "cannot hold 9 strings"),
@@ -131,7 +134,7 @@ def test_a_tensor_without_values_is_zero() -> None:
             "strings do not fill",
         ),
         (_proto(dtypes.string, [1], tensor_content=b"\xff"), "the data ends within an integer"),
-        (_proto(dtypes.complex64, [1], scomplex_val=[1.0]), "complex values come in pairs"),
+        (_proto(dtypes.complex64, [1], scomplex_val=[1.0]), "complex values must be pairs"),
         (_proto(dtypes.int8, [1], int_val=[300]), "a value does not fit int8"),
     ],
 )

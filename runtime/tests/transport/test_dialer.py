@@ -151,7 +151,7 @@ def test_a_timeout_within_an_attempt_does_not_hide_the_error_of_earlier_attempts
 
 def test_a_stale_incarnation_is_refused_whatever_the_plane(ps: Ps) -> None:
     for ways in (ps.dialer(), ps.dialer(listener.GRPC)):
-        with pytest.raises(errors.AbortedError, match="it was restarted"):
+        with pytest.raises(errors.AbortedError, match="the task was restarted"):
             ways.dial(PS, INCARNATION + 1, soon())
 
 

@@ -66,12 +66,12 @@ def test_the_listener_knows_which_task_dials() -> None:
 def test_a_token_opens_the_door_once(tcp: Any) -> None:
     offer = tcp.offer()
     dial(offer).close()
-    with pytest.raises(errors.UnavailableError, match="did not let us in"):
+    with pytest.raises(errors.UnavailableError, match="did not accept the link"):
         dial(offer)
 
 
 def test_a_wrong_token_is_refused(tcp: Any) -> None:
-    with pytest.raises(errors.UnavailableError, match="did not let us in"):
+    with pytest.raises(errors.UnavailableError, match="did not accept the link"):
         dial(dataclasses.replace(tcp.offer(), token=bytes(32)))
 
 
@@ -81,7 +81,9 @@ def test_an_offer_is_for_one_incarnation(tcp: Any) -> None:
 
 
 def test_a_task_without_a_common_plane_gets_an_error(tcp: Any) -> None:
-    with pytest.raises(errors.UnimplementedError, match="offers memory, this task tcp, grpc"):
+    with pytest.raises(
+        errors.UnimplementedError, match="offers memory, but this task offers tcp, grpc"
+    ):
         tcp.listener.connect("/job:worker", 41, ("memory",))
 
 

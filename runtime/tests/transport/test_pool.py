@@ -129,7 +129,7 @@ def test_a_link_to_a_restarted_task_needs_its_new_incarnation(links: pool.Pool, 
     old = links.take(PS, 1)
     links.give_back(PS, 1, old)
     ps.start(2)
-    with pytest.raises(errors.AbortedError, match="incarnation 2: it was restarted"):
+    with pytest.raises(errors.AbortedError, match="incarnation 2: the task was restarted"):
         links.take(PS, 1)
     new = links.take(PS, 2)
     assert_works(new)

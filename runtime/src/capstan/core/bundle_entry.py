@@ -46,7 +46,7 @@ class Entry:
             size=self.size,
             crc32c=self.crc,
         )
-        message.shape.SetInParent()  # also a scalar has a shape message
+        message.shape.SetInParent()  # A scalar has a shape message too.
         for size in self.shape:
             message.shape.dim.add(size=size)
         for extents in self.slices:

@@ -125,7 +125,7 @@ def _numbers(flat: Array, dtype: dtypes.DType) -> list[Any]:
 def _content(content: bytes, dtype: dtypes.DType, count: int) -> Array:
     if len(content) != count * dtype.size:
         raise ValueError(
-            f"tensor_content has {len(content)} bytes where {count} elements of {dtype.name} have "
+            f"tensor_content has {len(content)} bytes, but {count} elements of {dtype.name} need "
             f"{count * dtype.size}"
         )
     # Copy, because an array over `bytes` is read-only and may be unaligned.
@@ -138,7 +138,7 @@ def _values(values: Any, dtype: dtypes.DType) -> Array:
     if dtype.is_complex:
         part = np.float32 if dtype is dtypes.complex64 else np.float64
         if len(values) % 2:
-            raise ValueError("complex values come in pairs of a real and an imaginary part")
+            raise ValueError("complex values must be pairs of a real and an imaginary part")
         return np.array(values, part).view(dtype.as_numpy_dtype)
     try:
         # Pass a list: for other sequences, NumPy wraps values that do not fit.
@@ -151,7 +151,7 @@ def _filled(values: Array, count: int) -> Array:
     if len(values) == count:
         return values
     if len(values) > count:
-        raise ValueError(f"{len(values)} values for a tensor of {count} elements")
+        raise ValueError(f"there are {len(values)} values, but the tensor has {count} elements")
     flat = np.zeros(count, values.dtype)
     if len(values):
         flat[: len(values)] = values
@@ -164,7 +164,7 @@ def _strings(proto: Any, count: int) -> Array:
     if proto.tensor_content:
         strings = packed.split(proto.tensor_content, count)
     if len(strings) > count:
-        raise ValueError(f"{len(strings)} strings for a tensor of {count} elements")
+        raise ValueError(f"there are {len(strings)} strings, but the tensor has {count} elements")
     strings += [strings[-1] if strings else b""] * (count - len(strings))
     flat = np.empty(count, object)
     flat[:] = strings

@@ -18,7 +18,7 @@ _READS = frozenset({facts.Role.IDENTITY, facts.Role.READ})
 
 _PINNED_BYTES = 1 << 18
 """Smaller values are copied before they are sent. Pinning them would save little, because a write
-to a pinned value makes a copy too. A guess.
+to a pinned value makes a copy too. The limit is a guess.
 """
 
 
@@ -63,7 +63,8 @@ class Aliases:
             self._refs.add(output)
         if not (shares_input and node.inputs and node.inputs[0] in self._cells):
             if is_ref:
-                # Only the step knows which variable this is. Any function may have to read it.
+                # Only the step knows which variable this is. Any function may have to read the
+                # variable.
                 self._cells[output] = self._values[output]
                 self._out.shared.append(self._values[output])
             return
@@ -118,8 +119,8 @@ class Aliases:
     def merged(self, edge: ir.Edge) -> str:
         """Return the expression for an input of a merge.
 
-        If the input shares a variable's memory, the merge takes a copy. Its output then shares no
-        memory, whichever input is alive.
+        If the input shares a variable's memory, the merge takes a copy. The output of the merge
+        then never shares the memory of a variable.
         """
         return self.leaving(edge) if edge in self._cells else self._values[edge]
 

@@ -66,7 +66,10 @@ class Branches:
                 self._aliases.pass_on(data, output)
 
     def merge(self, node: ir.Node) -> None:
-        """Write a merge, which takes the input that is alive. If both may be dead, add a flag."""
+        """Write a merge, which takes the input that is alive.
+
+        If both inputs may be dead, add a flag.
+        """
         names = [self._values.name(0), self._values.name(1)]
         decision = ir.Edge(node.name, -1)
         flag = self._new_flag()

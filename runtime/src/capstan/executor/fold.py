@@ -16,7 +16,7 @@ def evaluate(node: ir.Node, values: Sequence[Array]) -> Sequence[Array] | None:
     """Return the outputs of a stateless node.
 
     Return None if the kernel raises an error, may answer late, or returns a variant. The caller
-    then keeps the node in the graph, so that the step runs it and reports any error.
+    then keeps the node in the graph, so that the step runs the node and reports any error.
     """
     known = {edge: value.shape for edge, value in zip(node.inputs, values, strict=True)}
     constants = dict(zip(node.inputs, values, strict=True))

@@ -42,7 +42,10 @@ _SILENT: Final = _silent()
 """Kernels run in copies of this context. A copy takes a tenth of the time of `np.errstate`."""
 
 _SHRINK_AFTER = 256
-"""After so many steps, the program drops the contexts that none of them needed. A guess."""
+"""After this number of steps, the program drops the contexts that none of the steps needed.
+
+The number is a guess.
+"""
 
 
 class Context:
@@ -127,7 +130,7 @@ class Program:
     def _shrink(self) -> None:
         """Drop the contexts that no step has used for a while.
 
-        Steps use the context that was given back last, so the others are the first in the queue.
+        A step takes the last context of the queue, so unused contexts are the first in the queue.
         """
         for _ in range(self._unused):
             with contextlib.suppress(IndexError):

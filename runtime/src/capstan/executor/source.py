@@ -12,10 +12,10 @@ from capstan.resources import variable
 
 _NOT_PLANNABLE = (None, dtypes.string, dtypes.resource, dtypes.variant)
 _MANY_NAMES = 500
-"""With more names, the line that unpacks them is a block of its own. A guess."""
+"""With more names, the line that unpacks them is a block of its own. The number is a guess."""
 
 MANY_FUNCTIONS = 200
-"""A part with more functions is written as a flat module. A guess."""
+"""A part with more functions is written as a flat module. The number is a guess."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from capstan.core import node as ir
 from capstan.partition import parts
 
 Key = tuple[int, int]
-"""Leg and wait set of a segment."""
+"""The leg and the wait set of a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Layout:
     The numbers of the segments are an order in which they can run. `needs[i]` are the numbers of
     the messages that segment i waits for, and `sends[i]` are the messages that it sends.
     `before[i]` are the segments that it waits for. `starts[i]` are the waiting nodes of segment i,
-    by their position in `waiting`, and `awaits[i]` are the waiting nodes for whose answers it
-    waits.
+    by their position in `waiting`, and segment i waits for the answers of the waiting nodes
+    `awaits[i]`.
     """
 
     keys: tuple[Key, ...]
@@ -159,7 +159,7 @@ class Plan:
             for waits in zip(layout.needs, layout.before, layout.awaits, strict=True)
         ]
         for index in self.roots:
-            self.missing[index] += 1  # the start of the step
+            self.missing[index] += 1  # A root also waits for the start of the step.
 
 
 def _readers(numbers: Sequence[Sequence[int]]) -> dict[int, tuple[int, ...]]:
@@ -194,7 +194,7 @@ class StepState:
     def arrive(self, number: int) -> Sequence[int]:
         """Record that message `number` arrived. Return the segments that may run now.
 
-        A repeated message, or one that no segment waits for, changes nothing.
+        A repeated message changes nothing. Neither does a message that no segment waits for.
         """
         readers = self._plan.of_message.get(number)
         if readers is None or number in self._arrived:

@@ -9,7 +9,7 @@ import numpy as np
 from capstan.core import attr_value, dimension, dtypes, tensor_shape
 from capstan.framework import opdef
 
-# No real node has so many tensors. Without a limit, a malformed node could ask for a huge list.
+# No real node has this many tensors. Without a limit, a malformed node could ask for a huge list.
 _MAX_TENSORS: Final = 1 << 16
 
 

@@ -134,7 +134,7 @@ class ControlFlowContext(abc.ABC):
     def split_control(
         self, control: Sequence[Operation]
     ) -> tuple[list[Operation], list[Operation]]:
-        """Return the control inputs in the same loop as this context, and the others."""
+        """Return the control inputs in the loop of this context, and the other control inputs."""
         loop = self.loop
         if loop is None:
             return list(control), []
@@ -245,7 +245,7 @@ def _allowed(loop: Any, source: Any) -> Iterator[bool]:
         yield is_within(forward, source)
         yield source is not None and source.outer is forward
     while source is not None and source.gradient is not None:
-        # A gradient of the gradient. It fails later if its result is needed.
+        # A gradient of a gradient fails later, and only if its result is needed.
         source = source.gradient.forward
         yield source is loop
 

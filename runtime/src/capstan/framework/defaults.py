@@ -36,7 +36,7 @@ class DefaultStack(threading.local):
         finally:
             is_violated = nested and self.items[-1:] != [default]
             if default in self.items:
-                # The last of equal entries is the one that this block made.
+                # If several entries are equal, this block has made the last one.
                 del self.items[len(self.items) - 1 - self.items[::-1].index(default)]
             if is_violated:
                 raise AssertionError(

@@ -56,7 +56,7 @@ def _zero(state: Any, op: graphs.Operation, grad: graphs.Tensor) -> graphs.Tenso
     if around is None or around.gradient is None:
         with in_loop(around):
             return zeros(_sizes(value), dtype)
-    # The loop around is the gradient of the loop that `value` is in.
+    # The loop `around` computes the gradient of the loop that `value` is in.
     with in_loop(state.forward.outer):
         sizes = _sizes(value)
     popped = state.outer.pop(state.outer.push(sizes), sizes)

@@ -145,7 +145,8 @@ class LoopGradient:
         """
         in_context = self.graph.in_control_flow_context
         with control_context.outside(self.graph):
-            # A push may be built while an operation on another device is: ignore its device.
+            # The device of the operation that is being built must not decide the device of the
+            # push.
             place = self.graph.colocate_with(value.op, ignore_existing=True)
             with in_context(self.caller), place:
                 size = convert.constant(-1)

@@ -71,7 +71,7 @@ class LoopGradients:
     def unused_exits(
         self, pending: dict[graphs.Operation, int], targets: Collection[graphs.Operation]
     ) -> list[graphs.Tensor]:
-        """Return the exits of each loop of which no operation on the path reads an exit.
+        """Return the exits of each loop whose exits no operation on the path reads.
 
         Exits in `targets` are left out. `pending` counts the operations that each operation waits
         for. The pass must call this once, before it visits the first operation.
@@ -148,9 +148,9 @@ class LoopGradients:
     def _zeros_of_other_side(
         self, state: loop_gradient.LoopGradient, op: graphs.Operation, tensor: graphs.Tensor
     ) -> graphs.Tensor:
-        """Return zeros that exist if a conditional in a loop takes the side that lacks a gradient.
+        """Return zeros for the side without a gradient of a conditional in a loop.
 
-        `op` is a Switch of that conditional.
+        `op` is a Switch of the conditional. The zeros exist only if the step takes this side.
         """
         side = op.control_flow_context
         assert isinstance(side, CondContext)

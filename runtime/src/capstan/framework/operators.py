@@ -79,8 +79,8 @@ def matrix_product(
 ) -> Any:
     """Multiply two matrices, or two batches of matrices if a rank is above 2 or unknown.
 
-    With `turn_x` or `turn_y`, the product is of the transposed matrices of x or y. In a batch, it
-    is of the adjoint matrices.
+    `turn_x` and `turn_y` transpose the matrices of x and y before the product. In a batch, they
+    take the adjoint matrices instead.
     """
     if any(tensor.shape.ndims is None or tensor.shape.ndims > 2 for tensor in (x, y)):
         return raw.BatchMatMulV2(x, y, adj_x=turn_x, adj_y=turn_y, name=name)

@@ -154,7 +154,7 @@ class _History:
 
 
 def _candidates(node: ir.Node) -> int:
-    """Return how many inputs of `node`, from the first, its outputs may share memory with."""
+    """Return the number of inputs, counted from the first, whose memory the outputs may share."""
     return len(node.inputs) if guards.is_merge(node) else 1
 
 

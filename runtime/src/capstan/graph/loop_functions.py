@@ -73,11 +73,11 @@ def _function(
 
 
 def _check_shared(cond: function.Function, body: function.Function) -> None:
-    """Refuse a node with an effect that both functions would run."""
+    """Refuse each node that has an effect and that both functions would run."""
     for name in cond.nodes.keys() & body.nodes.keys():
         node = cond.nodes[name]
         if opdef.is_defined(node.op) and opdef.lookup(node.op).effect != facts.PURE:
-            raise refused(node, "the condition of a loop runs it, and the body reads it")
+            raise refused(node, "the condition of a loop runs the node, and the body reads it")
 
 
 def _changes(node: ir.Node, frame: LoopFrame, graph: Mapping[str, ir.Node]) -> bool:

@@ -24,7 +24,10 @@ Specialise = Callable[[ir.Node, infer.Knowledge], ir.Node]
 """Returns a node with its functions compiled for the known shapes of its inputs."""
 
 MAX_FOLDED_BYTES = 1 << 20
-"""Nodes with larger results are not folded, because a constant is sent with the graph. A guess."""
+"""Nodes with larger results are not folded, because a constant is sent with the graph.
+
+The limit is a guess.
+"""
 
 
 def simplify(

@@ -14,8 +14,8 @@ from capstan.hardware import device
 _ALIGNMENT = 64
 
 _MEMORY_LIMIT = 256 << 20
-"""The number that TensorFlow shows for a CPU (common_runtime/threadpool_device_factory.cc). It
-limits nothing."""
+"""The memory limit that TensorFlow shows for a CPU (common_runtime/threadpool_device_factory.cc).
+The limit has no effect."""
 
 
 class _Immediate(device.Stream):

@@ -24,7 +24,7 @@ class DaemonThreads(futures.Executor):
         self._name = name
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._idle = 0
-        """The number of threads that wait for work, less the calls that wait for a thread."""
+        """The number of idle threads, minus the number of calls that wait for a thread."""
         self._lock = threading.Lock()
         self._count = 0
         self._ended = False

@@ -1,6 +1,7 @@
 """Kernels of resource variables. A handle is the `resources.variable.Variable` itself.
 
-The kernels that change a variable do the same as those of reference variables, but have no outputs.
+A kernel that changes a variable does what the kernel for reference variables does, but has no
+output.
 """
 
 from collections.abc import Callable
@@ -91,7 +92,7 @@ def _scatter(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext],
 
 
 def _without_result(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
-    """Return a `make` for functions that do the same as those of `make`, but return nothing."""
+    """Return a `make` whose functions do what the functions of `make` do, but return nothing."""
 
     def made(node: NodeContext) -> Function:
         function = make(node)

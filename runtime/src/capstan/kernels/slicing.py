@@ -27,7 +27,7 @@ def _slice(node: NodeContext) -> Function:
     try:
         index = _slice_index(known, begin, size)
     except errors.InvalidArgumentError:
-        return checked  # which raises the error if the step runs the node
+        return checked  # `checked` raises the error if the step runs the node.
     return lambda x, begin, size: x[index]
 
 

@@ -68,7 +68,7 @@ def _without_gaps(limits: list[float], counts: list[int]) -> Iterator[tuple[floa
 def _limits() -> Array:
     """Return the upper limits of the buckets, on both sides of 0.
 
-    Each limit from 1e-12 to 1e20 is 1.1 times the one before.
+    Each limit from 1e-12 to 1e20 is 1.1 times the previous limit.
     """
     positive, limit = [], 1e-12
     while limit < 1e20:

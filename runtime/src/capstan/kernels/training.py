@@ -20,7 +20,10 @@ from capstan.resources import variable
 Cell = variable.Variable
 
 BLOCK = 1 << 14
-"""The elements of a block. Several blocks of 64 KiB (float32) fit into the L2 cache. A guess."""
+"""The elements of a block. Several blocks of 64 KiB (float32) fit into the L2 cache.
+
+The size is a guess.
+"""
 
 
 class _Blocks:

@@ -11,7 +11,8 @@ from capstan.resources.tensor_list import TensorList, shown
 
 
 def list_in(tensor: Any, dtype: dtypes.DType | None = None) -> TensorList:
-    """Return the list that a scalar tensor holds. If `dtype` is given, the list must have it.
+    """Return the list that a scalar tensor holds. If `dtype` is given, the list must have this
+    dtype.
 
     Raises:
         InvalidArgumentError: the tensor is no scalar, holds no list, or its list has another dtype.
@@ -56,7 +57,7 @@ def shape_in(tensor: Any) -> shapes.Shape:
 
 
 def merged(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
-    """Return the shape that has all known sizes of both.
+    """Return the shape that has all known sizes of both shapes.
 
     Raises:
         InvalidArgumentError: no tensor has both shapes.

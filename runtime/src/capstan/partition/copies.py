@@ -1,9 +1,9 @@
 """Copies of tensors between host memory and the memories of devices.
 
-The CPUs of a task share host memory. A tensor in the memory of a device is copied by a node on this
-device if a node that uses another memory reads the tensor, if the tensor leaves the task, or if it
-is fetched. Feeds and messages are in host memory. Constants are not copied in the step: each device
-gets a constant of its own.
+The CPUs of a task share host memory. A tensor in the memory of a device is copied if it leaves the
+task, if it is fetched, or if a reader uses another memory. A node on this device makes the copy.
+Feeds and messages are in host memory. Constants are not copied in the step: each device gets a
+constant of its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 Capstan has no nodes that send and receive. In these graphs, an edge between two devices has a
 `_Send` and a `_Recv` node (core/graph/graph_partition.cc). A feed has an `_Arg` node, and a fetch a
-`_Retval` node (core/graph/subgraph.cc). Their names and attributes are those of TensorFlow.
+`_Retval` node (core/graph/subgraph.cc). The names and attributes of these nodes are TensorFlow's.
 """
 
 from collections.abc import Mapping, Sequence

@@ -56,7 +56,7 @@ class Lanes:
         return self._places[name].lane
 
     def of_outputs(self, name: str, wait_set: int) -> Lane:
-        """Return the lane of the outputs of the node `name`. `wait_set` is that of the outputs."""
+        """Return the lane of the outputs of the node `name`, whose wait set is `wait_set`."""
         lane = self.of(name)
         return lane if lane[0] == wait_set else (wait_set, 0, lane[2])
 

@@ -1,9 +1,9 @@
 """Which memory each tensor of a placed node is in: host memory, or the memory of its device.
 
 The CPUs of a task share host memory. On every device, some arguments of an op are in host memory
-(`OpDef.host`). Strings and handles are in host memory too. As in TensorFlow, so are 32-bit
-integers, because they are mostly sizes and positions. A node runs on the host if all its inputs,
-apart from the arguments in `OpDef.host`, are strings or 32-bit integers.
+(`OpDef.host`). Strings and handles are in host memory too. As in TensorFlow, 32-bit integers are in
+host memory too, because they are mostly sizes and positions. A node runs on the host if all its
+inputs, apart from the arguments in `OpDef.host`, are strings or 32-bit integers.
 """
 
 import functools

@@ -32,7 +32,7 @@ class Message:
     `conditional` are the tensors and control edges (index -1) that depend on a branch. If there are
     any, one more value follows the tensors: a bool vector that says which of `conditional` are
     alive. `wait_set` is the number of the wait set of the tensors. `controls` names the nodes whose
-    end the message reports to a node that has a control dependency on them.
+    end the message reports. Nodes of `destination` have control dependencies on them.
     """
 
     number: int

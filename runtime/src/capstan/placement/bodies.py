@@ -49,7 +49,7 @@ def _follows(node: ir.Node, nodes: Mapping[str, ir.Node]) -> bool:
     try:
         names = groups.class_names(node)
     except errors.OpError:
-        return False  # the placer refuses it
+        return False  # The placer refuses a node with a damaged `_class`.
     return any(name in nodes and name != node.name for name in names)
 
 
@@ -61,7 +61,7 @@ def _asked(node: ir.Node, caller: str, placer: place.Placer) -> ir.Node:
     try:
         completed = devices.within(node.device, caller)
     except ValueError:
-        return node  # the placer refuses it
+        return node  # The placer refuses a node with a malformed device.
     spec = devices.parse(completed)
     if devices.parse(node.device).device_type is None and opdef.is_defined(node.op):
         runners = placer.available.runners(node, infer.attributes(node))

@@ -63,8 +63,8 @@ class ResourceManager:
                 None,
                 None,
                 f"Variable {name.name!r} in container {name.container!r} holds {held.name}, not "
-                f"{dtype.name}. Another graph made it. Give one of the two another name, "
-                "shared_name or container",
+                f"{dtype.name}. Another graph made the variable. Give one of the two variables "
+                "another name, shared_name or container",
             )
         return cell
 

@@ -33,7 +33,7 @@ class Inbox:
         self._work.put(work)
         with self._lock:
             if self._pipe is not None:
-                with contextlib.suppress(BlockingIOError):  # full, so it is readable already
+                with contextlib.suppress(BlockingIOError):  # A full pipe is readable.
                     os.write(self._pipe[1], b"\0")
 
     def wake(self) -> None:

@@ -148,8 +148,8 @@ def _beside_iterations(node: ir.Node) -> ir.Node:
 def _home(loop: ir.Node, nodes: Mapping[str, ir.Node]) -> str:
     """Return the device of the loop.
 
-    If one task has all stacks and arrays of the loop, this is their device, because they cannot
-    leave their task. The condition of a loop that computes gradients may be on another task.
+    If one task has all stacks and arrays of the loop, the loop is on their device, because they
+    cannot leave their task. The condition of a loop that computes gradients may be on another task.
     """
     makers = [
         nodes[edge.node].device

@@ -198,9 +198,9 @@ def _parse(address: str) -> tuple[str, int]:
 
 
 def _check_free(host: str, port: int, address: str) -> None:
-    """Raise UnknownError if the port is in use. gRPC itself would log a line more and say less."""
+    """Raise UnknownError if the port is in use. The error of gRPC does not name the reason."""
     with socket.socket() as probe:
-        # As gRPC does: closed connections of an earlier server do not keep the port in use.
+        # gRPC sets this option too. Closed connections of an earlier server then do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -208,6 +208,6 @@ def _check_free(host: str, port: int, address: str) -> None:
             raise errors.UnknownError(
                 None,
                 None,
-                f"Could not start gRPC server on {address}: {error.strerror}. Is another server, "
-                "or an earlier one that is still alive, on this port?",
+                f"Could not start gRPC server on {address}: {error.strerror}. If another "
+                "server uses this port, end that server or choose another port",
             ) from None

@@ -59,7 +59,7 @@ def find(
     if not target:
         return _direct(chosen), chosen
     if target.startswith("grpc://"):
-        # The import of gRPC takes longer than all others. A program without servers avoids it.
+        # The import of gRPC takes longer than any other import. Programs without servers skip it.
         from capstan.transport.grpc import client
 
         return client.GrpcMaster(target), chosen

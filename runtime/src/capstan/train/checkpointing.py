@@ -68,7 +68,8 @@ class CheckpointSaverHook(hook.SessionRunHook):
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
     ) -> None:
-        # `results` may be the step before this run's update. If a save may be due, read it again.
+        # `results` may be the global step before this run's update. If a save may be due, read the
+        # global step again.
         if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
             return
         step = int(run_context.session.run(self._global_step))
@@ -89,7 +90,7 @@ class CheckpointSaverHook(hook.SessionRunHook):
         for listener in self._listeners:
             listener.before_save(session, step)
         self._get_saver().save(session, self._save_path, global_step=step)
-        # A list, not a generator: every listener is called, also after one has asked for a stop.
+        # Build a list first, so that every listener is called, even if one has asked for a stop.
         stop_requests = [listener.after_save(session, step) for listener in self._listeners]
         return any(stop_requests)
 

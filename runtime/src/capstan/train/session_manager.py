@@ -243,7 +243,7 @@ def _closed_by_an_error(session: sessions.Session) -> Iterator[None]:
 def _restore_newest(saver: Any, session: sessions.Session, state: Any) -> None:
     """Restore the newest checkpoint that is not damaged.
 
-    A process that is killed while it overwrites a checkpoint can leave a damaged one.
+    If a process is killed while it overwrites a checkpoint, the checkpoint may be damaged.
     """
     newest = state.model_checkpoint_path
     older = [path for path in reversed(state.all_model_checkpoint_paths) if path != newest]

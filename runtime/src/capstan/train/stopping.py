@@ -41,7 +41,8 @@ class StopAtStepHook(hook.SessionRunHook):
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
     ) -> None:
-        # `results` may be the step before this run's update. Near the last step, read it again.
+        # `results` may be the global step before this run's update. Near the last step, read the
+        # global step again.
         last = self._last_step
         if last is None or run_values.results + 1 < last:
             return

@@ -196,7 +196,8 @@ class CoordinatedSession:
             try:
                 self._session.close()
             except errors.OpError as error:
-                # `join` has already raised the error of a thread, which is the more useful one.
+                # `join` has already raised the error of a thread, which is more useful than this
+                # error.
                 logging.debug("Closing the session failed: %s", error)
 
 

@@ -17,7 +17,7 @@ from capstan import errors
 from capstan.transport import api, frames, interfaces, listener, sockets
 
 _RETRY_S: Final = 0.1
-# Time for two SYNs. If a firewall drops them, there must be time left for the other plane.
+# This is enough time for two SYNs. If a firewall drops both, time is left for the other plane.
 _REACH_S: Final = 2.0
 # If a data port could not be reached, it is not tried again for this long. Firewall rules change
 # rarely. The value is a guess.
@@ -63,7 +63,8 @@ class LinkDialer(api.Dialer):
             except errors.UnavailableError as error:
                 why = error.message
             except errors.DeadlineExceededError as error:
-                # The time ended during an attempt. The error of an earlier attempt says more.
+                # The deadline passed during an attempt. The error of an earlier attempt is more
+                # useful.
                 why = why or error.message
             left = _RETRY_S if deadline is None else deadline - time.monotonic()
             if left <= 0:

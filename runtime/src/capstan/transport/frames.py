@@ -37,7 +37,7 @@ MAX_MESSAGE_BYTES: Final = (1 << 31) - 1
 """The default limit of a payload, which is also the limit of a gRPC message."""
 
 _ROW = struct.Struct("<IHHQ")
-_MAX_RANK = 64  # NumPy's own
+_MAX_RANK = 64  # NumPy has the same limit.
 _KINDS = {int(kind): kind for kind in api.Kind}
 _ZEROS = bytes(ALIGNMENT)
 
@@ -50,7 +50,7 @@ _VARIANT = (variant.Variant, type(None))
 A frame carries the elements as bytes. The receiver knows the tensor's dtype and decodes the bytes.
 """
 
-# How many layouts an encoder remembers: enough for the messages of a step, and bounded.
+# The number of layouts that an encoder remembers. A step has fewer messages.
 _REMEMBERED = 256
 
 

@@ -86,8 +86,8 @@ class Listener:
             raise errors.AbortedError(
                 None,
                 None,
-                f"{task} expects incarnation {incarnation} of a task that is incarnation "
-                f"{self._incarnation}: it was restarted. Make a new session",
+                f"{task} expects incarnation {incarnation} of this task, but this is incarnation "
+                f"{self._incarnation}: the task was restarted. Create a new session",
             )
         ours = PLANES if self._port is not None else (GRPC,)
         plane = next((name for name in ours if name in planes), None)
@@ -95,7 +95,8 @@ class Listener:
             raise errors.UnimplementedError(
                 None,
                 None,
-                f"{task} offers {', '.join(planes) or 'nothing'}, this task {', '.join(ours)}",
+                f"{task} offers {', '.join(planes) or 'nothing'}, "
+                f"but this task offers {', '.join(ours)}",
             )
         token = secrets.token_bytes(_TOKEN_BYTES)
         with self._lock:
@@ -215,6 +216,6 @@ def greet(
         sock.close()
         where = f" at port {offer.address}" if offer.address else ""
         raise errors.UnavailableError(
-            None, None, f"{task}{where} did not let us in: {error}"
+            None, None, f"{task}{where} did not accept the link: {error}"
         ) from None
     return link

@@ -48,7 +48,7 @@ def _mul(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _division(name: str) -> GradientRule:
-    """Return the gradient rule d(x/y) = dx/y - dy (x/y)/y. It divides with the op `name`."""
+    """Return the gradient rule d(x/y) = dx/y - dy (x/y)/y. The rule divides with the op `name`."""
 
     def gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
         (grad,), (x, y) = grads, op.inputs

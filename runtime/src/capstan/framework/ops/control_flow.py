@@ -115,7 +115,8 @@ define(
     )
 )
 define(
-    # A NoOp. It also runs if it waits for an operation on a side that the step does not take.
+    # A ControlTrigger does nothing, like a NoOp. But it runs even if it waits for an operation on
+    # a side that the step does not take.
     OpDef(
         "ControlTrigger",
         shape=rules.nothing,

@@ -132,7 +132,7 @@ def _cumsum(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _cumprod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    # Not defined where x is 0, as in TensorFlow.
+    # The gradient is not defined where x is 0, as in TensorFlow.
     exclusive, reverse = op.get_attr("exclusive"), op.get_attr("reverse")
     weighted = raw.Mul(op.outputs[0], grads[0])
     total = raw.Cumsum(weighted, op.inputs[1], exclusive=exclusive, reverse=not reverse)

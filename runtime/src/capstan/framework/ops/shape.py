@@ -113,7 +113,7 @@ def _gradient_args_shape(ctx: ShapeContext) -> rules.Shapes:
 
 def _shape_value(ctx: facts.ValueContext) -> Array | None:
     if len(ctx.input_shapes) != 1:
-        return None  # of several outputs
+        return None  # There are several outputs, and a value rule computes only one.
     (shape,) = ctx.input_shapes
     return None if shape is None or None in shape else np.array(shape, _out_type(ctx))
 

@@ -13,8 +13,8 @@ WORKER: Final = "capstan.Worker"
 
 _LARGEST: Final = (1 << 31) - 1
 _KEEPALIVE_MS: Final = 10_000
-# gRPC also sets TCP_USER_TIMEOUT to this. Linux counts the time in which a stopped process does not
-# read, so a process may be stopped for this long before it counts as dead.
+# gRPC also sets TCP_USER_TIMEOUT to this time. Linux counts the time in which a stopped process
+# does not read, so a process may be stopped for this long before it counts as dead.
 _KEEPALIVE_TIMEOUT_MS: Final = 20_000
 
 _BOTH: Final = [
@@ -31,7 +31,7 @@ _BOTH: Final = [
 ]
 SERVER_OPTIONS: Final = [
     *_BOTH,
-    # Otherwise two servers share one port, and each answers some of the calls.
+    # Without this option, two servers could share one port, and each would answer some calls.
     ("grpc.so_reuseport", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", _KEEPALIVE_MS // 2),
 ]

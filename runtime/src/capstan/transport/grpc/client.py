@@ -21,7 +21,8 @@ from capstan.transport.grpc import calls, channels, codec, wire
 
 Array = np.ndarray[Any, Any]
 
-# How long a call without a caller's deadline waits for a task that accepts it but does not answer.
+# The time limit of a call for which the caller gives no deadline, if the task accepts the call but
+# does not answer.
 _PATIENCE_S: Final = 2.0
 
 
@@ -221,8 +222,8 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
                 None,
                 None,
                 f"The task at {self._service.address} speaks version {response.protocol_version} "
-                f"of the protocol, this one {interfaces.PROTOCOL_VERSION}: install the same "
-                "release of capstan on both",
+                f"of the protocol, and this task version {interfaces.PROTOCOL_VERSION}: install "
+                "the same release of capstan on both",
             )
         return interfaces.WorkerStatus(
             response.incarnation,

@@ -66,8 +66,8 @@ class ControlServer:
             raise errors.UnknownError(
                 None,
                 None,
-                f"Could not start gRPC server on {host}:{port}: {error}. Is another server, or an "
-                "earlier one that is still alive, on this port?",
+                f"Could not start gRPC server on {host}:{port}: {error}. If another server uses "
+                "this port, end that server or choose another port",
             ) from None
 
     def start(self) -> None:

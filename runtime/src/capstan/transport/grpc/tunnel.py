@@ -117,6 +117,7 @@ def handler(admit: Admit) -> "grpc.RpcMethodHandler[Any, Any]":
 def _pair() -> tuple[socket.socket, _GrpcEnd]:
     link_end, other_end = socket.socketpair()
     for end in (link_end, other_end):
-        # A chunk can only be as large as the buffer. A system may allow less.
+        # A chunk can only be as large as the buffer. The system may make the buffer smaller than
+        # requested.
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CHUNK_BYTES)
     return link_end, _GrpcEnd(other_end)
