@@ -33,6 +33,10 @@ class Background:
         except Exception as error:  # noqa: BLE001 - `join` raises it
             self.error = error
 
+    def is_alive(self) -> bool:
+        """Return whether the call is still in progress."""
+        return self._thread.is_alive()
+
     def join(self) -> Any:
         """Return the result of the call, or raise its error."""
         self._thread.join(PATIENCE_S)

@@ -41,10 +41,10 @@ class Wait:
         """Run the waiting step in another thread. Return when the step is in flight."""
         self.session.run(self._size)
         step = background.Background(self.run)
-        background.until(self._is_in_flight)
+        background.until(self.is_in_flight)
         return step
 
-    def _is_in_flight(self) -> bool:
+    def is_in_flight(self) -> bool:
         sessions = list(self._server.master._sessions.values())
         return any(session._steps._runs for session in sessions)
 
@@ -91,7 +91,8 @@ def test_a_deadline_ends_a_wait_that_then_takes_no_element(
     wait = new_wait(settings)
     with pytest.raises(tf.errors.DeadlineExceededError):
         wait.run(options)
-    # The step may take an element until the owner of the queue knows of its end.
+    # The step may take an element until its master and the owner of the queue know of its end.
+    background.until(lambda: not wait.is_in_flight())
     background.until(lambda: not any(server._steps._runs for server in servers.values()))
     assert new_wait().size_after_put() == 1
 

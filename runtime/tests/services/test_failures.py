@@ -17,7 +17,7 @@ from capstan.executor import run
 from capstan.graph import infer
 from capstan.partition import partition, parts
 from capstan.resources import containers
-from capstan.services import early, step, step_run, step_server, targets, worker
+from capstan.services import early, remote_parts, step, step_run, step_server, targets, worker
 from capstan.transport import api, interfaces, listener, stream
 from capstan.transport.grpc import client
 
@@ -322,7 +322,8 @@ class NoMemoryLinks(targets.NoLinks):
 
 def test_a_master_without_memory_to_send_a_step_raises_resource_exhausted() -> None:
     steps = step.Steps(NoMemoryLinks(), lambda: 1)
-    compiled = step_run.CompiledStep(None, (step_run.Remote(HERE, 1, 1, parts.Part(HERE, (), {})),))
+    remote = remote_parts.Remote(HERE, 1, 1, parts.Part(HERE, (), {}))
+    compiled = step_run.CompiledStep(None, (remote,))
     with pytest.raises(errors.ResourceExhaustedError):
         steps.run(compiled, {}, None)
 

@@ -1,8 +1,5 @@
 """Steps over several tasks: links to restarted tasks, failed messages, and the end of a step."""
 
-import contextlib
-import itertools
-import queue
 import socket
 import threading
 
@@ -13,9 +10,9 @@ import pytest
 import capstan as tf
 from capstan.core import dtypes, node
 from capstan.graph import infer
-from capstan.partition import partition, parts
+from capstan.partition import partition
 from capstan.resources import containers
-from capstan.services import step, step_run, step_server, targets, worker
+from capstan.services import step_server, targets, worker
 from capstan.transport import api, interfaces, listener, stream
 
 HERE = "/job:ps/replica:0/task:0"
@@ -75,78 +72,3 @@ def test_a_step_whose_fetch_cannot_be_sent_fails_and_the_link_stays_usable() -> 
     near.close()
     serving.join()
     steps.close()
-
-
-class Wire(api.Link):
-    """A link whose peer ends a step when the test sets `answers`. `close` blocks until the test
-    sets `may_close`.
-    """
-
-    def __init__(self, task: str, closing: "queue.SimpleQueue[str]") -> None:
-        self.task = task
-        self.is_read, self.answers, self.may_close = (threading.Event() for _ in range(3))
-        self.closing = closing
-        self.is_closed = False
-
-    def send(self, frame: api.Frame) -> None:
-        self.step = frame.step
-
-    def recv(self, deadline: float | None = None) -> api.Frame:
-        self.is_read.set()
-        self.answers.wait()
-        if self.is_closed:
-            raise tf.errors.UnavailableError(None, None, "closed")
-        return api.Frame(api.Kind.DONE, self.step, 0)
-
-    def close(self) -> None:
-        self.closing.put(self.task)
-        self.may_close.wait()
-        self.is_closed = True
-        self.answers.set()
-
-
-class Wires(api.Links):
-    """The links of a session: one `Wire` for each task."""
-
-    def __init__(self, *tasks: str) -> None:
-        self.closing: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self.links = {task: Wire(task, self.closing) for task in tasks}
-        self.given_back: list[str] = []
-
-    def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
-        return self.links[task]
-
-    def give_back(self, task: str, incarnation: int, link: api.Link) -> None:
-        self.given_back.append(task)
-
-
-def test_closing_a_session_does_not_close_the_link_of_a_step_that_has_just_ended() -> None:
-    wires = Wires("one", "other")
-    steps = step.Steps(wires, itertools.count(1).__next__)
-    threads = {}
-    for task, link in wires.links.items():
-        compiled = step_run.CompiledStep(
-            None, (step_run.Remote(task, 1, 1, parts.Part(task, (), {})),)
-        )
-        threads[task] = threading.Thread(target=run_until_closed, args=(steps, compiled))
-        threads[task].start()
-        link.is_read.wait()
-    closer = threading.Thread(target=steps.close)
-    closer.start()
-    first = wires.closing.get()
-    last = "other" if first == "one" else "one"
-    wires.links[last].answers.set()
-    threads[last].join()
-    assert wires.given_back == [last]
-
-    wires.links[last].may_close.set()
-    wires.links[first].may_close.set()
-    closer.join()
-    threads[first].join()
-    assert not wires.links[last].is_closed
-    assert wires.links[first].is_closed
-
-
-def run_until_closed(steps: step.Steps, compiled: step_run.CompiledStep) -> None:
-    with contextlib.suppress(tf.errors.CancelledError):
-        steps.run(compiled, {}, None)

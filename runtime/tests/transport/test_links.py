@@ -223,6 +223,37 @@ def test_frames_sent_before_the_close_still_arrive(plane: Any) -> None:
         far.recv()
 
 
+def test_an_offered_frame_arrives_even_if_the_link_is_closed_at_once(plane: Any) -> None:
+    near, far = plane.pair()
+    far.send(frame(1, 5))  # unread bytes turn the end of a connection into a reset
+    assert readable(near, 20)
+    assert near.offer(api.Frame(api.Kind.UNDO, 7, 0))
+    near.close()
+    assert far.recv(time.monotonic() + 20) == api.Frame(api.Kind.UNDO, 7, 0)
+
+
+def test_an_offer_never_waits(plane: Any, aside: futures.Executor) -> None:
+    near, far = plane.pair()
+    sending = aside.submit(near.send, frame(1, np.zeros(BIG, np.uint8)))
+    assert readable(far, 20)
+    assert not near.offer(api.Frame(api.Kind.UNDO, 7, 0))
+    near.close()
+    with pytest.raises(errors.UnavailableError):
+        sending.result(50)
+    assert not near.offer(api.Frame(api.Kind.UNDO, 7, 0))
+
+
+def test_a_link_has_ended_when_the_peer_has_closed_it(plane: Any, eventually: Any) -> None:
+    near, far = plane.pair()
+    near.send(frame(1))
+    assert readable(far, 20)
+    assert not far.has_ended()
+    far.recv()
+    assert not far.has_ended()
+    near.close()
+    eventually(far.has_ended)
+
+
 def test_every_call_on_a_closed_link_raises(plane: Any) -> None:
     near, _ = plane.pair()
     near.close()

@@ -27,7 +27,12 @@ from capstan.partition import parts
 from capstan.resources import waiters
 
 Send = Callable[[parts.Message, program.Values], None]
+Keep = Callable[[Sequence[waiters.GiveBack]], None]
 Done = Callable[[program.Values, errors.OpError | None], None]
+
+
+def _forget(_: Sequence[waiters.GiveBack]) -> None:
+    pass
 
 
 class PartRun:
@@ -37,15 +42,23 @@ class PartRun:
     `done(fetches, error)` is called exactly once, when no segment of the part runs any more, also
     if the part fails. The thread of the last event calls `done`. The fetches are valid until
     `done` returns. `submit` is only called if the part has nodes that wait or loops, or if several
-    devices run the part. Thread-safe.
+    devices run the part. If the part succeeds, and no segment has read the answers of some waiting
+    nodes, the part calls `keep` before `done`. The step may fail later for another reason. In this
+    case the owner of the step gives these answers back. `keep` must not block. Thread-safe.
     """
 
     def __init__(
-        self, compiled: program.Program, send: Send, done: Done, submit: flight.Submit
+        self,
+        compiled: program.Program,
+        send: Send,
+        done: Done,
+        submit: flight.Submit,
+        keep: Keep = _forget,
     ) -> None:
         self._program = compiled
         self._send = send
         self._done = done
+        self._keep = keep
         self._context = compiled.take()
         self._state = state.StepState(compiled.plan)
         self._lock = threading.Lock()
@@ -178,6 +191,9 @@ class PartRun:
             if self._is_over:
                 return
             self._is_over = self._is_reported = True
+            if self._waits is not None and self._waits.unread:
+                # Under the lock, so that a `fail` that comes too late finds the answers kept.
+                self._keep(tuple(self._waits.unread.values()))
         self._done(fetches, None)
         self._program.give_back(self._context)
 

@@ -206,6 +206,8 @@ class Queue(waiters.Waited, abc.ABC):
 class Enqueue(waiters.Attempt):
     """An operation that adds elements to a queue one after the other, as there is room."""
 
+    takes = False
+
     def __init__(
         self,
         queue: Queue,
@@ -236,6 +238,8 @@ class Enqueue(waiters.Attempt):
 
 class _Close(waiters.Attempt):
     """An operation that closes a queue after the enqueues before it."""
+
+    takes = False
 
     def __init__(
         self, queue: Queue, done: waiters.Done, cancelled: cancellation.Cancellation

@@ -16,7 +16,7 @@ import functools
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from capstan import errors
 from capstan.core import cancellation, resource_name
@@ -52,6 +52,9 @@ class Progress(enum.Enum):
 
 class Attempt(abc.ABC):
     """An operation that may have to wait."""
+
+    takes: ClassVar[bool] = True
+    """Whether the operation may take something that `undo` gives back."""
 
     def __init__(self, done: Done, cancelled: cancellation.Cancellation) -> None:
         self.done = done
@@ -220,7 +223,7 @@ class Waited(resource.Resource):
         error = attempt.cancellation.error
         try:
             if error is None:
-                give_back = functools.partial(self._take_back, attempt)
+                give_back = functools.partial(self._take_back, attempt) if attempt.takes else None
                 return attempt.done(attempt.outputs(), None, give_back)
         except Exception as fault:  # noqa: BLE001 - the step's error, such as a lack of memory
             error = errors.from_exception(fault)

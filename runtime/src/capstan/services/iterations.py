@@ -23,7 +23,7 @@ from capstan.core import node as ir
 from capstan.core import step_stats
 from capstan.kernels import registry
 from capstan.partition import parts
-from capstan.services import loop_links, step, step_run, worker
+from capstan.services import loop_links, remote_parts, step, step_run, worker
 from capstan.transport import api
 
 
@@ -155,7 +155,7 @@ class Iterations:
                 local = self._home.program(part.handle)
             else:
                 bare = parts.Part(part.task, (), {}, feeds=part.feeds, fetches=part.fetches)
-                remotes.append(step_run.Remote(part.task, part.incarnation, part.handle, bare))
+                remotes.append(remote_parts.Remote(part.task, part.incarnation, part.handle, bare))
         return step_run.CompiledStep(local, tuple(remotes))
 
 
@@ -190,7 +190,7 @@ class _Loop:
         values: list[Any] = [None] * len(self.body.results)
         for (index, _), value in zip(self.body.arguments, inputs, strict=True):
             values[index] = value
-        deregister = self._cancellation.register(lambda error: self._steps.close())
+        deregister = self._cancellation.register(lambda error: self._steps.abandon())
         try:
             while self._call(self.cond, self.steps_of[0], values)[0]:
                 values = self._call(self.body, self.steps_of[1], values)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from capstan import errors
 from capstan.partition import parts
-from capstan.services import iterations, step, step_run, worker
+from capstan.services import iterations, remote_parts, step, step_run, worker
 from capstan.transport import interfaces
 
 Registered = TypeVar("Registered")
@@ -129,7 +129,7 @@ class Registrations:
             if name == self._home and isinstance(task.worker, worker.Worker):
                 local = task.worker.program(handle)
             else:
-                remotes.append(step_run.Remote(name, task.status.incarnation, handle, part))
+                remotes.append(remote_parts.Remote(name, task.status.incarnation, handle, part))
         return step_run.CompiledStep(local, tuple(remotes))
 
     def _register_with(self, task: Task, part: parts.Part, deadline: float | None) -> int:

@@ -5,12 +5,12 @@ without a link. Any other step is a `StepRun`.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from capstan import errors
 from capstan.core import node
 from capstan.executor import program
-from capstan.services import inbox, step_run
+from capstan.services import inbox, remote_parts, step_run
 from capstan.transport import api
 from capstan.transport import cancellation as cancellations
 
@@ -69,9 +69,13 @@ class Steps:
                     raise cancelled_by_close()
                 self._runs.add(flight)
             if cancellation is None:
-                return flight.execute(feeds)
-            with cancellation.watched(lambda: flight.cancel(_cancelled_by_client())):
-                return flight.execute(feeds)
+                return flight.execute(feeds, _nothing)
+
+            def confirm() -> errors.OpError | None:
+                return None if cancellation.confirm() else _cancelled_by_client()
+
+            with cancellation.watched(lambda: _cancel([flight], _cancelled_by_client())):
+                return flight.execute(feeds, confirm)
         finally:
             with self._lock:
                 self._runs.discard(flight)
@@ -103,12 +107,40 @@ class Steps:
         return fetched
 
     def close(self) -> None:
-        """Cancel the steps in flight, which then raise CancelledError."""
+        """End the steps in flight. Never blocks.
+
+        A step raises CancelledError, unless all its parts succeed before they learn of the end.
+        """
+        _cancel(self._take_runs(), cancelled_by_close(), is_wanted=True)
+
+    def abandon(self) -> None:
+        """End the steps in flight, whose fetches nobody wants. They raise CancelledError."""
+        _cancel(self._take_runs(), cancelled_by_close())
+
+    def _take_runs(self) -> Sequence[step_run.StepRun]:
+        """Refuse further steps, and return the steps in flight."""
         with self._lock:
             self._closed = True
-            runs = list(self._runs)
+            return list(self._runs)
+
+
+def _cancel(
+    runs: Sequence[step_run.StepRun], error: errors.OpError, *, is_wanted: bool = False
+) -> None:
+    """Ask the tasks of steps in flight to end their parts, and bound the time that they take."""
+    for flight in runs:
+        flight.cancel(error, is_wanted=is_wanted)
+
+    def cut() -> None:
         for flight in runs:
-            flight.cancel(cancelled_by_close())
+            flight.cut()
+
+    if any(flight.has_remotes for flight in runs):
+        remote_parts.start_guard(cut)
+
+
+def _nothing() -> None:
+    pass
 
 
 def cancelled_by_close() -> errors.CancelledError:

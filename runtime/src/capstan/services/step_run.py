@@ -19,7 +19,8 @@ from capstan import errors
 from capstan.core import node
 from capstan.executor import program, run
 from capstan.partition import parts
-from capstan.services import inbox
+from capstan.resources import waiters
+from capstan.services import inbox, remote_parts
 from capstan.transport import api
 
 Array = np.ndarray[Any, Any]
@@ -28,21 +29,8 @@ Feeds = Mapping[node.Edge, Array]
 RECONNECT_SECONDS = 10.0
 """How long a step waits for a task that does not answer before it raises UnavailableError."""
 
-_WITHDRAW_SECONDS = 0.5
-"""How long a task may take to end its part of a step whose deadline has passed."""
-
 _INTERRUPT_SECONDS = 1.0
 """How long an interrupted step waits for the segments that other threads run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remote:
-    """A part registered with another task."""
-
-    task: str
-    incarnation: int
-    handle: int
-    part: parts.Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +41,15 @@ class CompiledStep:
     """
 
     local: program.Program | None
-    remotes: tuple[Remote, ...]
+    remotes: tuple[remote_parts.Remote, ...]
     copies: Mapping[node.Edge, node.Edge] = field(default_factory=dict)
 
 
 class StepRun:
-    """One run of a step. Only `cancel` may be called from other threads."""
+    """One run of a step. Only `cancel` and `cut` may be called from other threads.
+
+    Any thread may set `_cancelled`. The thread of the step reads it after every event.
+    """
 
     def __init__(
         self,
@@ -68,24 +59,35 @@ class StepRun:
         deadline: float | None,
     ) -> None:
         self._step = step
-        self._pool = links
+        self._remotes = remote_parts.RemoteParts(step.remotes, links, number)
+        self._waiting = self._remotes.waiting
         self._number = number
         self._deadline = deadline
         self._caller = threading.get_ident()
-        self._lock = threading.Lock()
-        self._links: dict[str, api.Link] = {}
-        self._waiting: set[str] = set()
         self._local: run.PartRun | None = None
         self._local_is_over = step.local is None
+        self._unread: Sequence[waiters.GiveBack] = ()
         self._is_started = False
         submits = step.local is not None and (step.local.waits or step.local.loops)
         self._inbox = inbox.Inbox(polled=submits and bool(step.remotes))
         self._fetched: dict[node.Edge, Array] = {}
         self._fault: errors.OpError | None = None
         self._cancelled: errors.OpError | None = None
+        self._is_wanted = True
 
-    def execute(self, feeds: Feeds) -> dict[node.Edge, Array]:
-        """Run the step and return its fetches, or raise the first error of a part."""
+    @property
+    def has_remotes(self) -> bool:
+        """Whether other tasks run parts of the step."""
+        return bool(self._step.remotes)
+
+    def execute(
+        self, feeds: Feeds, confirm: Callable[[], errors.OpError | None]
+    ) -> dict[node.Edge, Array]:
+        """Run the step and return its fetches, or raise the first error of a part.
+
+        If all parts have succeeded, this calls `confirm`. If nobody wants the fetches any more,
+        `confirm` returns the error with which the step then fails.
+        """
         timer = self._timer()
         try:
             self._run(feeds)
@@ -94,47 +96,57 @@ class StepRun:
         except BaseException:
             # An interrupt ends the step too. No dequeue may take an element after the interrupt.
             interrupted = errors.CancelledError(None, None, "The step was interrupted")
-            self._end_local(interrupted, time.monotonic() + _INTERRUPT_SECONDS)
+            self._undo(interrupted, time.monotonic() + _INTERRUPT_SECONDS)
             raise
         finally:
             if timer is not None:
                 timer.cancel()
         if self._fault is None:
+            self._fault = confirm() if self._is_wanted else self._cancelled
+        if self._fault is None:
             return self._fetched
-        self._end_local(self._fault, None)
+        self._undo(self._fault, None)
         raise self._fault
 
     def release(self) -> None:
         """Give links back to the pool if nothing more can arrive on them. Close the other links.
 
-        A later `cancel` closes no link, because other steps may use these links by then.
+        A later `cancel` or `cut` reaches no link, because other steps may use these links by then.
         """
         self._inbox.close()
-        with self._lock:
-            links, self._links = self._links, {}
-        is_cut_off = self._cancelled is not None or not self._local_is_over
-        for remote in self._step.remotes:
-            link = links.get(remote.task)
-            if link is None:
-                continue
-            if remote.task in self._waiting or is_cut_off:
-                link.close()
-            else:
-                self._pool.give_back(remote.task, remote.incarnation, link)
+        if self._step.remotes:
+            self._remotes.release(is_cut_off=not self._local_is_over)
 
-    def cancel(self, error: errors.OpError) -> None:
-        """End every wait of the step with `error`. Any thread may call this."""
-        with self._lock:
-            self._cancelled = self._cancelled or error
-            local = self._local
-            self._close_links()
-        if local is not None:
-            local.fail(error)
+    def cancel(self, error: errors.OpError, *, is_wanted: bool) -> None:
+        """Ask all parts to end, with `error`. Any thread may call this. Never blocks.
+
+        If all parts have succeeded meanwhile, and `is_wanted`, the step succeeds. The caller must
+        call `cut` later, for the tasks that do not answer.
+        """
+        self._is_wanted = self._is_wanted and is_wanted
+        self._cancelled = self._cancelled or error
+        if self._step.remotes:
+            self._remotes.cancel()
+        elif self._local is not None:
+            self._local.fail(error)
         self._inbox.wake()
 
-    def _close_links(self) -> None:
-        for link in self._links.values():
-            link.close()  # A thread that is blocked in `recv` or `send` gets an error.
+    def cut(self) -> None:
+        """Close the links of a cancelled step, and end its local part. Any thread may call this."""
+        self._remotes.cut()
+        if self._local is not None and self._cancelled is not None:
+            self._local.fail(self._cancelled)
+
+    def _undo(self, error: errors.OpError, limit: float | None) -> None:
+        """End all parts. Give back the elements that the step took and that no segment has read.
+
+        Wait for the segments of the local part that other threads run, until `limit`.
+        """
+        if self._step.remotes:
+            self._remotes.undo()
+        self._end_local(error, limit)
+        for give_back in self._unread:
+            give_back()
 
     def _end_local(self, error: errors.OpError, limit: float | None) -> None:
         """End the local part, and wait for the segments that other threads run, until `limit`."""
@@ -143,8 +155,7 @@ class StepRun:
         self._local.fail(error)
         if self._local_is_over:
             return
-        with self._lock:
-            self._close_links()
+        self._remotes.cut()
         with contextlib.suppress(errors.DeadlineExceededError):
             while not self._local_is_over:
                 self._inbox.run_next(limit)
@@ -163,78 +174,73 @@ class StepRun:
         return timer
 
     def _expire(self) -> None:
-        with self._lock:
-            local = self._local
-        if local is not None:
-            local.fail(inbox.timed_out())
+        if self._local is not None:
+            self._local.fail(inbox.timed_out())
 
     def _begin(self, feeds: Feeds) -> None:
         """Take a link to each remote task. Start the remote parts, and then the local part."""
-        patience = time.monotonic() + RECONNECT_SECONDS
-        limit = patience if self._deadline is None else min(patience, self._deadline)
-        for remote in self._step.remotes:
-            link = self._pool.take(remote.task, remote.incarnation, limit)
-            self._waiting.add(remote.task)
-            with self._lock:
-                self._links[remote.task] = link
-            self._require_alive()
+        if self._step.remotes:
+            patience = time.monotonic() + RECONNECT_SECONDS
+            limit = patience if self._deadline is None else min(patience, self._deadline)
+            self._remotes.connect(limit, self._require_alive)
+            self._is_started = True
+            self._remotes.start(feeds)
         self._is_started = True
-        for remote in self._step.remotes:
-            values = [feeds[edge] for edge in remote.part.feeds]
-            self._links[remote.task].send(
-                api.Frame(api.Kind.START, self._number, remote.handle, values)
-            )
         if self._step.local is None:
             return
         submit = self._inbox.submit
         if self._step.local.loops and self._step.remotes:
             submit = _run_in_thread
-        local = run.PartRun(self._step.local, self._send, self._local_done, submit)
-        with self._lock:
-            self._local = local
-        self._require_alive()
+        self._local = run.PartRun(
+            self._step.local, self._send, self._local_done, submit, self._keep_unread
+        )
+        if self._cancelled is not None:
+            return  # `cancel` may not have seen the local part
         inbox.require_before(self._deadline)
-        local.start([feeds[edge] for edge in self._step.local.part.feeds])
+        self._local.start([feeds[edge] for edge in self._step.local.part.feeds])
 
     def _run(self, feeds: Feeds) -> None:
         """Start all parts, and wait until all have succeeded, one has failed, or time is up."""
+        error: errors.OpError | None = None
         try:
             self._begin(feeds)
-            while self._fault is None and (self._waiting or not self._local_is_over):
+            while (
+                self._fault is None
+                and self._cancelled is None
+                and (self._waiting or not self._local_is_over)
+            ):
                 if self._waiting:
                     self._receive()
                 else:
                     self._inbox.run_next(self._deadline)
         except errors.DeadlineExceededError as late:
-            if not self._is_started or self._fault is not None or self._cancelled is not None:
+            if not self._is_started or self._fault is not None:
                 raise
-            self._withdraw(late)
+            error = late
+        error = self._cancelled or error
+        if error is not None:
+            self._withdraw(error)
 
     def _withdraw(self, error: errors.OpError) -> None:
         """Ask the tasks to end their parts, and wait for their answers. Then fail with `error`.
 
-        If all parts have succeeded meanwhile, the step succeeds. A dequeue may have taken an
-        element before its task learned of the deadline. The element would be lost if the step
-        failed.
+        If all parts have succeeded meanwhile, the step succeeds. A segment may have read an element
+        before its task learned of the end. The element would be lost if the step failed.
         """
-        self._deadline = time.monotonic() + _WITHDRAW_SECONDS
-        guard = threading.Timer(_WITHDRAW_SECONDS, self._cut)
-        guard.daemon = True
-        guard.start()
+        guard = None
+        if self._waiting and self._cancelled is None:
+            guard = remote_parts.start_guard(self._remotes.cut)
+        self._deadline = time.monotonic() + remote_parts.WITHDRAW_SECONDS
         with contextlib.suppress(errors.OpError):
             for task in self._waiting:
-                self._links[task].send(api.Frame(api.Kind.CANCEL, self._number, 0))
+                self._remotes.links[task].send(api.Frame(api.Kind.CANCEL, self._number, 0))
             while self._waiting:
                 self._receive()
             self._inbox.run_pending()
-        guard.cancel()
+        if guard is not None:
+            guard.cancel()
         if self._waiting or self._fault is not None or not self._local_is_over:
             self._fault = error
-
-    def _cut(self) -> None:
-        """Close the links, so that a blocked `send` or `recv` raises."""
-        with self._lock:
-            self._close_links()
 
     def _require_alive(self) -> None:
         if self._cancelled is not None:
@@ -242,11 +248,12 @@ class StepRun:
 
     def _receive(self) -> None:
         """Wait for a frame, or for work of the local part, and handle it."""
-        task = self._inbox.readable(self._links, self._waiting, self._deadline)
+        links = self._remotes.links
+        task = self._inbox.readable(links, self._waiting, self._deadline)
         if task is None:
             self._inbox.run_pending()
             return
-        frame = self._links[task].recv(self._deadline)
+        frame = links[task].recv(self._deadline)
         if frame.step != self._number:
             raise errors.InternalError(
                 None, None, f"{task} answered step {frame.step} in step {self._number}"
@@ -257,7 +264,7 @@ class StepRun:
             self._local.arrive(frame.subject, frame.values)
 
     def _send(self, message: parts.Message, values: program.Values) -> None:
-        self._links[message.destination].send(
+        self._remotes.links[message.destination].send(
             api.Frame(api.Kind.LEG, self._number, message.number, values)
         )
 
@@ -285,8 +292,10 @@ class StepRun:
             words = bytes(message.item()).decode(errors="replace")
             self._fault = errors.from_code(frame.subject, f"From {task}:\n{words}")
             return
-        (part,) = (remote.part for remote in self._step.remotes if remote.task == task)
-        self._keep(part.fetches, frame.values)
+        self._keep(self._remotes.part(task).fetches, frame.values)
+
+    def _keep_unread(self, unread: Sequence[waiters.GiveBack]) -> None:
+        self._unread = unread
 
     def _keep(self, edges: Sequence[node.Edge], values: program.Values) -> None:
         self._fetched.update(zip(edges, map(owned, values), strict=True))

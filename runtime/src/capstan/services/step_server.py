@@ -7,6 +7,10 @@ time. A master ends a step by a CANCEL, which the task answers, or by closing th
 A third task of a step is neither this task nor the master's. The messages of third tasks arrive
 over other links. The threads that read these links pass the messages to other threads, so a reader
 never waits for a writer.
+
+A part may succeed in a step that then fails on another task. Until the next step starts on the
+link, this task can therefore give back the elements that the part took and that no segment has
+read. It does so after an UNDO.
 """
 
 import logging
@@ -19,6 +23,7 @@ from capstan import errors
 from capstan.executor import program, run
 from capstan.hardware import threads
 from capstan.partition import parts
+from capstan.resources import waiters
 from capstan.services import early, worker
 from capstan.transport import api, frames, interfaces, listener
 
@@ -58,6 +63,8 @@ class StepServer:
         self._runs: dict[int, run.PartRun] = {}
         self._early = early.EarlyMessages(max_early_bytes, _REMEMBERED_STEPS)
         self._ended: OrderedDict[int, None] = OrderedDict()
+        self._unread: dict[int, Sequence[waiters.GiveBack]] = {}
+        """How to give back what the last step of a link has taken, by step."""
         self._is_closed = False
         self._pool = threads.DaemonThreads(_PUSH_THREADS, "capstan-push")
         self._loops = threads.DaemonThreads(_LOOP_THREADS, "capstan-loops")
@@ -76,12 +83,12 @@ class StepServer:
             while True:
                 frame = link.recv()
                 if frame.kind is api.Kind.START:
-                    self._require_ended(current, frame.step)
+                    self._settle(current, frame.step)
                     current = frame.step
                     self._start(frame, link, peer)
-                elif frame.kind is api.Kind.CANCEL:
+                elif frame.kind in (api.Kind.CANCEL, api.Kind.UNDO):
                     if frame.step == current:
-                        self._fail(current, cause)
+                        self._end(frame, cause)
                 elif frame.step == current:
                     self._deliver(frame)
                 else:
@@ -94,6 +101,7 @@ class StepServer:
         finally:
             if current is not None:
                 self._fail(current, cause)
+                self._unread.pop(current, None)
             link.close()
 
     def close(self) -> None:
@@ -106,9 +114,19 @@ class StepServer:
         self._pool.shutdown()
         self._loops.shutdown()
 
-    def _require_ended(self, step: int | None, following: int) -> None:
+    def _settle(self, step: int | None, following: int) -> None:
+        """Make the last step of a link final, because the next one begins."""
+        if step is None:
+            return
         if step in self._runs:
             raise errors.InternalError(None, None, f"Step {following} began within step {step}")
+        self._unread.pop(step, None)
+
+    def _end(self, frame: api.Frame, cause: errors.OpError) -> None:
+        """End the step of a CANCEL or an UNDO."""
+        self._fail(frame.step, cause)
+        if frame.kind is api.Kind.UNDO:
+            self._give_back(frame.step)
 
     def _start(self, frame: api.Frame, link: api.Link, peer: str) -> None:
         """Start the part that the START frame of the master `peer` names."""
@@ -121,14 +139,20 @@ class StepServer:
             else:
                 self._push(message.destination, outgoing)
 
+        def keep(unread: Sequence[waiters.GiveBack]) -> None:
+            self._unread[step] = unread
+
         def done(fetches: program.Values, error: errors.OpError | None) -> None:
             self._note_end(step)
-            _send_end(link, step, fetches, error)
+            if step in self._unread and link.has_ended():
+                self._give_back(step)
+            if not _send_end(link, step, fetches, error):
+                self._give_back(step)
 
         try:
             compiled = self._home.program(frame.subject)
             pool = self._loops if compiled.loops else self._pool
-            part_run = run.PartRun(compiled, send, done, pool.start)
+            part_run = run.PartRun(compiled, send, done, pool.start, keep)
             messages = self._note_start(step, part_run)
         except Exception as fault:  # noqa: BLE001 - the step's error
             done((), errors.from_exception(fault))
@@ -213,6 +237,11 @@ class StepServer:
         if part_run is not None:
             part_run.fail(cause)
 
+    def _give_back(self, step: int) -> None:
+        """Give back what the part of a step took, unless this has been done."""
+        for give_back in self._unread.pop(step, ()):
+            give_back()
+
 
 def _stopped() -> errors.UnavailableError:
     return errors.UnavailableError(None, None, "The task was stopped during the step")
@@ -220,21 +249,24 @@ def _stopped() -> errors.UnavailableError:
 
 def _send_end(
     link: api.Link, step: int, fetches: program.Values, error: errors.OpError | None
-) -> None:
+) -> bool:
     """Send the end of a step. If its fetches cannot be sent, send the error that says why.
 
-    This must not raise. In a thread that delivers the message of a third task, the exception would
-    be lost, and the master would wait for ever.
+    Return whether the fetches were sent, or the step has failed. This must not raise. In a thread
+    that delivers the message of a third task, the exception would be lost, and the master would
+    wait for ever.
     """
     try:
         link.send(_ending(step, fetches, error))
     except errors.UnavailableError:
-        return
+        return False
     except Exception as fault:  # noqa: BLE001 - the step's error
         if error is None:
             _send_end(link, step, (), errors.from_exception(fault))
         else:
             link.close()
+        return False
+    return True
 
 
 def _ending(step: int, fetches: program.Values, error: errors.OpError | None) -> api.Frame:

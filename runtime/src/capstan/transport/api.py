@@ -26,7 +26,9 @@ class Kind(enum.IntEnum):
     HELLO opens a link. START starts the part of a step on a task. LEG carries a
     `partition.parts.Message` of the step. DONE reports the end of a part. CANCEL asks a task to end
     its part. The task answers a CANCEL with a DONE, which may report success. It sends no second
-    DONE if the part had ended before.
+    DONE if the part had ended before. UNDO tells a task that the step has failed. The task ends its
+    part. If the part has succeeded, the task gives back the elements that the part took and that no
+    segment has read. An UNDO has no answer.
     """
 
     HELLO = 1
@@ -34,6 +36,7 @@ class Kind(enum.IntEnum):
     LEG = 3
     DONE = 4
     CANCEL = 5
+    UNDO = 6
 
 
 class Frame(NamedTuple):
@@ -63,6 +66,13 @@ class Link(Protocol):
             UnavailableError: the peer is gone, or the link was closed.
         """
 
+    def offer(self, frame: Frame) -> bool:
+        """Send a frame without values if this takes no time. Return whether the frame was sent.
+
+        The frame is not sent if another thread is in `send`, if the peer does not read, or if the
+        link is closed. Never blocks and never raises.
+        """
+
     def recv(self, deadline: float | None = None) -> Frame:
         """Block until the next frame arrives, and return it.
 
@@ -86,6 +96,12 @@ class Link(Protocol):
         """Return whether the link is open and `recv` has returned everything that arrived.
 
         No other thread may use the link meanwhile.
+        """
+
+    def has_ended(self) -> bool:
+        """Return whether the peer has closed the link, and `recv` has taken all its bytes.
+
+        Any thread may call this.
         """
 
     def fileno(self) -> int:

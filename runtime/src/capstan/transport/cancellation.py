@@ -29,6 +29,10 @@ class Cancellation:
         for callback in callbacks:
             callback()
 
+    def confirm(self) -> bool:
+        """Return whether the caller still wants the result of a call that has succeeded."""
+        return not self.is_cancelled
+
     def wait(self, timeout_s: float) -> bool:
         """Block for `timeout_s` or until `cancel` is called. Return whether `cancel` was called."""
         return self._event.wait(timeout_s)

@@ -77,6 +77,23 @@ class StreamLink(api.Link):
             if self._closed:
                 self._release(blocking=True)
 
+    def offer(self, frame: api.Frame) -> bool:
+        """Send a frame without values if this takes no time, as `api.Link.offer`."""
+        if not self._sending.acquire(blocking=False):
+            return False
+        try:
+            (header,) = self._encoder.encode(frame)
+            sent = 0 if self._closed else self._socket.sendmsg([header], (), socket.MSG_DONTWAIT)
+            if 0 < sent < len(header):  # the peer would wait for the rest of the frame
+                self.close()
+            return sent == len(header)
+        except OSError:
+            return False
+        finally:
+            self._sending.release()
+            if self._closed:
+                self._release(blocking=False)
+
     def recv(self, deadline: float | None = None) -> api.Frame:
         """Wait for a frame, as `api.Link.recv`.
 
@@ -113,6 +130,15 @@ class StreamLink(api.Link):
 
     def is_quiet(self) -> bool:
         return not (self._closed or self.pending() or self._readable.poll(0))
+
+    def has_ended(self) -> bool:
+        """Return whether the socket has nothing to read any more, as `api.Link.has_ended`."""
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def fileno(self) -> int:
         """Return the descriptor of the socket, or -1 after it was closed."""

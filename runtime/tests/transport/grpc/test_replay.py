@@ -80,6 +80,35 @@ def test_a_step_goes_on_if_its_client_comes_back(callers: futures.ThreadPoolExec
     assert len(step.runs) == 1
 
 
+def confirmed(cancellation: cancellations.Cancellation, gate: threading.Event) -> bool:
+    """A call that has succeeded, and asks whether its answer is wanted when `gate` opens."""
+    assert gate.wait(PATIENCE_S)
+    return cancellation.confirm()
+
+
+def test_a_call_that_succeeds_without_its_client_is_not_confirmed(
+    callers: futures.ThreadPoolExecutor,
+) -> None:
+    once, context, gate = replay.Once(0.1), Context(), threading.Event()
+    call = callers.submit(once.run, 7, context, lambda mine: confirmed(mine, gate))
+    assert context.is_watched.wait(PATIENCE_S)
+    context.end()
+    gate.set()
+    assert call.result(PATIENCE_S) is False
+
+
+def test_a_call_that_succeeds_while_its_client_is_away_waits_for_it(
+    callers: futures.ThreadPoolExecutor,
+) -> None:
+    once, broken, gate = replay.Once(FOR_EVER_S), Context(), threading.Event()
+    first = callers.submit(once.run, 7, broken, lambda mine: confirmed(mine, gate))
+    assert broken.is_watched.wait(PATIENCE_S)
+    broken.end()
+    gate.set()
+    second = callers.submit(once.run, 7, Context(), lambda mine: False)
+    assert second.result(PATIENCE_S) is first.result(PATIENCE_S) is True
+
+
 def test_a_client_that_comes_back_too_late_learns_that_its_step_was_cancelled(
     callers: futures.ThreadPoolExecutor,
 ) -> None:

@@ -56,12 +56,30 @@ _ABANDONED: Final = _Outcome(
 )
 
 
+class _Cancellation(cancellations.Cancellation):
+    """The cancellation of a call whose callers may leave and come back. Thread-safe."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_callers = threading.Event()
+
+    def confirm(self) -> bool:
+        """Return whether a caller waits for the answer. If there is none, wait for the grace time.
+
+        After a return of False, the call may undo its effects, because it has no caller any more.
+        """
+        if not self.has_callers.is_set():
+            with self.watched(self.has_callers.set):
+                self.has_callers.wait()
+        return not self.is_cancelled
+
+
 @dataclass(eq=False, slots=True)
 class _Running:
     """A call in progress, and the number of callers that wait for its answer."""
 
     outcome: "futures.Future[_Outcome]" = field(default_factory=futures.Future)
-    cancellation: cancellations.Cancellation = field(default_factory=cancellations.Cancellation)
+    cancellation: _Cancellation = field(default_factory=_Cancellation)
     callers: int = 0
     grace: threading.Timer | None = None
 
@@ -102,6 +120,7 @@ class Once:
             if known is None and request_id:
                 first = self._running.setdefault(request_id, mine)
             first.callers += 1
+            first.cancellation.has_callers.set()
             if first.grace is not None:
                 first.grace.cancel()
         if known is not None:
@@ -130,6 +149,7 @@ class Once:
             running.callers -= 1
             if running.callers or running.outcome.done():
                 return
+            running.cancellation.has_callers.clear()
             running.grace = threading.Timer(grace_s, self._abandon, [running])
             running.grace.daemon = True
             running.grace.start()
