@@ -12,9 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from capstan_operator.cli import parser as arguments
 from capstan_operator.errors import OperatorError
 
-_SECONDS = 3.0
-"""The longest time that a cluster may take to list its jobs. The user waits for the shell."""
-
 Named = Callable[[str, argparse.Namespace], Iterable[str]]
 """Returns the names that can stand for a metavar, such as the jobs for `JOB`."""
 
@@ -103,10 +100,10 @@ def _of_cluster(values: argparse.Namespace) -> Iterable[str]:
     from capstan_operator.cli import places
 
     async def listed() -> list[str]:
-        async with asyncio.timeout(_SECONDS), places.cluster(values) as namespace:
+        async with places.cluster(values) as namespace:
             return [job.name for job in await namespace.jobs()]
 
-    with contextlib.suppress(OperatorError, TimeoutError, OSError):
+    with contextlib.suppress(OperatorError):
         return asyncio.run(listed())
     return ()
 
