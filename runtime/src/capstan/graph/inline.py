@@ -218,10 +218,17 @@ class _Inlining:
                 copy = build.identity(name, edge, argument.dtype, node.device)
                 names[argument.name] = self._add(copy, around)
         sources = waits or self._called(node, called, inputs, around)
+        # A constant without control dependencies may run in any branch, at any time.
+        free = {
+            inner.name
+            for inner in called.nodes.values()
+            if self._is_free(inner) and ir.Edge(inner.name) not in called.results
+        }
         for inner in called.nodes.values():
-            is_source = not inner.control and all(edge in arguments for edge in inner.inputs)
-            # A constant without control dependencies may run in any branch, at any time.
-            is_free = self._is_free(inner) and not called.results.count(ir.Edge(inner.name))
+            is_source = not inner.control and (
+                all(edge in arguments for edge in inner.inputs)
+                or all(edge.node in free for edge in inner.inputs)
+            )
             awaits = waits if inner.inputs else sources
             control = tuple(names.get(name, name) for name in inner.control)
             self.add(
@@ -229,7 +236,9 @@ class _Inlining:
                     inner,
                     name=names[inner.name],
                     inputs=tuple(map(moved, inner.inputs)),
-                    control=(*control, *awaits) if is_source and not is_free else control,
+                    control=(*control, *awaits)
+                    if is_source and inner.name not in free
+                    else control,
                     attrs=_renamed(inner, node.name, names),
                 ),
                 within,
