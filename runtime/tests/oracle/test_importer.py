@@ -130,6 +130,47 @@ FAILS: dict[str, tuple[str, Arguments]] = {
         A + node("B", "Neg", "A", "attr { key: 'T' value { type: DT_BOOL } }"),
         nothing,
     ),
+    "a short list": (
+        node("Q", "FIFOQueueV2", "", "attr { key: 'component_types' value { list {} } }"),
+        nothing,
+    ),
+    "no branches": (
+        placeholder("I", "DT_INT32")
+        + node(
+            "C",
+            "Case",
+            "I",
+            "".join(
+                f"attr {{ key: '{name}' value {{ list {{}} }} }}"
+                for name in ("Tin", "Tout", "branches")
+            ),
+        ),
+        nothing,
+    ),
+    "no elements": (
+        node("O", "OptionalFromValue", "", "attr { key: 'Toutput_types' value { list {} } }"),
+        nothing,
+    ),
+    "a small number": (
+        node("P", "Pack", "", "attr { key: 'N' value { i: 0 } } " + FLOAT),
+        nothing,
+    ),
+    "a negative number": (
+        node(
+            "S",
+            "StageSize",
+            "",
+            "attr { key: 'capacity' value { i: -1 } } "
+            "attr { key: 'dtypes' value { list { type: DT_FLOAT } } }",
+        ),
+        nothing,
+    ),
+    "another word": (
+        A
+        + placeholder("B")
+        + node("C", "BiasAdd", "A B", "attr { key: 'data_format' value { s: 'BAD' } } " + FLOAT),
+        nothing,
+    ),
     "few inputs": (A + node("B", "Add", "A", FLOAT), nothing),
     "many inputs": (A + negative("B", "A A"), nothing),
     "a name twice": (A + A, nothing),

@@ -290,7 +290,30 @@ def _types(each: node.Node, full_name: str) -> Any:
                     f"Value for attr '{name}' of {_c_name(dtype)} is not in the list of allowed "
                     f"values: {kinds}\n\t; NodeDef: {{{{node {full_name}}}}}; Op<name={each.op}>"
                 )
+    if wrong := _wrong_value(row, attrs):
+        raise ValueError(f"{wrong}\n\t; NodeDef: {{{{node {full_name}}}}}; Op<name={each.op}>")
     return opdef.expand(row.input_arguments, attrs)
+
+
+def _wrong_value(row: opdef.OpDef, attrs: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the value of an attribute (framework/op_def_util.cc), or None."""
+    counts = [argument.number for argument in (*row.input_arguments, *row.output_arguments)]
+    least = {**{name: 1 for name in counts if name and name not in row.attrs}, **row.minima}
+    for name, minimum in least.items():
+        value = attrs[name]
+        is_list = isinstance(value, list | tuple)
+        size = len(value) if is_list else value
+        if size < minimum:
+            kind = "Length" if is_list else "Value"
+            return f"{kind} for attr '{name}' of {size} must be at least minimum {minimum}"
+    for name, choices in row.choices.items():
+        if attrs[name] not in choices:
+            allowed = ", ".join(f'"{attr_value.text(choice)}"' for choice in choices)
+            return (
+                f"Value for attr '{name}' of \"{attr_value.text(attrs[name])}\" is not in the list "
+                f"of allowed values: {allowed}"
+            )
+    return None
 
 
 def _implied(row: opdef.OpDef) -> list[str]:

@@ -39,6 +39,7 @@ define(
         (f"components: {_TYPES}",),
         ("optional: variant",),
         attrs={_TYPES: list},
+        minima={_TYPES: 1},
         shape=rules.scalar,
         gradient=_made,
     )
@@ -58,6 +59,7 @@ define(
         ("optional: variant",),
         ("components: output_types",),
         attrs={"output_types": list, "output_shapes": list},
+        minima={"output_types": 1, "output_shapes": 1},
         shape=_declared,
         gradient=_got,
     )
