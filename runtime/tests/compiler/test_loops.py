@@ -13,7 +13,7 @@ from capstan.core import dtypes, function
 from capstan.core import node as ir
 from capstan.executor import fold, program
 from capstan.framework import ops  # noqa: F401 - fills the registry
-from capstan.graph import infer, inline, lift, prune, simplify, specialise, verify
+from capstan.graph import infer, inline, lift, loop_copies, prune, simplify, specialise, verify
 from capstan.partition import partition
 from capstan.resources import containers
 
@@ -222,6 +222,16 @@ def test_a_function_that_calls_itself_is_refused() -> None:
     nodes = {**counting(), "call": call("call", "exit:0")}
     with pytest.raises(errors.InvalidArgumentError, match="'double' calls itself"):
         compiled(nodes, "call:0", {"double": loop})
+
+
+def test_a_copy_of_a_loop_variable_does_not_take_the_name_of_another_argument() -> None:
+    x, y = (function.Argument(name, dtypes.int32) for name in "xy")
+    body = function.Function("body", (x, y), (x.edge, y.edge), {})
+    same, swapped = (
+        function.Function("cond", arguments, (x.edge,), {}) for arguments in ((x, y), (y, x))
+    )
+    assert loop_copies.copy_name(1, body, same) == "y"
+    assert loop_copies.copy_name(1, body, swapped) == "y_"
 
 
 def test_a_call_of_an_unknown_function_is_refused() -> None:

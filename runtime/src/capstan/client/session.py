@@ -47,6 +47,7 @@ class Session:
         self._handle: str | None = None
         self._sent = 0
         self._sent_functions = 0
+        self._seen_changes = 0
         self._version = 0
         self._closed = False
         self._closing = cancellation.Cancellation()
@@ -279,6 +280,7 @@ class Session:
             # Exactly these nodes count as sent, and only if the master accepts them: other threads
             # may add more nodes meanwhile.
             nodes = self._graph.nodes(self._sent)
+            changes = self._checked_changes()
             functions = self._graph.functions(self._sent_functions)
             if self._handle is None:
                 self._handle = self._master.create_session(
@@ -290,7 +292,24 @@ class Session:
                 )
             self._sent += len(nodes)
             self._sent_functions += len(functions)
+            self._seen_changes += changes
             return self._handle
+
+    def _checked_changes(self) -> int:
+        """Return the number of changes to operations that the master does not have yet.
+
+        Raises:
+            RuntimeError: the master has an operation that was changed.
+        """
+        changed = self._graph.changed(self._seen_changes)
+        for op in changed:
+            if op.creation_index <= self._sent:
+                raise RuntimeError(
+                    f"Operation '{op.name}' was changed after it was run by a session: a gradient "
+                    "needs more results of its functions. Build the gradient before the first run, "
+                    "or create a new session"
+                )
+        return len(changed)
 
     def _located(self, fault: errors.OpError) -> errors.OpError:
         """Return an error like `fault` whose `op` is the operation that the message names.

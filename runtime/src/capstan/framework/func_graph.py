@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,14 @@ class FuncGraph(graphs.Graph):
         """The tensors of other graphs that the body reads, in the order of their arguments."""
         return list(self._captured)
 
+    def named_function(self, name: str) -> function.Function | None:
+        """Return the function called `name` of this graph or of a graph around it."""
+        return super().named_function(name) or self.outer_graph.named_function(name)
+
+    def python_gradient(self, name: str) -> Callable[..., Any] | None:
+        """Return the `python_gradient` of a function of this graph or of a graph around it."""
+        return super().python_gradient(name) or self.outer_graph.python_gradient(name)
+
     def add_argument(
         self, name: str | None, dtype: dtypes.DType, shape: Any = None
     ) -> graphs.Tensor:
@@ -64,6 +72,18 @@ class FuncGraph(graphs.Graph):
             self._captured[tensor] = inner
         return inner
 
+    def take(self, tensors: Sequence[graphs.Tensor]) -> None:
+        """Make the arguments stand for `tensors` of other graphs, in this order.
+
+        `tensors` include all captured tensors. The graph has no other arguments.
+        """
+        self.inputs = [
+            self._captured[tensor]
+            if tensor in self._captured
+            else self.add_argument(None, tensor.dtype.base_dtype, tensor.shape)
+            for tensor in tensors
+        ]
+
     def finished(
         self,
         name: str | None,
@@ -91,16 +111,14 @@ class FuncGraph(graphs.Graph):
             ),
             results,
             nodes,
-            result_names=tuple(result_names) or _unique(_words(edge.node) for edge in results),
+            result_names=tuple(result_names) or _unique(words(edge.node) for edge in results),
             is_stateful=any(_is_stateful(op) for op in self.get_operations()),
             attrs=attrs or {},
             result_dtypes=tuple(tensor.dtype.base_dtype for tensor in self.outputs),
         )
         if name:
             return made
-        library = {each.name: each for each in self.functions()}
-        content = function_def.encode_function(made, library).SerializeToString(deterministic=True)
-        return replace(made, name=f"{base_name}_{hashlib.sha1(content).hexdigest()[:8]}")
+        return named_by_content(made, base_name, {each.name: each for each in self.functions()})
 
     def _argument_names(self) -> dict[str, str]:
         """Return the name of the argument that each placeholder stands for."""
@@ -109,13 +127,21 @@ class FuncGraph(graphs.Graph):
         for op in self.get_operations():
             if op.name not in placeholders:
                 table.unique(op.name)
-        return {name: table.unique(_words(name)) for name in placeholders}
+        return {name: table.unique(words(name)) for name in placeholders}
 
 
-def _words(name: str) -> str:
+def named_by_content(
+    made: function.Function, base_name: str, library: function.Library
+) -> function.Function:
+    """Return `made` under the name `base_name` with a hash of its FunctionDef."""
+    content = function_def.encode_function(made, library).SerializeToString(deterministic=True)
+    return replace(made, name=f"{base_name}_{hashlib.sha1(content).hexdigest()[:8]}")
+
+
+def words(name: str) -> str:
     """Return `name` as the name of an argument or a result: lower case, digits and underscores.
 
-    >>> _words("Layer/add_1"), _words("1x")
+    >>> words("Layer/add_1"), words("1x")
     ('layer_add_1', 'arg_1x')
     """
     word = re.sub(r"[^a-z0-9]", "_", name.lower())

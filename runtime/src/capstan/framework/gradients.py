@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from capstan.core import dtypes
 from capstan.framework import control_context, convert, facts, loop_gradients, reverse_pass
 from capstan.framework import graph as graphs
 from capstan.framework.static_raw import static_raw
@@ -88,7 +89,8 @@ def _seed(y: graphs.Tensor, given: Any, index: int) -> Any:
             static_raw.Shape(y), convert.constant(1, kind, name=f"grad_ys_{index}")
         )
     seed = convert.convert_to_tensor_or_indexed_slices(given, kind, f"grad_y_{index}")
-    if not (seed.dtype.is_floating or seed.dtype.is_integer or seed.dtype.is_complex):
+    is_number = seed.dtype.is_floating or seed.dtype.is_integer or seed.dtype.is_complex
+    if not is_number and seed.dtype is not dtypes.variant:
         raise TypeError(
             f"Gradient type {seed.dtype.name} generated for tensor {y} with type {kind.name} must "
             "be a number"

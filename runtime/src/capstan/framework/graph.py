@@ -41,6 +41,7 @@ class Graph(graph_state.GraphState):
         super().__init__()
         self._operations: dict[str, Operation] = {}
         self._in_order: list[Operation] = []
+        self._changed: list[Operation] = []
 
     # --- operations
 
@@ -158,6 +159,16 @@ class Graph(graph_state.GraphState):
         """Return the IR of the operations added after version `since`, in order."""
         with self._lock:
             return [op.node for op in self._in_order[since:]]
+
+    def note_changed(self, op: Operation) -> None:
+        """Record that `op` calls other functions now. A session that has sent it must not."""
+        with self._lock:
+            self._changed.append(op)
+
+    def changed(self, since: int = 0) -> list[Operation]:
+        """Return the operations of `note_changed`, except the first `since`, in order."""
+        with self._lock:
+            return self._changed[since:]
 
     def get_operation_by_name(self, name: str) -> Operation:
         """Return the operation called `name`.

@@ -124,6 +124,7 @@ class Operation:
         "_outputs",
         "_type",
         "_values",
+        "callees",
     )  # fmt: skip
 
     def __init__(
@@ -154,6 +155,9 @@ class Operation:
         )
         self._node: node.Node | None = None
         self._values: Array | None = None
+        self.callees: Any = None
+        """The functions that the operation calls as graphs (`forward_call`), or None. They exist
+        if a gradient has read tensors of their bodies."""
 
     @property
     def graph(self) -> graph_state.GraphState:
@@ -286,6 +290,23 @@ class Operation:
         self._inputs = (*self._inputs[:index], tensor, *self._inputs[index + 1 :])
         old._consumers.remove(self)
         tensor._consumers.append(self)
+        self._node = None
+
+    def _add_inputs(self, tensors: Sequence[Tensor]) -> None:
+        """Add inputs after the present ones, for functions that take more arguments now."""
+        self._inputs = (*self._inputs, *tensors)
+        for tensor in tensors:
+            tensor._consumers.append(self)
+        self._node = None
+
+    def _add_output(self, dtype: dtypes.DType, shape: shapes.Shape) -> Tensor:
+        """Add an output after the present ones, for functions that return more results now."""
+        added = Tensor(self, len(self._outputs), dtype, shape)
+        self._outputs = (*self._outputs, added)
+        return added
+
+    def _set_type(self, op_type: str) -> None:
+        self._type = op_type
         self._node = None
 
     def _add_control_inputs(self, ops: "Sequence[Operation]") -> None:

@@ -74,4 +74,6 @@ def of(op: Any) -> Gradient | None:
         return _REGISTERED[name]
     if opdef.is_defined(name) and (rule := opdef.lookup(name).gradient) is not None:
         return lambda op, *gradients: rule(op, gradients, raw)
+    if name.startswith(f"{op.type}-"):
+        return None  # TensorFlow 2 registers these names for calls, in the process that builds them
     raise LookupError(f"No gradient defined for operation '{op.name}' (op type: {name})")

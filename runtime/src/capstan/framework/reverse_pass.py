@@ -17,6 +17,8 @@ from capstan.framework import (
     control_context,
     convert,
     facts,
+    forward_call,
+    func_graph,
     function_gradient,
     grouping,
     indexed_slices,
@@ -42,6 +44,9 @@ _TRAINABLE = frozenset(
 )
 
 
+_CALLS = (facts.Role.CALL, facts.Role.IF, facts.Role.CASE, facts.Role.WHILE)
+
+
 def is_trainable(tensor: graphs.Tensor) -> bool:
     """Return whether a tensor of this dtype can have a gradient."""
     return tensor.dtype.base_dtype in _TRAINABLE
@@ -63,7 +68,7 @@ class ReversePass:
         sources: Sequence[graphs.Tensor],
         path: dict[graphs.Operation, None],
         loops: loop_gradients.LoopGradients,
-        differentiate: function_gradient.Differentiate,
+        differentiate: forward_call.Differentiate,
         *,
         colocate: bool,
         gate: bool,
@@ -88,6 +93,9 @@ class ReversePass:
 
     def receive(self, tensor: graphs.Tensor, gradient: Any) -> None:
         """Add `gradient` to the gradients of `tensor`."""
+        if isinstance(self._graph, func_graph.FuncGraph):
+            # The gradient may be a tensor of the body that is differentiated.
+            gradient = indexed_slices.mapped(self._graph.capture, gradient)
         self._gradients.setdefault(tensor, []).append(gradient)
 
     def total(self, tensor: graphs.Tensor) -> Any:
@@ -148,7 +156,7 @@ class ReversePass:
         if registered is None and row is not None and row.not_differentiable:
             return
         is_call = self._graph.named_function(op.type) is not None or (
-            row is not None and row.role is facts.Role.CALL
+            row is not None and row.role in _CALLS
         )
         if not registered and not is_call and (row is None or row.gradient is None):
             raise LookupError(f"No gradient defined for operation '{op.name}' (op type: {op.type})")
@@ -156,7 +164,9 @@ class ReversePass:
             self._check_not_within(op)
             if row is not None and row.role is facts.Role.SWITCH:
                 outputs = self._with_zeros(op, outputs)
-            for tensor, gradient in zip(op.inputs, self._apply(row, op, outputs), strict=True):
+            # The gradient of a loop may give the loop more inputs.
+            gradients = self._apply(row, op, outputs)
+            for tensor, gradient in zip(op.inputs, gradients, strict=True):
                 if gradient is not None and is_trainable(tensor):
                     _check_shape(op, tensor, gradient)
                     self.receive(tensor, gradient)

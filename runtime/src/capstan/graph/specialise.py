@@ -13,10 +13,7 @@ from capstan.core import dtypes, function, shapes, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
-from capstan.graph import infer, inline, lift, order, simplify, verify
-
-UNUSED = "unused"
-"""The last part of the name of an argument that no node reads."""
+from capstan.graph import infer, inline, lift, loop_copies, order, simplify, verify
 
 
 @dataclass(slots=True)
@@ -59,7 +56,12 @@ class Specialiser:
             if body.results[index] == body.arguments[index].edge
         }
         found_copies = (
-            (index, _copy(edge, body.arguments[index].name, (cond, body), known))
+            (
+                index,
+                loop_copies.copy_of(
+                    edge, loop_copies.copy_name(index, body, cond), (cond, body), known
+                ),
+            )
             for index, edge in invariant.items()
         )
         copies = {index: copy for index, copy in found_copies if copy is not None}
@@ -133,7 +135,7 @@ class Specialiser:
         copies: Mapping[int, ir.Node],
     ) -> tuple[function.Function, infer.Knowledge]:
         """Return `called` compiled for the arguments `given`, and the facts about its tensors."""
-        called = _with_copies(_without_waits(called), copies, node.device)
+        called = loop_copies.with_copies(_without_waits(called), copies, node.device)
         fed = {
             argument.edge: infer.Fed(argument.dtype, fact.shape, argument.is_ref, fact.elements)
             for argument, fact in zip(called.arguments, given, strict=True)
@@ -199,23 +201,6 @@ def _with_element(node: ir.Node, known: infer.Knowledge) -> ir.Node:
     return replace(node, attrs={**node.attrs, "_element_shape": shape})
 
 
-def _copy(
-    edge: ir.Edge, name: str, called: Sequence[function.Function], known: infer.Knowledge
-) -> ir.Node | None:
-    """Return a node without inputs that has the value of `edge`, or None if there is none.
-
-    A constant takes the name of the argument. The node of a resource keeps its own name, by which
-    it finds the resource.
-    """
-    value = known.constants.get(edge)
-    if value is not None and value.nbytes <= simplify.MAX_FOLDED_BYTES:
-        return build.constant(name, value, known.tensor_dtypes[edge], "")
-    node = known.named.get(edge)
-    if node is None or any(node.name in each.nodes for each in called):
-        return None
-    return replace(node, control=())
-
-
 def _deciding(cond: function.Function) -> function.Function:
     """Return the condition `cond` of a loop, changed so that its first result is a bool."""
     if not cond.results or cond.result_dtypes in ((), (dtypes.bool_,)):
@@ -245,36 +230,6 @@ def _without_waits(called: function.Function) -> function.Function:
         for name, node in called.nodes.items()
     }
     return replace(called, nodes=nodes)
-
-
-def _with_copies(
-    called: function.Function, copies: Mapping[int, ir.Node], device: str
-) -> function.Function:
-    """Return `called` with the nodes `copies` in place of some of its arguments.
-
-    The function still takes these arguments, under other names, so that its calls need not change.
-    """
-    if not copies:
-        return called
-    arguments, moved = list(called.arguments), {}
-    nodes = {copy.name: replace(copy, device=copy.device or device) for copy in copies.values()}
-    for index, copy in copies.items():
-        old = arguments[index]
-        name = f"{old.name}/{UNUSED}"
-        while name in called.nodes:
-            name += "_"
-        arguments[index] = replace(old, name=name)
-        moved[old.edge] = ir.Edge(copy.name)
-    for node in called.nodes.values():
-        inputs = tuple(moved.get(edge, edge) for edge in node.inputs)
-        nodes[node.name] = replace(node, inputs=inputs) if inputs != node.inputs else node
-    results = [
-        arguments[index].edge
-        if index in copies and edge == called.arguments[index].edge
-        else moved.get(edge, edge)
-        for index, edge in enumerate(called.results)
-    ]
-    return replace(called, arguments=tuple(arguments), results=tuple(results), nodes=nodes)
 
 
 def _check_fit(

@@ -25,7 +25,7 @@ def _switched(ctx: ShapeContext) -> rules.Shapes:
 def _merged(ctx: ShapeContext) -> rules.Shapes:
     known, *others = ctx.inputs
     for other in others:
-        known = _common(known, other)
+        known = common(known, other)
     return (known, ())
 
 
@@ -35,7 +35,7 @@ def _selected(ctx: ShapeContext) -> rules.Shapes:
     return (known if all(other == known for other in others) else None,)
 
 
-def _common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
+def common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
     """Return the shape with the sizes that both shapes share. A size that differs is None."""
     if one is None or other is None or len(one) != len(other):
         return None
