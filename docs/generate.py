@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import commands
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -191,6 +192,7 @@ def _code(arguments: Sequence[str]) -> str:
 
 SOURCES: dict[str, Callable[[str], str]] = {
     "columns": columns,
+    "commands": commands.reference,
     "fields": fields,
     "layers": layers,
     "operations": operations,

@@ -10,8 +10,8 @@ KUBECTL = "kubectl-capstan"
 """The name under which kubectl finds the command as `kubectl capstan`."""
 
 _WHERE = (
-    "A job of this name in .capstan of the current directory is meant, unless -n, --context or "
-    "--kubeconfig is given. Otherwise the job of the cluster is meant."
+    "JOB is looked up in .capstan of the current directory first, and then in the cluster. With "
+    "-n, --context or --kubeconfig it is looked up in the cluster only."
 )
 _EXIT = "Exit status: 0 done, 2 wrong input, no such job, no cluster or no rights."
 
@@ -244,7 +244,7 @@ def _completion(commands: "_Commands[argparse.ArgumentParser]") -> None:
             "kubectl completes `kubectl capstan` by itself."
         ),
     )
-    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"], help="the shell")
 
 
 def _file(command: argparse.ArgumentParser) -> None:
