@@ -369,7 +369,7 @@ BEGINS = "a TrainingJob begins with `apiVersion:` and `kind:`"
         ("hello", f"is not a mapping; {BEGINS}"),
         (
             "a: 1\n---\nb: 1",
-            "has another document on line 2; a job has a file of its own",
+            "has another document on line 2; write each job into a file of its own",
         ),
         (
             "a:\n  - [b\n",

@@ -208,7 +208,10 @@ def test_a_pod_with_the_labels_of_another_task_is_an_obstacle(tmp_path: Path) ->
             assert await here.actor.act(KEY, job, [StartTask(first, 1, 1)])
             [view] = here.refused().values()
             assert (view.name, view.reason) == (first, "NameConflict")
-            assert view.message == "Pod digits-worker-0 has lost the labels of worker-0; delete it"
+            assert (
+                view.message
+                == "Pod digits-worker-0 has lost the labels of worker-0; delete the pod"
+            )
 
     asyncio.run(scenario())
 

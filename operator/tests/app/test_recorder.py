@@ -91,6 +91,6 @@ def test_the_oldest_news_is_lost_if_too_much_is_waiting(
         recorder.record(make_job(), news("One", "Two", "Three"))
         await recorder.post()
         assert names(server) == ["digits.5.1", "digits.5.2"]
-        assert "event One is lost: too many are waiting" in caplog.text
+        assert "event One is lost: too many events are waiting" in caplog.text
 
     telling(lambda _: web.json_response({}), tmp_path, scenario)

@@ -208,7 +208,7 @@ def test_a_token_is_read_again_with_time_and_an_unreadable_one_is_kept(
         assert await found.authorization() == "bearer rotated"
 
     asyncio.run(scenario())
-    assert "the old one is kept" in caplog.text
+    assert "the old token is kept" in caplog.text
 
 
 def over_tls(mounted: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -234,7 +234,7 @@ def test_an_error_page_of_a_proxy_does_not_end_the_wait_for_the_lease(tmp_path: 
             config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
             async with await Rest.connect(config) as rest:
                 await Lease(rest, "here", "one", "me", **TIMES).acquire(faults.append)
-        assert ["is it a Kubernetes API server" in fault for fault in faults] == [
+        assert ["check that it is a Kubernetes API server" in fault for fault in faults] == [
             *(True, True, True, False)
         ]
 

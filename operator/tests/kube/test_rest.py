@@ -226,7 +226,7 @@ def test_the_page_of_a_proxy_is_shortened(tmp_path: Path) -> None:
 def test_an_answer_that_is_not_an_object_is_unavailable(tmp_path: Path, text: str) -> None:
     error = fault(tmp_path, lambda _: web.Response(text=text))
     assert isinstance(error, errors.Unavailable)
-    assert "is it a Kubernetes API server?" in error.message
+    assert "check that it is a Kubernetes API server" in error.message
 
 
 def test_a_big_answer_arrives_completely(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_a_server_that_hangs_up_is_unavailable(tmp_path: Path) -> None:
     error = fault(tmp_path, hang_up)
     assert isinstance(error, errors.Unavailable)
     assert error.status == 0
-    assert "broke off before it had answered" in error.message
+    assert "closed the connection before it answered" in error.message
 
 
 def test_a_truncated_answer_is_unavailable(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_truncated_answer_is_unavailable(tmp_path: Path) -> None:
 
     error = fault(tmp_path, half)
     assert isinstance(error, errors.Unavailable)
-    assert "broke off before it had answered" in error.message
+    assert "closed the connection before it answered" in error.message
 
 
 async def never(_: Asked) -> web.StreamResponse:
@@ -415,7 +415,7 @@ def test_json_that_is_not_a_list_does_not_come_from_an_api_server(
     body: str, tmp_path: Path
 ) -> None:
     async def use(api: Rest) -> None:
-        with pytest.raises(errors.Unavailable, match="is it a Kubernetes API server"):
+        with pytest.raises(errors.Unavailable, match="check that it is a Kubernetes API server"):
             await api.list(paths.pods())
 
     run(tmp_path, lambda _: json_text(FOREIGN[body]), use)
@@ -426,7 +426,7 @@ def test_json_that_is_not_an_object_does_not_come_from_an_api_server(
     body: str, tmp_path: Path
 ) -> None:
     async def use(api: Rest) -> None:
-        with pytest.raises(errors.Unavailable, match="is it a Kubernetes API server"):
+        with pytest.raises(errors.Unavailable, match="check that it is a Kubernetes API server"):
             await api.get(POD)
 
     run(tmp_path, lambda _: json_text(body), use)

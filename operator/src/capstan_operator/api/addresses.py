@@ -13,7 +13,7 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.errors import Fault
 
 MAX_BYTES = (128 << 10) - len("TF_CONFIG=") - 1
-"""The longest value. Linux starts no program with a longer `NAME=value` and its zero byte."""
+"""The longest value. Linux starts no program if `NAME=value` and its zero byte are longer."""
 
 
 def faults(job: TrainingJob) -> Iterator[Fault]:
@@ -37,7 +37,7 @@ def longest(job: TrainingJob) -> int:
     port = job.spec.cluster.port or names.DEFAULT_PORT
     suffix = f".{job.metadata.name}.{job.metadata.namespace}.svc.{job.spec.cluster.domain}:{port}"
     members = {kind: count for kind, count in counts.items() if kind is not ReplicaType.EVALUATOR}
-    # First without the parts that differ: the indices, and the task itself.
+    # First compute the length without the parts that differ: the indices, and the task itself.
     cluster = {"cluster": {kind: [f"{kind}-{suffix}"] for kind in members}}
     rest = {"task": {"type": "", "index": 0}, "environment": "cloud"}
     size = len(json.dumps(cluster | rest)) - len("0")

@@ -27,7 +27,7 @@ class Change:
 def _immutable(model: type[BaseModel], path: str) -> Iterator[Change]:
     """Yield a rule for each immutable field, also inside fields that are partly mutable.
 
-    Partly mutable fields have defaults, so they are always there.
+    Partly mutable fields have defaults, so they are always present.
     """
     for field in model.model_fields.values():
         here = f"{path}.{field.alias}"

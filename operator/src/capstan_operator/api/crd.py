@@ -96,6 +96,9 @@ def _rule(cel: str, message: str, path: str) -> dict[str, str]:
 
 
 def _name() -> Schema:
-    """Return the schema of the job's name. API servers allow rules on little other metadata."""
+    """Return the schema of the job's name.
+
+    API servers allow rules on few other fields of the metadata.
+    """
     name: Schema = schema.input_schema(Metadata)["properties"]["name"]
     return {key: name[key] for key in ("type", "maxLength", "pattern")}

@@ -87,7 +87,7 @@ def _second_document(error: yaml.composer.ComposerError) -> str:
     if error.problem != "but found another document" or error.problem_mark is None:
         return ""
     line = error.problem_mark.line + 1
-    return f"has another document on line {line}; a job has a file of its own"
+    return f"has another document on line {line}; write each job into a file of its own"
 
 
 def _syntax(error: yaml.MarkedYAMLError) -> str:

@@ -20,7 +20,7 @@ LABEL_ATTEMPT = f"{GROUP}/attempt"
 LABEL_EPOCH = f"{GROUP}/epoch"
 
 Uid = NewType("Uid", str)
-"""Identity of one instance of a task: the UID of a pod, or of the start of a process. Opaque."""
+"""The identity of one instance of a task: the UID of a pod, or of a process. Opaque."""
 
 DEFAULT_PORT = 2222
 """The port of every task on a cluster, as in TensorFlow's examples."""
@@ -40,7 +40,7 @@ MAX_PATH = 1024
 
 
 class ReplicaType(enum.StrEnum):
-    """The replica types, which are TensorFlow's job names. In table order."""
+    """The replica types, which are TensorFlow's job names, in the order of the table."""
 
     CHIEF = "chief"
     PS = "ps"

@@ -34,7 +34,8 @@ def parse(text: str) -> TrainingJob:
     """Read one TrainingJob from YAML or JSON.
 
     Strict: an unknown field is a fault, except in pod templates, whose fields are Kubernetes'.
-    Raises errors.Invalid with all faults of the document. No text makes it raise another error.
+    Raises errors.Invalid with all faults of the document. No text makes this function raise another
+    error.
     """
     read = draft(text)
     if read.faults or read.sound is None:

@@ -1,4 +1,4 @@
-"""The names in a pod template: fields that Kubernetes does not have, and containers of one name.
+"""The names in a pod template: unknown fields, and containers of the same name.
 
 A template belongs to its user. Capstan keeps every field as it is written, and the API server of a
 cluster checks it in a dry run. On a laptop no API server is there, so a misspelt field would go
@@ -21,7 +21,7 @@ VERSION = "1.36"
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type of Kubernetes: the names of all its fields, and the types of some (`inside`)."""
+    """A type of Kubernetes: the names of its fields, and the types of some fields (`inside`)."""
 
     name: str
     fields: frozenset[str]
@@ -64,7 +64,7 @@ POD_TEMPLATE_SPEC = _type("PodTemplateSpec", "", metadata=OBJECT_META, spec=POD_
 
 
 def same_names(document: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield the containers of a TrainingJob's pod templates that have the name of another.
+    """Yield the containers of a TrainingJob's pod templates whose name another container has.
 
     The document is raw. Values of a wrong type are passed over, because the schema reports them.
     """
@@ -78,7 +78,8 @@ def same_names(document: Mapping[str, Any]) -> Iterator[Fault]:
 def unknown_fields(document: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield the fields of a TrainingJob's pod templates that Kubernetes `VERSION` does not have.
 
-    They are warnings, because a newer Kubernetes may have them. The document is raw, as above.
+    They are warnings, because a newer Kubernetes may have them. The document is raw: values of a
+    wrong type are passed over.
     """
     for path, template in _templates(document):
         yield from _unknown(POD_TEMPLATE_SPEC, template, path)

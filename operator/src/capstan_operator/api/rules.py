@@ -20,7 +20,7 @@ DEFAULT_REPLICAS: int = ReplicaSpec.model_fields["replicas"].default
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`holds` is false exactly if `cel` is, for every document that the schema allows."""
+    """`holds` and `cel` give the same result for every document that the schema allows."""
 
     path: str
     cel: str

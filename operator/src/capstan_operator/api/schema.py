@@ -47,8 +47,8 @@ def input_schema(model: type[BaseModel]) -> Schema:
 def output_schema(model: type[BaseModel]) -> Schema:
     """Return the schema of a model's output, which has only the fields and their types.
 
-    It has no enums, because an older schema must not refuse a newer operator's words. It has no
-    defaults, because an unset field is not its default. Raises like `input_schema`.
+    The schema has no enums, because an older schema must not refuse a newer operator's words. It
+    has no defaults, because an unset field does not mean the default. Raises like `input_schema`.
     """
     return _without(_of(model, "serialization"), "enum", "default")
 
@@ -75,7 +75,7 @@ class _Generator(GenerateJsonSchema):
         return self.generate_inner(schema["schema"])
 
     def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
-        """Leave out the docstring of the model, which does not describe the field that has it."""
+        """Leave out the docstring of the model, because it does not describe the field."""
         return {**super().model_schema(schema), "description": ""}
 
 

@@ -14,8 +14,8 @@ from pydantic_core import ErrorDetails
 from capstan_operator.api.spec import TrainingJob
 
 _STAND_INS: Mapping[str, Any] = {"metadata": {}, "name": "unnamed"}
-"""Values for missing required fields that do not matter for how a task is started. Without them,
-the fields beside a missing one could not be checked."""
+"""Values for missing required fields. The start of a task does not depend on these fields. Without
+the values, the fields beside a missing field could not be checked."""
 
 _ATTEMPTS = 16
 """More than the depth of a TrainingJob: each attempt leaves out at least one level."""
@@ -63,7 +63,10 @@ def _completed(rest: dict[str, Any], missing: Iterable[Place]) -> bool:
 
 
 def _leave_out(rest: dict[str, Any], place: Place) -> bool:
-    """Remove a field, or for a member of a list the field that has the list. Return if it did."""
+    """Remove a field. For a member of a list, remove the field that has the list.
+
+    Return whether a field was removed.
+    """
     while place:
         inside = _at(rest, place[:-1])
         if isinstance(inside, dict):

@@ -35,7 +35,7 @@ JobName = Annotated[StrictStr, Field(pattern=names.DNS_LABEL, max_length=names.M
 
 
 class RestartPolicy(enum.StrEnum):
-    """After which ends of a task another attempt may be made (`policies.restart`)."""
+    """The ends of a task after which another attempt may be made (`policies.restart`)."""
 
     ALWAYS = "Always"
     ON_FAILURE = "OnFailure"

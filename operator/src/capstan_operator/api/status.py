@@ -40,7 +40,7 @@ Word = Annotated[str, Field(exclude_if=lambda text: not text)]
 Refusals = Annotated[int, Field(exclude_if=lambda count: not count)]
 
 BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
-"""Members have different types. Server-side apply of one leaves the others alone."""
+"""Members have different types. Server-side apply of one member does not change the others."""
 
 ConditionType = Literal[
     "Invalid", "NameConflict", "Suspended", "PodsScheduled", "ClusterReady", "Succeeded", "Failed"
@@ -192,7 +192,7 @@ class Condition(Model):
 
 def _ours(conditions: object) -> object:
     """Return our conditions, without those of other writers and of newer operators."""
-    if not isinstance(conditions, list):  # made here, not read
+    if not isinstance(conditions, list):  # This process made them, and did not read them.
         return conditions
     kinds, words = get_args(ConditionType), ("True", "False")
     mappings = [condition for condition in conditions if isinstance(condition, Mapping)]

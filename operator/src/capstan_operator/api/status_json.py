@@ -28,7 +28,7 @@ def render(status: Status) -> dict[str, Any]:
     no such numbers. A status of more than MAX_BYTES is trimmed until it fits: first all messages
     are shortened, then healthy rows lose their messages, then their pod, node, step and waiting.
     """
-    # Rendered as text first: in a dump to Python values pydantic leaves NaN a number.
+    # Render the status as text first, because a dump to Python values keeps NaN as a number.
     text = _text(status)
     for trim in _TRIMS:
         if len(text.encode()) <= MAX_BYTES:
@@ -64,6 +64,6 @@ _TRIMS = (_with_short_message, _without_message, _without_place)
 def load(document: Mapping[str, Any]) -> Status:
     """Read a status that `render` wrote. Raises pydantic.ValidationError for anything else.
 
-    Conditions of other writers are left out: the list of conditions is shared.
+    Conditions of other writers are left out, because the list of conditions is shared.
     """
     return Status.model_validate(document, by_alias=True, by_name=False)

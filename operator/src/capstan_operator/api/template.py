@@ -15,7 +15,7 @@ from capstan_operator.api.names import MAX_NAME, TRAINER
 DEFAULT_TERMINATION_GRACE_SECONDS = 30
 """Kubernetes' own default of a pod's `terminationGracePeriodSeconds`."""
 MAX_CONTAINERS = 32
-"""CEL rules over containers cost the API server time, so that their number needs a limit."""
+"""CEL rules over containers cost the API server time, so the number of containers has a limit."""
 ContainerName = Annotated[StrictStr, Field(min_length=1, max_length=MAX_NAME)]
 
 
@@ -31,7 +31,7 @@ Quantity = Annotated[
 """An amount of a resource, as in Kubernetes."""
 
 BY_NAME = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
-"""Members have different names. Server-side apply of one leaves the others alone."""
+"""Members have different names. Server-side apply of one member does not change the others."""
 
 
 class PodModel(Model):

@@ -30,7 +30,8 @@ from capstan_operator.reconcile.policies import failure
 MOST_AT_ONCE = MAX_IN_FLIGHT
 """The most pods of one job that are created at once. The first batches are of 1, 2, 4 ... pods, as
 in Kubernetes' Job controller. A template that is refused is therefore tried once and not a thousand
-times. `Rest` sends no more requests at once, and sends those of other jobs in between."""
+times. `Rest` sends at most this many requests at once, and sends requests of other jobs in
+between."""
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +111,8 @@ class Actor:
         )
         pods, name = paths.pods(key.namespace), manifest["metadata"]["name"]
         try:
-            # Strict, because a quota may have stopped the dry run of this template.
+            # Validate strictly here too, because a quota may have stopped the dry run of this
+            # template.
             created = await self._rest.create(pods, manifest, fieldValidation="Strict")
             self._cache.pod_event("ADDED", created)
             return False
@@ -138,7 +140,7 @@ class Actor:
         labels = existing["metadata"].get("labels") or {}
         if labels.get(names.LABEL_JOB_NAME) == key.name and task_of(existing, job) == task:
             return None
-        return Obstacle(NAME_CONFLICT, f"Pod {name} has lost the labels of {task}; delete it")
+        return Obstacle(NAME_CONFLICT, f"Pod {name} has lost the labels of {task}; delete the pod")
 
     def _refuse_alike(
         self, key: Key, job: Uid, tried: Sequence[StartTask], untried: Sequence[StartTask]

@@ -66,6 +66,6 @@ async def serve(
         await web.TCPSite(runner, host, port).start()
     except OSError as error:
         await runner.cleanup()
-        message = f"cannot listen on {host}:{port}: {error.strerror}; name another"
+        message = f"cannot listen on {host}:{port}: {error.strerror}; choose another address"
         raise Invalid((Fault("--listen", message),)) from error
     return runner.cleanup

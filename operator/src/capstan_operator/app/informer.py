@@ -31,9 +31,11 @@ RETRY_SECONDS = (1, 1, 2, 3, 5, 8, 13, 21)
 
 FIRST_SECONDS = 1.0
 LONGEST_SECONDS = 60.0
-"""The first and the longest pause before kopf is started again. The pauses double. Guesses."""
+"""The first and the longest pause before kopf is started again. The pauses double. Both numbers are
+guesses."""
 WELL_SECONDS = 60.0
-"""If kopf has run for this long, it counts as recovered, and its next pause is the first again."""
+"""If kopf has run for this long, it counts as recovered, and the next pause is the first one
+again."""
 
 WATCHER = "watcher for "
 """The beginning of the names of kopf's tasks that hold a watch."""
@@ -100,7 +102,7 @@ class Informer:
     ) -> None:
         """Run kopf until it fails. All events are handled in the event loop `home`.
 
-        `logged` holds the faults that `Client` has logged. No other thread uses it meanwhile.
+        `logged` holds the faults that `Client` has logged. No other thread uses `logged` meanwhile.
         """
         # When kopf ends, it leaves tasks behind. Their errors do not matter.
         asyncio.get_running_loop().set_exception_handler(lambda _, left: log.debug("%s", left))
@@ -136,7 +138,7 @@ class Informer:
             # By default kopf asks the machine for a user name, and a pod's user may have none.
             identity="capstan-operator",  # type: ignore[arg-type]
         )
-        # Not `kopf.run_tasks`, which may wait for ever when a task has failed.
+        # `kopf.run_tasks` may wait for ever when a task has failed, so it is not used here.
         try:
             ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
@@ -196,7 +198,7 @@ def _call(home: asyncio.AbstractEventLoop, function: Callable[..., None], *argum
 
 def _settings() -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
-    # With a time here, kopf would kill the process this long after kopf has failed.
+    # If a time were set here, kopf would kill the process this long after kopf has failed.
     settings.process.ultimate_exiting_timeout = None
     settings.peering.standalone = True
     settings.scanning.disabled = True

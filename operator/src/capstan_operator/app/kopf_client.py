@@ -27,9 +27,10 @@ soon as it has started."""
 LOGIN_SECONDS = 1.0
 LONGEST_LOGIN_SECONDS = 15.0
 """The first and the longest pause before a login that soon follows another login. The pauses
-double. Guesses."""
+double. Both numbers are guesses."""
 LOGGED_IN_SECONDS = 60.0
-"""A login this long after the last one needs no pause. The pause after it is the first again."""
+"""A login this long after the last login needs no pause. The next pause is then the first one
+again."""
 
 MAX_FAULT = 300
 """The most characters of a fault that are logged. An ERROR event holds a whole object."""

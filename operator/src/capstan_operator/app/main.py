@@ -116,9 +116,9 @@ def _lease(settings: Settings, rest: Rest) -> Lease:
 
 
 async def _hold(lease: Lease) -> None:
-    """Hold the Lease, and end the process at once when it is lost: another may already lead."""
+    """Hold the Lease. End the process at once when the Lease is lost: another may already lead."""
     await lease.hold()
-    log.critical("the Lease is lost: this process ends, and another leads")
+    log.critical("the Lease is lost: this process exits, and another process may lead")
     logging.shutdown()
     os._exit(1)
 

@@ -91,7 +91,8 @@ def task_of(pod: Pod, job: TrainingJob) -> TaskName | None:
     """Return the task that a pod runs for this job or for a deleted job of the same name.
 
     Return None if the pod runs no such task. A pod with the labels of one task and the name of
-    another task runs neither. Otherwise it would count as the first and block the second.
+    another task runs neither. Otherwise the pod would count as the first task and block the second
+    task.
     """
     labelled = owners.task(pod)
     if owners.controller(pod, job.metadata.name) is None or labelled is None:

@@ -163,7 +163,7 @@ class Preparations:
 
 
 def in_the_way(kind: str, manifest: Mapping[str, Any], job: TrainingJob) -> Obstacle:
-    """Return the obstacle for an object of another owner that has a name which the job needs."""
+    """Return the obstacle for an object whose name the job needs, but which is not the job's."""
     name = manifest["metadata"]["name"]
     if owners.controller(manifest, job.metadata.name) is not None:
         message = (

@@ -37,7 +37,7 @@ class WorkQueue:
 
     @property
     def oldest_seconds(self) -> float:
-        """For how many seconds the oldest key has waited or been worked on, or 0 without keys."""
+        """How many seconds the oldest key has waited or been worked on, or 0 without keys."""
         since = [*self._added.values(), *self._busy.values()]
         return self._clock() - min(since) if since else 0.0
 

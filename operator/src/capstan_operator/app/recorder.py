@@ -45,7 +45,7 @@ class Recorder:
                 manifest, announced, name=name, now=self._clock(), instance=self._instance
             )
             if len(self._waiting) >= MOST_WAITING:
-                _lost(self._waiting.popleft(), "too many are waiting")
+                _lost(self._waiting.popleft(), "too many events are waiting")
             self._waiting.append(event)
             self._arrived.set()
 

@@ -22,8 +22,9 @@ from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 
 WORKERS = 8
-"""Jobs that are worked on at once. A guess: a pass mostly waits for requests, and all passes share
-the `rest.MAX_IN_FLIGHT` requests that are sent at once, so more workers would wait there."""
+"""The number of jobs that are worked on at once. The number is a guess: a pass mostly waits for
+requests, and all passes share the `rest.MAX_IN_FLIGHT` requests that are sent at once, so more
+workers would wait there."""
 AGAIN_SECONDS = 2.0
 """The pause after a comparison that failed. It doubles while only some namespaces fail, because
 every comparison also reads the other namespaces."""
@@ -77,7 +78,8 @@ class Operator:
             except NotFound as gone:
                 # kopf never watches a kind that was missing when it started, or at any time since.
                 log.critical(
-                    "the CRD is gone, and this process ends; the next waits for it: %s", gone
+                    "the CRD is gone, so this process exits; the next one waits for the CRD: %s",
+                    gone,
                 )
                 return
             self._health.waiting_for = ""

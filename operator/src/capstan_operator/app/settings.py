@@ -91,21 +91,27 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, or in a pod"
         " its service account")  # fmt: skip
-    add("--context", metavar="NAME", help="of the kubeconfig; default: its current context")
+    add(
+        "--context",
+        metavar="NAME",
+        help="the context of the kubeconfig; default: its current context",
+    )
     add("--namespace", metavar="NAME", action="append", default=[],
-        help="serve only this namespace; may be given several times")  # fmt: skip
+        help="serve only this namespace; repeat the flag for several")  # fmt: skip
     add("--lease-namespace", metavar="NAME",
-        help="where the Lease of the leader is; default: the pod's own namespace, else the first"
-        " one served")  # fmt: skip
+        help="the namespace of the Lease; default: the pod's own namespace, else the first"
+        " --namespace")  # fmt: skip
     add("--lease-name", metavar="NAME", default="capstan-operator")
     add("--lease-duration", metavar="SECONDS", type=float, default=15.0,
-        help="after which another process may lead (default: %(default)g)")  # fmt: skip
+        help="the time without a renewal after which another process may lead"
+        " (default: %(default)g)")  # fmt: skip
     add("--listen", metavar="HOST:PORT", default="0.0.0.0:8080",
-        help="where /healthz, /readyz and /metrics are (default: %(default)s)")  # fmt: skip
+        help="the address of /healthz, /readyz and /metrics (default: %(default)s)")  # fmt: skip
     add("--node-lost-seconds", metavar="SECONDS", type=float, default=300.0,
-        help="a node that is not ready for longer is lost, with its pods"
+        help="a node that is not ready for this time is lost, with its pods"
         " (default: %(default)g)")  # fmt: skip
     add("--resync-seconds", metavar="SECONDS", type=float, default=300.0,
-        help="between two full comparisons with the cluster (default: %(default)g)")  # fmt: skip
+        help="the time between two comparisons of the cache with the cluster"
+        " (default: %(default)g)")  # fmt: skip
     add("--verbose", action="store_true", help="log every pass")
     return parser

@@ -31,7 +31,7 @@ class NoProgress(kopf.ProgressStorage):
 
 
 class NoDiffs(kopf.DiffBaseStorage):
-    """Finds every object the same as before."""
+    """Finds no difference between two versions of an object."""
 
     def build(self, **_: Any) -> BodyEssence:
         return cast(BodyEssence, {})

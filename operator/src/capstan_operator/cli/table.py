@@ -40,7 +40,7 @@ _LEAST_FIRST = ("PID", "STEPS/S", _REASON, "ATTEMPT", "STEP")
 """The columns that a narrow terminal leaves out, the first one first."""
 
 _SHORTEST_REASON = 10
-"""The smallest useful width of the reason, in characters. A guess."""
+"""The smallest useful width of the reason, in characters. The number is a guess."""
 
 _GAP = 3
 """Characters between two columns of the table."""

@@ -26,8 +26,8 @@ from capstan_operator.kube import pod_fields, shortage
 Manifest = dict[str, Any]
 
 MAX_TOMBSTONES = 10_000
-"""How many deletions of pods, and of jobs, are remembered. A guess: more than can arrive late. If a
-deletion is forgotten too early, the next LIST corrects the cache."""
+"""How many deletions of pods, and of jobs, are remembered. The number is a guess: fewer events
+arrive late. If a deletion is forgotten too early, the next LIST corrects the cache."""
 
 _POD_METADATA = (
     "name",
@@ -208,7 +208,7 @@ def _deletion_requested_at(pod: Manifest) -> datetime | None:
 
 
 def unmanaged(job: Manifest) -> Manifest:
-    """Return a job without `managedFields`, which may be as long as all the rest."""
+    """Return a job without `managedFields`, which may be as long as all other fields together."""
     metadata = {name: kept for name, kept in job["metadata"].items() if name != "managedFields"}
     return job | {"metadata": metadata}
 

@@ -28,7 +28,8 @@ from kubernetes.aio.client import Configuration
 from capstan_operator.errors import Fault, Invalid
 
 REREAD_SECONDS = 60.0
-"""How old a token may be before it is read again. Kubelets replace it long before it expires."""
+"""How old a token may be before it is read again. Kubelets replace a token long before it
+expires."""
 CONNECTION_SECONDS = 600.0
 """How long a `Connection` may be used. Its token is never read again."""
 
@@ -60,7 +61,7 @@ class Credentials:
     """
 
     def __init__(self, configuration: Any, read: Callable[[bool], Awaitable[None]]) -> None:
-        """Wrap a configuration. `read` reads it again, and `read(True)` also if it seems valid."""
+        """Wrap a configuration. `read` reads it again, and `read(True)` even if it seems valid."""
         self.configuration = configuration
         self._read = read
         self._read_at = time.monotonic()
@@ -113,7 +114,8 @@ class Credentials:
         return None if token is None else token.strip()
 
     async def _reread(self, *, insist: bool) -> None:
-        """Read the configuration again. Of several requests at once, only the first one reads it.
+        """Read the configuration again. If several requests call this at once, only the first call
+        reads the configuration.
 
         If the configuration cannot be read, the old token is kept. The API server decides whether
         the old token is still valid.
@@ -125,7 +127,7 @@ class Credentials:
             try:
                 await self._read(insist)
             except (*_BROKEN, *_MALFORMED) as error:
-                _log.warning("the token could not be read again, the old one is kept: %s", error)
+                _log.warning("the token could not be read again, the old token is kept: %s", error)
             self._read_at = time.monotonic()
 
 

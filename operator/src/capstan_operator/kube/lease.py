@@ -1,8 +1,9 @@
 """A Lease that lets one operator act at a time: acquire, hold and release it.
 
-Rule 1: no clock of another machine is trusted. A Lease is free when *this* process has seen it
-    unchanged for the duration that its holder wrote. The times in a Lease are for people to read.
-Rule 2: a renewal counts from when it was sent. A process that could not renew for `renew` seconds
+Rule 1: no clock of another machine is trusted. A Lease is free when *this* process has seen no
+change of the Lease for the duration that the Lease names. The times in a Lease are for people to
+read. Rule 2: a renewal counts from when it was sent. A process that could not renew for `renew`
+seconds
     has lost the Lease, even if the API server only hangs. Other processes wait for `duration`,
     which is longer. Two processes therefore never hold the Lease at once, as long as their clocks
     run at about the same speed.
@@ -102,7 +103,7 @@ class Lease:
                     }
                     await self._rest.replace(self._path, lease)
         except (errors.ApiError, TimeoutError) as error:
-            _log.info("the lease %s was not released, it will run out: %s", self._path, error)
+            _log.info("the lease %s was not released and will expire: %s", self._path, error)
 
     def _pause(self) -> float:
         """Return the seconds until the next attempt, at the latest when the holder's time is up."""
@@ -132,7 +133,7 @@ class Lease:
         return is_ours
 
     async def _take(self) -> bool:
-        """Make this process the holder, unless another process is. Return whether it is now."""
+        """Make this process the holder if the Lease is free. Return whether it is the holder."""
         try:
             lease = await self._rest.get(self._path)
         except errors.NotFound:

@@ -44,5 +44,7 @@ async def lines(rest: Rest, namespace: str, pod: str, **query: str) -> AsyncIter
             if rest_of_line:
                 yield rest_of_line
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        message = f"{connection.server} broke off ({str(error) or type(error).__name__})"
+        message = (
+            f"{connection.server} closed the connection ({str(error) or type(error).__name__})"
+        )
         raise errors.Unavailable(message, request=f"get {path}", status=0) from error

@@ -1,9 +1,9 @@
 """Read the nodes of doubtful pods; `policies.node` decides whether the nodes are lost.
 
 The operator trusts no clock of another machine. Like Kubernetes' own node controller, this process
-measures how long a node has not been ready from the moment at which it first saw this. A new
-process starts a new count. A restart therefore delays the loss of a node by at most `lost_seconds`,
-and never hastens it.
+measures how long a node is not ready. It measures from the moment at which it first saw that the
+node is not ready. A new process starts a new count. A restart therefore delays the loss of a node
+by at most `lost_seconds`, and never hastens it.
 """
 
 import logging
@@ -20,8 +20,8 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 FRESH_SECONDS = 5.0
 """The longest time for which an answer is reused, so that the pods of a node share one request."""
 MOST_OUTAGES = 10_000
-"""The most nodes whose outages are remembered. A guess. The count of a forgotten node starts
-again at 0."""
+"""The most nodes whose outages are remembered. The number is a guess. The count of a forgotten node
+starts again at 0."""
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ def _outage(node: Mapping[str, Any]) -> object | None:
     """Return the identity of the current outage of a node, or None if the node is ready.
 
     A node without the condition `Ready` counts as ready. The time of the condition is part of the
-    identity only. No duration is measured from it.
+    identity only. No duration is measured from that time.
     """
     for condition in (node.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Ready" and condition.get("status") != "True":

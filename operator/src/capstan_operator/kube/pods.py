@@ -218,8 +218,11 @@ def _is_ready(pod: Manifest, trainer: str) -> bool:
 
 
 def _waits(pod: Manifest, trainer: str) -> Iterator[tuple[str, str]]:
-    """Yield the reasons and messages that tell why a pod does not run: those of the scheduler
-    first, then those of the trainer's container, then those of the others."""
+    """Yield the reasons and messages that tell why a pod does not run.
+
+    Those of the scheduler come first, then those of the trainer's container, then those of the
+    other containers.
+    """
     scheduled = pod_fields.condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         message = shortage.explained(pod, scheduled.get("message") or "")

@@ -37,7 +37,8 @@ Observer = Callable[[str, str, int], None]
 TIMEOUT_SECONDS = 30.0
 CONNECT_SECONDS = 10.0
 MAX_IN_FLIGHT = 32
-"""The most requests that are sent at once. A guess: enough to keep a fast API server busy."""
+"""The most requests that are sent at once. The number is a guess that keeps a fast API server
+busy."""
 PAGE_SIZE = 500
 """The most objects in one page of a LIST, as Kubernetes' own clients request."""
 
@@ -268,7 +269,7 @@ class Rest:
 
     def _foreign(self, request: _Request, wanted: str) -> errors.Unavailable:
         server = self._credentials.configuration.host
-        message = f"{server} answered without {wanted}; is it a Kubernetes API server?"
+        message = f"{server} answered without {wanted}; check that it is a Kubernetes API server"
         return errors.Unavailable(message, request=str(request), status=200)
 
     def _unanswered(self, request: _Request, error: Exception) -> errors.Unavailable:
@@ -283,25 +284,30 @@ def _why(error: Exception) -> str:
         case aiohttp.InvalidURL():
             return "is not the address of an API server; write https://HOST:PORT in the kubeconfig"
         case aiohttp.ConnectionTimeoutError():
-            return f"cannot be reached within {CONNECT_SECONDS:g} s; check address and network"
+            return (
+                f"cannot be reached within {CONNECT_SECONDS:g} s; check the address and the network"
+            )
         case TimeoutError():
             return (
-                f"gave no answer within {TIMEOUT_SECONDS:g} s; look at the API server's load and "
-                "at the network in between"
+                f"gave no answer within {TIMEOUT_SECONDS:g} s; check the API server's load and "
+                "the network in between"
             )
         case aiohttp.ClientConnectorDNSError():
-            return f"has a name that cannot be resolved ({error.os_error}); check it and the DNS"
+            return (
+                f"has a name that cannot be resolved ({error.os_error}); check the host name and "
+                "the DNS"
+            )
         case aiohttp.ClientConnectorCertificateError():
             return (
                 f"has a certificate that is not trusted ({error.certificate_error}); check the "
                 "certificate authority of the kubeconfig"
             )
         case aiohttp.ClientSSLError() | ssl.SSLError():
-            return f"ended the TLS handshake ({error}); check address and certificates"
+            return f"ended the TLS handshake ({error}); check the address and the certificates"
         case aiohttp.ClientConnectorError():
             number = error.os_error.errno
             words = str(error.os_error) if number is None else os.strerror(number)
-            return f"cannot be reached ({words}); check that it runs, and the network in between"
+            return f"cannot be reached ({words}); check the server and the network in between"
         case _:
             cause = str(error) or type(error).__name__
-            return f"broke off before it had answered ({cause}); it may have restarted"
+            return f"closed the connection before it answered ({cause}); it may have restarted"

@@ -37,7 +37,7 @@ def render(container: Container, given: Mapping[str, str], directory: Path) -> C
     argv = tuple(_expand(word, variables) for word in words)
     environment = _base() | variables
     if argv and argv[0] in _PYTHON:
-        # The whole path, because Python finds its packages by the path of its executable.
+        # Use the whole path, because Python finds its packages by the path of its executable.
         argv = (sys.executable, *argv[1:])
     name = argv[0] if argv else ""
     return Command(_find(name, environment, directory) or name, argv, environment, directory)
@@ -120,7 +120,7 @@ def _base() -> dict[str, str]:
     # When a task is killed, the end of its output must be in the log, not in a buffer.
     base = {"PYTHONUNBUFFERED": "1", **os.environ}
     if sys.prefix != sys.base_prefix:
-        # So that `sh -c "python ..."` finds the same interpreter, as in an active environment.
+        # `sh -c "python ..."` must find the same interpreter, as in an active environment.
         base["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), base.get("PATH", "")))
     return base
 

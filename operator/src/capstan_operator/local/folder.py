@@ -8,7 +8,7 @@
     checkpoints.<time>/     the checkpoints of a run that succeeded, set aside by the next run
 
 The next run removes the status, the logs and the progress of a finished run, and continues an
-unfinished one. Checkpoints are never deleted: a run continues from them unless the last run had
+unfinished run. Checkpoints are never deleted: a run continues from them unless the last run had
 succeeded.
 """
 

@@ -31,7 +31,9 @@ def complaint(executable: Path, directory: Path, path: str) -> str | None:
             return None
         name, _, rest = line.partition(" ")
         if not name:
-            return f"{at} {_CANNOT}: its first line names none; write #!/bin/sh there, or the like"
+            return (
+                f"{at} {_CANNOT}: its first line names none; write a first line such as #!/bin/sh"
+            )
         at = directory / name
         if not at.exists():
             return f"{executable} {_CANNOT}: {name!r} does not exist; {_CORRECT}"

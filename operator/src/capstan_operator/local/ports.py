@@ -65,14 +65,14 @@ def _consecutive(base: Base, tasks: Sequence[TaskName]) -> Mapping[TaskName, int
         raise _refusal(
             base.source,
             f"{len(tasks)} tasks need the ports {ports[0]} to {ports[-1]}, "
-            f"and the last port is {_LAST}; choose a lower one",
+            f"and the last port is {_LAST}; choose a lower port",
         )
     chosen = dict(zip(tasks, ports, strict=True))
     taken = [f"{port} ({task})" for task, port in chosen.items() if not is_free(port)]
     if taken:
         raise _refusal(
             base.source,
-            f"in use on {HOST}: {', '.join(taken)}; choose another port, or none for free ones",
+            f"in use on {HOST}: {', '.join(taken)}; choose another port, or leave the port out",
         )
     return chosen
 
@@ -80,7 +80,7 @@ def _consecutive(base: Base, tasks: Sequence[TaskName]) -> Mapping[TaskName, int
 def is_free(port: int) -> bool:
     """Return whether a server could listen on `port` of 127.0.0.1 now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
-        # As gRPC does, so that connections in TIME_WAIT do not count as in use.
+        # gRPC sets this option too. Ports of connections in TIME_WAIT then count as free.
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((HOST, port))

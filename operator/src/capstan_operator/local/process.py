@@ -129,7 +129,10 @@ class Process:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         self._end(
-            Exit(128 + signal.SIGKILL, "the guard of this task was killed, and the task with it")
+            Exit(
+                128 + signal.SIGKILL,
+                "the guard of this task was killed, so the task was killed too",
+            )
         )
 
     def _end(self, exit_: Exit) -> None:

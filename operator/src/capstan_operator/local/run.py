@@ -99,7 +99,7 @@ class LocalRun:
         clean-up.
         """
         self._begin(listener)
-        why = "capstanctl could not go on"
+        why = "an error ended capstanctl"
         try:
             came = self._until_a_signal(listener, interrupts)
             if came is not None:

@@ -21,7 +21,7 @@ def port(job: TrainingJob) -> int:
 
 
 def members(job: TrainingJob) -> tuple[TaskName, ...]:
-    """Return the tasks that need an address: all but the evaluator, which reads checkpoints."""
+    """Return the tasks that need an address. The evaluator, which reads checkpoints, needs none."""
     return tuple(task for task in job.tasks() if task.type is not ReplicaType.EVALUATOR)
 
 

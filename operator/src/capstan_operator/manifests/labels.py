@@ -2,7 +2,7 @@
 
 The controller reads the labels `capstan.dev/*` back. The labels `app.kubernetes.io/*` are for
 people and their tools, so that a pod template may override them. All values are valid for every
-valid job: they are shorter than its longest pod name, which fits into a label value.
+valid job: no value is longer than the job's longest pod name, which fits into a label value.
 """
 
 from capstan_operator.api import names

@@ -23,7 +23,8 @@ def service(job: TrainingJob) -> dict[str, Any]:
         },
         "spec": {
             "clusterIP": "None",
-            # Tasks wait for each other before they are ready, so unready ones need names, too.
+            # Tasks wait for each other before they are ready, so tasks that are not ready need
+            # names too.
             "publishNotReadyAddresses": True,
             "selector": labels.selector(job.metadata.name),
             "ports": [{"name": "grpc", "port": cluster.port(job)}],

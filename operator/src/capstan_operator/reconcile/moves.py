@@ -5,7 +5,7 @@ Rule 2: an attempt starts only when its task has no other instance, because they
 name. Instances that have ended and are deleted earlier in the same pass do not count.
 Rule 3: a failed instance is kept until its next attempt is due, so that its logs can be read.
 Rule 4: an instance that was asked to stop is not asked again. An instance on a lost node is
-force-deleted at once, in every job, so that it cannot live on under its name.
+force-deleted at once, in every job, so that it cannot continue under its name.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

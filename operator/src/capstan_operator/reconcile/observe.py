@@ -12,7 +12,7 @@ from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.status import Progress
 
 NODE_LOST = "NodeLost"
-"""The reason of a task whose node is gone or silent for too long. It may still run there."""
+"""The reason of a task whose node is gone or silent for too long. The task may still run there."""
 
 
 class TaskPhase(enum.StrEnum):
@@ -29,30 +29,30 @@ class Deletion(enum.Enum):
 
     NOT_REQUESTED = enum.auto()
     BEFORE_END = enum.auto()
-    """Requested before the end of its task: the exit code says nothing about the program."""
+    """The request came before the end of the task: the exit code says nothing about the program."""
     AFTER_END = enum.auto()
-    """Requested after its task had ended by itself: the exit code counts."""
+    """The request came after the task had ended by itself: the exit code counts."""
     WITH_ITS_JOB = enum.auto()
-    """It belongs to a deleted job of the same name. Kubernetes deletes it."""
+    """The instance belongs to a deleted job of the same name. Kubernetes deletes it."""
 
 
 class InstanceState(enum.Enum):
     """The progress of an instance towards its end, derived from the rest of its view."""
 
     ALIVE = enum.auto()
-    """Its task has not ended and was not asked to end."""
+    """The task of the instance has not ended and was not asked to end."""
     STOPPING = enum.auto()
-    """Its task was asked to end and has not ended yet."""
+    """The task of the instance was asked to end and has not ended yet."""
     ENDED = enum.auto()
-    """Its task and all its containers have ended. Its deletion takes no time."""
+    """The task and all containers of the instance have ended. Its deletion takes no time."""
     SIDECARS_RUN = enum.auto()
-    """Its task has ended. A sidecar still runs and was not asked to end."""
+    """The task of the instance has ended. A sidecar still runs and was not asked to end."""
     LEAVING = enum.auto()
-    """Its task has ended, its deletion was requested, and a sidecar or a finalizer delays it."""
+    """The task of the instance has ended. A sidecar or a finalizer delays its deletion."""
     ON_LOST_NODE = enum.auto()
-    """Its node is lost. Only a forced deletion removes the instance."""
+    """The node of the instance is lost. Only a forced deletion removes the instance."""
     OF_DELETED_JOB = enum.auto()
-    """It belongs to a deleted job of the same name. The job waits for its end."""
+    """The instance belongs to a deleted job of the same name. The new job waits for its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,21 +71,21 @@ class TaskView:
     exit_code: int | None = None
     """0 to 255, where 128 + n means signal n. None while the task runs, and if it is not known."""
     reason: str = ""
-    """Why it is in this phase, in one CamelCase word, if known: OOMKilled, Evicted ..."""
+    """Why the instance is in this phase, in one CamelCase word, if known: OOMKilled, Evicted ..."""
     message: str = ""
     """The end of the trainer's log, which may have many lines. While the instance is Pending,
     `reason` and `message` say what it waits for, if known."""
     deletion: Deletion = Deletion.NOT_REQUESTED
     sidecars_run: bool = False
-    """The task has ended, and a container beside it has not."""
+    """Whether the task has ended and a container beside it has not."""
     started_at: datetime | None = None
     finished_at: datetime | None = None
     step: int | None = None
     """The last global step that this task reported."""
     pod: str = ""
-    """The name of its pod, or "" for a process."""
+    """The name of the instance's pod, or "" for a process."""
     node: str = ""
-    """The node of its pod, or "" until one is chosen, and for a process."""
+    """The node of the pod, or "" for a pod without a node and for a process."""
 
     @property
     def has_ended(self) -> bool:
@@ -134,7 +134,7 @@ class Obstacle:
 class Observed:
     """All facts that are observed of one job at one moment.
 
-    The views are in any order. Some may be of unknown tasks.
+    The views are in any order. Some views may be of tasks that the job does not have.
     """
 
     tasks: tuple[TaskView, ...] = ()

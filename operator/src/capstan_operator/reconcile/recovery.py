@@ -107,7 +107,7 @@ class _SoFar:
 
 
 def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope) -> Fatal | None:
-    """Enter the consequences of a failure. Return Fatal if its limit is used up already."""
+    """Enter the consequences of a failure. Return Fatal if the limit of the failure is used up."""
     row, now = so_far.table[failed.task], so_far.now
     if scope is Scope.NOTHING:
         line = f"{failed}; ignored, as spec.replicaSpecs.{failed.task.type}.onFailure says"

@@ -14,10 +14,10 @@ from capstan_operator.api.spec import RestartBackoff
 from capstan_operator.api.status import TaskStatus
 
 SPREAD = 0.2
-"""The largest part of the delay that the spread takes off. A guess."""
+"""The largest part of the delay that the spread takes off. The number is a guess."""
 
 REFUSED_SECONDS = 1.0
-"""The shortest wait after a refused start, before the spread. A guess."""
+"""The shortest wait after a refused start, before the spread. The number is a guess."""
 
 
 def delay(policy: RestartBackoff, *, failures: int, job: Uid, task: TaskName) -> timedelta:
@@ -56,7 +56,7 @@ def failures_in_a_row(policy: RestartBackoff, row: TaskStatus, ended: datetime) 
 def _exponential(policy: RestartBackoff, exponent: int) -> float:
     if policy.initial_seconds == 0 or policy.max_seconds == 0:
         return 0.0
-    # In logarithms, because the power overflows after many failures.
+    # Compute with logarithms, because the power overflows after many failures.
     grown = math.log(policy.initial_seconds) + exponent * math.log(policy.factor)
     return math.exp(min(grown, math.log(policy.max_seconds)))
 

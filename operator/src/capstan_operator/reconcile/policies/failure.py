@@ -61,7 +61,7 @@ SIGNALS = {
     143: "SIGTERM",
 }
 LAST_WORDS = 200
-"""The most characters of a log's last line in a line with other facts. A guess."""
+"""The most characters of a log's last line in a line with other facts. The number is a guess."""
 MAX_REFUSAL = 800
 """The most characters of the message of a refused pod. Pod Security needs about 600 to name each
 wrong field and its allowed values. An event takes 1024 bytes."""
@@ -175,7 +175,7 @@ def _reason(view: TaskView) -> str:
     """Return the reason of the end.
 
     For a task that was asked to stop, Deleted replaces the reason of the container runtime, which
-    says too little.
+    does not name the cause.
     """
     if view.deletion is Deletion.BEFORE_END and view.reason in ("", "Error", COMPLETED):
         return DELETED

@@ -29,8 +29,9 @@ FIRST_SECONDS = {
     TEMPLATE_INVALID: 30.0,
 }
 LONGEST_SECONDS = 300.0
-"""These times are guesses. A thousand jobs with the longest pauses send some seven requests a
-second.
+"""The longest pause. A thousand jobs with this pause send some seven requests a second.
+
+This number and the numbers in FIRST_SECONDS are guesses.
 """
 
 _ABOUT_THE_SERVICE = frozenset({WAITING_FOR_OLD_PODS, NAME_CONFLICT, SERVICE_MISSING})
@@ -38,7 +39,7 @@ _ABOUT_THE_SERVICE = frozenset({WAITING_FOR_OLD_PODS, NAME_CONFLICT, SERVICE_MIS
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A job that an obstacle keeps from starting. `tries` looks in a row found this obstacle."""
+    """A job that an obstacle keeps from starting. The last `tries` looks found this obstacle."""
 
     obstacle: Obstacle
     job: Metadata
