@@ -286,8 +286,9 @@ def installed(count: int = 1) -> Iterator[None]:
         number = count if wanted is None else min(wanted, count)
         return [Strict(f"{task}/device:GPU:{index}") for index in range(number)]
 
+    before = factories._FACTORIES.get("GPU", lambda task, wanted: [])
     factories.register("GPU", create)
     try:
         yield
     finally:
-        factories.register("GPU", lambda task, wanted: [])
+        factories.register("GPU", before)

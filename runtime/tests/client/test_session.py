@@ -92,7 +92,7 @@ def test_an_invalid_class_attribute_fails_only_the_steps_that_need_its_node(targ
 
 def test_the_devices_of_a_session_with_an_empty_graph_are_listed(target: str) -> None:
     with tf.Graph().as_default(), tf.Session(target) as session:
-        (device,) = session.list_devices()
+        device, *_ = session.list_devices()
         assert device.device_type == "CPU"
         assert session.run(tf.constant(1.0)) == 1.0
 

@@ -36,7 +36,8 @@ def names(session: Any) -> list[str]:
 def test_a_session_in_the_process_has_the_cpus_that_device_count_asks_for() -> None:
     with tf.Session(config=FOUR) as session:
         task = "/job:localhost/replica:0/task:0"
-        assert names(session) == [f"{task}/device:CPU:{index}" for index in range(4)]
+        cpus = [name for name in names(session) if "CPU" in name]
+        assert cpus == [f"{task}/device:CPU:{index}" for index in range(4)]
 
 
 def test_a_server_tells_other_processes_of_its_cpus() -> None:
@@ -54,7 +55,8 @@ def test_a_server_tells_other_processes_of_its_cpus() -> None:
         with tf.Session(servers[1].target) as session:
             first = "/job:local/replica:0/task:0/device:CPU"
             second = "/job:local/replica:0/task:1/device:CPU"
-            assert names(session) == [*(f"{first}:{index}" for index in range(4)), f"{second}:0"]
+            cpus = [name for name in names(session) if "CPU" in name]
+            assert cpus == [*(f"{first}:{index}" for index in range(4)), f"{second}:0"]
             session.run(v.initializer)
             assert session.run(doubled).tolist() == [2.0, 4.0]
     finally:
@@ -64,7 +66,7 @@ def test_a_server_tells_other_processes_of_its_cpus() -> None:
 
 def test_a_device_is_shown_as_tensorflow_shows_it() -> None:
     with tf.Session() as session:
-        (device,) = session.list_devices()
+        device, *_ = session.list_devices()
     assert repr(device) == (
         "_DeviceAttributes(/job:localhost/replica:0/task:0/device:CPU:0, CPU, 268435456, "
         f"{device.incarnation})"
@@ -74,15 +76,13 @@ def test_a_device_is_shown_as_tensorflow_shows_it() -> None:
 def test_a_device_that_does_not_exist_is_refused_unless_placement_is_soft() -> None:
     with tf.device("/cpu:7"):
         x = tf.constant(1.0, name="x")
-    with (
-        tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session,
-        pytest.raises(tf.errors.InvalidArgumentError) as refused,
-    ):
-        session.run(x)
-    task = "/job:localhost/replica:0/task:0"
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        available = ", ".join(names(session))
+        with pytest.raises(tf.errors.InvalidArgumentError) as refused:
+            session.run(x)
     assert (
         "Cannot assign a device for operation 'x': Operation was explicitly assigned to "
-        f"/device:CPU:7 but available devices are [ {task}/device:CPU:0, {task}/device:CPU:1 ]. "
+        f"/device:CPU:7 but available devices are [ {available} ]. "
         "Make sure the device specification refers to a valid device."
     ) in refused.value.message
     with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
@@ -96,7 +96,7 @@ def test_the_placement_is_printed_and_logged(
         a = tf.constant(1.0, name="a")
     with tf.device("/cpu:2"):
         c = tf.add(a, a, name="c")
-    config = tf.ConfigProto(device_count={"CPU": 4}, log_device_placement=True)
+    config = tf.ConfigProto(device_count={"CPU": 4, "GPU": 0}, log_device_placement=True)
     caplog.set_level(logging.INFO, "capstan")
     with tf.Session(config=config) as session:
         session.run(c)
@@ -138,10 +138,17 @@ class Parts:
         monkeypatch.setattr(worker.Worker, "register_graph", recorded)
 
     def of(self, session: Any, fetch: Any) -> dict[str, set[str]]:
-        """Return the names of the nodes that each task runs in a step."""
+        """Return the names of the nodes that each task runs in a step, without copies.
+
+        A node that copies a tensor between memories, and the copy of a constant, have the name of
+        the tensor's node and a suffix.
+        """
         self.found.clear()
         session.run(fetch)
-        return {part.task: {node.name for node in part.nodes} for part in self.found}
+        return {
+            part.task: {node.name.partition("/copy")[0] for node in part.nodes}
+            for part in self.found
+        }
 
 
 TASKS = [f"/job:local/replica:0/task:{index}" for index in range(2)]

@@ -9,6 +9,7 @@ import pytest
 import strict
 
 import capstan as tf
+from capstan.framework.raw import raw
 from capstan.hardware import cpu
 from capstan.kernels import registry
 
@@ -155,6 +156,20 @@ def test_a_read_on_another_device_gives_the_value_after_the_change_that_it_waits
     with tf.Session() as session:
         session.run(n.initializer)
         assert [session.run(read) for _ in range(3)] == [1.0, 2.0, 3.0]
+
+
+def test_a_fetched_value_is_the_one_from_before_the_change_that_waits_for_it() -> None:
+    kind = {"dtype": tf.float32}
+    with tf.device("/gpu:0"):
+        n = raw.VarHandleOp(shape=[2], shared_name="n", **kind)
+        start = raw.AssignVariableOp(n, [1.0, 2.0], **kind)
+        before = raw.ReadVariableOp(n, **kind)
+        with tf.control_dependencies([before]):
+            change = raw.AssignAddVariableOp(n, [10.0, 10.0], **kind)
+    with tf.Session() as session:
+        session.run(start)
+        assert session.run([before, change])[0].tolist() == [1.0, 2.0]
+        assert session.run(before).tolist() == [11.0, 12.0]
 
 
 def test_branches_are_copied_only_when_they_are_taken() -> None:

@@ -107,11 +107,10 @@ class _Emission:
                 self._out.free.clear()  # another segment may run before this one or after it
             with self._out.function(functions[-1]):
                 for node in segment:
-                    if node.name not in self._part.answers:
-                        self._node(node)
-                for node in segment:
                     if node.name in self._part.answers:
                         self._waiting(node, exchanges)
+                    else:
+                        self._node(node)
                 exchanges.send(self._layout.sends[index])
         self._values.put(parts.trace_edge(self._part.task), trace.REPORT)
         fetch = exchanges.fetch(self._part.fetches)
@@ -280,11 +279,17 @@ class _Emission:
 
 
 def _segments(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:
-    """Return the nodes of each segment, in the order in which they run."""
+    """Return the nodes of each segment, in the order in which they run.
+
+    The nodes that wait come last: a segment hands them their inputs at its end.
+    """
     found: dict[state.Key, list[ir.Node]] = {key: [] for key in layout.keys}
     for node in part.nodes:
         found[state.segment_key(part, node.name)].append(node)
-    return [schedule.reads_first(nodes) for nodes in found.values()]
+    return [
+        sorted(schedule.reads_first(nodes), key=lambda node: node.name in part.answers)
+        for nodes in found.values()
+    ]
 
 
 def _kept(part: parts.Part) -> Iterator[ir.Edge]:

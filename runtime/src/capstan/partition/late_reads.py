@@ -91,10 +91,14 @@ class _LateReads:
     def _may_change(self, node: ir.Node, task: str) -> bool:
         """Return whether `node` may change a variable of `task`.
 
-        The functions of a loop may have nodes on any task.
+        The functions of a loop may have nodes on any task. A loop changes only variables to which
+        it has references, but one whose iterations are separate steps has no input for them.
         """
-        is_here = self.tasks[node.name] == task or opdef.role(node.op) is facts.Role.ITERATIONS
-        return is_here and schedule.changes_state(node)
+        if self.tasks[node.name] == task or opdef.role(node.op) is facts.Role.ITERATIONS:
+            return schedule.changes_state(node)
+        return opdef.role(node.op) is facts.Role.WHILE and any(
+            edge in self._known.refs and self.tasks[edge.node] == task for edge in node.inputs
+        )
 
     def _awaited(self, reader: ir.Node) -> list[str]:
         """Return the nodes that must run before `reader`, except the variables that it reads."""
