@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from testbed import control, images, programs
+from testbed import control, existing, images, programs
 from testbed import nodes as real_nodes
 from testbed.current import Current
 from testbed.kubelet import Kubelet
@@ -44,6 +44,7 @@ def prepare_nodes(tell: programs.Tell) -> None:
 PREPARED: dict[str, Callable[[programs.Tell], None]] = {
     "cluster": prepare_cluster,
     "nodes": prepare_nodes,
+    "kubernetes": prepare_nodes,
 }
 """The fixtures that run a Kubernetes, each with the function that prepares the machine for it."""
 
@@ -52,10 +53,25 @@ UNAVAILABLE = pytest.StashKey[dict[str, str]]()
 """The reason why this machine cannot run a fixture, by the name of the fixture."""
 
 
+def chosen_cluster(config: pytest.Config) -> bool:
+    """Return whether the stories run on a cluster that is not the test bed's."""
+    return bool(config.option.kind or config.option.kubeconfig)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--seed", type=int, help="the seed of tests that draw at random; by default a new one"
     )
+    parser.addoption(
+        "--kubeconfig", type=pathlib.Path, help="run the stories of nodes/ on this cluster"
+    )
+    parser.addoption(
+        "--registry",
+        default=existing.OURS,
+        help="with --kubeconfig: replaces `capstan/` in the names of the images",
+    )
+    parser.addoption("--kind", action="store_true", help="run the stories of nodes/ on kind")
+    parser.addoption("--gpus", action="store_true", help="with --kind: one worker has fake GPUs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -86,7 +102,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Build the programs and images of the selected tests, outside the timeouts of the tests."""
     reasons = session.config.stash[UNAVAILABLE] = {}
     wanted = {name for item in session.items for name in getattr(item, "fixturenames", ())}
-    if session.config.option.collectonly:
+    if session.config.option.collectonly or chosen_cluster(session.config):
         return
     reporter = session.config.pluginmanager.getplugin("terminalreporter")
     for fixture in sorted(PREPARED.keys() & wanted):

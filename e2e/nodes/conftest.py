@@ -1,19 +1,25 @@
-"""Fixtures of the tests on real nodes: a cluster of two nodes, a third node that a test may kill,
-and a namespace for each test.
+"""Fixtures of the tests on real nodes: the Kubernetes of the stories, the test bed's own nodes, a
+pool of GPUs, and a namespace for each test.
 """
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from conftest import chosen_cluster
+from testbed import existing, gpus, kind
 from testbed import nodes as real_nodes
 from testbed.current import Current
+from testbed.kubernetes import Kubernetes
 from testbed.nodes import Nodes
 from testbed.programs import Unavailable
 
-GPUS = 4
-GPU_TAINT = "nvidia.com/gpu"
+GPUS = 2
+"""The GPUs that the stories need on one node."""
+
+Start = Callable[[], contextlib.AbstractContextManager[Kubernetes]]
 
 
 def two_nodes() -> contextlib.AbstractContextManager[Nodes]:
@@ -21,9 +27,35 @@ def two_nodes() -> contextlib.AbstractContextManager[Nodes]:
     return real_nodes.running(2, images=("runtime", "operator", "digits"))
 
 
+@pytest.fixture(scope="session")
+def start(pytestconfig: pytest.Config) -> Start:
+    """The function that starts the Kubernetes of the stories. The options of the run choose it:
+    the test bed's nodes, a cluster of kind, or a cluster that exists.
+    """
+    chosen = pytestconfig.option
+    if chosen.kind:
+        return functools.partial(kind.running, chosen.gpus)
+    if chosen.kubeconfig:
+        return functools.partial(existing.running, chosen.kubeconfig.resolve(), chosen.registry)
+    return two_nodes
+
+
 @pytest.fixture(scope="module")
-def nodes(current: Current) -> Nodes:
-    """A Kubernetes of two real nodes that have all images. Tests share this Kubernetes."""
+def kubernetes(current: Current, start: Start, pytestconfig: pytest.Config) -> Kubernetes:
+    """The Kubernetes of the stories. Tests share it."""
+    try:
+        return current.use(start)
+    except Unavailable as reason:
+        if chosen_cluster(pytestconfig):
+            pytest.exit(str(reason), returncode=2)
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def nodes(current: Current, pytestconfig: pytest.Config) -> Nodes:
+    """The test bed's own nodes, which tests may kill. Tests share them."""
+    if chosen_cluster(pytestconfig):
+        pytest.skip("kills processes or nodes, or reads disks: only the test bed's nodes allow it")
     try:
         return current.use(two_nodes)
     except Unavailable as reason:
@@ -40,16 +72,26 @@ def gpu_node(nodes: Nodes) -> Iterator[str]:
     if name is None:
         [node] = nodes.add_nodes(1)
         name = node.name
-        nodes.kubectl("taint", "node", name, f"{GPU_TAINT}=present:NoSchedule")
-        nodes.device_plugin(name, GPUS)
+        gpus.pretend(nodes, name)
     yield name
     if name not in nodes.nodes:
         nodes.kubectl("delete", "node", name)
 
 
 @pytest.fixture
-def namespace(nodes: Nodes) -> Iterator[str]:
+def gpu_pool(kubernetes: Kubernetes, request: pytest.FixtureRequest) -> str:
+    """The name of a node with GPUs and the taint of a pool."""
+    if isinstance(kubernetes, Nodes):
+        return str(request.getfixturevalue("gpu_node"))
+    pools = gpus.pools(kubernetes, GPUS)
+    if not pools:
+        pytest.skip(f"no node has {GPUS} GPUs: `make e2e-kind GPU=1` has such a node")
+    return pools[0]
+
+
+@pytest.fixture
+def namespace(kubernetes: Kubernetes) -> Iterator[str]:
     """A namespace for one test."""
-    name = nodes.namespace()
+    name = kubernetes.namespace()
     yield name
-    nodes.kubectl("delete", "namespace", name, "--wait=false")
+    kubernetes.kubectl("delete", "namespace", name, "--wait=false")

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from testbed import gpus
+from testbed.kubernetes import Kubernetes
 from testbed.nodes import Nodes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -17,25 +19,28 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 Json = dict[str, Any]
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/digits/job.yaml"
+GPU_EXAMPLE = ROOT / "examples/digits/job-gpu.yaml"
 OPERATOR = "capstan-system"
 FLAGS = ["--node-lost-seconds=5"]
 STEPS = "--steps=3000"
 """Enough steps to learn the digits. The example itself takes 20 000."""
 TRAIN = ["python", "train.py", STEPS]
 TRAIN_SLOWLY = ["python", "-c", (pathlib.Path(__file__).parent / "slow_input.py").read_text()]
-GPU = "nvidia.com/gpu"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def operator(nodes: Nodes) -> None:
+def operator(kubernetes: Kubernetes) -> None:
     """Install the operator as users do, but let it wait less for lost nodes."""
-    nodes.apply_kinds(ROOT / "crds/trainingjobs.capstan.dev.yaml")
-    [deployment] = yaml.safe_load_all((ROOT / "deploy/operator.yaml").read_text())
-    [container] = deployment["spec"]["template"]["spec"]["containers"]
-    container["args"] += FLAGS
-    nodes.kubectl("apply", "-f", ROOT / "deploy/namespace.yaml", "-f", ROOT / "deploy/rbac.yaml")
-    nodes.apply(deployment)
-    nodes.kubectl(
+    kubernetes.apply_kinds(ROOT / "crds/trainingjobs.capstan.dev.yaml")
+    manifests = [
+        manifest
+        for name in ("namespace", "rbac", "operator")
+        for manifest in yaml.safe_load_all((ROOT / f"deploy/{name}.yaml").read_text())
+    ]
+    [deployment] = [manifest for manifest in manifests if manifest["kind"] == "Deployment"]
+    deployment["spec"]["template"]["spec"]["containers"][0]["args"] += FLAGS
+    kubernetes.apply(*manifests)
+    kubernetes.kubectl(
         *("rollout", "status", "deployment/capstan-operator", "-n", OPERATOR, "--timeout=240s")
     )
 
@@ -43,42 +48,43 @@ def operator(nodes: Nodes) -> None:
 class Story:
     """The job `digits` in a namespace of its own."""
 
-    def __init__(self, nodes: Nodes, namespace: str) -> None:
+    def __init__(self, kubernetes: Kubernetes, namespace: str) -> None:
         """Begin without a job."""
-        self.nodes = nodes
+        self.kubernetes = kubernetes
         self.namespace = namespace
 
     def submit(self, manifest: Json) -> None:
         manifest["metadata"]["namespace"] = self.namespace
-        self.nodes.apply(manifest)
+        self.kubernetes.apply(manifest)
 
     def status(self) -> Json:
-        job: Json = self.nodes.get("tjob", "digits", namespace=self.namespace)
+        job: Json = self.kubernetes.get("tjob", "digits", namespace=self.namespace)
         return job.get("status") or {"phase": "", "tasks": []}
 
     def row(self, task: str) -> Json:
         return next((row for row in self.status()["tasks"] if row["name"] == task), {})
 
     def pod(self, task: str) -> Json:
-        return self.nodes.get("pod", f"digits-{task}", namespace=self.namespace)
+        return self.kubernetes.get("pod", f"digits-{task}", namespace=self.namespace)
 
     def log(self, task: str) -> str:
-        return self.nodes.log(f"digits-{task}", namespace=self.namespace)
+        return self.kubernetes.log(f"digits-{task}", namespace=self.namespace)
 
-    def kill(self, task: str) -> None:
-        """`kill -9` the trainer of a running task."""
-        self.nodes.kill(f"digits-{task}", namespace=self.namespace)
+    def inside(self, task: str, *command: str) -> str:
+        """Run a command in the container of a running task. Return its output."""
+        words = ("exec", f"digits-{task}", "-c", "trainer", "-n", self.namespace, "--", *command)
+        return self.kubernetes.kubectl(*words).stdout
 
     def until(self, condition: Callable[[], object], goal: str, within: float = 240) -> None:
         """Wait for a condition. Raises AssertionError with `goal`, the job's status and the
         operator's log if the condition does not hold in time.
         """
         try:
-            self.nodes.until(condition, goal, within)
+            self.kubernetes.until(condition, goal, within)
         except AssertionError as error:
             status = json.dumps(self.status(), indent=1)
             words = ("logs", "deployment/capstan-operator", "-n", OPERATOR, "--tail=30")
-            log = self.nodes.kubectl(*words, check=False).stdout
+            log = self.kubernetes.kubectl(*words, check=False).stdout
             raise AssertionError(f"not in time: {goal}\n{status}\n{log}") from error
 
     def until_slow(self, *tasks: str) -> None:
@@ -90,10 +96,8 @@ class Story:
         """Give the workers in their first attempt fast input, so that the job ends."""
         for task in ("worker-0", "worker-1"):
             if self.row(task)["attempt"] == 1:
-                # Before the trainer logs, the container may not have its own file system yet.
                 self.until_slow(task)
-                trainer = self.nodes.processes(f"digits-{task}", namespace=self.namespace)[0]
-                pathlib.Path(f"/proc/{trainer}/root/tmp/faster").touch()
+                self.inside(task, "touch", "/tmp/faster")
 
     def until_attempt(self, task: str, attempt: int) -> Json:
         """Wait until this attempt runs. Return the row of the task, which says how the attempt
@@ -120,13 +124,13 @@ class Story:
 
 
 @pytest.fixture
-def story(nodes: Nodes, namespace: str) -> Iterator[Story]:
+def story(kubernetes: Kubernetes, namespace: str) -> Iterator[Story]:
     """A story in a namespace of its own. Its job is deleted after the test, because a running job
     would slow down the next test.
     """
-    story = Story(nodes, namespace)
+    story = Story(kubernetes, namespace)
     yield story
-    nodes.kubectl("delete", "tjob", "--all", "-n", namespace)
+    kubernetes.kubectl("delete", "tjob", "--all", "-n", namespace)
 
 
 def example(command: list[str] = TRAIN) -> Json:
@@ -151,7 +155,7 @@ def template(job: Json, kind: str) -> Json:
 
 
 def test_the_example_trains_to_its_end(story: Story) -> None:
-    story.nodes.kubectl("apply", "-f", EXAMPLE, "-n", story.namespace)
+    story.submit(yaml.safe_load(EXAMPLE.read_text()))
     status = story.until_succeeded()
     assert {row["attempt"] for row in status["tasks"]} == {1}
     story.until(lambda: story.row("ps-0")["state"] == "Stopped", "the ps has stopped")
@@ -176,14 +180,16 @@ def test_a_sidecar_ends_with_its_task_and_the_pod_is_kept_with_its_log(story: St
 class Fault:
     """A fault of a task, and how the row of the task must describe it.
 
-    `charged` is the limit that the failure counts towards.
+    `charged` is the limit that the failure counts towards. Only the test bed's nodes let a test
+    kill a process.
     """
 
     task: str
     reason: str
     code: int | None
     charged: str
-    happens: Callable[[Story], None] = lambda _: None
+    kills: bool = False
+    deletes: bool = False
     job: Callable[[], Json] = slow_example
 
 
@@ -208,23 +214,9 @@ def ends_soon_after_sigterm() -> Json:
     return job
 
 
-def kill_worker_1(story: Story) -> None:
-    story.until_slow("worker-1")
-    story.kill("worker-1")
-
-
-def delete_worker_1(story: Story) -> None:
-    story.until_slow("worker-1")
-    story.nodes.kubectl("delete", "pod", "digits-worker-1", "-n", story.namespace)
-
-
-def kill_ps(story: Story) -> None:
-    story.kill("ps-0")
-
-
 FAULTS = {
-    "a worker is killed": Fault("worker-1", "Error", 137, "application", kill_worker_1),
-    "the ps is killed": Fault("ps-0", "Error", 137, "application", kill_ps),
+    "a worker is killed": Fault("worker-1", "Error", 137, "application", kills=True),
+    "the ps is killed": Fault("ps-0", "Error", 137, "application", kills=True),
     "a worker exceeds its memory": Fault(
         *("worker-1", "OOMKilled", 137, "application"), job=needs_too_much_memory
     ),
@@ -232,22 +224,31 @@ FAULTS = {
         *("worker-1", "Error", 1, "application"), job=lambda: fails_at_first("exit 1")
     ),
     "a user deletes a pod": Fault(
-        *("worker-1", "Deleted", None, "infrastructure", delete_worker_1), ends_soon_after_sigterm
+        *("worker-1", "Deleted", None, "infrastructure"), deletes=True, job=ends_soon_after_sigterm
     ),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-def test_a_failed_task_is_restarted_and_the_job_succeeds(story: Story, fault: Fault) -> None:
+def test_a_failed_task_is_restarted_and_the_job_succeeds(
+    story: Story, fault: Fault, request: pytest.FixtureRequest
+) -> None:
+    nodes: Nodes | None = request.getfixturevalue("nodes") if fault.kills else None
     story.submit(fault.job())
     story.until_slow("worker-0")
-    fault.happens(story)
+    pod = f"digits-{fault.task}"
+    if fault.task == "worker-1" and (nodes or fault.deletes):
+        story.until_slow("worker-1")
+    if nodes:
+        nodes.kill(pod, namespace=story.namespace)
+    if fault.deletes:
+        story.kubernetes.kubectl("delete", "pod", pod, "-n", story.namespace)
     row = story.until_attempt(fault.task, 2)
     assert row["reason"] == fault.reason
     if fault.code is not None:
         assert row["exitCode"] == fault.code
-    pod = story.pod(fault.task)
-    assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == (fault.task, "digits")
+    spec = story.pod(fault.task)["spec"]
+    assert (spec["hostname"], spec["subdomain"]) == (fault.task, "digits")
     story.speed_up()
     status = story.until_succeeded()
     none = {"application": 0, "infrastructure": 0}
@@ -255,17 +256,19 @@ def test_a_failed_task_is_restarted_and_the_job_succeeds(story: Story, fault: Fa
     assert status["epoch"] == (2 if fault.task == "ps-0" else 1)
 
 
-def test_training_continues_from_a_checkpoint_after_the_ps_was_killed(story: Story) -> None:
-    disk = story.nodes.folder / story.namespace
+def test_training_continues_from_a_checkpoint_after_the_ps_was_killed(
+    nodes: Nodes, story: Story
+) -> None:
+    disk = nodes.folder / story.namespace
     disk.mkdir()
     disk.chmod(0o777)
-    story.nodes.apply(*shared_disk(story.namespace, disk))
+    nodes.apply(*shared_disk(story.namespace, disk))
     job = slow_example()
     job["spec"]["checkpoint"] = {"path": "/checkpoints", "existingClaim": "checkpoints"}
     story.submit(job)
     story.until_slow("worker-0")
     story.until(lambda: last_checkpoint(disk) > 100, "a checkpoint after step 100 exists")
-    story.kill("ps-0")
+    nodes.kill("digits-ps-0", namespace=story.namespace)
     story.until_attempt("ps-0", 2)
     story.speed_up()
     story.until_succeeded()
@@ -307,46 +310,64 @@ def shared_disk(namespace: str, folder: pathlib.Path) -> list[Json]:
     return [volume, claim]
 
 
-def test_a_job_keeps_training_when_the_operator_is_killed(story: Story) -> None:
+def test_a_job_keeps_training_when_the_operator_is_killed(nodes: Nodes, story: Story) -> None:
     story.submit(slow_example())
     story.until_slow("worker-0", "worker-1")
-    [operator] = json.loads(
-        story.nodes.kubectl("get", "pods", "-n", OPERATOR, "-o", "json").stdout
-    )["items"]
-    story.nodes.kill(operator["metadata"]["name"], namespace=OPERATOR, container="operator")
+    [operator] = json.loads(nodes.kubectl("get", "pods", "-n", OPERATOR, "-o", "json").stdout)[
+        "items"
+    ]
+    nodes.kill(operator["metadata"]["name"], namespace=OPERATOR, container="operator")
     story.speed_up()
     status = story.until_succeeded()
     assert {row["attempt"] for row in status["tasks"]} == {1}
     assert status["restarts"] == {"application": 0, "infrastructure": 0}
 
 
-def test_workers_that_request_gpus_get_them_and_the_ps_runs_elsewhere(
-    story: Story, gpu_node: str
+def test_each_worker_gets_a_gpu_of_its_own_and_the_ps_runs_elsewhere(
+    story: Story, gpu_pool: str
 ) -> None:
-    job = slow_example()
-    container(job, "worker")["resources"] = {"limits": {GPU: 2}}
-    template(job, "worker")["tolerations"] = [{"key": GPU, "operator": "Exists"}]
+    job = yaml.safe_load(GPU_EXAMPLE.read_text())
+    container(job, "worker")["command"] = [*TRAIN_SLOWLY, STEPS]
     story.submit(job)
     story.until_slow("worker-0", "worker-1")
+    devices = [
+        story.inside(worker, "printenv", "NVIDIA_VISIBLE_DEVICES").strip()
+        for worker in ("worker-0", "worker-1")
+    ]
+    assert all(devices)
+    assert len(set(devices)) == 2
+    with pytest.raises(AssertionError):
+        story.inside("ps-0", "printenv", "NVIDIA_VISIBLE_DEVICES")
     nodes = {row["name"]: row["node"] for row in story.status()["tasks"]}
-    assert nodes["worker-0"] == nodes["worker-1"] == gpu_node
-    assert nodes["ps-0"] != gpu_node
+    assert nodes["worker-0"] == nodes["worker-1"] == gpu_pool
+    assert nodes["ps-0"] != gpu_pool
     story.speed_up()
     story.until_succeeded()
 
 
+def test_a_job_that_requests_more_gpus_than_there_are_says_so(story: Story, gpu_pool: str) -> None:
+    job = yaml.safe_load(GPU_EXAMPLE.read_text())
+    del job["spec"]["replicaSpecs"]["ps"]
+    more = gpus.most(story.kubernetes) + 1
+    container(job, "worker")["resources"]["limits"][gpus.RESOURCE] = more
+    story.submit(job)
+    cause = f"Unschedulable: it requests {more} nvidia.com/gpu, and fewer than {more} are free on "
+    story.until(lambda: cause in story.row("worker-0").get("waiting", ""), "worker-0 waits")
+    assert cause in story.status()["conditions"][0]["message"]
+
+
 def test_workers_of_a_node_that_lost_power_continue_on_another_node(
-    story: Story, gpu_node: str
+    nodes: Nodes, story: Story, gpu_node: str
 ) -> None:
     job = slow_example()
-    template(job, "worker")["tolerations"] = [{"key": GPU, "operator": "Exists"}]
+    template(job, "worker")["tolerations"] = [{"key": gpus.RESOURCE, "operator": "Exists"}]
     template(job, "worker")["affinity"] = prefers(gpu_node)
     template(job, "ps")["nodeName"] = "node1"
     story.submit(job)
     story.until_slow("worker-0", "worker-1")
     assert story.pod("worker-1")["spec"]["nodeName"] == gpu_node
-    story.nodes.kill_node(gpu_node)
-    story.nodes.until(lambda: not story.nodes.ready(gpu_node), f"{gpu_node} is not ready")
+    nodes.kill_node(gpu_node)
+    nodes.until(lambda: not nodes.ready(gpu_node), f"{gpu_node} is not ready")
     for worker in ("worker-0", "worker-1"):
         assert story.until_attempt(worker, 2)["reason"] == "NodeLost"
         assert story.pod(worker)["spec"]["nodeName"] != gpu_node

@@ -2,14 +2,11 @@
 
 import json
 import pathlib
-import sys
 from typing import Any
 
 from testbed import cgroups, containerd, network
 from testbed.machine import Machine
 from testbed.process import Daemon, HasEnded
-
-_DEVICE_PLUGIN = pathlib.Path(__file__).parent / "device_plugin.py"
 
 
 class Node:
@@ -56,11 +53,6 @@ class Node:
         )
         config = self._write_json("kube-proxy.json", _kube_proxy(self.name, proxy))
         self._start(str(self._binaries / "kube-proxy"), f"--config={config}")
-
-    def device_plugin(self, count: int) -> None:
-        """Pretend that the node has this many GPUs. The kubelet must run."""
-        # -P, because some modules in the script's folder hide modules of the standard library.
-        self._start(sys.executable, "-P", _DEVICE_PLUGIN, count)
 
     def processes(self, container: str) -> list[int]:
         """Return the ids, on the real machine, of the processes of a container, given its id."""

@@ -132,15 +132,6 @@ class Nodes:
             self.until(lambda name=node.name: self.ready(name), f"{node.name} is Ready")
         return added
 
-    def device_plugin(self, node: str, count: int) -> None:
-        """Give a node imaginary GPUs. Returns when pods can request them."""
-        self.nodes[node].device_plugin(count)
-        path = ("status", "allocatable", "nvidia.com/gpu")
-        self.until(
-            lambda: _at(self.get("node", node, namespace=""), path) == str(count),
-            f"{node} has {count} GPUs",
-        )
-
     def kill_node(self, node: str) -> None:
         """Cut a node's power: all its processes are killed at once. Its Node object remains."""
         self.nodes.pop(node).kill()

@@ -1,0 +1,83 @@
+"""The tests may use a cluster that people use: they change nothing of it, and leave nothing."""
+
+import os
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+from testbed import existing, programs
+from testbed.control import Cluster
+from testbed.existing import Existing
+from testbed.kubernetes import Manifest
+
+
+@pytest.fixture(autouse=True)
+def kubectl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the kubectl of the test bed on PATH."""
+    monkeypatch.setenv("PATH", str(programs.folder()), prepend=os.pathsep)
+
+
+@pytest.fixture
+def cluster_of_others(cluster: Cluster) -> Iterator[Existing]:
+    """The control plane, as a cluster that somebody else runs."""
+    others = Existing(cluster.kubeconfig)
+    yield others
+    others.clear()
+
+
+def role(name: str, verb: str = "get") -> Manifest:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}],
+    }
+
+
+def test_everything_that_the_tests_made_is_deleted(
+    cluster: Cluster, cluster_of_others: Existing
+) -> None:
+    name = cluster_of_others.namespace()
+    inside = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "settings", "namespace": name},
+    }
+    cluster_of_others.apply(role(name), inside)
+    cluster_of_others.apply(role(name))
+    cluster_of_others.clear()
+    for kind in ("namespace", "clusterrole"):
+        assert cluster.kubectl("get", kind, name, check=False).returncode
+
+
+def test_an_object_that_exists_already_is_refused_and_stays(
+    cluster: Cluster, cluster_of_others: Existing
+) -> None:
+    name = cluster.unused_name()
+    theirs = Existing(cluster.kubeconfig)
+    theirs.apply(role(name))
+    with pytest.raises(AssertionError, match=f"{name} already"):
+        cluster_of_others.apply(role(name, verb="delete"))
+    cluster_of_others.clear()
+    verbs = "jsonpath={.rules[*].verbs[*]}"
+    assert cluster.kubectl("get", "clusterrole", name, "-o", verbs).stdout == "get"
+    theirs.clear()
+
+
+def test_a_cluster_that_does_not_answer_is_unavailable(tmp_path: pathlib.Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("apiVersion: v1\nkind: Config\n")
+    with (
+        pytest.raises(programs.Unavailable, match="no cluster answers"),
+        existing.running(kubeconfig),
+    ):
+        pass
+
+
+def test_only_the_images_of_capstan_come_from_the_registry() -> None:
+    containers = [{"image": "capstan/digits:dev"}, {"image": "docker.io/library/busybox:1"}]
+    manifest = {"kind": "Pod", "spec": {"containers": containers}}
+    changed = existing.with_registry(manifest, "registry.example.com/team/")
+    images = [container["image"] for container in changed["spec"]["containers"]]
+    assert images == ["registry.example.com/team/digits:dev", "docker.io/library/busybox:1"]
