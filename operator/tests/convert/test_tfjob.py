@@ -123,7 +123,7 @@ TEMPLATE = "spec.tfReplicaSpecs.PS.template.spec"
         (change(f"{TEMPLATE}.containers", ["x"]), "containers[0]: must be a mapping"),
         (
             change(f"{TEMPLATE}.containers", [{"name": "main"}]),
-            f"{TEMPLATE}.containers: none is called tensorflow",
+            f"{TEMPLATE}.containers: no container is called tensorflow",
         ),
         (
             change(f"{TEMPLATE}.containers", [{"name": "trainer"}, {"name": "tensorflow"}]),

@@ -1,7 +1,7 @@
-"""Completion for shells: what can follow the words of a command line.
+"""Completion for shells: the words that can follow the words of a command line.
 
-A shell's script runs `capstanctl __complete WORD ... PREFIX`, which prints a candidate a line. If
-there is none, the shell completes names of files.
+A shell's script runs `capstanctl __complete WORD ... PREFIX`, which prints one candidate on each
+line. If there is none, the shell completes names of files.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from capstan_operator.cli import parser as arguments
 from capstan_operator.errors import OperatorError
 
 Named = Callable[[str, argparse.Namespace], Iterable[str]]
-"""Returns the names that can stand for a metavar, such as the jobs for `JOB`."""
+"""Returns the names that a metavar stands for, such as the names of all jobs for `JOB`."""
 
 _SCRIPTS = {
     "bash": """\
@@ -52,16 +52,16 @@ def script(shell: str) -> str:
 
 
 def print_candidates(program: str, words: Sequence[str]) -> int:
-    """Print what can stand in place of the last word, a candidate a line."""
+    """Print the words that can replace the last word, one on each line."""
     for candidate in candidates(arguments.parser(program), words or [""], names):
         print(candidate)
     return 0
 
 
 def candidates(parser: argparse.ArgumentParser, words: Sequence[str], named: Named) -> list[str]:
-    """Return what can stand in place of the last of `words`, sorted.
+    """Return the words that can replace the last of `words`, sorted.
 
-    `words` are those after the name of the program; the last one may be empty.
+    `words` come after the name of the program. The last word may be empty.
     """
     *before, prefix = words
     if not before:
@@ -111,9 +111,9 @@ def _of_cluster(values: argparse.Namespace) -> Iterable[str]:
 def _read(
     command: argparse.ArgumentParser, words: Sequence[str]
 ) -> tuple[argparse.Namespace, int, argparse.Action | None]:
-    """Read the words of a command as far as they are typed.
+    """Read the typed words of a command.
 
-    Return the values, how many positional arguments there are, and the flag that wants a value.
+    Return the values, the number of positional arguments, and the flag that still needs a value.
     """
     actions = command._actions
     values = argparse.Namespace(**{action.dest: None for action in actions})
@@ -139,7 +139,7 @@ def _read(
 
 
 def _positional(command: argparse.ArgumentParser, position: int) -> argparse.Action | None:
-    """Return the positional argument that stands at a position."""
+    """Return the positional argument at a position."""
     actions = [action for action in command._actions if not action.option_strings]
     if actions and actions[-1].nargs == "*":
         position = min(position, len(actions) - 1)

@@ -11,11 +11,11 @@ from capstan_operator.convert import tfjob
 from capstan_operator.errors import Fault, Invalid
 
 _NOT_YAML = (yaml.YAMLError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
-"""The errors of PyYAML, also for malformed dates and numbers."""
+"""The errors that PyYAML raises, including those for malformed dates and numbers."""
 
 
 def convert(options: argparse.Namespace) -> int:
-    """Print the TrainingJobs, and on stderr what they do not keep. Return the exit status.
+    """Print the TrainingJobs, and on stderr the fields that they lack. Return the exit status.
 
     Raises errors.Invalid if the file has no TFJob, or one that cannot be converted.
     """

@@ -4,8 +4,8 @@ Exit status: 0 done, or the job succeeded; 1 the job failed; 2 the command line 
 there is no such job, no cluster or no rights; 3 the time of `wait` is over; 128 + n ended by signal
 n (130: Ctrl-C).
 
-Each command imports its modules when it is chosen. So help is fast, and commands about this machine
-never load the Kubernetes client.
+Each command imports its modules when it is chosen. Help is therefore fast, and commands about this
+machine never load the Kubernetes client.
 """
 
 import argparse
@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except errors.OperatorError as error:
         return _refused(options, error)
     except BrokenPipeError:
-        # The reader of stdout is gone. Without this, Python would report that at its end, too.
+        # The reader of stdout is gone. Without this line, Python would report this again at its
+        # end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
@@ -59,7 +60,7 @@ def complete_for_kubectl() -> int:
     from capstan_operator.cli import completion
 
     status = completion.print_candidates("kubectl capstan", sys.argv[1:])
-    # The directive of kubectl: files are a fallback if there is no candidate.
+    # A directive for kubectl: if there is no candidate, kubectl completes names of files.
     print(":0")
     return status
 

@@ -35,16 +35,16 @@ def parser(program: str) -> argparse.ArgumentParser:
 
 
 _Commands = argparse._SubParsersAction
-"""argparse has no public name for it."""
+"""The result of `add_subparsers`, for which argparse has no public name."""
 
 AWAITED = ("finished", "running", "deleted")
-"""The values of `report.awaited.Awaited`, which would load pydantic."""
+"""The values of `report.awaited.Awaited`. An import of this module would load pydantic."""
 
 
 def _run(commands: "_Commands[argparse.ArgumentParser]") -> None:
     run = commands.add_parser(
         "run",
-        help="run a job on this machine, each task a process",
+        help="run a job on this machine, each task as a process",
         description=(
             "Run a TrainingJob on this machine: every task is a process, restarted as a cluster "
             "would restart its pod, until the job has succeeded or failed. Ctrl-C ends all tasks."
@@ -67,7 +67,7 @@ def _run(commands: "_Commands[argparse.ArgumentParser]") -> None:
         "-o",
         "--output",
         choices=["json"],
-        help="print the final status as JSON instead of the last line; all else goes to stderr",
+        help="print the final status as JSON instead of the last line; other output goes to stderr",
     )
 
 
@@ -82,7 +82,9 @@ def _submit(commands: "_Commands[argparse.ArgumentParser]") -> None:
         epilog=_EXIT,
     )
     _file(submit)
-    submit.add_argument("--dry-run", action="store_true", help="let the API server check it only")
+    submit.add_argument(
+        "--dry-run", action="store_true", help="only let the API server check the job"
+    )
     _cluster(submit)
     _output(submit)
 
@@ -113,9 +115,11 @@ def _logs(commands: "_Commands[argparse.ArgumentParser]") -> None:
     )
     _job(logs)
     logs.add_argument(
-        "tasks", nargs="*", metavar="TASK", help="tasks such as worker-1; all if none"
+        "tasks", nargs="*", metavar="TASK", help="tasks such as worker-1 (default: all tasks)"
     )
-    logs.add_argument("-f", "--follow", action="store_true", help="go on until the job is over")
+    logs.add_argument(
+        "-f", "--follow", action="store_true", help="show new output until the job is over"
+    )
     logs.add_argument(
         "--tail", type=_count, metavar="N", help="show the last N lines of each attempt"
     )
@@ -137,7 +141,7 @@ def _top(commands: "_Commands[argparse.ArgumentParser]") -> None:
         description=(
             "Show the state, node, step and speed of each task, and its processors and memory if "
             "the cluster measures them. On a terminal the table is live until the job is over or "
-            "Ctrl-C; else it is printed once. Without JOB, all jobs are shown."
+            "Ctrl-C. In a pipe it is printed once. Without JOB, all jobs are shown."
         ),
         epilog=f"{_WHERE} {_EXIT}",
     )
@@ -153,9 +157,9 @@ def _wait(commands: "_Commands[argparse.ArgumentParser]") -> None:
         help="wait for the end of a job",
         description="Wait until a job has finished, until all its tasks run, or until it is gone.",
         epilog=(
-            f"{_WHERE} Exit status: 0 what was waited for has come; 1 it cannot come any more: "
-            "the job failed, is Invalid, was deleted, or nobody runs it; 3 the time is over; "
-            "2 wrong input, no such job, no cluster or no rights."
+            f"{_WHERE} Exit status: 0 the job is in the awaited state; 1 the job cannot reach this "
+            "state any more, because it failed, is Invalid, was deleted, or no capstanctl runs it; "
+            "3 the time is over; 2 wrong input, no such job, no cluster or no rights."
         ),
     )
     _job(wait)
@@ -164,10 +168,13 @@ def _wait(commands: "_Commands[argparse.ArgumentParser]") -> None:
         dest="awaited",
         choices=AWAITED,
         default=AWAITED[0],
-        help="what to wait for (default: %(default)s)",
+        help="the state to wait for (default: %(default)s)",
     )
     wait.add_argument(
-        "--timeout", type=_seconds, metavar="TIME", help="such as 90s or 1h30m (default: no limit)"
+        "--timeout",
+        type=_seconds,
+        metavar="TIME",
+        help="the longest wait, such as 90s or 1h30m (default: no limit)",
     )
     _cluster(wait)
     _output(wait)
@@ -178,8 +185,9 @@ def _delete(commands: "_Commands[argparse.ArgumentParser]") -> None:
         "delete",
         help="delete a job",
         description=(
-            "Delete a job. In a cluster its pods and its Service go with it. On this machine its "
-            "status and logs are removed; a job that runs is refused. Checkpoints always stay."
+            "Delete a job. In a cluster, its pods and its Service are deleted too. On this "
+            "machine, its status and logs are deleted, unless the job runs. Checkpoints are never "
+            "deleted."
         ),
         epilog=f"{_WHERE} {_EXIT}",
     )
@@ -208,8 +216,8 @@ def _convert(commands: "_Commands[argparse.ArgumentParser]") -> None:
         "convert",
         help="turn a Kubeflow TFJob into a TrainingJob",
         description=(
-            "Turn a TFJob (kubeflow.org/v1) into a TrainingJob. Uses no cluster. What a "
-            "TrainingJob cannot keep is said on stderr, one line each."
+            "Turn a TFJob (kubeflow.org/v1) into a TrainingJob. Uses no cluster. Each field "
+            "that a TrainingJob cannot keep gets a line on stderr."
         ),
         epilog="Exit status: 0 done, 2 wrong input, or the result would not be a valid job.",
     )
@@ -227,7 +235,7 @@ def _version(commands: "_Commands[argparse.ArgumentParser]") -> None:
         ),
         epilog="Exit status: 0, also if no cluster answers; 2 wrong input.",
     )
-    version.add_argument("--client", action="store_true", help="ask no cluster")
+    version.add_argument("--client", action="store_true", help="do not ask a cluster")
     _cluster(version)
     _output(version)
 
@@ -259,7 +267,10 @@ def _job(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
 
 def _cluster(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "-n", "--namespace", metavar="NAME", help="the namespace (default: the context's)"
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        help="the namespace (default: the namespace of the context)",
     )
     command.add_argument("--context", metavar="NAME", help="the context of the kubeconfig")
     command.add_argument(

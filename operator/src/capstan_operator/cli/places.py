@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 async def opened(options: argparse.Namespace) -> AsyncIterator[Place]:
     """Open the place that holds the job of a command line, or all jobs if it names none.
 
-    The flags of a cluster win; then a job in `.capstan`; then the cluster of the kubeconfig.
-    Raises errors.Invalid if there is neither.
+    The flags of a cluster come first, then a job in `.capstan`, then the cluster of the kubeconfig.
+    Raises errors.Invalid if there is neither such a job nor a cluster.
     """
     kept = Kept(STATE)
     flags = (options.namespace, options.context, options.kubeconfig)
@@ -35,7 +35,7 @@ async def opened(options: argparse.Namespace) -> AsyncIterator[Place]:
 async def cluster(
     options: argparse.Namespace, *, namespace: str | None = None, looked_in_folder: bool = False
 ) -> AsyncIterator["Namespace"]:
-    """Open a namespace of a cluster: that of the flag, else `namespace`, else the context's.
+    """Open a namespace of a cluster: the flag's, else `namespace`, else the context's.
 
     Raises errors.Invalid if there is no usable kubeconfig.
     """

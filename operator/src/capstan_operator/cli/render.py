@@ -9,7 +9,7 @@ from capstan_operator.cli import documents
 from capstan_operator.manifests import pod, service
 
 NO_UID = Uid("00000000-0000-0000-0000-000000000000")
-"""Stands for the UID that only an API server gives."""
+"""The placeholder for the UID, which only an API server gives."""
 
 
 def render(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ def submit(options: argparse.Namespace) -> int:
     """Create the job and return the exit status. Raises errors.OperatorError."""
     text = documents.text(options.file)
     documents.parsed(text, options.file)
-    # As the user wrote it: the API server fills in the defaults.
+    # Send the job as the user wrote it. The API server fills in the defaults.
     manifest: dict[str, Any] = yaml.safe_load(text)
     created = asyncio.run(_create(options, manifest))
     if options.output is not None:

@@ -25,7 +25,7 @@ def mapping(value: object, path: str) -> Mapping[str, Any]:
 
 
 def template(given: object, path: str, lost: list[Fault]) -> dict[str, Any]:
-    """Return the template of a TrainingJob. Adds to `lost` what it does not keep."""
+    """Return the template of a TrainingJob. Add the fields that it does not keep to `lost`."""
     whole = mapping(given, path)
     spec = mapping(whole.get("spec"), f"{path}.spec")
     lost += [
@@ -47,8 +47,8 @@ def template(given: object, path: str, lost: list[Fault]) -> dict[str, Any]:
 def port(replicas: Mapping[str, Mapping[str, Any]], lost: list[Fault]) -> int | None:
     """Return the port of the tasks, or None without any tasks.
 
-    A TrainingJob has one port for all types: the first in the order of `replicas`, which are by
-    their paths. Adds the others to `lost`.
+    A TrainingJob has one port for all types: the port of the first of `replicas`, which are by
+    path. Other ports are added to `lost`.
     """
     found: int | None = None
     for path, replica in replicas.items():
@@ -71,15 +71,15 @@ def _containers(spec: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
     containers = [mapping(container, f"{where}[{index}]") for index, container in enumerate(given)]
     names = [container.get("name") for container in containers]
     if CONTAINER not in names:
-        raise Invalid((Fault(where, f"none is called {CONTAINER}, as TFJob requires"),))
+        raise Invalid((Fault(where, f"no container is called {CONTAINER}, as TFJob requires"),))
     if len(names) > 1 and TRAINER in names:
-        message = f"{TRAINER} is the name of the task's container here; give the container another"
+        message = f"{TRAINER} is the name of the task's container here; rename this container"
         raise Invalid((Fault(f"{where}[{names.index(TRAINER)}].name", message),))
     return containers
 
 
 def _renamed(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a container; the one that is the task has the name that a TrainingJob expects."""
+    """Return a container. The container of the task gets the name that a TrainingJob expects."""
     is_task = container.get("name") == CONTAINER
     return {**container, "name": TRAINER} if is_task else container
 

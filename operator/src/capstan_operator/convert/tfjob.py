@@ -3,9 +3,9 @@
 Source: pkg/apis/kubeflow.org/v1/tensorflow_types.go, common_types.go and tensorflow_defaults.go of
 kubeflow/training-operator v1.9.
 
-Rule 1: a pod template belongs to its user, so it is passed on, except what names the task.
-Rule 2: where the defaults differ, the default of TFJob is written.
-Rule 3: each field whose effect is lost, or is another one, is reported once.
+Rule 1: a pod template belongs to its user, so it is passed on, except for the names of the task.
+Rule 2: where the defaults differ, the default of TFJob is written. Rule 3: each field that loses or
+changes its effect is reported once.
 """
 
 import json
@@ -38,25 +38,25 @@ _SET_BY_SERVERS = frozenset(
 )
 _KEPT_POLICY = ("activeDeadlineSeconds", "backoffLimit")
 _LOST_POLICY = {
-    "ttlSecondsAfterFinished": "a finished job stays until somebody deletes it",
+    "ttlSecondsAfterFinished": "a finished job stays until a user deletes it",
     "suspend": "the job starts when it is created",
     "schedulingPolicy.minAvailable": "pods are not scheduled as a group",
     "schedulingPolicy.minResources": "pods are not scheduled as a group",
-    "schedulingPolicy.scheduleTimeoutSeconds": "pods wait for a node without a limit",
+    "schedulingPolicy.scheduleTimeoutSeconds": "pods wait for a node without a time limit",
     "schedulingPolicy.queue": "the job does not enter a queue",
     "schedulingPolicy.priorityClass": "set priorityClassName in the pod templates",
     "managedBy": "the operator of Capstan runs every TrainingJob",
 }
-"""Fields of runPolicy without an equal, each with what happens instead."""
+"""Fields of runPolicy that a TrainingJob lacks, each with its replacement in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A TrainingJob, and what it does not keep of the TFJob."""
+    """A TrainingJob, and the fields of the TFJob that it does not keep."""
 
     manifest: dict[str, Any]
     lost: tuple[Fault, ...]
-    """Each names a field of the TFJob and says what happens instead."""
+    """The lost fields of the TFJob. Each message says what happens instead."""
 
 
 def is_tfjob(document: object) -> bool:
@@ -68,7 +68,7 @@ def convert(document: Mapping[str, Any]) -> Converted:
     """Turn a TFJob into a TrainingJob that `kubectl apply` accepts.
 
     Raises errors.Invalid if the document is not a TFJob of kubeflow.org/v1, or if the result would
-    not be a valid TrainingJob. No document makes it raise another error.
+    not be a valid TrainingJob. No document makes this function raise another error.
     """
     _check_identity(document)
     spec = templates.mapping(document.get("spec"), "spec")
@@ -95,7 +95,7 @@ def _check_identity(document: Mapping[str, Any]) -> None:
 
 
 def _replicas(given: Mapping[str, Any]) -> dict[ReplicaType, tuple[str, Mapping[str, Any]]]:
-    """Return the replica specs by type, each with its path in the TFJob. In table order."""
+    """Return the replica specs by type, in table order, each with its path in the TFJob."""
     found: dict[ReplicaType, tuple[str, Mapping[str, Any]]] = {}
     faults = []
     for name, value in given.items():
@@ -165,10 +165,10 @@ def _replica(path: str, given: Mapping[str, Any], lost: list[Fault]) -> dict[str
         for field in given
         if field not in ("replicas", "restartPolicy", "template")
     ]
-    # The default of TFJob. That of a TrainingJob is OnFailure.
+    # The default of a TFJob is Never. The default of a TrainingJob is OnFailure.
     policy = given.get("restartPolicy") or "Never"
     if policy == "ExitCode":
-        instead = "only exit codes 130, 137, 138 and 143 are tried again, not all from 128 on"
+        instead = "only exit codes 130, 137, 138 and 143 are tried again, not all codes from 128 on"
         lost.append(Fault(f"{path}.restartPolicy", instead))
     return {
         "replicas": 1 if given.get("replicas") is None else given["replicas"],
@@ -189,7 +189,7 @@ def _lost_of_policy(policy: Mapping[str, Any]) -> Iterator[Fault]:
             continue
         if field == "cleanPodPolicy":
             if value != "Running":
-                instead = "running pods are stopped at the end, finished ones stay with the job"
+                instead = "running pods are stopped at the end, and ended pods stay with the job"
                 yield Fault(f"{path}.{field}", f"{value} is not kept: {instead}")
         elif field != "managedBy" or value != THEIR_OPERATOR:
             instead = _LOST_POLICY.get(field, "is not a field of TFJob v1: it is left out")

@@ -1,4 +1,4 @@
-"""The namespace that a user works in: that of the context of the kubeconfig, or of the pod."""
+"""The namespace of the user: the namespace of the kubeconfig's context, or of the pod."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,8 @@ _IN_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 def namespace(kubeconfig: str | None, context: str | None) -> str:
     """Return the namespace of the configuration that `Credentials.load` reads.
 
-    Call it after `Credentials.load` has accepted the configuration. `default` if none is named.
+    Call it after `Credentials.load` has accepted the configuration. Return `default` if the
+    configuration names none.
     """
     paths = kubeconfig or os.environ.get("KUBECONFIG")
     if not paths and os.environ.get("KUBERNETES_SERVICE_HOST"):

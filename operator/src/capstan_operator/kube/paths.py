@@ -10,7 +10,7 @@ GROUP = f"/apis/{names.GROUP}"
 GROUP_VERSION = f"{GROUP}/{names.VERSION}"
 """The path of the list of the group's resources. Answers 404 while the CRD is not installed."""
 WITHOUT_METADATA = frozenset({VERSION, GROUP, GROUP_VERSION})
-"""Paths whose answers are no objects."""
+"""Paths whose answers are not objects."""
 _CORE = "/api/v1"
 _APPS = "/apis/apps/v1"
 _EVENTS = "/apis/events.k8s.io/v1"
@@ -45,7 +45,7 @@ def pod_log(namespace: str, name: str) -> str:
 
 
 def pod_metrics(namespace: str) -> str:
-    """Return the path of what the pods of a namespace use. Only some clusters serve it."""
+    """Return the path of the measurements of a namespace's pods. Only some clusters serve it."""
     return _namespaced(_METRICS, namespace, "pods")
 
 

@@ -37,7 +37,7 @@ class Kept:
         self._states = states
 
     def has(self, name: str) -> bool:
-        """Say whether the folder holds a job of this name: one that ran, or that runs now."""
+        """Say whether the folder holds a job of this name that has run or runs now."""
         path = self._states / name
         return Path(name).name == name and (
             (path / "status.json").is_file() or folder.is_held(path)
@@ -55,7 +55,7 @@ class Kept:
         if not self.has(name):
             return None
         path = self._states / name
-        # The lock first: if a run ends in between, its last status is read.
+        # Check the lock first. If a run ends in between, its last status is then read.
         is_run = folder.is_held(path)
         status = _status(path)
         return Job(
@@ -93,7 +93,7 @@ class Kept:
     async def lines(self, source: Source, request: Request) -> AsyncIterator[Line]:
         log = _Log(Path(source.address), request)
         while True:
-            # In this order, so that the last lines of an attempt are read after its end.
+            # In this order, the last lines of an attempt are read after its end.
             is_over = not request.follow or self._is_over(source)
             for line in log.read(at_end=is_over):
                 yield line
@@ -126,7 +126,7 @@ class Kept:
         return {"name": name, "place": job.place, "status": status_json.render(job.status)}
 
     def _is_over(self, source: Source) -> bool:
-        """Say whether an attempt writes no more."""
+        """Say whether an attempt has stopped writing."""
         job = self.look(Path(source.address).parent.name)
         if job is None or not job.is_run:
             return True
@@ -136,7 +136,7 @@ class Kept:
 
 
 class _Log:
-    """A log that is read once from its end or its beginning, and then where it has grown."""
+    """A log that is read first from its beginning or near its end, and then as it grows."""
 
     def __init__(self, path: Path, request: Request) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Decide whether the end that a user waits for has come."""
+"""Decide whether the state that a user waits for has come."""
 
 import enum
 
@@ -19,7 +19,7 @@ class Outcome(enum.Enum):
 
     REACHED = enum.auto()
     MISSED = enum.auto()
-    """What was waited for cannot come any more."""
+    """The awaited state cannot come any more."""
     OPEN = enum.auto()
 
 
@@ -32,7 +32,7 @@ def outcome(awaited: Awaited, job: Job | None) -> Outcome:
     if job.status.phase is Phase.SUCCEEDED:
         return Outcome.REACHED
     if job.is_local and not job.is_run:
-        # Nobody runs it, so nothing will change.
+        # No capstanctl runs the job, so nothing will change.
         return Outcome.MISSED
     runs = job.status.phase is Phase.RUNNING and awaited is Awaited.RUNNING
     return Outcome.REACHED if runs else Outcome.OPEN

@@ -8,7 +8,8 @@ from capstan_operator.api.status import Status, TaskState, TaskStatus
 from capstan_operator.reconcile.policies import failure
 
 _ENDED_NOW = frozenset({TaskState.FAILED, TaskState.SUCCEEDED, TaskState.STOPPED})
-"""States in which the row's attempt is the attempt that ended. In all others it is a later one."""
+"""States in which the row's attempt is the attempt that ended. In all other states, the row's
+attempt is a later one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from capstan_operator.api.names import TaskName
 from capstan_operator.errors import Fault, Invalid
 
 COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
-"""The SGR codes of the prefixes, one task after the other. Red is left to errors."""
+"""The SGR codes of the prefixes, in the order of the tasks. Red is reserved for errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class Source:
     task: TaskName
     attempt: int
     address: str = ""
-    """Where it is kept: a file, or the name of a pod. Empty if only `text` is kept."""
+    """Where the output is kept: a file, or the name of a pod. Empty if only `text` is kept."""
     text: str = ""
-    """The end of the output, if the status is all that keeps it."""
+    """The end of the output, if only the status keeps it."""
     at: datetime | None = None
     """When the attempt ended, if known."""
 

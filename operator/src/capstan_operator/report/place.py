@@ -11,7 +11,8 @@ from capstan_operator.report.tasks import Usage
 class Place(Protocol):
     """A place with jobs. Every method may raise `errors.OperatorError`.
 
-    A job that does not exist is None or an `errors.Invalid` that says where it was looked for.
+    If a job does not exist, `find` returns None. Other methods raise an `errors.Invalid` that names
+    the place.
     """
 
     async def find(self, name: str) -> Job | None:
@@ -30,7 +31,7 @@ class Place(Protocol):
         """Yield the lines of one output. With `follow`, yield until its attempt has ended."""
 
     async def usage(self, job: Job) -> dict[str, Usage]:
-        """Return what each task of a job uses now, by task name; empty if nobody measures it."""
+        """Return the current use of each task, by task name; empty if it is not measured."""
 
     async def delete(self, job: Job) -> str:
         """Delete a job. Return a line that says what has happened."""

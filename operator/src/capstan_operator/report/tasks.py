@@ -22,18 +22,18 @@ _NONE = "-"
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a task does and uses now. None is what nobody reports."""
+    """The current progress and use of a task. A value that nobody reports is None."""
 
     cpu: float | None = None
-    """Processors."""
+    """The processors that the task uses."""
     memory: float | None = None
-    """Bytes."""
+    """The memory that the task uses, in bytes."""
     step: int | None = None
     steps_per_second: float | None = None
 
 
 def quantity(text: str) -> float | None:
-    """Read a quantity of Kubernetes, or return None if it is none.
+    """Read a quantity of Kubernetes, or return None for any other text.
 
     >>> quantity("250m"), quantity("2Ki"), quantity("many")
     (0.25, 2048.0, None)
@@ -60,7 +60,7 @@ class Table:
 
 
 def table(job: Job, usage: Mapping[str, Usage]) -> Table:
-    """Return a row for each task. Of NODE and the columns after STEP, empty ones are left out."""
+    """Return a row for each task. Empty columns are left out: NODE, and the columns after STEP."""
     rows = [_cells(row, usage.get(str(row.name), Usage())) for row in job.status.tasks]
     columns = ("TASK", "STATE", "ATTEMPT", "NODE", "STEP", "STEPS/S", "CPU", "MEMORY", "REASON")
     kept = [
@@ -94,7 +94,7 @@ def headline(job: Job) -> str:
 
 
 def document(job: Job, usage: Mapping[str, Usage]) -> dict[str, Any]:
-    """Return the table of a job as JSON values. What nobody reports is left out."""
+    """Return the table of a job as JSON values. Values that nobody reports are left out."""
     progress = job.status.progress
     shown = {
         "name": job.name,
