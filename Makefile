@@ -22,6 +22,17 @@ PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 IN_BLOCKS := $(if $(filter output-sync,$(.FEATURES)),--output-sync=recurse)
 # Any value kills a worker and then the ps in the middle of the demo.
 CHAOS ?=
+# Any value adds a worker with fake GPUs to the cluster of `make e2e-kind`.
+GPU    ?=
+# The registry that has Capstan's images for `make e2e KUBECONFIG=...`, for example
+# registry.example.com/team. Nothing means that the nodes have the images of `make images`.
+REGISTRY ?=
+# The tag of the images, the image that they start from, and a folder for a file with the ID of each.
+TAG    ?= dev
+BASE   ?=
+IDS    ?=
+# Any value adds runtime-cuda to `make images`. It needs several GB.
+CUDA   ?=
 # The rows that `make bench` measures, and how often; nothing means all rows and the default.
 ROWS   ?=
 ROUNDS ?=
@@ -31,7 +42,7 @@ PRODUCT := requirements/build.txt requirements/operator.txt requirements/runtime
 
 .PHONY: help
 help: ## Print this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # On a terminal only capstanctl draws; its live table shows the kills.
 .PHONY: demo
@@ -78,6 +89,18 @@ test: $(PY) ## check, and everything else that this machine can run; SUITES=runt
 soak: $(PY) ## The long variants: 300 examples a property, hours of kills; SUITES=runtime for less.
 	@SEED="$(SEED)" $(PY) .ci/suites.py soak $(SUITES)
 
+# The stories of e2e/nodes run on the test bed's own nodes, on kind, or on a cluster that exists. A
+# KUBECONFIG in the environment is not taken: a shell often has one of a cluster that people use.
+GIVEN := $(if $(filter command,$(origin KUBECONFIG)),--kubeconfig=$(abspath $(KUBECONFIG)))
+
+.PHONY: e2e
+e2e: $(VENV)/.testbed ## Run jobs on real nodes; KUBECONFIG=FILE REGISTRY=NAME on a cluster that exists.
+	@cd e2e && $(PY) -m pytest -q $(GIVEN) $(if $(REGISTRY),--registry=$(REGISTRY)) nodes/test_stories.py
+
+.PHONY: e2e-kind
+e2e-kind: $(VENV)/.testbed images ## Run jobs on kind, in Docker or Podman; GPU=1 adds a pool of GPUs.
+	@cd e2e && $(PY) -m pytest -q --kind $(if $(GPU),--gpus) nodes/test_stories.py
+
 .PHONY: programs
 programs: $(VENV)/.testbed ## Build the Kubernetes that tests run on: once, ten minutes on two cores.
 	@cd e2e && $(PY) -m testbed.programs
@@ -92,7 +115,7 @@ bench-operator: $(VENV)/.testbed ## Measure the operator on a real API server wi
 
 # The names include a registry. Without one podman adds localhost/, and nodes do not find the image.
 .PHONY: images
-images: ## Build the container images with docker, podman or buildah: runtime, operator, digits.
+images: ## Build the container images with docker, podman or buildah; CUDA=1 for runtime-cuda, too.
 	@builder=; said=; for tool in docker podman buildah; do \
 	  if why=$$("$$tool" images -q 2>&1 >/dev/null); then builder=$$tool; break; fi; \
 	  said+=$$'\n'"$$tool images: $$(sed /level=warning/d <<<"$$why")"; done; \
@@ -100,10 +123,18 @@ images: ## Build the container images with docker, podman or buildah: runtime, o
 	  "works here for $$(id -un):$$said" >&2; exit 1; }; \
 	echo "images: built by $$builder"; \
 	build() { "$$builder" build $${PIP_INDEX_URL:+--build-arg PIP_INDEX_URL} \
-	  $${PIP_TRUSTED_HOST:+--build-arg PIP_TRUSTED_HOST} -t "docker.io/capstan/$$1:dev" "$${@:2}"; }; \
-	build runtime -f images/runtime.Dockerfile . && \
-	build operator -f images/operator.Dockerfile . && \
-	build digits examples/digits
+	  $${PIP_TRUSTED_HOST:+--build-arg PIP_TRUSTED_HOST} --build-arg "VERSION=$(TAG)" \
+	  $(if $(IDS),--iidfile "$(IDS)/$$1") -t "docker.io/capstan/$$1:$(TAG)" "$${@:2}"; }; \
+	base=($(if $(BASE),--build-arg "BASE=$(BASE)")); \
+	runtime=(--build-arg "RUNTIME=docker.io/capstan/runtime:$(TAG)"); \
+	build runtime "$${base[@]}" -f images/runtime.Dockerfile . && \
+	build operator "$${base[@]}" -f images/operator.Dockerfile . && \
+	build digits "$${runtime[@]}" examples/digits \
+	$(if $(CUDA),&& build runtime-cuda "$${runtime[@]}" -f images/runtime-cuda.Dockerfile .)
+
+.PHONY: dist
+dist: $(VENV)/.dev ## Build the packages, the chart and the images of a release in dist/, and try them.
+	@$(PY) release/dist.py
 
 .PHONY: generate
 generate: $(VENV)/.dev ## Generate crds/ and parts of docs/ from the code.

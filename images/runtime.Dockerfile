@@ -1,7 +1,9 @@
 # Capstan's runtime: the packages that a training program needs to `import capstan`. Build it from the
 # repository's root: docker build -f images/runtime.Dockerfile -t capstan/runtime:dev .
 # The image of a training program starts FROM this one: see examples/digits/Dockerfile.
-FROM docker.io/library/python:3.11-slim AS build
+# A release names the base by its digest, which images/base.txt holds.
+ARG BASE=docker.io/library/python:3.11-slim
+FROM ${BASE} AS build
 # Two environments: /build has pip and the build backend, and stays behind; /opt/capstan has neither.
 RUN python -m venv /build && python -m venv --without-pip /opt/capstan
 COPY requirements/build.txt requirements/runtime.txt /src/requirements/
@@ -19,9 +21,13 @@ RUN /build/bin/python -m pip wheel --no-cache-dir --no-deps --no-build-isolation
       --wheel-dir /wheels /src/runtime \
  && pip --python /opt/capstan/bin/python install --no-cache-dir --no-deps /wheels/*.whl
 
-FROM docker.io/library/python:3.11-slim
+FROM ${BASE}
 COPY --from=build /opt/capstan /opt/capstan
 COPY LICENSE NOTICE /usr/share/doc/capstan/
+ARG VERSION=dev
+LABEL org.opencontainers.image.title="Capstan's runtime: import capstan" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.licenses="Apache-2.0"
 # Logs are not buffered. The root file system may be read-only, so Python writes no bytecode, and HOME
 # is the one folder that pods commonly make writable. The user has no entry in /etc/passwd, so programs
 # that ask for its name read USER.

@@ -18,6 +18,7 @@ LOCKS = (
     ("requirements/oracle.in", "requirements/oracle.txt"),
     ("runtime/pyproject.toml", "requirements/runtime.txt"),
     ("operator/pyproject.toml", "requirements/operator.txt"),
+    ("requirements/cuda.in", "requirements/cuda.txt"),
     ("examples/digits/requirements.in", "examples/digits/requirements.txt"),
     ("requirements/build.in", "requirements/build.txt"),
     ("requirements/dev.in", "requirements/dev.txt"),
