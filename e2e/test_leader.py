@@ -11,7 +11,7 @@ from testbed.story import LEASE, Story, job, replica
 Json = dict[str, Any]
 
 LONG_SECONDS = 60
-"""A Lease so long that its holder does not lose it, however busy the machine is."""
+"""The duration of a Lease that its holder does not lose, even on a busy machine."""
 SHORT_SECONDS = 15
 """The default duration of a Lease. Such a Lease can expire during the test."""
 

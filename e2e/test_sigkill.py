@@ -34,7 +34,7 @@ DEATHS = {
 """The request at which the process is killed, before or after the API server has carried it out."""
 
 FLAG = "--lease-duration=120"
-"""A Lease so long that no process loses it because the machine is busy."""
+"""The flag for a Lease so long that no process loses it on a busy machine."""
 
 
 def restart_with_kill(scenes: Scenes, fault: Fault, uncut: Ending) -> None:

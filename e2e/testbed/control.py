@@ -213,7 +213,7 @@ class Cluster:
     def recover(self) -> None:
         """Restart every program that has ended, and thaw the API server.
 
-        A restarted program ends with the thread that called this.
+        A restarted program ends with the thread that called this method.
         """
         for name, daemon in list(self._daemons.items()):
             if not daemon.running():

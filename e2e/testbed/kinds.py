@@ -1,4 +1,4 @@
-"""Wait for the kinds of CRDs, which the API server serves only a moment after it says so."""
+"""Wait for the kinds of CRDs. The API server accepts a CRD before it serves the kind."""
 
 from collections.abc import Iterator
 

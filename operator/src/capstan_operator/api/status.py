@@ -210,7 +210,7 @@ class Summary(Model):
     """Ready and desired parameter servers, for example 1/2. After success the first number counts
     the parameter servers that did not fail, after failure those that had succeeded."""
     workers: str = ""
-    """The same for workers; the chief counts as a worker."""
+    """Ready and desired workers, counted as in `ps`. The chief counts as a worker."""
     restarts: int = 0
     """How many restarts were charged to both limits together."""
     reason: str = ""

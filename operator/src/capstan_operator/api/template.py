@@ -48,7 +48,7 @@ class EnvVar(PodModel):
     name: Text
     """The name of the variable."""
     value: StrictStr | None = None
-    """Its value. $(NAME) is replaced by the value of another variable of the container."""
+    """The value of the variable. $(NAME) is replaced by the value of another variable."""
 
 
 class ContainerPort(PodModel):
