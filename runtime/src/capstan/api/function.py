@@ -25,9 +25,9 @@ __all__ = ["Defun"]
 class Defun:
     """A decorator that makes a Python function a function of the graph.
 
-    The arguments of the decorator are the types of the function's inputs. Without any, the function
-    is defined once for each combination of types that it is called with. The function is defined at
-    its first call.
+    The arguments of the decorator are the types of the function's inputs. Without types, the
+    function is defined once for each combination of the types of its inputs. The function is
+    defined at its first call.
     """
 
     def __init__(self, *input_types: Any, **options: Any) -> None:
@@ -217,7 +217,7 @@ class _DefinedFunction:
 
 
 class _OverloadedFunction:
-    """A function that is defined for each combination of types that it is called with."""
+    """A function that is defined once for each combination of the types of its inputs."""
 
     def __init__(
         self,

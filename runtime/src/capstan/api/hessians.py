@@ -21,7 +21,7 @@ def hessians(
     """Return the second derivatives of the sum of all `ys` with respect to each of `xs`.
 
     The shape of each result is the shape of its x, followed by the same shape. `name` has no
-    effect, as in TensorFlow. The other arguments are those of `tf.gradients`.
+    effect, as in TensorFlow. `tf.gradients` describes the other arguments.
 
     Raises:
         LookupError: an operation between the xs and the ys has no gradient.

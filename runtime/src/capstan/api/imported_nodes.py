@@ -76,7 +76,7 @@ class Import:
         return self._made[name]
 
     def tensor(self, edge: node.Edge) -> Any:
-        """Return the tensor of an edge of the GraphDef, or the tensor that replaces that tensor."""
+        """Return the tensor of an edge of the GraphDef, or its replacement."""
         if edge in self._mapped:
             return self._mapped[edge]
         if edge.node not in self._made:

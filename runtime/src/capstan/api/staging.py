@@ -133,7 +133,7 @@ class BaseStagingArea:
 
 
 class StagingArea(BaseStagingArea):
-    """A queue that cannot be closed, in the memory of the device that uses its elements."""
+    """A queue that cannot be closed. It is in the memory of the device that uses its elements."""
 
     def put(self, values: Any, name: str | None = None) -> Any:
         """Return an operation that adds an element. It waits while the area is full."""

@@ -16,7 +16,7 @@ def extend(crc: int, data: Any) -> int:
 
 
 def mask(crc: int) -> int:
-    """Return `crc` in the form in which files store it.
+    """Return the masked form of `crc`, which files store.
 
     The mask is needed because a CRC over data that contains plain CRCs is a weak checksum.
 
@@ -27,7 +27,7 @@ def mask(crc: int) -> int:
 
 
 def unmask(stored: int) -> int:
-    """Return the CRC of which `stored` is the masked form."""
+    """Return the CRC whose masked form is `stored`."""
     rotated = (stored - _DELTA) & 0xFFFFFFFF
     return (rotated >> 17 | rotated << 15) & 0xFFFFFFFF
 

@@ -63,7 +63,7 @@ class PartRun:
         self._state = state.StepState(compiled.plan)
         self._lock = threading.Lock()
         self._ready: deque[int] = deque()
-        self._is_running = False  # whether a thread runs segments, or `submit` was asked for one
+        self._is_running = False  # whether a thread runs segments, or was requested with `submit`
         self._is_over = False  # whether no further segment starts
         self._is_reported = False
         self._fault: errors.OpError | None = None
@@ -192,7 +192,8 @@ class PartRun:
                 return
             self._is_over = self._is_reported = True
             if self._waits is not None and self._waits.unread:
-                # Under the lock, so that a `fail` that comes too late finds the answers kept.
+                # Keep the answers under the lock. A `fail` that comes too late then finds them
+                # kept.
                 self._keep(tuple(self._waits.unread.values()))
         self._done(fetches, None)
         self._program.give_back(self._context)

@@ -70,10 +70,10 @@ class Writer:
     the buffers that no tensor needs any more. `timed` are the nodes whose times the code records,
     or None if it records no times.
 
-    If `is_flat`, the functions are those of a module and share values in its dict `v`. Otherwise
-    they are inner functions, and CPython copies all names of the enclosing function for each of
-    them. This takes long for thousands of functions. `global` statements would cost the same. A
-    dict does not, but it is slower in a step.
+    If `is_flat`, the functions are functions of a module and share values in its dict `v`.
+    Otherwise they are inner functions, and CPython copies all names of the enclosing function for
+    each of them. This takes long for thousands of functions. `global` statements would take as
+    long. A dict avoids this time, but is slower in a step.
     """
 
     lines: list[str] = field(default_factory=list)

@@ -27,11 +27,10 @@ Key = tuple[int, int]
 class Layout:
     """The segments of a part, and the events after which each of them may run.
 
-    The numbers of the segments are an order in which they can run. `needs[i]` are the numbers of
-    the messages that segment i waits for, and `sends[i]` are the messages that it sends.
-    `before[i]` are the segments that it waits for. `starts[i]` are the waiting nodes of segment i,
-    by their position in `waiting`, and segment i waits for the answers of the waiting nodes
-    `awaits[i]`.
+    The segments can run in the order of their numbers. `needs[i]` are the numbers of the messages
+    that segment i waits for, and `sends[i]` are the messages that it sends. `before[i]` are the
+    segments that it waits for. `starts[i]` are the waiting nodes of segment i, by their position in
+    `waiting`, and segment i waits for the answers of the waiting nodes `awaits[i]`.
     """
 
     keys: tuple[Key, ...]

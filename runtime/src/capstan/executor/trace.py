@@ -91,7 +91,7 @@ class Recorder:
         self.note(self._timed[number], started_ns, outputs)
 
     def note(self, node: ir.Node, started_ns: int, outputs: Sequence[Any]) -> None:
-        """Record that `node` has just ended. Times are those of `time.perf_counter_ns`."""
+        """Record that `node` has just ended. Times are results of `time.perf_counter_ns`."""
         ended_ns = time.perf_counter_ns()
         if len(self._noted) < _MOST:
             described = [*map(_described, outputs)]

@@ -87,7 +87,7 @@ class Role(enum.Enum):
     NEXT_ITERATION = "input 0 goes to the next iteration of a frame"
     LOOP_COND = "input 0 decides whether a frame runs another iteration"
     WHILE = "the node calls `body` on its inputs and then on the results, while `cond` is true"
-    ITERATIONS = "the node is a loop of which every iteration is a step of its own"
+    ITERATIONS = "the node is a loop whose iterations are steps of their own"
     IF = "the node calls one of two functions"
     CASE = "the node calls one of several functions"
     CALL = "the node calls a function"

@@ -11,7 +11,7 @@ from capstan.framework.static_raw import static_raw
 
 
 class AggregationMethod:
-    """Methods to add several gradients of one tensor. Capstan treats all of them alike."""
+    """Methods to add several gradients of one tensor. In Capstan, all have the same effect."""
 
     ADD_N = 0
     DEFAULT = ADD_N

@@ -231,7 +231,7 @@ class TensorArray:
                 )
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> "TensorArray":
-        """Write slices of `value`, of which slice i has `lengths[i]` rows.
+        """Write slices of `value`. Slice i has `lengths[i]` rows.
 
         Return the array after the writes.
         """

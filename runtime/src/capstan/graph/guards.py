@@ -12,7 +12,7 @@ from capstan.core import node as ir
 from capstan.framework import facts, opdef
 
 Atom = tuple[ir.Edge, bool]
-"""A decision: the tensor that decides, and the value that it must have."""
+"""A decision: the deciding tensor, and the value that it must have."""
 Guard = tuple[Atom, ...]
 """The decisions that a tensor depends on, outermost first."""
 

@@ -120,7 +120,7 @@ class Knowledge:
                 self.named[ir.Edge(node.name, index)] = self.named[node.inputs[0]]
 
     def first_handle(self, edge: ir.Edge) -> ir.Edge:
-        """Return the handle of which `edge` is a copy, or `edge` itself."""
+        """Return the handle that `edge` is a copy of, or `edge` itself."""
         return self._handles.get(edge, edge)
 
     def add_elements(self, handle: ir.Edge, elements: Elements) -> None:

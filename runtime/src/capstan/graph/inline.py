@@ -127,8 +127,8 @@ class _Inlining:
     ) -> None:
         """Add the nodes that run one of `branches`.
 
-        If `decision` is given, branch 0 runs if it is true, else branch 1. If `decision` is None,
-        the first input of `node` is the number of the branch.
+        If `decision` is given, branch 0 runs if its value is true. Otherwise branch 1 runs. If
+        `decision` is None, the first input of `node` is the number of the branch.
         """
         outcomes: list[tuple[list[ir.Edge], ir.Edge]] = []
         number, inputs = node.inputs[0], list(node.inputs[1:])

@@ -73,8 +73,9 @@ class LoopFrame:
     def must_run(self, name: str) -> bool:
         """Return whether a control dependency on the node `name` stays in the functions.
 
-        A control dependency on an argument is dropped. So is one on the `Identity` of an argument,
-        which `while_loop` builds so that nodes without inputs wait for the iteration.
+        A control dependency on an argument is dropped. So is a control dependency on the `Identity`
+        of an argument. `while_loop` builds such an `Identity` so that nodes without inputs wait for
+        the iteration.
         """
         node = self.members[name]
         is_copy = role_of(node) is Role.IDENTITY and not node.control

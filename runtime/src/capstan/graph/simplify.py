@@ -211,7 +211,7 @@ def _fold(
 
 
 def _of_shape(node: ir.Node, row: opdef.OpDef, known: infer.Knowledge) -> list[Array]:
-    """Return the outputs of a node, each of which depends only on the shape of an input.
+    """Return the outputs of a node whose outputs depend only on the shapes of its inputs.
 
     Return an empty list if the outputs cannot be computed before the step.
     """

@@ -1,8 +1,9 @@
 """Compile, for the shapes of one step, the functions that loops call.
 
 The passes that compile a graph also compile a function: its arguments are fed, and its results are
-fetched. The shape of a loop variable is the most specific shape that fits all iterations. A tensor
-that the loop does not change and that is known before the step becomes a constant of the functions.
+fetched. The shape of a loop variable is the most specific shape that fits all iterations. If a
+tensor is known before the step and the loop does not change it, it becomes a constant of the
+functions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

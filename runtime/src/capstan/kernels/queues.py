@@ -32,7 +32,7 @@ def _shapes(node: NodeContext) -> element_shapes.Shapes:
 
 
 def _verify(node: NodeContext, kind: type[queue.Queue], found: queue.Queue) -> None:
-    """Check that a queue that another node made is the queue that `node` asks for."""
+    """Check that the queue of another node has the properties that `node` asks for."""
     if type(found) is not kind:
         raise invalid(f"Expected {found.kind}, found {node.op}")
     asked = _capacity(node)

@@ -107,7 +107,7 @@ _ROWS: dict[tuple[str, str], list[Kernel]] = {}
 
 
 def register(kernel: Kernel) -> Kernel:
-    """Add a row. If several rows serve a node, the one registered first is used."""
+    """Add a row. If several rows serve a node, the row that was added first is used."""
     _ROWS.setdefault((kernel.op, kernel.device), []).append(kernel)
     listed.cache_clear()
     return kernel

@@ -65,7 +65,7 @@ def check_signature(node: NodeContext, inputs: Sequence[Any], outputs: Sequence[
     """Check the types of a node's inputs and outputs after its handle.
 
     Raises:
-        InvalidArgumentError: the types are not those of the resource behind the handle.
+        InvalidArgumentError: the types differ from the types of the resource behind the handle.
     """
     if tuple(inputs) == tuple(node.input_dtypes[1:]) and tuple(outputs) == tuple(
         node.output_dtypes

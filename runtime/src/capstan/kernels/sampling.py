@@ -3,7 +3,7 @@
 Each node has its own stream of random numbers in each session. The stream is NumPy's counter-based
 Philox generator. Its key is the node's two seeds, or fresh entropy if both are 0. Equal seeds give
 the same numbers in every run, but not TensorFlow's numbers. Concurrent steps may share a stream.
-The order in which they draw then decides which numbers each step gets.
+The order of the steps then decides which numbers each step gets.
 """
 
 from collections.abc import Callable

@@ -24,7 +24,7 @@ def _variable(node: NodeContext) -> Function:
 
 
 def cell_of(node: NodeContext, dtype: dtypes.DType) -> variable.Variable:
-    """Return the variable of a node. The attribute `shared_name`, or else the node, names it."""
+    """Return the variable of a node. Its name is `shared_name`, or else the name of the node."""
     default = node.resources.default_container
     name = resource_name.of_node(node.name, node.attrs, default)
     return node.resources.variable(name, dtype, node.device)

@@ -73,7 +73,7 @@ def _same_shape(names: Sequence[str], *arrays: Array) -> None:
 
 
 def _distinct(*cells: Cell) -> list[Cell]:
-    """Return the variables in the order in which to lock them.
+    """Return the variables in the order in which they must be locked.
 
     Raises:
         InvalidArgumentError: a variable occurs twice, so its lock would be taken twice.

@@ -64,9 +64,9 @@ class Lanes:
 def numbered(lanes: Iterable[Lane], ranks: Mapping[int, int]) -> dict[Lane, int]:
     """Return a number for each lane. A lane depends only on lanes with lower numbers.
 
-    `ranks` gives the rank of each wait set: its position in an order in which each set comes after
-    all sets that it contains. In a step that uses one device of each task, there is one lane for
-    each wait set, and the rank of the wait set is the number of the lane.
+    `ranks` gives the rank of each wait set. A set has a higher rank than all sets that it contains.
+    In a step that uses one device of each task, there is one lane for each wait set, and the rank
+    of the wait set is the number of the lane.
     """
     found = {FIRST, *lanes}
     if all(depth == 0 and not device for _, depth, device in found):

@@ -97,7 +97,7 @@ def traced(cut: Mapping[str, Part]) -> dict[str, Part]:
 
 
 def reports(fetched: Mapping[ir.Edge, Array]) -> list[Array]:
-    """Return the values of the fetches of a step in which traced parts returned their times."""
+    """Return the reports of the traced parts among the fetches of a step."""
     return [
         value
         for edge, value in fetched.items()

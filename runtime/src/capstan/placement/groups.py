@@ -1,6 +1,6 @@
 """Colocation groups: the nodes that must share a device, and the device that they ask for.
 
-The rules are those of ColocationGraph in TensorFlow 1.4's placer.cc.
+The rules follow ColocationGraph in TensorFlow 1.4's placer.cc.
 """
 
 from collections.abc import Sequence
@@ -87,7 +87,7 @@ class Groups:
         )
 
     def follow(self, name: str, holder: str) -> str | None:
-        """Merge the group of a node into that of the variable or handle that it takes, as `join`.
+        """Merge the group of a node into the group of its variable or handle, as `join`.
 
         A reference cannot leave its device. If the node and the holder ask for different devices,
         the device that the node asks for is ignored.
@@ -128,8 +128,8 @@ def merged(
 ) -> devices.DeviceSpec:
     """Return the name that has all fields of both (DeviceNameUtils::MergeDevNames).
 
-    If `soft`, types and indices may differ. They are then those of `winner`, or are left out if
-    there is no `winner`.
+    If `soft`, types and indices may differ. They then come from `winner`, or are left out if there
+    is no `winner`.
 
     Raises:
         ValueError: another field differs, or a type or index differs and `soft` is false.

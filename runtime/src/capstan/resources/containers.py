@@ -33,7 +33,7 @@ class ResourceManager:
         self.registry = resource.Registry()
         self.handles = handles.Handles()
         self.iterate: Callable[..., None] = _refuse_loops
-        """Runs a loop of which every iteration is a step. The services of the task set it."""
+        """Runs a loop whose iterations are steps. The services of the task set it."""
         self._lock = threading.Lock()
         self._variables: dict[_Key, tuple[variable.Variable, dtypes.DType]] = {}
         self._cleared: set[_Key] = set()
@@ -101,7 +101,7 @@ class SessionResources:
 
     @property
     def iterate(self) -> Callable[..., None]:
-        """Runs a loop of which every iteration is a step, as `services.iterations` does."""
+        """Runs a loop whose iterations are steps, as `services.iterations` does."""
         return self._task.iterate
 
     @property

@@ -1,8 +1,8 @@
 """Queues: TensorFlow's QueueBase (core/kernels/queue_base.cc).
 
-Enqueues wait while the queue is full. Dequeues wait while it is empty. Waiting enqueues are served
-in order, and so are waiting dequeues. A dequeue of several elements takes each element as soon as
-it arrives, so it may take more elements than the queue can hold.
+Enqueues wait while the queue is full. Dequeues wait while it is empty. Waiting enqueues and waiting
+dequeues are served in the order of their arrival. A dequeue of several elements takes each element
+as soon as it arrives, so it may take more elements than the queue can hold.
 
 The queue differs from TensorFlow's in one respect. If a step ends before it reads the elements that
 it took, they go back to where they were. TensorFlow loses them.
@@ -95,7 +95,7 @@ class Queue(waiters.Waited, abc.ABC):
     def enqueue(
         self, element: elements.Element, done: waiters.Done, cancelled: cancellation.Cancellation
     ) -> None:
-        """Add an element, of which the queue keeps a copy.
+        """Add a copy of an element.
 
         Raises:
             InvalidArgumentError: a component has another shape than the queue's components.
@@ -107,7 +107,7 @@ class Queue(waiters.Waited, abc.ABC):
     def enqueue_many(
         self, batches: elements.Element, done: waiters.Done, cancelled: cancellation.Cancellation
     ) -> None:
-        """Add the slices of the batches along axis 0, of which the queue keeps copies.
+        """Add copies of the slices of the batches along axis 0.
 
         If the step is cancelled while the queue is full, the first elements stay in the queue.
 

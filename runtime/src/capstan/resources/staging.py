@@ -88,7 +88,7 @@ class StagingArea(waiters.Waited):
     def put(
         self, element: elements.Element, done: waiters.Done, cancelled: cancellation.Cancellation
     ) -> None:
-        """Add an element, of which the area keeps a copy. Waits while the area is full."""
+        """Add a copy of an element. Waits while the area is full."""
         size = elements.size_in_bytes(element)
         self._limits.check(size)
         copy = tuple(map(elements.owned, element))

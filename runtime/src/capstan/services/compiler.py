@@ -37,8 +37,8 @@ class Compiler:
     ) -> step_run.CompiledStep:
         """Compile a signature for the feeds that `facts` describe, and register the parts.
 
-        `nodes` are the nodes of `graph`, or those of one portion of a partial run. They may call
-        `functions`. Blocks until every task of the step has answered.
+        `nodes` are the nodes of `graph`, or the nodes of one portion of a partial run. They may
+        call `functions`. Blocks until every task of the step has answered.
 
         Raises:
             OpError: the nodes do not fit together, or a task refuses its part or does not answer.

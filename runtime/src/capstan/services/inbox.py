@@ -72,7 +72,7 @@ class Inbox:
     ) -> str | None:
         """Return one of `tasks` whose link has data to read, or None if there may be work.
 
-        If data of one task is all that can come, return this task at once. Otherwise wait.
+        If only data of one task can come, return this task at once. Otherwise wait.
 
         Raises:
             DeadlineExceededError: neither data nor work came before `deadline`.

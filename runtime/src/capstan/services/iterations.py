@@ -1,4 +1,4 @@
-"""Loops of which every iteration is a step of its own, because the body waits or spans tasks.
+"""Loops whose iterations are steps of their own, because the body waits or spans tasks.
 
 The master of a session registers the parts of the condition and of the body with their tasks, once.
 The task of the loop then runs each iteration as a master runs a step. It starts the parts, and

@@ -66,7 +66,7 @@ class LoopParts:
     def _detached(self, node: ir.Node, read: set[ir.Edge]) -> ir.Node:
         """Register the functions of a loop, and return the node that runs its iterations.
 
-        The node has no input for a loop variable that never changes and that no node reads.
+        The node has no input for an unread loop variable that never changes.
         """
         cond, body = (
             self._special.made[node.attrs[attribute].name] for attribute in ("cond", "body")

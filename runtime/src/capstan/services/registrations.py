@@ -41,7 +41,7 @@ class Leftovers:
                 self._sessions.setdefault(task.name, set()).add(session)
 
     def retry(self, task: Task) -> None:
-        """Deregister, from a task that now answers, the sessions that it may still hold."""
+        """Deregister the sessions that a task may still hold. Call this when the task answers."""
         with self._lock:
             sessions = self._sessions.pop(task.name, set())
         for session in sessions:

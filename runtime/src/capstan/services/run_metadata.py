@@ -35,7 +35,7 @@ class Observer:
         self._steps = itertools.count()
 
     def wanted(self, options: interfaces.StepOptions) -> Wanted | None:
-        """Return the metadata that a step returns, or None for a step that returns none.
+        """Return the metadata that a step must return, or None if it must return none.
 
         Every trace level gives times (common_runtime/direct_session.cc). If the settings of the
         session ask for the costs of a step, the step gives times too.

@@ -19,7 +19,7 @@ class SessionGraph:
     """All nodes and functions that a client has sent. `version` counts the extensions.
 
     No node calls a function by its name: see `calls.explicit`. `resized` names the variables that
-    do not keep the shape that they declare.
+    may not keep their declared shape.
     """
 
     version: int = 0
@@ -73,8 +73,8 @@ class SessionGraph:
     ) -> dict[str, node.Node]:
         """Return the nodes of `graph` that a step needs, with their devices.
 
-        `graph` holds the nodes of this graph, or those of one portion of a partial run. A node that
-        a pass of the compiler has added keeps its device.
+        `graph` holds the nodes of this graph, or the nodes of one portion of a partial run. A node
+        that a pass of the compiler has added keeps its device.
 
         Raises:
             OpError: as `prune.prune`, or the reason why one of the nodes has no device.

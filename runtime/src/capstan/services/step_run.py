@@ -37,7 +37,7 @@ _INTERRUPT_SECONDS = 1.0
 class CompiledStep:
     """The result of compiling a signature: a local program, remote parts, or both.
 
-    `copies` maps each fetch that is in the memory of a device to the copy that is fetched instead.
+    `copies` maps each fetch in the memory of a device to the copy that is fetched instead.
     """
 
     local: program.Program | None
@@ -138,7 +138,7 @@ class StepRun:
             self._local.fail(self._cancelled)
 
     def _undo(self, error: errors.OpError, limit: float | None) -> None:
-        """End all parts. Give back the elements that the step took and that no segment has read.
+        """End all parts. Give back the elements that the step took, unless a segment has read them.
 
         Wait for the segments of the local part that other threads run, until `limit`.
         """

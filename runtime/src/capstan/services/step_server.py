@@ -4,13 +4,13 @@ Steps arrive over links. The thread that reads a link runs the nodes that its fr
 and answers on the same link, so a remote read needs no other thread. A link carries one step at a
 time. A master ends a step by a CANCEL, which the task answers, or by closing the link.
 
-A third task of a step is neither this task nor the master's. The messages of third tasks arrive
-over other links. The threads that read these links pass the messages to other threads, so a reader
-never waits for a writer.
+A third task of a step is a task other than this task and the master's task. The messages of third
+tasks arrive over other links. The threads that read these links pass the messages to other threads,
+so a reader never waits for a writer.
 
 A part may succeed in a step that then fails on another task. Until the next step starts on the
-link, this task can therefore give back the elements that the part took and that no segment has
-read. It does so after an UNDO.
+link, this task can therefore give back the elements that the part took, unless a segment has read
+them. It does so after an UNDO.
 """
 
 import logging
@@ -30,10 +30,11 @@ from capstan.transport import api, frames, interfaces, listener
 Peers = Callable[[str], interfaces.WorkerApi]
 
 _REMEMBERED_STEPS = 4096
-"""Bounds the ended steps that are remembered, and the steps with early messages. A guess."""
+"""The largest number of ended steps, and of steps with early messages, that are remembered. The
+number is a guess."""
 
 _EARLY_BYTES = frames.MAX_MESSAGE_BYTES
-"""Bounds the messages of steps that have not started. The largest message must fit."""
+"""The most bytes of messages of steps that have not started. The largest message must fit."""
 
 _PUSH_THREADS = 64
 

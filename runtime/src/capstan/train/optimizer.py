@@ -90,8 +90,8 @@ class Optimizer:
     ) -> list[tuple[Any, Any]]:
         """Return a list of pairs: a gradient of `loss`, and its variable.
 
-        The variables are those of `var_list`, by default all trainable variables. A gradient is a
-        Tensor or an IndexedSlices. It is None if the loss does not depend on the variable.
+        The variables are the members of `var_list`, by default all trainable variables. A gradient
+        is a Tensor or an IndexedSlices. It is None if the loss does not depend on the variable.
 
         Raises:
             TypeError: a member of `var_list` is not a variable.

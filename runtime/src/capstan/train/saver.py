@@ -113,7 +113,7 @@ class Saver:
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """Replace the list of kept checkpoints by the `checkpoint_paths` that still exist.
 
-        The paths are those that an earlier run kept, oldest first.
+        An earlier run kept the checkpoints at these paths, oldest first.
         """
         existing = [path for path in checkpoint_paths if checkpoint_state.checkpoint_exists(path)]
         times = checkpoint_state.get_checkpoint_mtimes(existing)
@@ -221,8 +221,8 @@ class Saver:
     ) -> Any:
         """Return the default graph and this saver as a MetaGraphDef.
 
-        If `filename` is given, write the MetaGraphDef to that file too. The other arguments are
-        those of `tf.train.export_meta_graph`.
+        If `filename` is given, write the MetaGraphDef to that file too.
+        `tf.train.export_meta_graph` describes the other arguments.
         """
         return meta_graph.export_meta_graph(
             filename,

@@ -27,8 +27,8 @@ class Kind(enum.IntEnum):
     `partition.parts.Message` of the step. DONE reports the end of a part. CANCEL asks a task to end
     its part. The task answers a CANCEL with a DONE, which may report success. It sends no second
     DONE if the part had ended before. UNDO tells a task that the step has failed. The task ends its
-    part. If the part has succeeded, the task gives back the elements that the part took and that no
-    segment has read. An UNDO has no answer.
+    part. If the part has succeeded, the task gives back the elements that the part took, unless a
+    segment has read them. An UNDO has no answer.
     """
 
     HELLO = 1

@@ -1,9 +1,9 @@
 """Opens links to other tasks: asks the task over the control plane, then connects.
 
-The host is the one in the ClusterSpec. Its name is resolved for each link, because a task that was
-replaced has a new address under its old name. If a task answers `Connect` but its data port cannot
-be reached, a firewall probably passes only the control plane. The dialer then opens the link over
-gRPC.
+The host is the host of the task in the ClusterSpec. Its name is resolved for each link, because a
+task that was replaced has a new address under its old name. If a task answers `Connect` but its
+data port cannot be reached, a firewall probably passes only the control plane. The dialer then
+opens the link over gRPC.
 """
 
 import logging

@@ -78,7 +78,8 @@ class StepOptions:
 class Offer:
     """The answer to `connect`: how to open one link over `plane`.
 
-    `address` is the port for `tcp` and empty for `grpc`. The host is the one in the ClusterSpec.
+    `address` is the port for `tcp` and empty for `grpc`. The host is the host of the task in the
+    ClusterSpec.
     """
 
     plane: str

@@ -61,7 +61,7 @@ def from_value(ctx: opdef.ShapeContext) -> Shapes:
 
 
 def shape_in(ctx: opdef.ShapeContext, index: int) -> shapes.Shape:
-    """Return the shape that input `index` holds, in which -1 stands for an unknown size.
+    """Return the shape that input `index` holds. There, -1 stands for an unknown size.
 
     If the value of the input is unknown, the sizes are unknown. The rank then follows from the
     shape of the input.
