@@ -1,4 +1,4 @@
-"""Generate parts of the pages in docs/, and the files in crds/, from the code.
+"""Generate parts of the pages in docs/ and charts/, and files in crds/ and charts/, from the code.
 
     generate.py            write the generated parts and files
     generate.py --check    write nothing; show the changes, and exit 1 if there are any
@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import chart
 import commands
 import yaml
 
@@ -31,7 +32,7 @@ BLOCK = re.compile(
 def main() -> int:
     """Generate or check everything; return the exit status."""
     texts = {ROOT / name: source() for name, source in FILES.items()}
-    for page in ROOT.glob("docs/**/*.md"):
+    for page in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("charts/*/*.md")):
         texts[page] = BLOCK.sub(_filled, page.read_text(encoding="utf-8"))
     stale = sum(_put(file, text) for file, text in sorted(texts.items()))
     if stale and "--check" in sys.argv[1:]:
@@ -65,7 +66,7 @@ def _filled(block: re.Match[str]) -> str:
 def layers(half: str) -> str:
     """Return a table of the layers of one half, from `.importlinter`, the highest first.
 
-    Beside each module stands the first line of its docstring.
+    The table describes each module with the first line of the module's docstring.
     """
     contracts = configparser.ConfigParser()
     contracts.read(ROOT / ".importlinter")
@@ -197,9 +198,14 @@ SOURCES: dict[str, Callable[[str], str]] = {
     "layers": layers,
     "operations": operations,
     "rules": rules,
+    "values": lambda _: chart.values_table(),
 }
 
-FILES: dict[str, Callable[[], str]] = {"crds/trainingjobs.capstan.dev.yaml": definition}
+FILES: dict[str, Callable[[], str]] = {
+    "charts/capstan/templates/crd.yaml": lambda: chart.crd_template(definition()),
+    "charts/capstan/values.schema.json": chart.schema,
+    "crds/trainingjobs.capstan.dev.yaml": definition,
+}
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from testbed import control, existing, images, programs
+from testbed import control, existing, images, programs, tools
 from testbed import nodes as real_nodes
+from testbed.chart import Helm
 from testbed.current import Current
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
@@ -41,12 +42,18 @@ def prepare_nodes(tell: programs.Tell) -> None:
         images.archive(image, tell)
 
 
+def prepare_helm(tell: programs.Tell) -> None:
+    for name in ("helm", "promql"):
+        tools.program(name, tell)
+
+
 PREPARED: dict[str, Callable[[programs.Tell], None]] = {
     "cluster": prepare_cluster,
+    "helm": prepare_helm,
     "nodes": prepare_nodes,
     "kubernetes": prepare_nodes,
 }
-"""The fixtures that run a Kubernetes, each with the function that prepares the machine for it."""
+"""The fixtures that need programs of the test bed, each with the function that builds them."""
 
 SEED = pytest.StashKey[int]()
 UNAVAILABLE = pytest.StashKey[dict[str, str]]()
@@ -147,6 +154,14 @@ def shell(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[Sh
 def capstanctl() -> pathlib.Path:
     """The path of the installed command."""
     return pathlib.Path(sys.executable).parent / "capstanctl"
+
+
+@pytest.fixture(scope="session")
+def helm(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """Helm without a cluster."""
+    if reason := pytestconfig.stash[UNAVAILABLE].get("helm"):
+        pytest.skip(reason)
+    return Helm(tools.program("helm"), tmp_path_factory.mktemp("helm"))
 
 
 # The test bed: a real control plane, and a kubelet that runs nothing.

@@ -46,14 +46,16 @@ class Right(NamedTuple):
         return f"{self.verb} {self.resource}"
 
 
-def manifests(kind: str) -> list[Json]:
+def roles() -> Mapping[str, Json]:
+    """Return the roles of the operator, by name. The roles of users are bound to nobody."""
     documents = yaml.safe_load_all((ROOT / "deploy/rbac.yaml").read_text())
-    return [manifest for manifest in documents if manifest["kind"] == kind]
+    manifests = [manifest for manifest in documents if manifest]
+    bound = {manifest["roleRef"]["name"] for manifest in manifests if "roleRef" in manifest}
+    named = {each["metadata"]["name"]: each for each in manifests if each["kind"].endswith("Role")}
+    return {name: role for name, role in named.items() if name in bound}
 
 
-ROLES: Mapping[str, Json] = {
-    role["metadata"]["name"]: role for role in [*manifests("ClusterRole"), *manifests("Role")]
-}
+ROLES = roles()
 RIGHTS = [
     Right(name, group, resource, verb, tuple(rule.get("resourceNames", ())))
     for name, role in ROLES.items()

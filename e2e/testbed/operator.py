@@ -116,9 +116,13 @@ class Operator:
         """Return all samples that Prometheus would read. A name contains the labels, as in the
         text.
         """
-        text = self._http.request("GET", self._url("/metrics")).data.decode()
+        text = self.metrics_text()
         lines = [line for line in text.splitlines() if line and not line.startswith("#")]
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+    def metrics_text(self) -> str:
+        """Return the text that Prometheus would read."""
+        return self._http.request("GET", self._url("/metrics")).data.decode()
 
     def tail(self, lines: int = 80, since: int = 0) -> str:
         """Return the last lines of the log, without its first `since` bytes."""

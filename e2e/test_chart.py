@@ -1,0 +1,369 @@
+"""A user installs, upgrades and uninstalls the chart with Helm, on a cluster without Capstan."""
+
+import contextlib
+import json
+import pathlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, users_environment
+from testbed import control, tools, wait
+from testbed.api import Api, ApiError
+from testbed.chart import CHART, NAMESPACE, Helm, HelmFailed
+from testbed.control import Cluster
+from testbed.kubelet import Kubelet
+from testbed.operator import Operator
+from testbed.story import JOBS, Story, job, replica
+
+Json = dict[str, Any]
+
+NAME = "capstan-operator"
+RIGHTS_API = "/apis/rbac.authorization.k8s.io/v1"
+TRAINER = {"name": "trainer", "image": "capstan/digits:dev"}
+
+
+class Site:
+    """A cluster on which the chart is installed as the release `capstan`, in a namespace that
+    enforces the Pod Security Standard "restricted".
+    """
+
+    def __init__(self, cluster: Cluster, kubelet: Kubelet, program: pathlib.Path) -> None:
+        """Install the chart. Returns when the pods of the operator are ready."""
+        self.cluster = cluster
+        self.kubelet = kubelet
+        self._helm = Helm(program, cluster.folder, cluster.kubeconfig)
+        cluster.kubectl("apply", "-f", ROOT / "deploy/namespace.yaml")
+        self.notes = self.helm("install", "capstan", CHART, "--wait", "--timeout=4m")
+        cluster.wait_served()
+
+    def helm(self, *words: object, namespace: str = NAMESPACE, **values: object) -> str:
+        return self._helm.run(*words, f"--namespace={namespace}", **values)
+
+    def arguments(self) -> list[str]:
+        """Return the arguments of the operator in the cluster."""
+        path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{NAME}"
+        [container] = self.cluster.api.get(path)["spec"]["template"]["spec"]["containers"]
+        return list(container["args"])
+
+    def user(self, namespace: str, name: str, *rules: Json, role: str = "") -> Api:
+        """Return a client of a new user with some rights in a namespace: the rules, or a
+        ClusterRole of Kubernetes.
+        """
+        config = json.loads(self.cluster.service_account(namespace, name).read_text())
+        folder = f"{RIGHTS_API}/namespaces/{namespace}"
+        kind = "ClusterRole" if role else "Role"
+        if not role:
+            self.cluster.api.post(f"{folder}/roles", {"metadata": {"name": name}, "rules": rules})
+        ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role or name}
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+        binding = {"metadata": {"name": name}, "roleRef": ref, "subjects": [subject]}
+        self.cluster.api.post(f"{folder}/rolebindings", binding)
+        return Api(self.cluster.server, self.cluster.ca, config["users"][0]["user"]["token"])
+
+
+@pytest.fixture(scope="module")
+def site(cluster: Cluster, helm: Helm) -> Iterator[Site]:
+    """The site of this file. The fixture requests `cluster` and `helm` only to skip the tests if
+    the programs cannot run here.
+    """
+    with control.running() as empty:
+        kubelet = Kubelet(empty.api)
+        kubelet.start()
+        with contextlib.closing(kubelet):
+            yield Site(empty, kubelet, tools.program("helm"))
+
+
+def rule(group: str, resource: str, *verbs: str) -> Json:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+
+
+MANAGES_JOBS = rule("capstan.dev", "trainingjobs", "get", "create", "update", "patch", "delete")
+CREATES_PODS = rule("", "pods", "create")
+GETS_SECRETS = rule("", "secrets", "get")
+
+
+def may(api: Api, namespace: str, verb: str, resource: str, subresource: str = "") -> bool:
+    """Return whether a user may do this with TrainingJobs or with objects of Kubernetes itself."""
+    attributes = {
+        "namespace": namespace,
+        "verb": verb,
+        "group": "capstan.dev" if resource == "trainingjobs" else "",
+        "resource": resource,
+        "subresource": subresource,
+    }
+    answer = api.post(
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        },
+    )
+    return bool(answer["status"]["allowed"])
+
+
+def refusal(api: Api, namespace: str, manifest: Json) -> str:
+    """Return why the API server would refuse the job, or "" if it would accept the job."""
+    try:
+        api.post(JOBS.format(namespace), manifest, dryRun="All")
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+# Install.
+
+
+def test_two_restricted_pods_of_the_operator_are_ready(site: Site) -> None:
+    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{NAME}"
+    assert site.cluster.api.get(path)["status"]["readyReplicas"] == 2
+    pods = site.cluster.api.list(f"/api/v1/namespaces/{NAMESPACE}/pods")
+    assert len({pod["spec"]["nodeName"] for pod in pods}) == 2
+    budgets = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{NAME}"
+    wait.until(lambda: site.cluster.api.get(budgets)["status"].get("disruptionsAllowed") == 1)
+
+
+def test_the_commands_of_the_notes_work(site: Site) -> None:
+    commands = [line.split() for line in site.notes.splitlines() if "     kubectl " in line]
+    assert len(commands) == 4
+    for command in commands:
+        words = [ROOT / word if (ROOT / word).is_file() else word for word in command[1:]]
+        assert words[-1] != "-w" or words.pop()
+        site.cluster.kubectl(*words, "--request-timeout=60s")
+    site.cluster.kubectl("delete", "-f", ROOT / "examples/digits/job.yaml")
+
+
+def test_the_server_knows_each_field_and_restricted_allows_each_pod(site: Site, helm: Helm) -> None:
+    values = {"networkPolicy__enabled": True, "metrics__dashboard__enabled": True}
+    manifests = helm.template("everything", **values, crds__enabled=False)
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})
+    ran = site.cluster.kubectl("apply", "--dry-run=server", "--validate=strict", "-f-", input=text)
+    assert "Warning" not in ran.stderr
+    assert len(ran.stdout.splitlines()) == len(manifests)
+
+
+# Upgrade, rollback, uninstall.
+
+
+def test_no_task_restarts_during_upgrade_rollback_and_reinstallation(
+    site: Site, tmp_path: pathlib.Path
+) -> None:
+    account = site.cluster.service_account(NAMESPACE, NAME)
+    log = tmp_path / "operator.log"
+    flags = (f"--lease-namespace={NAMESPACE}",)
+    operator = Operator(account, log, flags, users_environment())
+    try:
+        story = Story(site.cluster, site.kubelet, operator, site.cluster.namespace())
+        story.started(job())
+        before = uids(story)
+        site.helm("upgrade", "capstan", CHART, "--wait", "--timeout=4m", nodeLostSeconds=120)
+        assert "--node-lost-seconds=120" in site.arguments()
+        replace(operator)
+        site.helm("rollback", "capstan", "--wait", "--timeout=4m")
+        assert "--node-lost-seconds=300" in site.arguments()
+        replace(operator)
+        assert operator.stop() == 0
+        site.helm("uninstall", "capstan", "--wait", "--timeout=4m")
+        assert story.status()["phase"] == "Running"
+        assert uids(story) == before
+        site.helm("install", "capstan", CHART, "--wait", "--timeout=4m")
+        # The service account is a new one, so the operator needs a new token.
+        assert site.cluster.service_account(NAMESPACE, NAME) == account
+        operator.start()
+        operator.wait_leading()
+        # The operator still looks after the job.
+        site.kubelet.exit(story.pod_key("worker-1"), 1)
+        story.until_running("worker-1", 2)
+        after = uids(story)
+        assert {name for name in before if before[name] != after[name]} == {"train-worker-1"}
+        assert not operator.refused()
+        story.delete_job()
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{operator.tail()}") from error
+    finally:
+        operator.kill()
+
+
+def uids(story: Story) -> Mapping[str, str]:
+    return {name: pod["metadata"]["uid"] for name, pod in story.pods().items()}
+
+
+def replace(operator: Operator) -> None:
+    """Replace the process of the operator, as an upgrade replaces its pods."""
+    assert operator.stop() == 0
+    operator.start()
+    operator.wait_leading()
+
+
+def test_two_releases_serve_a_namespace_each(site: Site) -> None:
+    """They have the same name, and the operator of the whole cluster is a third release."""
+    spaces = [site.cluster.namespace() for _ in range(2)]
+    for space in spaces:
+        values = {"namespaces": [space], "crds__enabled": False}
+        site.helm("install", "capstan", CHART, namespace=space, **values)
+    for space, other in (spaces, reversed(spaces)):
+        config = json.loads(site.cluster.service_account(space, NAME).read_text())
+        api = Api(site.cluster.server, site.cluster.ca, config["users"][0]["user"]["token"])
+        wait.until(lambda api=api, space=space: may(api, space, "create", "pods"))
+        assert may(api, space, "get", "nodes")
+        assert not may(api, other, "get", "pods")
+    for space in spaces:
+        site.helm("uninstall", "capstan", namespace=space)
+
+
+def test_helm_refuses_a_second_operator_of_the_whole_cluster(site: Site) -> None:
+    space = site.cluster.namespace()
+    with pytest.raises(HelmFailed, match="exists and cannot be imported"):
+        site.helm("install", "capstan", CHART, namespace=space, crds__enabled=False)
+
+
+# Users.
+
+
+def test_the_roles_of_kubernetes_include_jobs(site: Site) -> None:
+    space = site.cluster.namespace()
+    reads = {"get": True, "list": True, "watch": True}
+    for role, writes in (("view", False), ("edit", True), ("admin", True)):
+        api = site.user(space, f"has-{role}", role=role)
+        expected = {**reads, **dict.fromkeys(("create", "update", "patch", "delete"), writes)}
+        wait.until(
+            lambda api=api, expected=expected: (
+                expected == {verb: may(api, space, verb, "trainingjobs") for verb in expected}
+            )
+        )
+        assert may(api, space, "get", "trainingjobs", "status")
+        assert not may(api, space, "patch", "trainingjobs", "status")
+
+
+def pod(**fields: object) -> Json:
+    """Return a job whose workers have these fields in their pods."""
+    return job(worker=replica(pod=fields))
+
+
+def container(**fields: object) -> Json:
+    """Return a job whose workers have these fields in their containers."""
+    return job(worker=replica(containers=[{**TRAINER, **fields}]))
+
+
+def init_container(**fields: object) -> Json:
+    return pod(initContainers=[{"name": "init", "image": "any:dev", **fields}])
+
+
+SECRET_ENV = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "one"}}}
+PROJECTED = {"sources": [{"secret": {"name": "keys"}}]}
+PROBE = {"httpGet": {"host": "10.0.0.1", "port": 80}}
+UNCONFINED = {"seccompProfile": {"type": "Unconfined"}}
+SYSCTL = {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}
+
+FORBIDDEN: Mapping[str, tuple[str, Json]] = {
+    "host network": ("hostNetwork", pod(hostNetwork=True)),
+    "host PID": ("hostPID", pod(hostPID=True)),
+    "host IPC": ("hostIPC", pod(hostIPC=True)),
+    "host path": ("hostPath", pod(volumes=[{"name": "v", "hostPath": {"path": "/"}}])),
+    "host port": ("hostPort", container(ports=[{"containerPort": 80, "hostPort": 80}])),
+    "privileged": ("privileged", container(securityContext={"privileged": True})),
+    "privileged init": ("privileged", init_container(securityContext={"privileged": True})),
+    "host process": (
+        "host processes",
+        pod(securityContext={"windowsOptions": {"hostProcess": True}}),
+    ),
+    "capability": (
+        "capabilities",
+        container(securityContext={"capabilities": {"add": ["SYS_ADMIN"]}}),
+    ),
+    "seccomp of a pod": ("seccomp", pod(securityContext=UNCONFINED)),
+    "seccomp of a container": ("seccomp", container(securityContext=UNCONFINED)),
+    "AppArmor": (
+        "AppArmor",
+        container(securityContext={"appArmorProfile": {"type": "Unconfined"}}),
+    ),
+    "procMount": ("procMount", container(securityContext={"procMount": "Unmasked"})),
+    "SELinux": ("SELinux", pod(securityContext={"seLinuxOptions": {"type": "spc_t"}})),
+    "sysctl": ("sysctls", pod(securityContext=SYSCTL)),
+    "probe": ("probe", container(livenessProbe=PROBE)),
+    "lifecycle": ("lifecycle", container(lifecycle={"preStop": PROBE})),
+    "service account": ("service account other than", pod(serviceAccountName="builder")),
+    "old service account": ("service account other than", pod(serviceAccount="builder")),
+    "Secret volume": ("a Secret", pod(volumes=[{"name": "v", "secret": {"secretName": "keys"}}])),
+    "projected Secret": ("a Secret", pod(volumes=[{"name": "v", "projected": PROJECTED}])),
+    "Secret variable": ("a Secret", container(env=[SECRET_ENV])),
+    "Secret variables": ("a Secret", container(envFrom=[{"secretRef": {"name": "keys"}}])),
+}
+"""Jobs that a user with only rights on TrainingJobs may not create, with words of the message."""
+
+
+def allowed() -> Json:
+    """Return a job that uses much of what a user with only rights on TrainingJobs may use."""
+    context = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    limited = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"], "add": ["KILL"]},
+    }
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    trainer = {
+        **TRAINER,
+        "securityContext": limited,
+        "ports": [{"containerPort": 80}],
+        "env": [{"name": "A", "value": "b"}],
+        "livenessProbe": {"httpGet": {"port": 80}},
+    }
+    fields = {"securityContext": context, "volumes": [claim], "serviceAccountName": "default",
+              "initContainers": [{"name": "init", "image": "any:dev"}]}  # fmt: skip
+    return job(ps=replica(), worker=replica(2, containers=[trainer], pod=fields))
+
+
+@pytest.fixture(scope="module")
+def office(site: Site) -> tuple[str, Mapping[str, Api]]:
+    """A namespace and its users, in whose requests the policy is in force."""
+    space = site.cluster.namespace()
+    users = {
+        "trainer": site.user(space, "trainer", MANAGES_JOBS),
+        "reader": site.user(space, "reader", MANAGES_JOBS, GETS_SECRETS),
+        "creator": site.user(space, "creator", MANAGES_JOBS, CREATES_PODS),
+    }
+    for api in users.values():
+        wait.until(lambda api=api: may(api, space, "create", "trainingjobs"))
+    _, forbidden = FORBIDDEN["host network"]
+    wait.until(lambda: refusal(users["trainer"], space, forbidden))
+    return space, users
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_a_user_with_only_rights_on_jobs_gets_no_such_pod(
+    name: str, office: tuple[str, Mapping[str, Api]]
+) -> None:
+    space, users = office
+    words, forbidden = FORBIDDEN[name]
+    message = refusal(users["trainer"], space, forbidden)
+    assert "gets no pod with" in message
+    assert words in message
+    assert not refusal(users["creator"], space, forbidden)
+    assert bool(refusal(users["reader"], space, forbidden)) == (words != "a Secret")
+
+
+def test_the_policy_allows_ordinary_jobs_and_changes_of_labels(
+    site: Site, office: tuple[str, Mapping[str, Api]]
+) -> None:
+    space, users = office
+    assert not refusal(users["trainer"], space, allowed())
+    forbidden = {**FORBIDDEN["host path"][1], "metadata": {"name": "has-host-path"}}
+    users["creator"].post(JOBS.format(space), forbidden)
+    path = f"{JOBS.format(space)}/has-host-path"
+    users["trainer"].patch(path, {"metadata": {"labels": {"team": "vision"}}})
+    deadline = {"spec": {"runPolicy": {"activeDeadlineSeconds": 60}}}
+    with pytest.raises(ApiError, match="hostPath"):
+        users["trainer"].patch(path, deadline, dryRun="All")
+
+
+def test_the_policy_can_demand_the_right_to_create_pods(
+    site: Site, office: tuple[str, Mapping[str, Api]]
+) -> None:
+    space, users = office
+    site.helm("upgrade", "capstan", CHART, admissionPolicy__podCreatorsOnly=True)
+    try:
+        wait.until(lambda: "the right to create pods" in refusal(users["trainer"], space, job()))
+        assert not refusal(users["creator"], space, FORBIDDEN["host path"][1])
+    finally:
+        site.helm("rollback", "capstan")
