@@ -22,7 +22,7 @@ INNER = frozenset({"items", "additionalProperties"})
 """Keywords whose value is one node."""
 
 MEANINGLESS = frozenset({"title", "propertyNames"})
-"""Keywords of pydantic that are noise, or that an API server cannot check."""
+"""Keywords of pydantic that have no meaning here, or that an API server cannot check."""
 
 KEPT = frozenset(
     (

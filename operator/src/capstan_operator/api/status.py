@@ -1,4 +1,4 @@
-"""The status of a TrainingJob: all that the controller remembers of it, as values.
+"""The status of a TrainingJob: all facts that the controller remembers about it, as values.
 
 Rule 1: the status is written before the controller acts, so that it can go on after a crash.
 Rule 2: a row of `tasks` exists for every task from the first pass on and is never removed.
@@ -191,7 +191,7 @@ class Condition(Model):
 
 
 def _ours(conditions: object) -> object:
-    """Return our conditions, without those of other writers and of newer operators."""
+    """Return our conditions, without the conditions of other writers and of newer operators."""
     if not isinstance(conditions, list):  # This process made them, and did not read them.
         return conditions
     kinds, words = get_args(ConditionType), ("True", "False")
@@ -207,8 +207,9 @@ class Summary(Model):
     """Texts for the columns of `kubectl get`, which cannot count."""
 
     ps: str = ""
-    """Ready and desired parameter servers, for example 1/2. After success the first number counts
-    the parameter servers that did not fail, after failure those that had succeeded."""
+    """Ready and desired parameter servers, for example 1/2. After success, the first number counts
+    the parameter servers that did not fail. After a failure, it counts the parameter servers that
+    had succeeded."""
     workers: str = ""
     """Ready and desired workers, counted as in `ps`. The chief counts as a worker."""
     restarts: int = 0

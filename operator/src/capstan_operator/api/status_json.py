@@ -16,9 +16,10 @@ TROUBLE = frozenset(
 """States that a user looks for: a table that is too big keeps rows in these states in full."""
 
 MAX_BYTES = 1 << 20
-"""The size limit of a status. etcd takes objects of 1.5 MiB, part of which the spec needs."""
+"""The size limit of a status. etcd takes objects of 1.5 MiB, and the spec needs a part of this
+size."""
 SHORT_MESSAGE = 128
-"""Characters to which messages are shortened in a status that is too big."""
+"""The length to which messages are shortened in a status that is too big, in characters."""
 
 
 def render(status: Status) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Pod templates: the fields that Capstan reads, or that an API server checks for it.
+"""Pod templates: the fields that Capstan reads, or that an API server checks for Capstan.
 
 Rule: a template belongs to its user. All other fields are kept unchanged. `pod` finds fields that
 Kubernetes does not have.
@@ -82,7 +82,7 @@ class Container(PodModel):
     restart_policy_rules: tuple[PodModel, ...] = ()
     """Kubernetes' rules for restarts inside a pod. A job may not set them."""
     env: tuple[EnvVar, ...] = ()
-    """Environment variables, besides those that the operator adds."""
+    """Environment variables. The operator adds further variables."""
     resources: Resources | None = None
     """The container's resources. The operator never requests a GPU by itself."""
     ports: tuple[ContainerPort, ...] = ()
@@ -135,5 +135,5 @@ class PodTemplate(PodModel):
         return self.spec.containers.index(self.trainer)
 
     def manifest(self) -> dict[str, Any]:
-        """Return what the user wrote, as JSON values: with unknown fields and without defaults."""
+        """Return the template as the user wrote it, with unknown fields and without defaults."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)

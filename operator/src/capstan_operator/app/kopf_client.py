@@ -1,6 +1,6 @@
 """A middleware of aiohttp for kopf's requests to the API server.
 
-The middleware makes up for what kopf lacks. kopf has no hook for a LIST that found nothing. It
+The middleware adds functions that kopf lacks. kopf has no hook for a LIST that found nothing. It
 starts a watch again as soon as the watch ends, waits for as long as a server asks, and logs every
 attempt that fails. It logs in again at once when a token is refused. It reads discovery only once,
 and never watches a resource that was missing then.

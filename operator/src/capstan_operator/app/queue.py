@@ -67,7 +67,7 @@ class WorkQueue:
     def done(self, key: Key, again_seconds: float | None) -> None:
         """Give back a key after a pass that succeeded, and add it again after `again_seconds`.
 
-        If `again_seconds` is None, the key comes back only when somebody else adds it.
+        If `again_seconds` is None, the key comes back only when another caller adds it.
         """
         self._failures.pop(key, None)
         self._give_back(key)

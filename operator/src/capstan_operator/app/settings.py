@@ -86,7 +86,7 @@ def _own_namespace(served: Sequence[str]) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m capstan_operator",
-        description="Turn TrainingJobs into pods, and restart what fails.",
+        description="Turn TrainingJobs into pods, and restart tasks that fail.",
     )
     add = parser.add_argument
     add("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, or in a pod"

@@ -4,9 +4,9 @@ A watch is late and may lose a deletion. The response to a POST arrives before t
 LIST shows the objects at one moment. Kubernetes orders all versions by resource version, an integer
 that grows with every change of any object (KEP-5504). Here only the resource version decides:
 
-Rule 1: a newer version of an object replaces the known one. Nothing else does.
-Rule 2: a deletion is remembered with its version. An older version cannot revive that UID.
-Rule 3: a LIST is complete. An object that is not in the LIST is gone, unless its version is newer
+Rule 1: only a newer version of an object replaces the known version. Rule 2: a deletion is
+remembered with its version. An older version cannot revive that UID. Rule 3: a LIST is complete. An
+object that is not in the LIST is gone, unless its version is newer
     than the LIST. This holds for cached objects, and for objects that a watch reports after the
     LIST. An object in the LIST exists, even if a response said earlier that it was deleted. (An API
     server that does not know the kind TrainingJob yet answers that there is no such job.)

@@ -41,10 +41,10 @@ def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
     """Return the view of the task that a pod runs. `trainer` names the task's container.
 
     `node_lost` says that the pod's node will never report how the task ended. `deletion` is
-    AFTER_END for a task that had ended by itself before its pod was deleted. Times are those of the
-    node and of the API server, in whole seconds. If the task ended in the same second in which
-    the deletion was requested, the deletion counts as the cause.
-    Raises ValueError if the pod's labels name no task.
+    AFTER_END for a task that had ended by itself before its pod was deleted. Times come from the
+    node and from the API server, in whole seconds. If the task ended in the same second in which
+    the deletion was requested, the deletion counts as the cause. Raises ValueError if the pod's
+    labels name no task.
     """
     labelled = owners.task(pod)
     if labelled is None:
@@ -237,7 +237,7 @@ def _deletion(pod: Manifest, outcome: _Outcome) -> Deletion:
 
     The deletion timestamp minus the grace period is the time of the first request (`Cache` keeps it
     so). This is not true if the operator saw no version of the pod between that request and the end
-    of the task. The exit code then decides: if it is that of a signal that kubelets send, the
+    of the task. The exit code then decides: if it stands for a signal that kubelets send, the
     deletion was requested before the end.
     """
     due = pod_fields.due(pod)

@@ -1,9 +1,9 @@
 """Say in one sentence how many devices a pod requests, and how many the nodes have free. Pure.
 
-The scheduler's message names the resources of which each node has less free than the pod requests.
-It names neither the request nor the free amount. Devices such as `nvidia.com/gpu` are counted in
-whole numbers, so "insufficient" means that none is free if the pod requests one. The operator has
-no right to list nodes. The scheduler's message is therefore its only source.
+The scheduler's message names the resources that are short on each node. It names neither the
+requested amount nor the free amount. Devices such as `nvidia.com/gpu` are counted in whole numbers,
+so "insufficient" means that none is free if the pod requests one. The operator has no right to list
+nodes. The scheduler's message is therefore its only source.
 """
 
 import re
@@ -37,8 +37,8 @@ def _sentences(pod: Manifest, message: str) -> Iterator[str]:
 
 
 def requested(pod: Manifest, resource: str) -> int:
-    """Return how many devices a pod requests: those of its containers and sidecars together, or
-    those of an init container that requests more.
+    """Return how many devices a pod requests: the sum over its containers and sidecars, or the
+    request of an init container if it is larger.
     """
     spec = pod["spec"]
     inits = spec.get("initContainers") or ()

@@ -48,7 +48,7 @@ def prepare(
 def _addresses(
     job: TrainingJob | None, port: ports.Base | None, seed: str
 ) -> Mapping[TaskName, str]:
-    """Return the address of every task that needs one. Raises what `ports.choose` raises."""
+    """Return the address of every task that needs one. Raises the errors of `ports.choose`."""
     if port is None and job is not None and job.spec.cluster.port is not None:
         port = ports.Base(job.spec.cluster.port, "spec.cluster.port")
     members = () if job is None else cluster.members(job)
@@ -62,7 +62,7 @@ def _command_faults(
     """Yield a fault for each command that could not start.
 
     A command that is already at fault in the document is not checked again. Neither is the command
-    of a type whose containers are at fault, because it is unknown which of them is the trainer.
+    of a type whose containers are at fault, because its trainer is unknown.
     """
     at_fault = [fault.path for fault in known]
     for kind, replica in () if job is None else job.spec.replica_specs.items():

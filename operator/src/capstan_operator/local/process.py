@@ -88,7 +88,7 @@ class Process:
         return self._line.fileno()
 
     def hear(self) -> None:
-        """Receive what the guard sent, which sets `pid` or `exit`.
+        """Receive messages of the guard, which set `pid` or `exit`.
 
         Blocks if `fileno` is not readable.
         """

@@ -52,7 +52,7 @@ class Snapshot:
 
 
 class Listener(Protocol):
-    """Shows the user what happens. It is called from the loop, so it must not block for long."""
+    """Shows the run to the user. The loop calls its methods, so they must not block for long."""
 
     def note(self, line: str) -> None:
         """Show a line about the run as a whole."""
@@ -167,7 +167,7 @@ class LocalRun:
         """Write the status of a job whose processes have all ended."""
         last = suspend.suspended(self._job, self._status, self._tasks.observe(), why, _now())
         if last != self._status:
-            # If the disk is full, the first error says so.
+            # If the disk is full, the first error reports it.
             with contextlib.suppress(OSError):
                 self._write(last)
 

@@ -32,7 +32,7 @@ class _Instance:
 class Tasks:
     """The processes of a job's tasks. Not thread-safe.
 
-    `command` returns what to execute for an attempt. `clock` returns aware times. A uid is
+    `command` returns the command of an attempt. `clock` returns aware times. A uid is
     `<pid>.<count>`: the process id, and how many processes this object had started by then.
     """
 
@@ -115,7 +115,7 @@ class Tasks:
                     self._receive(key.data)
 
     def _receive(self, instance: _Instance) -> None:
-        """Receive what the guard of an instance sent, and record its end."""
+        """Receive messages of an instance's guard, and record the end of the instance."""
         instance.process.hear()
         if instance.process.exit is None:
             return

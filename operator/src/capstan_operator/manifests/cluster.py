@@ -38,7 +38,7 @@ def cluster_spec(job: TrainingJob, address: Address) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables that every container of a job's tasks gets besides its template's own.
+    """The variables that the operator adds to every container of a job's tasks.
 
     Call `environment` once per job and pass. `cluster` is the same for all tasks, and to serialise
     it again for each of N tasks would take N times as long.

@@ -1,1 +1,1 @@
-"""Decide what to do about a job, from what is observed: `plan` and its policies. Pure."""
+"""Decide the next actions for a job from observed facts: `plan` and its policies. Pure."""

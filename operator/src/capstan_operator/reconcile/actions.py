@@ -1,7 +1,8 @@
 """The outcome of a pass as values: a status, actions and news.
 
-A pass writes the status first. Then it carries out the actions; those of one task in their order.
-Then it reports the news. If the status cannot be written, the pass ends without actions and news.
+A pass writes the status first. Then it carries out the actions. The actions of one task keep their
+order. Then it reports the news. If the status cannot be written, the pass ends without actions and
+news.
 """
 
 import enum
@@ -50,7 +51,7 @@ Action = StartTask | StopTask
 
 
 class NewsType(enum.StrEnum):
-    """The type of a news line. The values are those of Kubernetes' events."""
+    """The type of a news line. Kubernetes' events have the same values."""
 
     NORMAL = "Normal"
     WARNING = "Warning"

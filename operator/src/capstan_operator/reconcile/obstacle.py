@@ -1,4 +1,4 @@
-"""Obstacles: what keeps the tasks of a valid job from being started for now.
+"""Obstacles: facts that keep the tasks of a valid job from being started for now.
 
 Rule 1: an obstacle costs nothing. No restart is charged and no attempt is counted for it.
 Rule 2: running tasks are watched as usual. The failure of a task is counted, and its next attempt

@@ -1,11 +1,10 @@
-"""Decide one pass: from the job, its status and what is observed, to a plan.
+"""Decide one pass: make a plan from the job, its status and the observed facts.
 
 Rule 1: all decisions are made here, in `rows` and in `policies`. Nothing here acts.
 Rule 2: the inputs are values. There is no clock, no client and no log.
-Rule 3: level-triggered. A pass depends on the present state, not on what changed, so that no event
-can be lost.
-Rule 4: intent before action. A failure is counted in the same status that names the next attempt,
-and that status is written before any task is stopped or started.
+Rule 3: level-triggered. A pass depends on the present state and not on events, so a lost event does
+no harm. Rule 4: intent before action. A failure is counted in the same status that names the next
+attempt, and that status is written before any task is stopped or started.
 
 Read the function `plan` first. It checks one case after the other, and returns the plan of the
 first case that applies.

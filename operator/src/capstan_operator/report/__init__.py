@@ -1,1 +1,1 @@
-"""What `capstanctl` says about a job: why it does not run, its tasks, its output. Pure."""
+"""The reports of `capstanctl` on a job: why it does not run, its tasks, its output. Pure."""

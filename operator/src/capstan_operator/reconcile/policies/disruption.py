@@ -46,7 +46,7 @@ class Disruption:
 def classify(reason: str, message: str, target: Target | None) -> Disruption | None:
     """Return the disruption of a pod, or None if there was none.
 
-    `reason` and `message` are those of the pod's status.
+    `reason` and `message` come from the pod's status.
     """
     by_kubelet = reason in failure.INFRASTRUCTURE_REASONS
     if target is None:

@@ -1,4 +1,4 @@
-"""Decide which jobs a comparison of the cache with the cluster wakes without any change in them.
+"""Decide which unchanged jobs a comparison of the cache with the cluster wakes.
 
 If a wake was lost, the next comparison wakes the job again. A finished job whose pods have all
 ended needs no further pass.
@@ -8,5 +8,5 @@ from capstan_operator.api.status import Phase
 
 
 def by_comparison(phase: Phase | None, *, has_living_pods: bool) -> bool:
-    """Return True if a job is to be woken. `phase` is None if its status cannot be read."""
+    """Return True if a comparison wakes the job. `phase` is None if its status cannot be read."""
     return phase is None or not phase.is_final or has_living_pods
