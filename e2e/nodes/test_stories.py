@@ -34,9 +34,10 @@ def operator(kubernetes: Kubernetes) -> None:
     kubernetes.apply_kinds(ROOT / "crds/trainingjobs.capstan.dev.yaml")
     manifests = [
         manifest
-        for name in ("namespace", "rbac", "operator")
-        for manifest in yaml.safe_load_all((ROOT / f"deploy/{name}.yaml").read_text())
+        for path in sorted((ROOT / "deploy").glob("*.yaml"))
+        for manifest in yaml.safe_load_all(path.read_text())
     ]
+    manifests.sort(key=lambda manifest: manifest["kind"] != "Namespace")
     [deployment] = [manifest for manifest in manifests if manifest["kind"] == "Deployment"]
     deployment["spec"]["template"]["spec"]["containers"][0]["args"] += FLAGS
     kubernetes.apply(*manifests)
