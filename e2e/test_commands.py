@@ -206,7 +206,7 @@ def test_the_namespace_of_the_context_is_the_default(
     assert capsys.readouterr().out.startswith("failed: Failed")
 
 
-def test_render_prints_what_the_operator_has_created(
+def test_render_prints_the_objects_that_the_operator_has_created(
     call: Call, jobs: Story, tmp_path: pathlib.Path
 ) -> None:
     (tmp_path / "job.yaml").write_text(json.dumps(job("running", ps=replica(1), worker=replica(1))))

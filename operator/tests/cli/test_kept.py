@@ -185,7 +185,7 @@ def test_a_wrong_task_is_one_line_and_status_2(call: Call, task: str, words: str
     assert err.count("\n") == 1
 
 
-def test_top_shows_what_the_tasks_report(call: Call) -> None:
+def test_top_shows_the_reports_of_the_tasks(call: Call) -> None:
     path = keep(pictures.status())
     report = {"step": 1300, "stepsPerSecond": 40.5}
     (path / "worker-0.progress.json").write_text(json.dumps(report))

@@ -41,7 +41,7 @@ def test_there_are_twenty_samples() -> None:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_what_is_not_kept_is_named_and_nothing_else(sample: Path) -> None:
+def test_exactly_the_lost_fields_are_reported(sample: Path) -> None:
     text = sample.read_text()
     result = tfjob.convert(yaml.safe_load(text))
     assert list(map(str, result.lost)) == NOT_KEPT.findall(text)
@@ -62,7 +62,7 @@ def test_pod_templates_are_passed_on(sample: Path) -> None:
         assert after == pod
 
 
-def test_the_default_restart_policy_is_that_of_tfjob() -> None:
+def test_the_default_restart_policy_is_the_default_of_a_tfjob() -> None:
     assert converted("lowercase")["replicaSpecs"]["ps"]["restartPolicy"] == "Never"
 
 

@@ -54,7 +54,7 @@ def asks(amount: object, *, resource: str = GPU, field: str = "limits", **other:
         pytest.param(pod(asks("1")), "", "", id="no message"),
     ],
 )
-def test_the_message_begins_with_the_request_and_what_is_free(
+def test_the_message_begins_with_the_request_and_the_free_amount(
     document: dict[str, Any], message: str, sentence: str
 ) -> None:
     assert shortage.explained(document, message) == sentence + message

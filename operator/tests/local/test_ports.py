@@ -48,7 +48,7 @@ def test_chosen_ports_are_outside_the_ephemeral_range() -> None:
 
 @settings(max_examples=5)
 @given(st.integers(1, 65535), st.integers(1, 65535), st.text(max_size=9))
-def test_every_port_is_tried_once_and_ephemeral_ones_last(a: int, b: int, seed: str) -> None:
+def test_every_port_is_tried_once_and_ephemeral_ports_last(a: int, b: int, seed: str) -> None:
     ephemeral = range(min(a, b), max(a, b) + 1)
     tried = list(ports._candidates(seed, ephemeral))
     assert len(tried) == len(set(tried))

@@ -34,7 +34,9 @@ def test_the_exit_code_is_that_of_the_task(bench: Bench, code: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
-def test_a_signal_s_exit_code_is_that_of_a_shell(bench: Bench, number: signal.Signals) -> None:
+def test_the_exit_code_of_a_signal_is_the_same_as_in_a_shell(
+    bench: Bench, number: signal.Signals
+) -> None:
     started = bench.start("import signal; signal.pause()")
     os.kill(started.pid, number)
     assert wait_for(started) == process.Exit(128 + number)

@@ -107,7 +107,7 @@ def test_the_address_of_a_task_has_its_name_the_service_the_domain_and_the_port(
         ("subdomain", "mine", "digits"),
     ],
 )
-def test_a_template_cannot_override_what_the_controller_relies_on(
+def test_a_template_cannot_override_the_fields_that_the_controller_needs(
     field: str, given: str, becomes: str
 ) -> None:
     assert worker(job_of(template(**{field: given})))["spec"][field] == becomes

@@ -101,7 +101,7 @@ def test_a_resumed_job_has_full_restart_limits_and_a_new_deadline() -> None:
     assert not world.status.phase.is_final
 
 
-def test_a_resumed_job_keeps_succeeded_tasks_and_retries_ignored_ones() -> None:
+def test_a_resumed_job_keeps_succeeded_tasks_and_retries_ignored_tasks() -> None:
     job = make_job(workers=3, each={"worker": {"onFailure": "Ignore"}}, successPolicy="AllWorkers")
     world = World(job).settle()
     world.succeed("worker-1").fail("worker-2").settle()

@@ -65,7 +65,7 @@ def test_a_missing_name_raises_an_attribute_error() -> None:
     "module",
     ["app", "compat", "contrib", "distribute", "errors", "flags", "logging", "nn", "train"],
 )
-def test_a_missing_name_of_a_tf_module_raises_an_error_that_says_so(module: str) -> None:
+def test_a_missing_name_of_a_tf_module_raises_an_error_that_names_it(module: str) -> None:
     message = f"module 'capstan.{module}' .*'conv2d': Capstan lacks this part of TensorFlow 1"
     with pytest.raises(AttributeError, match=message):
         _ = getattr(tf, module).conv2d

@@ -119,7 +119,7 @@ def test_a_tensor_is_copied_once_to_each_memory_that_reads_it() -> None:
     ]
 
 
-def test_a_feed_that_changes_after_the_step_does_not_change_what_the_step_assigned() -> None:
+def test_a_feed_that_changes_after_the_step_does_not_change_the_assigned_value() -> None:
     with tf.device("/gpu:0"):
         x = tf.placeholder(tf.float32, [4])
         v = tf.Variable(np.zeros(4, np.float32))
@@ -158,7 +158,7 @@ def test_a_read_on_another_device_gives_the_value_after_the_change_that_it_waits
         assert [session.run(read) for _ in range(3)] == [1.0, 2.0, 3.0]
 
 
-def test_a_fetched_value_is_the_one_from_before_the_change_that_waits_for_it() -> None:
+def test_a_fetched_value_is_from_before_the_change_that_waits_for_it() -> None:
     kind = {"dtype": tf.float32}
     with tf.device("/gpu:0"):
         n = raw.VarHandleOp(shape=[2], shared_name="n", **kind)

@@ -62,7 +62,7 @@ SOURCE = ir.Node("a", "Placeholder", device=W0, attrs={"dtype": dtypes.float32})
         ("/job:worker/replica:0/task:0/device:CPU:0", W0),
     ],
 )
-def test_a_node_gets_its_own_device_completed_by_that_of_the_call(asked: str, device: str) -> None:
+def test_the_device_of_the_call_completes_the_device_of_a_node(asked: str, device: str) -> None:
     found = placed(
         [SOURCE, call("c", "f", "a", device=SECOND)], [body("f", neg("y", "x", asked))], "c"
     )

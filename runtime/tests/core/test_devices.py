@@ -91,7 +91,7 @@ def test_every_spelling_has_one_canonical_name(given_: str | None, name: str) ->
         ("/task:-1", "'-1' in the device name '/task:-1' is not a number: write 0, 1, ... or *"),
     ],
 )
-def test_the_error_for_a_malformed_name_says_what_is_wrong(text: str, message: str) -> None:
+def test_the_error_for_a_malformed_name_names_the_fault(text: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         devices.DeviceSpec.from_string(text)
     assert str(caught.value) == message

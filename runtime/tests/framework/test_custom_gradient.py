@@ -27,7 +27,7 @@ def doubled(x: Any) -> Any:
     return 2.0 * x, lambda dy: 7.0 * dy * x
 
 
-def test_the_gradient_is_the_one_that_the_function_returns() -> None:
+def test_the_gradient_comes_from_the_function_that_is_returned() -> None:
     x = tf.constant([1.0, 2.0])
     y = doubled(x)
     assert (y.op.type, doubled.__name__, doubled.__doc__) == ("IdentityN", "doubled", "Double x.")

@@ -49,7 +49,7 @@ def test_a_gradient_has_one_name_and_a_name_one_gradient() -> None:
         tf.RegisterGradient(_sevenfold)  # type: ignore[arg-type]
 
 
-def test_a_block_refuses_what_does_not_map_strings_to_strings() -> None:
+def test_a_block_requires_a_map_from_strings_to_strings() -> None:
     with tf.Graph().as_default() as graph:
         for wrong in ([("Identity", "Square")], {"Identity": 3}, {3: "Square"}):
             with (
@@ -59,7 +59,7 @@ def test_a_block_refuses_what_does_not_map_strings_to_strings() -> None:
                 pass
 
 
-def test_a_gradient_that_nobody_registered_is_an_error() -> None:
+def test_an_unregistered_gradient_is_an_error() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.constant(1.0)
         with graph.gradient_override_map({"Identity": "TestOfNobody"}):

@@ -34,7 +34,7 @@ def test_unique_name_marks_the_name_as_used_on_request(graph: graphs.Graph) -> N
     assert _op("a").name == "a_1"
 
 
-def test_nested_name_scopes_prefix_names_and_repeated_ones_get_a_number() -> None:
+def test_nested_name_scopes_prefix_names_and_repeated_names_get_a_number() -> None:
     with tf.name_scope("a") as first:
         with tf.name_scope("b") as second:
             inner = _op()

@@ -168,7 +168,7 @@ def test_a_python_function_runs_inside_of_a_function_of_the_graph() -> None:
     assert run(doubled(2.0)) == 4.0
 
 
-def test_what_cannot_be_called_is_refused() -> None:
+def test_a_value_that_is_not_callable_is_refused() -> None:
     with pytest.raises(ValueError, match="Expected func to be callable"):
         script_ops.py_func(3, [], tf.float32)  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ from capstan.framework import opdef, ops  # noqa: F401 - fills the registry
 from capstan.kernels import registry
 
 
-def test_a_row_has_either_a_function_that_returns_at_once_or_one_that_starts() -> None:
+def test_a_row_has_either_make_or_start() -> None:
     assert registry.Kernel("Now", lambda node: lambda: None).is_asynchronous is False
     row = registry.Kernel("Later", start=lambda node: lambda done, cancellation: done((), None))
     assert row.is_asynchronous is True

@@ -66,7 +66,7 @@ def _words(message: str) -> str:
     return re.sub(r"^TensorArray [^:]*: ", "", line.strip())
 
 
-def test_an_array_keeps_what_was_written_when_the_loop_overwrites_its_memory(
+def test_an_array_keeps_its_elements_when_the_loop_overwrites_their_memory(
     v1: Any, tasks: genuine.Tasks
 ) -> None:
     start = v1.placeholder(v1.float32, [2])

@@ -83,7 +83,7 @@ def test_tensorflows_timeline_draws_the_trace_as_capstans_does(metadata: Any) ->
             assert json.loads(text) == json.loads(expected)
 
 
-def test_both_timelines_draw_tensorflows_own_trace_alike(v1: Any) -> None:
+def test_both_timelines_draw_the_same_picture_of_a_tensorflow_trace(v1: Any) -> None:
     from tensorflow.python.client import timeline as theirs
 
     stats = traced(v1, "").step_stats

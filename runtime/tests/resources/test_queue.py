@@ -248,7 +248,7 @@ TestQueueMachine = QueueMachine.TestCase
 TestQueueMachine.settings = settings(deadline=None)
 
 
-def test_a_cancelled_dequeue_gives_back_what_it_took() -> None:
+def test_a_cancelled_dequeue_gives_back_its_elements() -> None:
     target = fifo()
     enqueue(target, 1, 2)
     many = dequeue_many(target, 3)

@@ -191,7 +191,7 @@ class Unconfirmed(cancellations.Cancellation):
         return False
 
 
-def test_a_step_that_succeeds_for_nobody_gives_back_the_element_that_it_took() -> None:
+def test_a_step_that_succeeds_for_no_client_gives_back_its_element() -> None:
     wires = Wires(ps=element)
     wires.wires["ps"].arrived.put(element(1))
     with pytest.raises(tf.errors.CancelledError, match="is gone"):

@@ -65,7 +65,7 @@ def test_prepare_session_can_wait_for_a_checkpoint(tmp_path: pathlib.Path):
         late.join()
 
 
-def test_local_variables_are_initialised_after_the_global_ones():
+def test_local_variables_are_initialised_after_global_variables():
     tf.Variable(1)
     local = tf.Variable(2, collections=[tf.GraphKeys.LOCAL_VARIABLES])
     manager = make_manager(
