@@ -17,6 +17,7 @@ PLACES = {
     "runtime/pyproject.toml": r'(?m)^version = "(N)"$',
     "runtime/src/capstan/__init__.py": r'(?m)^__version__ = "(N)"$',
     "operator/pyproject.toml": r'(?m)^version = "(N)"$',
+    "charts/capstan/Chart.yaml": r'(?m)^(?:version|appVersion): "?(N)"?$',
     "docs/releasing.md": r"capstan(?:_operator)?-(N)\b|/capstan/[a-z]+:(N)\b",
     "CHANGELOG.md": r"(?m)\A(?:(?!^## ).*\n)*^## (N)\b",
 }
