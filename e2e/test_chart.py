@@ -136,6 +136,8 @@ def test_the_commands_of_the_notes_work(site: Site) -> None:
 
 
 def test_the_server_knows_each_field_and_restricted_allows_each_pod(site: Site, helm: Helm) -> None:
+    # The server applies "restricted" to the template of a Deployment only by warnings.
+    site.cluster.kubectl("label", "ns", NAMESPACE, "pod-security.kubernetes.io/warn=restricted")
     values = {"networkPolicy__enabled": True, "metrics__dashboard__enabled": True}
     manifests = helm.template("everything", **values, crds__enabled=False)
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})

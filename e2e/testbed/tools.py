@@ -40,8 +40,8 @@ def program(name: str, tell: Tell | None = None) -> pathlib.Path:
 
 def _key(go: pathlib.Path, module: pathlib.Path) -> str:
     made_from = hashlib.sha256(programs.version(go).encode())
-    for name in ("go.mod", "go.sum"):
-        made_from.update((module / name).read_bytes())
+    for file in (module / "go.mod", module / "go.sum", *sorted(module.glob("*.go"))):
+        made_from.update(file.read_bytes())
     made_from.update(repr(_FLAGS).encode())
     return made_from.hexdigest()[:16]
 
