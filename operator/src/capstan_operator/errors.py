@@ -1,8 +1,9 @@
 """Errors of the operator, sorted by who must act.
 
 OperatorError
-└── Invalid        the user's document or command line is wrong, or this machine lacks something
-                   that it needs; nothing was started
+├── Invalid        the user's document or command line is wrong, or this machine lacks something
+│                  that it needs; nothing was started
+└── Temporary      nobody's fault: the same request may succeed later
 """
 
 from dataclasses import dataclass
@@ -33,3 +34,7 @@ class Invalid(OperatorError):
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         super().__init__("; ".join(map(str, faults)))
         self.faults = faults
+
+
+class Temporary(OperatorError):
+    """Something did not answer. The same request may succeed later."""

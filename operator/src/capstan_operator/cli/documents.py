@@ -45,6 +45,18 @@ def parsed(content: str, file: str) -> TrainingJob:
     return draft.sound
 
 
+def manifest(content: str) -> dict[str, Any]:
+    """Return the JSON values of a document that `parsed` has accepted.
+
+    JSON has no dates, so dates become text, as kubectl sends them.
+
+    >>> manifest("{kind: TrainingJob, since: 2026-11-02}")
+    {'kind': 'TrainingJob', 'since': '2026-11-02'}
+    """
+    values: dict[str, Any] = json.loads(json.dumps(yaml.safe_load(content), default=str))
+    return values
+
+
 def in_file(file: str, faults: Sequence[Fault]) -> tuple[Fault, ...]:
     """Return the faults with the name of their file before the field."""
     return tuple(

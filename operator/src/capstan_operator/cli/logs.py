@@ -2,16 +2,15 @@
 
 import argparse
 import asyncio
+import dataclasses
 import heapq
-import sys
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 
 from capstan_operator.api.names import TaskName
 from capstan_operator.cli import paint, places
-from capstan_operator.errors import OperatorError
+from capstan_operator.errors import Temporary
 from capstan_operator.report import output
-from capstan_operator.report.job import Job
 from capstan_operator.report.output import Line, Request, Source
 from capstan_operator.report.place import Place
 
@@ -36,7 +35,8 @@ async def _logs(options: argparse.Namespace, request: Request) -> None:
     async with places.opened(options) as place:
         job = await place.get(options.job)
         known = [row.name for row in job.status.tasks]
-        output.check(request.tasks, known, job.name)
+        if job.is_observed:
+            output.check(request.tasks, known, job.name)
         printer = _Printer(known, with_prefix=not options.no_prefix)
         if request.follow:
             await _Following(place, job.name, request, printer).to_the_end()
@@ -49,7 +49,7 @@ async def _logs(options: argparse.Namespace, request: Request) -> None:
 async def merged(
     sources: Mapping[Source, AsyncIterator[Line]],
 ) -> AsyncIterator[tuple[Source, Line]]:
-    """Yield the lines of all sources by their times, and holds one line of each in memory.
+    """Yield the lines of all sources by their times. Holds one line of each in memory.
 
     Lines of a source keep their order. A line without a time comes before lines with one, and
     sources without times come one after the other.
@@ -97,28 +97,35 @@ class _Following:
         self._name = name
         self._request = request
         self._printer = printer
-        self._readers: dict[tuple[TaskName, int], asyncio.Task[None]] = {}
+        self._known: set[tuple[TaskName, int]] = set()
 
     async def to_the_end(self) -> None:
-        """Raises errors.OperatorError if the job cannot be looked at any more."""
-        async with asyncio.TaskGroup() as group:
-            while (job := await self._place.find(self._name)) is not None:
-                await self._read_new(job, group)
-                if job.is_over or (job.is_local and not job.is_run):
-                    break
-                await asyncio.sleep(POLL_SECONDS)
-
-    async def _read_new(self, job: Job, group: asyncio.TaskGroup) -> None:
-        """Begin to read the attempts that have appeared since the last look."""
-        for source in output.chosen(await self._place.sources(job), self._request):
-            key = (source.task, source.attempt)
-            if key not in self._readers:
-                self._readers[key] = group.create_task(self._read(source))
-
-    async def _read(self, source: Source) -> None:
+        """Print until the end. Raises errors.OperatorError and BrokenPipeError."""
         try:
-            async for line in self._place.lines(source, self._request):
-                self._printer.show(source, line)
-        except OperatorError as error:
-            # The pod may be gone, or its node silent. The other tasks are still worth reading.
-            print(f"capstanctl: {output.label(source)}: {error}", file=sys.stderr)
+            async with asyncio.TaskGroup() as readers:
+                is_over = await self._look(readers)
+                while not is_over:
+                    await asyncio.sleep(POLL_SECONDS)
+                    is_over = await self._look(readers)
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None
+
+    async def _look(self, readers: asyncio.TaskGroup) -> bool:
+        """Begin to read new attempts. Return whether there will be no further ones."""
+        try:
+            job = await self._place.find(self._name)
+            sources = [] if job is None else await self._place.sources(job)
+        except Temporary:
+            return False
+        for source in output.chosen(sources, self._request):
+            key = (source.task, source.attempt)
+            if key not in self._known:
+                self._known.add(key)
+                readers.create_task(self._read(source, self._request))
+        # An attempt that begins later is new to the reader, so all of it is shown.
+        self._request = dataclasses.replace(self._request, tail=None, since_seconds=None)
+        return job is None or job.is_over or (job.is_local and not job.is_run)
+
+    async def _read(self, source: Source, request: Request) -> None:
+        async for line in self._place.lines(source, request):
+            self._printer.show(source, line)

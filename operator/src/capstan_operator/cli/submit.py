@@ -4,8 +4,6 @@ import argparse
 import asyncio
 from typing import Any
 
-import yaml
-
 from capstan_operator.cli import documents, places
 from capstan_operator.errors import Fault, Invalid
 
@@ -15,7 +13,7 @@ def submit(options: argparse.Namespace) -> int:
     text = documents.text(options.file)
     documents.parsed(text, options.file)
     # Send the job as the user wrote it. The API server fills in the defaults.
-    manifest: dict[str, Any] = yaml.safe_load(text)
+    manifest = documents.manifest(text)
     created = asyncio.run(_create(options, manifest))
     if options.output is not None:
         documents.show([created], options.output)

@@ -2,11 +2,13 @@
 
 import argparse
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from capstan_operator.cli import documents, paint, places
+from capstan_operator.errors import Temporary
 from capstan_operator.report import tasks
 from capstan_operator.report.job import Job
 from capstan_operator.report.place import Place
@@ -83,12 +85,14 @@ async def _live(options: argparse.Namespace) -> None:
     console = Console(markup=False, highlight=False, emoji=False)
     async with places.opened(options) as place:
         with Live(console=console, auto_refresh=False) as live:
+            view = await _look(place, options.job)
             while True:
-                view = await _look(place, options.job)
                 live.update(drawn(view), refresh=True)
                 if view.is_last:
                     return
                 await asyncio.sleep(PAUSE_SECONDS)
+                with contextlib.suppress(Temporary):
+                    view = await _look(place, options.job)
 
 
 async def _look(place: Place, name: str | None) -> _View:

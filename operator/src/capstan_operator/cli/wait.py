@@ -2,9 +2,11 @@
 
 import argparse
 import asyncio
+import contextlib
 
 from capstan_operator.api import status_json
 from capstan_operator.cli import documents, places
+from capstan_operator.errors import Temporary
 from capstan_operator.report import awaited
 from capstan_operator.report.awaited import Awaited, Outcome
 from capstan_operator.report.job import Job
@@ -51,7 +53,9 @@ class _Last:
         """Look again and again until the outcome is certain."""
         while self.outcome is Outcome.OPEN:
             await asyncio.sleep(POLL_SECONDS)
-            self.job = await place.find(name)
+            # A script that waits for hours outlives a restart of the API server.
+            with contextlib.suppress(Temporary):
+                self.job = await place.find(name)
             self.outcome = awaited.outcome(self._wanted, self.job)
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from capstan_operator.errors import OperatorError
+from capstan_operator.errors import OperatorError, Temporary
 from capstan_operator.reconcile import words
 
 LONGEST_RETRY_AFTER_SECONDS = 60.0
@@ -77,11 +77,11 @@ class Forbidden(ApiError):
     pass
 
 
-class TooManyRequests(ApiError):
+class TooManyRequests(ApiError, Temporary):
     pass
 
 
-class Unavailable(ApiError):
+class Unavailable(ApiError, Temporary):
     pass
 
 

@@ -1,19 +1,21 @@
 """The jobs of one namespace of a cluster. Implements `report.Place`."""
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pydantic
 
 from capstan_operator.api import names, status_json
 from capstan_operator.api.status import Status
-from capstan_operator.errors import Fault, Invalid
+from capstan_operator.errors import Fault, Invalid, Temporary
 from capstan_operator.kube import context as contexts
 from capstan_operator.kube import errors, logs, owners, paths, pod_fields
 from capstan_operator.kube.rest import Manifest, Rest
 from capstan_operator.manifests import labels
-from capstan_operator.report import failures, tasks
+from capstan_operator.report import failures, output, tasks
 from capstan_operator.report.job import Job
 from capstan_operator.report.output import Line, Request, Source
 from capstan_operator.report.tasks import Usage
@@ -22,6 +24,9 @@ NO_CRD = (
     "the cluster does not know TrainingJobs; an administrator installs them with "
     "kubectl apply --server-side -f crds/trainingjobs.capstan.dev.yaml"
 )
+
+PAUSE_SECONDS = 1.0
+"""The pause before a log that has broken off is read again."""
 
 
 async def connect(
@@ -137,18 +142,60 @@ class Namespace:
 
     async def lines(self, source: Source, request: Request) -> AsyncIterator[Line]:
         if not source.address:
-            for text in source.text.splitlines()[-(request.tail or 0) or None :]:
+            kept = source.text.splitlines()
+            first = 0 if request.tail is None else max(len(kept) - request.tail, 0)
+            for text in kept[first:]:
                 yield Line(text, source.at)
             return
-        query = {"container": await self._trainer(source), "timestamps": "true"}
+        query = {"timestamps": "true"}
         if request.tail is not None:
             query["tailLines"] = str(request.tail)
         if request.since_seconds is not None:
             query["sinceSeconds"] = str(max(int(request.since_seconds), 1))
-        if request.follow:
-            query["follow"] = "true"
-        async for raw in logs.lines(self.rest, self.name, source.address, **query):
-            yield _line(raw)
+        if not request.follow:
+            async for line in self._log(source, query):
+                yield line
+            return
+        async for line in self._followed(source, query | {"follow": "true"}):
+            yield line
+
+    async def _followed(self, source: Source, query: dict[str, str]) -> AsyncIterator[Line]:
+        """Yield the lines of a log until its container has ended, also over broken streams."""
+        seen = output.Seen()
+        while True:
+            # Before the stream, so that the last lines of an ended container are read.
+            is_over = await self._is_over(source)
+            with contextlib.suppress(Temporary):
+                async for line in self._log(source, query):
+                    if seen.is_new(line):
+                        yield line
+            if is_over:
+                return
+            if (last := seen.begin_again()) is not None:
+                query = {"timestamps": "true", "follow": "true", "sinceTime": _stamp(last)}
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _log(self, source: Source, query: dict[str, str]) -> AsyncIterator[Line]:
+        """Yield the lines of one request. A pod that is gone has none."""
+        try:
+            pod = await self.rest.get(paths.pod(self.name, source.address))
+            chosen = query | {"container": _trainer(pod)}
+            async for raw in logs.lines(self.rest, self.name, source.address, **chosen):
+                yield _line(raw)
+        except errors.NotFound:
+            return
+
+    async def _is_over(self, source: Source) -> bool:
+        """Say whether the container of an attempt has ended, or its pod is gone."""
+        try:
+            pod = await self.rest.get(paths.pod(self.name, source.address))
+        except errors.NotFound:
+            return True
+        except Temporary:
+            return False
+        status = pod_fields.container(pod, _trainer(pod))
+        is_same = owners.task(pod) == (source.task, source.attempt)
+        return not is_same or pod_fields.state(status, "terminated") is not None
 
     async def usage(self, job: Job) -> dict[str, Usage]:
         rows = {row.pod: str(row.name) for row in job.status.tasks if row.pod}
@@ -176,6 +223,7 @@ class Namespace:
             place=f"namespace {self.name}",
             flags=self._flags,
             is_local=False,
+            uid=metadata.get("uid", ""),
             status=_status(metadata["name"], status),
             is_observed=bool(status),
             generation=metadata.get("generation"),
@@ -184,21 +232,28 @@ class Namespace:
 
     async def _pods(self, job: Job) -> list[Manifest]:
         selector = ",".join(f"{key}={value}" for key, value in labels.selector(job.name).items())
-        return (await self.rest.list(paths.pods(self.name), labelSelector=selector)).items
+        listed = await self.rest.list(paths.pods(self.name), labelSelector=selector)
+        # A deleted job of the same name may have left pods.
+        return [pod for pod in listed.items if owners.controller(pod, job.name) == job.uid]
 
-    async def _trainer(self, source: Source) -> str:
-        """Return the container of a pod that is the task."""
-        pod = await self.rest.get(paths.pod(self.name, source.address))
-        containers = [str(container["name"]) for container in pod["spec"]["containers"]]
-        return names.TRAINER if names.TRAINER in containers else containers[0]
+
+def _trainer(pod: Manifest) -> str:
+    """Return the container of a pod that is the task."""
+    containers = [str(container["name"]) for container in pod["spec"]["containers"]]
+    return names.TRAINER if names.TRAINER in containers else containers[0]
+
+
+def _stamp(at: datetime) -> str:
+    """Return a time as RFC 3339 text in whole seconds, as the API reads it."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _has_output(pod: Manifest) -> bool:
     """Say whether a container of a pod has begun to run, so that there is a log."""
-    return any(
-        pod_fields.state(container, "running") or pod_fields.state(container, "terminated")
-        for container in pod["status"].get("containerStatuses") or ()
-    )
+    containers = pod["status"].get("containerStatuses") or ()
+    kinds = ("running", "terminated")
+    states = (pod_fields.state(each, kind) for each in containers for kind in kinds)
+    return any(state is not None for state in states)
 
 
 def _began(pod: Manifest) -> datetime | None:

@@ -67,7 +67,7 @@ def _of_job(job: Job) -> Iterator[str]:
     conditions = {condition.type: condition for condition in job.status.conditions}
     if job.is_deleted:
         yield f"Nothing: the job is being deleted. To wait: {_command(job, 'wait')} --for deleted"
-    elif not job.is_observed:
+    elif not job.is_observed or job.is_behind:
         yield (
             "See whether the operator runs and serves the namespace: kubectl get deployments -A "
             "-l app.kubernetes.io/name=capstan-operator"

@@ -122,6 +122,8 @@ def _because(job: Job, *, has_waits: bool) -> str:
         return "its deletion was requested"
     if not job.is_observed:
         return "no operator has looked at the job yet"
+    if job.is_behind:
+        return "the operator has not looked at the last change of the job yet"
     if job.is_local and not job.is_run and not job.is_over and status.phase is not Phase.SUSPENDED:
         return "no capstanctl runs it, so its status is that of the last moment before the end"
     if status.phase is Phase.FAILED and status.failure:

@@ -18,6 +18,8 @@ class Job:
     status: Status
     is_observed: bool = True
     """Whether the job has a status. Without one, no operator has looked at the job yet."""
+    uid: str = ""
+    """The identity of the job. Empty for a local job."""
     generation: int | None = None
     """The version of its spec. None for a local job."""
     is_deleted: bool = False
@@ -29,3 +31,9 @@ class Job:
     def is_over(self) -> bool:
         """Whether the job has succeeded or failed."""
         return self.status.phase.is_final
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the operator has not looked at the last change of the spec yet."""
+        seen = self.status.observed_generation
+        return not self.is_over and None not in (seen, self.generation) and seen != self.generation

@@ -44,6 +44,35 @@ class Request:
     since_seconds: float | None = None
 
 
+class Seen:
+    """Finds the new lines of a log that is read again from about the last line on."""
+
+    def __init__(self) -> None:
+        self._last: datetime | None = None
+        self._count = 0
+        self._known: datetime | None = None
+        self._skipped = 0
+
+    def begin_again(self) -> datetime | None:
+        """Expect lines that were seen. Return the time of the last one, or None without one."""
+        self._known, self._skipped = self._last, self._count
+        return self._last
+
+    def is_new(self, line: Line) -> bool:
+        """Say whether a line was not seen before. A line without a time counts as new."""
+        if line.at is None:
+            return True
+        if self._known is not None and line.at < self._known:
+            return False
+        if line.at == self._known and self._skipped > 0:
+            # Several lines may have the time of the last one.
+            self._skipped -= 1
+            return False
+        self._count = self._count + 1 if line.at == self._last else 1
+        self._last = line.at
+        return True
+
+
 def tasks(names: Sequence[str]) -> tuple[TaskName, ...]:
     """Read the names of tasks. Raises errors.Invalid with all faults."""
     found, faults = [], []
