@@ -297,7 +297,7 @@ FORBIDDEN: Mapping[str, tuple[str, Json]] = {
 
 
 def allowed() -> Json:
-    """Return a job that uses much of what a user with only rights on TrainingJobs may use."""
+    """Return a job with many fields that a user with only rights on TrainingJobs may use."""
     context = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     limited = {
         "allowPrivilegeEscalation": False,

@@ -33,7 +33,7 @@ Call = Callable[[str], tuple[int, str, str]]
 STATES = ("pending", "running", "degraded", "failed", "gone")
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 LATER = datetime(2126, 11, 2, 12, tzinfo=UTC)
-"""After the end of every pod of the tests."""
+"""A time after the end of every pod of the tests."""
 HOUR = {"initialSeconds": 3600, "maxSeconds": 3600}
 LAST_WORDS = "Traceback (most recent call last):\nValueError: no such digit"
 TFJOBS = sorted((ROOT / "operator/tests/convert/tfjobs").glob("*.yaml"))
@@ -151,7 +151,7 @@ def test_top_shows_each_task_of_a_job_in_each_state(call: Call, jobs: Story, nam
 def test_top_shows_all_jobs_of_a_namespace(call: Call) -> None:
     _, out, _ = call("top")
     rows = {line.split()[0]: line.split()[1] for line in out.splitlines()[1:]}
-    # Jobs of other tests may be on their way out.
+    # Kubernetes may still be deleting jobs of other tests.
     assert rows.items() >= {name: name.capitalize() for name in STATES[:-1]}.items()
 
 

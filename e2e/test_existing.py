@@ -1,4 +1,4 @@
-"""The tests may use a cluster that people use: they change nothing of it, and leave nothing."""
+"""The tests may run on a cluster that other people use: they change and leave nothing there."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ def kubectl(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cluster_of_others(cluster: Cluster) -> Iterator[Existing]:
-    """The control plane, as a cluster that somebody else runs."""
+    """The control plane, as a cluster that other people run."""
     others = Existing(cluster.kubeconfig)
     yield others
     others.clear()

@@ -296,7 +296,7 @@ def a_failed_task_is_restarted(proof: Proof) -> Condition:
 
 
 def a_task_whose_pod_vanished_is_restarted(proof: Proof) -> Condition:
-    """The operator reads a pod that vanished once more before it counts the pod as lost."""
+    """The operator reads a vanished pod once more before it counts the pod as lost."""
     wait.until(a_job_starts(proof))
     proof.story.delete_pod("worker-1", gracePeriodSeconds=0)
     return lambda: row(proof.story.status(), "worker-1")["attempt"] == 2 and is_running(proof.story)

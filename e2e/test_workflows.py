@@ -1,4 +1,4 @@
-"""The workflows of GitHub Actions are valid, and use only actions that nobody can change."""
+"""The workflows of GitHub Actions are valid, and pin each action to a commit."""
 
 import pathlib
 import re

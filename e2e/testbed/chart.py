@@ -49,8 +49,8 @@ class Helm:
         self._environment["KUBECONFIG"] = str(kubeconfig or os.devnull)
 
     def run(self, *words: object, **values: object) -> str:
-        """Run Helm and return its output. `values` are values of the chart. An underscore pair
-        in a name stands for a dot: `rbac__nodes=False`. Raises HelmFailed.
+        """Run Helm and return its output. `values` are values of the chart. Two underscores in a
+        name stand for a dot: `rbac__nodes=False`. Raises HelmFailed.
         """
         settings = [f"--set-json={name.replace('__', '.')}={json.dumps(value)}"
                     for name, value in values.items()]  # fmt: skip

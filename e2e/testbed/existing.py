@@ -1,4 +1,4 @@
-"""A Kubernetes that somebody else runs, given by its kubeconfig.
+"""An existing Kubernetes, given by its kubeconfig.
 
     with existing.running(kubeconfig) as cluster:
         namespace = cluster.namespace()
@@ -33,7 +33,7 @@ class Existing:
     """A cluster that was there before, and the tests' operations on it."""
 
     def __init__(self, kubeconfig: pathlib.Path, registry: str = OURS) -> None:
-        """Begin with nothing made. `registry` replaces `capstan/` in the names of images."""
+        """Begin without objects. `registry` replaces `capstan/` in the names of images."""
         self.kubeconfig = kubeconfig
         self._registry = f"{registry.rstrip('/')}/"
         self._run = f"capstan-e2e-{secrets.token_hex(3)}"

@@ -1,4 +1,4 @@
-"""Pools of nodes with GPUs: find them in a cluster, or pretend that a node is one."""
+"""Pools of nodes with GPUs: find them in a cluster, or give a node fake GPUs."""
 
 import json
 import pathlib
@@ -31,9 +31,7 @@ def _offered(cluster: Kubernetes) -> dict[str, int]:
 
 
 def pretend(cluster: Kubernetes, node: str) -> None:
-    """Give a node two GPUs that do not exist, and the taint of a pool. Returns when pods can
-    request them.
-    """
+    """Give a node two fake GPUs, and the taint of a pool. Returns when pods can request them."""
     cluster.kubectl("taint", "node", node, f"{RESOURCE}=present:NoSchedule", "--overwrite")
     cluster.kubectl("label", "node", node, f"{_LABEL}=true", "--overwrite")
     install(cluster)

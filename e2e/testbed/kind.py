@@ -3,7 +3,7 @@
     with kind.running(gpus=False) as cluster:
         namespace = cluster.namespace()
 
-The images are those of `make images`. kind itself is built from a Go module (`tools/kind`).
+`make images` builds the images. kind itself is built from a Go module (`tools/kind`).
 """
 
 import contextlib

@@ -90,7 +90,7 @@ def serving(cluster: Cluster, nodes: list[str]) -> Iterator[PodLogs]:
                     self.wfile.write(line.encode())
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Write no log of requests."""
 
     server = http.server.ThreadingHTTPServer((LOOPBACK, 0), Handler)
     # The API server does not check the certificates of kubelets unless it is told to.
