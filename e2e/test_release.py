@@ -16,8 +16,10 @@ import venv
 from typing import Any
 
 import pytest
+import yaml
 
 from conftest import ROOT, users_environment
+from testbed.chart import Helm
 
 RELEASE = ROOT / "release"
 HALVES = {"runtime": "capstan", "operator": "capstan_operator"}
@@ -161,18 +163,29 @@ def test_the_bill_of_materials_lists_every_pinned_package_with_its_hashes(
         assert reference["hashes"], part["name"]
 
 
-@pytest.mark.e2e
-def test_the_archive_of_the_chart_has_the_files_of_the_chart(dist: pathlib.Path) -> None:
-    chart = ROOT / "charts/capstan"
-    with tarfile.open(dist / f"capstan-{VERSION}.tgz") as archive:
-        packed = {
+def test_the_archive_of_the_chart_is_that_of_helm(helm: Helm, tmp_path: pathlib.Path) -> None:
+    ran = python(
+        "import pathlib, sys, packages; packages.chart(sys.argv[1], pathlib.Path(sys.argv[2]))",
+        *(VERSION, tmp_path),
+    )
+    assert ran.returncode == 0, ran.stderr
+    name = f"capstan-{VERSION}.tgz"
+    helm.run("lint", tmp_path / name)
+    helm.run("package", ROOT / "charts/capstan", "--destination", tmp_path / "helm")
+    ours, helms = unpacked(tmp_path / name), unpacked(tmp_path / "helm" / name)
+    # Helm writes the fields of Chart.yaml in another order.
+    for files in (ours, helms):
+        files["capstan/Chart.yaml"] = yaml.safe_load(files["capstan/Chart.yaml"])
+    assert ours == helms
+
+
+def unpacked(path: pathlib.Path) -> dict[str, Any]:
+    """Return the content of each file in an archive."""
+    with tarfile.open(path) as archive:
+        return {
             member.name: archive.extractfile(member).read()  # type: ignore[union-attr]
             for member in archive.getmembers()
         }
-    files = [path for path in chart.rglob("*") if path.is_file() and path.name[0] != "."]
-    assert packed == {
-        f"capstan/{path.relative_to(chart).as_posix()}": path.read_bytes() for path in files
-    }
 
 
 def test_the_base_of_the_images_has_a_digest() -> None:

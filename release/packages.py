@@ -36,12 +36,11 @@ def chart(version: str, folder: pathlib.Path) -> pathlib.Path:
         gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=EPOCH) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
+        ignored = (CHART / ".helmignore").read_text(encoding="utf-8").split()
         for path in sorted(CHART.rglob("*")):
-            # Helm's own rule leaves hidden files out, too.
-            inside = path.relative_to(CHART)
-            if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+            if path.is_file() and not any(path.match(pattern) for pattern in ignored):
                 content = path.read_bytes()
-                entry = tarfile.TarInfo(f"capstan/{inside.as_posix()}")
+                entry = tarfile.TarInfo(f"capstan/{path.relative_to(CHART).as_posix()}")
                 entry.size, entry.mtime, entry.mode = len(content), EPOCH, 0o644
                 tar.addfile(entry, io.BytesIO(content))
     return archive
