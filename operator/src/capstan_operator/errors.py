@@ -37,4 +37,4 @@ class Invalid(OperatorError):
 
 
 class Temporary(OperatorError):
-    """Something did not answer. The same request may succeed later."""
+    """A server did not answer. The same request may succeed later."""

@@ -127,7 +127,10 @@ def test_a_degraded_job_is_explained_and_a_failed_one_ends_the_wait(here: Here) 
     assert out.startswith("digits: Failed  worker-0 attempt 1: exit code 1: no digit")
     _, out = here.call("logs digits worker-1")
     assert out == "worker-1   | attempt 1\nworker-1   | no digit\n"
-    assert "raise spec.runPolicy.backoffLimit. Then run it again" in here.call("explain digits")[1]
+    assert (
+        "raise spec.runPolicy.backoffLimit. Then run the job again"
+        in here.call("explain digits")[1]
+    )
 
 
 def test_a_job_whose_capstanctl_was_killed_is_not_waited_for(here: Here) -> None:
@@ -137,7 +140,7 @@ def test_a_job_whose_capstanctl_was_killed_is_not_waited_for(here: Here) -> None
     here.running.kill()
     status, out = here.call("wait digits")
     assert (status, "no capstanctl runs it" in out) == (1, True), out
-    assert "Run it again, and it continues" in here.call("explain digits")[1]
+    assert "Run the job again, and it continues" in here.call("explain digits")[1]
     shutil.rmtree(".capstan")
     status, out = here.call("explain digits")
     assert (status, out.count("\n")) == (2, 1)

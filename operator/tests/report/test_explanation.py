@@ -167,7 +167,7 @@ CAUSES: list[tuple[str, Job, str, str]] = [
             is_run=False,
         ),
         "SIGINT came",
-        "Run it again, and it continues: capstanctl run JOB.yaml",
+        "Run the job again, and it continues: capstanctl run JOB.yaml",
     ),
     (
         "a used-up limit",
@@ -190,7 +190,7 @@ CAUSES: list[tuple[str, Job, str, str]] = [
             is_run=False,
         ),
         "after 60 s",
-        "Raise spec.runPolicy.activeDeadlineSeconds. Then run it again",
+        "Raise spec.runPolicy.activeDeadlineSeconds. Then run the job again",
     ),
     (
         "too little memory",

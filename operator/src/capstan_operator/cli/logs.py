@@ -49,10 +49,10 @@ async def _logs(options: argparse.Namespace, request: Request) -> None:
 async def merged(
     sources: Mapping[Source, AsyncIterator[Line]],
 ) -> AsyncIterator[tuple[Source, Line]]:
-    """Yield the lines of all sources by their times. Holds one line of each in memory.
+    """Yield the lines of all sources by their times. Hold one line of each source in memory.
 
-    Lines of a source keep their order. A line without a time comes before lines with one, and
-    sources without times come one after the other.
+    Lines of a source keep their order. Lines without a time come before lines with a time. Sources
+    without times come one after the other.
     """
     order = {source: number for number, source in enumerate(sources)}
     first: list[tuple[datetime, int, Source, Line]] = []
@@ -111,7 +111,7 @@ class _Following:
             raise group.exceptions[0] from None
 
     async def _look(self, readers: asyncio.TaskGroup) -> bool:
-        """Begin to read new attempts. Return whether there will be no further ones."""
+        """Begin to read new attempts. Return whether no further attempts will begin."""
         try:
             job = await self._place.find(self._name)
             sources = [] if job is None else await self._place.sources(job)
@@ -122,7 +122,7 @@ class _Following:
             if key not in self._known:
                 self._known.add(key)
                 readers.create_task(self._read(source, self._request))
-        # An attempt that begins later is new to the reader, so all of it is shown.
+        # An attempt that begins later is new to the reader, so its whole output is shown.
         self._request = dataclasses.replace(self._request, tail=None, since_seconds=None)
         return job is None or job.is_over or (job.is_local and not job.is_run)
 

@@ -37,7 +37,7 @@ class _View:
 
     @property
     def is_last(self) -> bool:
-        """Whether nothing that is shown can change any more."""
+        """Whether the shown values cannot change any more."""
         return self.job is not None and (
             self.job.is_over or (self.job.is_local and not self.job.is_run)
         )

@@ -19,7 +19,7 @@ _EXIT = {Outcome.REACHED: 0, Outcome.MISSED: MISSED, Outcome.OPEN: TIME_IS_OVER}
 
 
 def wait(options: argparse.Namespace) -> int:
-    """Wait, print how it ended, and return the exit status. Raises errors.OperatorError."""
+    """Wait, print the outcome, and return the exit status. Raises errors.OperatorError."""
     return asyncio.run(_wait(options))
 
 
@@ -42,7 +42,7 @@ async def _wait(options: argparse.Namespace) -> int:
 
 
 class _Last:
-    """The last job that was seen, and what it says about the end."""
+    """The job as it was last seen, and the outcome that follows from it."""
 
     def __init__(self, wanted: Awaited, job: Job | None) -> None:
         self._wanted = wanted

@@ -34,8 +34,8 @@ class ApiError(OperatorError):
     """A request has failed.
 
     `message` is the API server's; `str` adds the request. `status` is the HTTP status, or 0 if no
-    answer came. `reason` and `details` are those of the API's `Status` object.
-    `retry_after` is in seconds, at most `LONGEST_RETRY_AFTER_SECONDS`; 0 if the API named no time.
+    answer came. `reason` and `details` come from the API's `Status` object. `retry_after` is in
+    seconds, at most `LONGEST_RETRY_AFTER_SECONDS`; 0 if the API named no time.
     """
 
     def __init__(

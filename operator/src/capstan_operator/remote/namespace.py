@@ -26,13 +26,13 @@ NO_CRD = (
 )
 
 PAUSE_SECONDS = 1.0
-"""The pause before a log that has broken off is read again."""
+"""The pause before a broken log stream is opened again."""
 
 
 async def connect(
     kubeconfig: str | None, context: str | None, namespace: str | None
 ) -> "Namespace":
-    """Return the namespace, or the one of the context if it is None. Sends nothing yet.
+    """Return the namespace, by default the namespace of the context. Sends nothing yet.
 
     Raises errors.Invalid if there is no usable configuration.
     """
@@ -47,7 +47,7 @@ class Namespace:
     """One namespace. Requests are made with the rights of the user of the kubeconfig."""
 
     def __init__(self, rest: Rest, name: str, flags: str) -> None:
-        """Take over a client. `flags` are those with which another command finds the same jobs."""
+        """Take over a client. With `flags`, another command finds the same jobs."""
         self.rest = rest
         self.name = name
         self._flags = flags
@@ -124,7 +124,7 @@ class Namespace:
     async def delete(self, job: Job) -> str:
         manifest = await self.document(job.name)
         await self.rest.delete(paths.job(self.name, job.name), uid=manifest["metadata"]["uid"])
-        return f"{job.name}: its deletion is under way; its pods and its Service go with it"
+        return f"{job.name}: its deletion is under way; its pods and its Service are deleted too"
 
     async def sources(self, job: Job) -> list[Source]:
         pods = [pod for pod in await self._pods(job) if _has_output(pod)]
@@ -160,10 +160,10 @@ class Namespace:
             yield line
 
     async def _followed(self, source: Source, query: dict[str, str]) -> AsyncIterator[Line]:
-        """Yield the lines of a log until its container has ended, also over broken streams."""
+        """Yield the lines of a log until its container has ended, even if a stream breaks."""
         seen = output.Seen()
         while True:
-            # Before the stream, so that the last lines of an ended container are read.
+            # Check this before the stream, so that the last lines of an ended container are read.
             is_over = await self._is_over(source)
             with contextlib.suppress(Temporary):
                 async for line in self._log(source, query):
@@ -203,7 +203,7 @@ class Namespace:
         try:
             measured = await self.rest.get(paths.pod_metrics(self.name), labelSelector=selector)
         except (errors.NotFound, errors.Forbidden, errors.Unavailable):
-            # Not every cluster measures its pods, and not every user may see it.
+            # Some clusters do not measure their pods, and some users may not read the measurements.
             return {}
         used = {pod["metadata"]["name"]: _usage(pod) for pod in measured.get("items") or ()}
         return {task: used[pod] for pod, task in rows.items() if pod in used}

@@ -31,7 +31,7 @@ _WAITS = {
 """The kinds of trouble of a pod that does not run, by the first word of `waiting`."""
 
 _TROUBLES = {
-    "image": "Check the name of the image, that its registry can be reached, and the pull secrets",
+    "image": "Check the name of the image, the connection to its registry, and the pull secrets",
     "node": "Free or add nodes, or let the tasks request less. The events say what each node lacks",
     "config": "Create the Secret, ConfigMap or key that the message names",
     "start": "Check the command, the mounts and the security context of the container",
@@ -40,8 +40,8 @@ _TROUBLES = {
 _CONDITIONS = {
     observe.NAME_CONFLICT: "Delete or rename the object that has the name, or choose another name "
     "for the job.",
-    observe.SERVICE_MISSING: "Remove what the message names: a quota, a policy or a webhook keeps "
-    "the operator from creating the job's Service. It tries again.",
+    observe.SERVICE_MISSING: "Change the quota, policy or webhook that the message names: it keeps "
+    "the operator from creating the job's Service. The operator tries again.",
     observe.WAITING_FOR_OLD_PODS: "Nothing: the job starts when the pods of the old job are gone.",
 }
 
@@ -69,11 +69,11 @@ def _of_job(job: Job) -> Iterator[str]:
         yield f"Nothing: the job is being deleted. To wait: {_command(job, 'wait')} --for deleted"
     elif not job.is_observed or job.is_behind:
         yield (
-            "See whether the operator runs and serves the namespace: kubectl get deployments -A "
+            "Check whether the operator runs and serves the namespace: kubectl get deployments -A "
             "-l app.kubernetes.io/name=capstan-operator"
         )
     elif job.is_local and not job.is_run and not job.is_over:
-        yield "Run it again, and it continues: capstanctl run JOB.yaml"
+        yield "Run the job again, and it continues: capstanctl run JOB.yaml"
     elif job.status.phase is Phase.INVALID:
         yield f"Delete the job ({_command(job, 'delete')}), correct its file, and submit it again."
     elif job.status.phase is Phase.FAILED:
@@ -95,7 +95,7 @@ def _after_failure(job: Job, condition: Condition | None) -> str:
     reason = "" if condition is None else condition.reason
     first = _FINAL.get(reason, "Remove the cause of the failure")
     if job.is_local:
-        return f"{first}. Then run it again: capstanctl run JOB.yaml"
+        return f"{first}. Then run the job again: capstanctl run JOB.yaml"
     return f"{first}. Then delete the job ({_command(job, 'delete')}) and submit it again."
 
 
@@ -115,12 +115,10 @@ def _of_tasks(job: Job) -> Iterator[str]:
 
 def _of_refusal(job: Job, row: TaskStatus) -> str:
     if job.is_local:
-        return (
-            f"Make room on this machine: it refused to start {row.name}. The start is tried again."
-        )
+        return f"Make room on this machine: it refused to start {row.name}. capstanctl tries again."
     return (
-        "Remove what the message names, such as a quota, a policy or a wrong field: the API server "
-        f"refused the pod of {row.name}. The operator tries again."
+        f"Change the quota, policy or field that the message names: the API server refused the pod "
+        f"of {row.name}. The operator tries again."
     )
 
 

@@ -7,7 +7,7 @@ from capstan_operator.report.job import Job
 
 
 class Awaited(enum.StrEnum):
-    """What `capstanctl wait --for` waits for."""
+    """The state that `capstanctl wait --for` waits for."""
 
     FINISHED = "finished"
     RUNNING = "running"

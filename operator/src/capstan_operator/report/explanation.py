@@ -27,7 +27,7 @@ class Wait:
     state: str
     attempt: int
     why: str
-    """The reason in a line, or empty if there is none beside the state."""
+    """The reason in one line. Empty if only the state is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Explanation:
     seconds: float | None
     """How long the job has been in its phase."""
     because: str
-    """Why the job as a whole is in its phase, in a sentence. Empty if the waits say so."""
+    """Why the job is in its phase, in a sentence. Empty if `waits` gives the reasons."""
     waits: tuple[Wait, ...]
     """At most MOST_WAITS tasks."""
     more_waits: int
@@ -125,7 +125,7 @@ def _because(job: Job, *, has_waits: bool) -> str:
     if job.is_behind:
         return "the operator has not looked at the last change of the job yet"
     if job.is_local and not job.is_run and not job.is_over and status.phase is not Phase.SUSPENDED:
-        return "no capstanctl runs it, so its status is that of the last moment before the end"
+        return "no capstanctl runs it, so its status is from the last moment of the last run"
     if status.phase is Phase.FAILED and status.failure:
         return status.failure
     for condition in status.conditions:

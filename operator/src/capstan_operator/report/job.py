@@ -21,9 +21,9 @@ class Job:
     uid: str = ""
     """The identity of the job. Empty for a local job."""
     generation: int | None = None
-    """The version of its spec. None for a local job."""
+    """The version of the job's spec. None for a local job."""
     is_deleted: bool = False
-    """Whether its deletion is under way."""
+    """Whether the deletion of the job is under way."""
     is_run: bool = True
     """For a local job: whether a `capstanctl run` runs it, or its tasks have not ended yet."""
 

@@ -45,7 +45,7 @@ class Request:
 
 
 class Seen:
-    """Finds the new lines of a log that is read again from about the last line on."""
+    """Finds the new lines of a log that is read again from about its last line."""
 
     def __init__(self) -> None:
         self._last: datetime | None = None
@@ -54,7 +54,7 @@ class Seen:
         self._skipped = 0
 
     def begin_again(self) -> datetime | None:
-        """Expect lines that were seen. Return the time of the last one, or None without one."""
+        """Expect lines that were seen. Return the time of the last line, or None without a time."""
         self._known, self._skipped = self._last, self._count
         return self._last
 
@@ -65,7 +65,7 @@ class Seen:
         if self._known is not None and line.at < self._known:
             return False
         if line.at == self._known and self._skipped > 0:
-            # Several lines may have the time of the last one.
+            # Several lines may have the same time as the last line.
             self._skipped -= 1
             return False
         self._count = self._count + 1 if line.at == self._last else 1
