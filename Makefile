@@ -26,11 +26,12 @@ CHAOS ?=
 GPU    ?=
 # The registry that has Capstan's images for `make e2e KUBECONFIG=...`, for example
 # registry.example.com/team. Nothing means that the nodes have the images of `make images`.
-REGISTRY ?=
+REGISTRY =
 # The tag of the images, the image that they start from, and a folder for a file with the ID of each.
-TAG    ?= dev
-BASE   ?=
-IDS    ?=
+# A variable of the environment with such a name belongs to something else.
+TAG    = dev
+BASE   =
+IDS    =
 # Any value adds runtime-cuda to `make images`. It needs several GB.
 CUDA   ?=
 # The rows that `make bench` measures, and how often; nothing means all rows and the default.

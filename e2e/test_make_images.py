@@ -21,8 +21,12 @@ CANNOT_BUILD = WORKS + '[ "$1" != build ]\n'
 class Made:
     """A run of `make images`: its exit status, its output, and the builds that it started."""
 
-    def __init__(self, folder: pathlib.Path, engines: dict[str, str], **variables: str) -> None:
-        """Run `make images` to its end with these scripts as engines and these variables."""
+    def __init__(
+        self, folder: pathlib.Path, engines: dict[str, str], *words: str, **variables: str
+    ) -> None:
+        """Run `make images` to its end with these scripts as engines, these words on its command
+        line, and these variables in its environment.
+        """
         calls = folder / "calls"
         calls.touch()
         for name in ENGINES:
@@ -32,7 +36,7 @@ class Made:
         environment = users_environment() | {"CALLS": str(calls)} | variables
         environment["PATH"] = f"{folder}:{environment['PATH']}"
         ran = subprocess.run(
-            ["make", "images"], cwd=ROOT, env=environment, capture_output=True, text=True
+            ["make", "images", *words], cwd=ROOT, env=environment, capture_output=True, text=True
         )
         self.status, self.out, self.err = ran.returncode, ran.stdout, ran.stderr
         lines = [line.split() for line in calls.read_text().splitlines()]
@@ -70,6 +74,27 @@ def test_no_build_starts_after_a_failed_build(tmp_path: pathlib.Path) -> None:
     assert len(made.builds) == 1
 
 
+def test_a_release_names_the_tag_the_base_and_the_files_of_the_ids(tmp_path: pathlib.Path) -> None:
+    base = "docker.io/library/python:3.11-slim@sha256:12"
+    words = ("TAG=1.2.3", f"BASE={base}", f"IDS={tmp_path}", "CUDA=1")
+    made = Made(tmp_path, dict.fromkeys(ENGINES, WORKS), *words, TAG="other")
+    assert made.status == 0, made.err
+    names = [build[build.index("-t") + 1] for build in made.builds]
+    images = ("runtime", "operator", "digits", "runtime-cuda")
+    assert names == [f"docker.io/capstan/{image}:1.2.3" for image in images]
+    for build, image in zip(made.builds, images, strict=True):
+        assert "VERSION=1.2.3" in build
+        assert build[build.index("--iidfile") + 1] == f"{tmp_path}/{image}"
+        from_base = image in ("runtime", "operator")
+        assert (f"BASE={base}" if from_base else "RUNTIME=docker.io/capstan/runtime:1.2.3") in build
+
+
+def test_a_tag_in_the_environment_does_not_count(tmp_path: pathlib.Path) -> None:
+    made = Made(tmp_path, dict.fromkeys(ENGINES, WORKS), TAG="other", BASE="other")
+    assert all(":dev" in build[build.index("-t") + 1] for build in made.builds)
+    assert not [word for build in made.builds for word in build if word.startswith("BASE=")]
+
+
 @pytest.mark.parametrize("variable", ["PIP_INDEX_URL", "PIP_TRUSTED_HOST"])
 def test_a_variable_of_pip_is_passed_by_its_name_without_its_value(
     tmp_path: pathlib.Path, variable: str
@@ -83,8 +108,8 @@ def test_a_variable_of_pip_is_passed_by_its_name_without_its_value(
 
 
 def test_no_image_contains_a_variable_of_pip() -> None:
-    for image in ("runtime", "operator", "digits"):
-        dockerfile = RECIPES[image].dockerfile
+    dockerfiles = [RECIPES[image].dockerfile for image in ("runtime", "operator", "digits")]
+    for dockerfile in (*dockerfiles, ROOT / "images/runtime-cuda.Dockerfile"):
         assert isinstance(dockerfile, pathlib.Path)
         first, last = dockerfile.read_text(encoding="utf-8").rsplit("\nFROM ", 1)
         for variable in ("PIP_INDEX_URL", "PIP_TRUSTED_HOST"):
