@@ -99,6 +99,13 @@ WORKS: dict[str, tuple[str, Arguments]] = {
     ),
     "colocated": (CHAIN + negative("K", "A", COLOCATED % "B"), nothing),
     "a loop": (A + LOOP, nothing),
+    "colocated with itself": (A + negative("B", "A", COLOCATED % "B", device="/cpu:1"), nothing),
+    "colocated with a node that has a device": (
+        A
+        + negative("B", "A", COLOCATED % "B", device="/cpu:1")
+        + negative("C", "A", COLOCATED % "B", device="/cpu:0"),
+        nothing,
+    ),
     "shapes": (
         A
         + negative(
@@ -122,7 +129,21 @@ def test_the_operations_are_those_of_tensorflow(v1: Any, name: str) -> None:
 
 FAILS: dict[str, tuple[str, Arguments]] = {
     "a missing input": (A + negative("B", "X"), nothing),
+    "a missing input with an index": (A + negative("B", "X:0"), nothing),
+    "an input with two colons": (A + negative("B", "A:B:0"), nothing),
+    "an input with a word as index": (A + negative("B", "A:B"), nothing),
+    "an input with a negative index": (A + negative("B", "A:-1"), nothing),
     "a missing control input": (A + negative("B", "A ^X"), nothing),
+    "a control input with an index": (A + negative("B", "A ^A:0"), nothing),
+    "other shapes": (
+        A
+        + negative(
+            "B",
+            "A",
+            " attr { key: '_output_shapes' value { list { shape { dim { size: 3 } } } } }",
+        ),
+        nothing,
+    ),
     "a missing output": (A + negative("B", "A:1"), nothing),
     "another type": (placeholder("A", "DT_INT32") + negative("B", "A"), nothing),
     "a missing attribute": (A + node("B", "Neg", "A"), nothing),
@@ -234,6 +255,28 @@ def test_a_graph_is_the_same_after_export_and_import(v1: Any) -> None:
         capstan.import_graph_def(message, name="")
     assert outline(again) == outline(graph)
     assert again.as_graph_def() == message
+
+
+def test_a_loop_is_imported_into_a_conditional(v1: Any) -> None:
+    with v1.Graph().as_default() as graph:
+        v1.while_loop(lambda number: number < 3, lambda number: number + 1, [v1.constant(0)])
+    results = []
+    for tf in (capstan, v1):
+        with tf.Graph().as_default() as taken:
+            is_on = tf.placeholder(tf.bool, [])
+
+            def loop(tf: Any = tf) -> Any:
+                return tf.import_graph_def(graph.as_graph_def(), return_elements=["while/Exit:0"])[
+                    0
+                ]
+
+            number = tf.cond(is_on, loop, lambda tf=tf: tf.constant(7))
+            inside = [op for op in taken.get_operations() if "/import/" in op.name]
+            waits = {op.name: [source.name for source in op.control_inputs] for op in inside}
+            with tf.Session() as session:
+                results.append([waits, *(session.run(number, {is_on: on}) for on in (True, False))])
+    assert results[0] == results[1]
+    assert results[0][1:] == [3, 7]
 
 
 def program(tf: Any) -> None:

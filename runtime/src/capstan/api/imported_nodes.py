@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from capstan.core import attr_value, dtypes, node
+from capstan.core import attr_value, dtypes, node, shapes, tensor_shape
 from capstan.framework import facts, opdef
 from capstan.framework import graph as graphs
 from capstan.graph import infer
@@ -41,8 +41,6 @@ class Import:
 
     def run(self) -> None:
         """Add all nodes."""
-        for each in self._nodes.values():
-            self._check_inputs_exist(each)
         order = self._order()
         late = [(each, place) for each in order for place in self._closing_inputs(each)]
         for each in order:
@@ -92,12 +90,6 @@ class Import:
     def _has(self, edge: node.Edge) -> bool:
         made = self._made.get(edge.node)
         return made is not None and edge.index < len(made.outputs)
-
-    def _check_inputs_exist(self, each: node.Node) -> None:
-        for edge in (*each.inputs, *(node.Edge(name, -1) for name in each.control)):
-            if edge.node not in self._nodes and edge not in self._mapped:
-                text = f"^{edge.node}" if edge.index < 0 else edge.node
-                raise ValueError(f"Node '{each.name}': Unknown input node '{text}'")
 
     def _order(self) -> list[node.Node]:
         """Return the nodes in the order in which they are added.
@@ -157,9 +149,14 @@ class Import:
         first = [tensor for tensor in known if tensor is not None][:1]
         inputs = [tensor for given in known for tensor in (first if given is None else [given])]
         control = [self._control(name) for name in each.control]
+        is_placed = not _partners(each)
         with ExitStack() as blocks:
-            if each.device and "_class" not in each.attrs:
+            if each.device and is_placed:
                 blocks.enter_context(self._graph.device(each.device))
+            if self._graph.control_flow_context is not None:
+                # The conditional or loop decides which control inputs it keeps.
+                blocks.enter_context(self._graph.control_dependencies(control))
+                control = []
             full_name = self._unique(each.name)
             attrs, outputs = self._described(each, full_name, inputs)
             given_shapes = attrs.pop(_SHAPES, None)
@@ -170,14 +167,14 @@ class Import:
                 name=f"{full_name}/",
                 attrs=attrs,
                 compute_shapes=not closing,
-                compute_device="_class" not in each.attrs,
+                compute_device=is_placed,
             )
         self._made[each.name] = op
         if closing:
             op.outputs[1].set_shape(())
         op._add_control_inputs([source for source in control if source not in op.control_inputs])
-        for tensor, shape in zip(op.outputs, given_shapes or (), strict=False):
-            tensor.set_shape(shape)
+        for index, shape in enumerate((given_shapes or ())[: len(op.outputs)]):
+            _restrict(op, index, tensor_shape.as_shape(shape))
 
     def _output(self, reader: node.Node, edge: node.Edge) -> graphs.Tensor:
         """Return the tensor that `reader` gets for `edge`."""
@@ -257,6 +254,24 @@ class Import:
             if made is not op and made.device and not op.device:
                 op._set_device(made.device)
         op._set_attr("_class", renamed)
+
+
+def _partners(each: node.Node) -> list[str]:
+    """Return the groups of a node that other nodes have founded."""
+    groups = map(attr_value.text, each.attrs.get("_class", ()))
+    return [group for group in groups if group.startswith("loc:@") and group[5:] != each.name]
+
+
+def _restrict(op: graphs.Operation, index: int, shape: tensor_shape.TensorShape) -> None:
+    """Give output `index` of `op` the shape that the GraphDef gives."""
+    try:
+        merged = shapes.merge(op.outputs[index].static_shape, shape.internal)
+    except ValueError as error:
+        raise ValueError(
+            f"Node '{op.name}' has an _output_shapes attribute inconsistent with the GraphDef for "
+            f"output #{index}: {error}"
+        ) from None
+    op.outputs[index].set_shape(merged)
 
 
 def _c_name(dtype: dtypes.DType) -> str:

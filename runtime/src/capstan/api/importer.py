@@ -1,7 +1,7 @@
 """`tf.import_graph_def` (python/framework/importer.py)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from capstan import errors
@@ -42,8 +42,9 @@ def import_graph_def(
     graph = graphs.get_default_graph()
     with graph.name_scope("import" if name is None else name) as scope:
         mapped = {_tensor(key): value for key, value in _tensors(name, given).items()}
+    names = {each.name for each in message.node}
     try:
-        nodes = [_decoded(each) for each in message.node]
+        nodes = [_decoded(each, names, mapped) for each in message.node]
         functions = function_def.decode(message.library)
     except errors.InvalidArgumentError as error:
         raise ValueError(error.message) from None
@@ -76,6 +77,11 @@ def _as_graph_def(given: Any) -> Any:
 def _check_versions(versions: Any) -> None:
     """Raise ValueError if the program that wrote the GraphDef excludes Capstan's version."""
     consumer = graph_def.PRODUCER
+    if versions.producer < 0:
+        raise ValueError(
+            f"GraphDef producer version {versions.producer} below min producer 0 supported by "
+            "Capstan.  Please regenerate your graph."
+        )
     if versions.min_consumer > consumer:
         raise ValueError(
             f"GraphDef min consumer version {versions.min_consumer} above current version "
@@ -150,7 +156,8 @@ def _tensor(text: str) -> node.Edge:
         ) from None
 
 
-def _decoded(message: Any) -> node.Node:
+def _decoded(message: Any, names: Collection[str], mapped: Collection[node.Edge]) -> node.Node:
+    """Return a node whose inputs are outputs of the nodes `names`, or tensors of `mapped`."""
     if not _NAME.match(message.name):
         raise ValueError(f"Node '{message.name}': Node name contains invalid characters")
     is_control = [text.startswith("^") for text in message.input]
@@ -158,4 +165,21 @@ def _decoded(message: Any) -> node.Node:
         raise ValueError(
             f"Node '{message.name}': Control dependencies must come after regular dependencies"
         )
+    for text in message.input:
+        if not (_is_output(text, names) or _is_mapped(text, mapped)):
+            raise ValueError(f"Node '{message.name}': Unknown input node '{text}'")
     return graph_def.decode_node(message)
+
+
+def _is_output(text: str, names: Collection[str]) -> bool:
+    if text.startswith("^"):
+        return text[1:] in names
+    name, colon, index = text.partition(":")
+    return name in names and (not colon or index.isdecimal())
+
+
+def _is_mapped(text: str, mapped: Collection[node.Edge]) -> bool:
+    try:
+        return _tensor(text) in mapped
+    except ValueError:
+        return False
