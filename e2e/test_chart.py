@@ -200,7 +200,7 @@ def replace(operator: Operator) -> None:
 
 
 def test_two_releases_serve_a_namespace_each(site: Site) -> None:
-    """They have the same name, and the operator of the whole cluster is a third release."""
+    """The two releases have the same name. The operator of the whole cluster is a third release."""
     spaces = [site.cluster.namespace() for _ in range(2)]
     for space in spaces:
         values = {"namespaces": [space], "crds__enabled": False}

@@ -18,7 +18,7 @@ class PodWatch:
     """
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
-        """Watch nothing yet."""
+        """Prepare the watch. The block starts it."""
         self._cluster = cluster
         self._pods = PODS.format(namespace)
         self._jobs = JOBS.format(namespace)

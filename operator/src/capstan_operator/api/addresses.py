@@ -13,7 +13,7 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.errors import Fault
 
 MAX_BYTES = (128 << 10) - len("TF_CONFIG=") - 1
-"""The longest value. Linux starts no program if `NAME=value` and its zero byte are longer."""
+"""The most bytes of the value. Linux limits `NAME=value` with its zero byte to 128 KiB."""
 
 
 def faults(job: TrainingJob) -> Iterator[Fault]:

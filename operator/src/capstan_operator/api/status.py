@@ -192,7 +192,7 @@ class Condition(Model):
 
 def _ours(conditions: object) -> object:
     """Return our conditions, without the conditions of other writers and of newer operators."""
-    if not isinstance(conditions, list):  # This process made them, and did not read them.
+    if not isinstance(conditions, list):  # This process made the conditions itself.
         return conditions
     kinds, words = get_args(ConditionType), ("True", "False")
     mappings = [condition for condition in conditions if isinstance(condition, Mapping)]

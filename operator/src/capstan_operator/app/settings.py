@@ -55,7 +55,7 @@ def read(arguments: Sequence[str]) -> Settings:
             raise Invalid((Fault("--namespace", message),))
     for flag in ("lease_duration", "node_lost_seconds", "resync_seconds"):
         seconds = getattr(options, flag)
-        if not 0 < seconds <= LONGEST_SECONDS:  # refuses nan, too
+        if not 0 < seconds <= LONGEST_SECONDS:  # This form also refuses nan.
             message = f"must be more than 0 and at most {LONGEST_SECONDS} seconds, not {seconds:g}"
             raise Invalid((Fault(f"--{flag.replace('_', '-')}", message),))
     return Settings(

@@ -33,7 +33,7 @@ class Deletion(enum.Enum):
     AFTER_END = enum.auto()
     """The request came after the task had ended by itself: the exit code counts."""
     WITH_ITS_JOB = enum.auto()
-    """The instance belongs to a deleted job of the same name. Kubernetes deletes it."""
+    """The instance belongs to a deleted job of the same name, so Kubernetes deletes it."""
 
 
 class InstanceState(enum.Enum):

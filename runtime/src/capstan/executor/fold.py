@@ -28,7 +28,7 @@ def evaluate(node: ir.Node, values: Sequence[Array]) -> Sequence[Array] | None:
         if bound.kernel.is_asynchronous or any(
             dtype is dtypes.variant for dtype, _ in bound.outputs
         ):
-            return None  # a constant can hold no variant
+            return None  # A constant cannot hold a variant.
         with np.errstate(all="ignore"):
             outputs = bind.results(bound.function(*values), bound.outputs)
     except Exception:  # noqa: BLE001 - the step raises and reports it again

@@ -44,7 +44,7 @@ class WhileContext(control_context.ControlFlowContext):
         self.gradient = gradient
         self.enters: list[graphs.Tensor] = []
         self.exits: list[graphs.Tensor] = []
-        # The output of LoopCond.
+        # The output of the LoopCond: whether another iteration runs.
         self.pivot: graphs.Tensor | None = None
         # A tensor that exists each time the loop tests its condition.
         self.pivot_for_pred: graphs.Tensor | None = None

@@ -366,7 +366,7 @@ def _renamed(inner: ir.Node, call: str, names: Mapping[str, str]) -> Mapping[str
 
 def _renamed_class(text: object, names: Mapping[str, str]) -> object:
     if not isinstance(text, bytes | str):
-        return text  # the placer refuses it
+        return text  # The placer refuses a node with such a group.
     prefix, _, name = attr_value.text(text).partition("@")
     return f"{prefix}@{names[name]}" if name in names else text
 

@@ -32,7 +32,7 @@ def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:
     done: Nodes = {}
     open_: set[str] = set()
     roots = list(roots)
-    for root in roots:  # `_enter` adds roots
+    for root in roots:  # `_enter` may append further roots.
         stack: list[tuple[str, Iterator[str]]] = []
         _enter(root, nodes, done, open_, stack, roots)
         while stack:

@@ -25,7 +25,7 @@ class _Immediate(device.Stream):
         passed(None)
 
     def synchronize(self) -> None:
-        """Return at once."""
+        """Return at once, because all work is done already."""
 
 
 class Cpu(device.Device):

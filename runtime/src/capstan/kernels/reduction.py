@@ -41,7 +41,7 @@ def _reduction(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
 def _extremum(ufunc: np.ufunc, bound: str) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
         dtype = node.output_dtypes[0]
-        # The result of reducing no elements.
+        # `start` is the result if there are no elements.
         start: Any = getattr(dtype, bound)
         if dtype.is_floating:
             start = np.inf if bound == "max" else -np.inf
@@ -62,7 +62,7 @@ def _mean(node: NodeContext) -> Function:
     divide: Function = np.true_divide if dtype.is_floating else _integer_mean
     keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
     reduce: Function = np.add.reduce
-    # The sum of small integers may overflow their type. Their mean cannot.
+    # The sum of small integers may overflow their type. The mean cannot overflow it.
     is_narrow = dtype.is_integer and dtype.size < 8
 
     def mean(x: Array, axes: Array, out: Array | None = None) -> Any:

@@ -10,7 +10,7 @@ from capstan.core.arrays import Array
 
 
 class SessionTensors:
-    """Tensors by handle. Thread-safe."""
+    """The tensors of a session, by handle. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -54,7 +54,7 @@ class RemoteParts:
         """The tasks that have a link and have not reported the end of their part."""
 
     def connect(self, limit: float, check: Callable[[], None]) -> None:
-        """Take a link to each task, until `limit`. Call `check`, which may raise, after each.
+        """Take a link to each task, until `limit`. Call `check`, which may raise, after each link.
 
         Raises:
             OpError: as `api.Links.take`.
@@ -82,12 +82,13 @@ class RemoteParts:
     def cancel(self) -> None:
         """Ask the tasks to end their parts. Never blocks.
 
-        A task that no frame can be sent to at once is not asked.
+        If a frame cannot be sent to a task at once, that task is not asked.
         """
         self._offer(api.Kind.CANCEL)
 
     def undo(self) -> None:
-        """Tell the tasks that the step has failed, so that they give back what their parts took.
+        """Tell the tasks that the step has failed, so that they give back the elements that they
+        took.
 
         Never blocks.
         """

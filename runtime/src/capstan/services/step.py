@@ -114,7 +114,7 @@ class Steps:
         _cancel(self._take_runs(), cancelled_by_close(), is_wanted=True)
 
     def abandon(self) -> None:
-        """End the steps in flight, whose fetches nobody wants. They raise CancelledError."""
+        """End the steps in flight, whose fetches no client wants. They raise CancelledError."""
         _cancel(self._take_runs(), cancelled_by_close())
 
     def _take_runs(self) -> Sequence[step_run.StepRun]:

@@ -58,9 +58,9 @@ class Link(Protocol):
     """An exclusive channel to one peer."""
 
     def send(self, frame: Frame) -> None:
-        """Send a frame. The caller may overwrite the arrays when this returns.
+        """Send a frame. The caller may overwrite the arrays when the call returns.
 
-        This cannot deadlock with a peer that sends at the same time.
+        The call cannot deadlock with a peer that sends at the same time.
 
         Raises:
             UnavailableError: the peer is gone, or the link was closed.

@@ -17,7 +17,7 @@ from typing import Final
 from capstan import errors
 from capstan.transport import api, assembly, frames, sockets
 
-_MAX_PARTS: Final = 1024  # IOV_MAX of Linux and macOS
+_MAX_PARTS: Final = 1024  # Linux and macOS have this IOV_MAX.
 _BLOCKING: Final = 0
 _STALL_S: Final = 1.0
 # How often a blocked sender checks whether it may read while another thread is in `recv`.

@@ -103,11 +103,11 @@ class Once:
     ) -> Any:
         """Return `call(cancellation)`. If the id is known, return the answer of its first call.
 
-        If the first call is still running, this waits for its answer. If the first call failed,
-        this raises its error. `cancellation` is set when all callers are gone: their contexts have
-        ended, and no client has repeated the call within the grace time. If `repeatable`, the
-        answer is kept for later calls, so it must be small. An id of 0 means that the call has no
-        id and cannot be repeated.
+        If the first call is still running, this method waits for its answer. If the first call
+        failed, this method raises its error. `cancellation` is set when all callers are gone: their
+        contexts have ended, and no client has repeated the call within the grace time. If
+        `repeatable`, the answer is kept for later calls, so it must be small. An id of 0 means that
+        the call has no id and cannot be repeated.
 
         Raises:
             AbortedError: the first call has ended, and its answer was not kept.

@@ -143,7 +143,7 @@ def _answer(name: str, answer: Answer, data: bytes, context: grpc.ServicerContex
         return answer(channels.read(name, data), context)
     except errors.OpError as error:
         context.abort(*status.to_status(error))
-    except ValueError as error:  # the message is not consistent
+    except ValueError as error:  # The request is not consistent.
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     except Exception as error:
         logging.getLogger("capstan").exception("%s failed; please report this", name)
