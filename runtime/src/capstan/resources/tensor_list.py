@@ -4,7 +4,8 @@ of a loop needs (core/kernels/tensor_list.h).
 A list is a value: an operation on it returns another list. All versions of a list share one Python
 list, which holds the elements of the version that was used last. Every other version knows the one
 change that leads to it from a newer version. A loop that pushes, pops or sets one element in each
-iteration therefore takes the same time for each.
+iteration therefore takes the same time for each. If versions that are far from each other are used
+in turn, each gets a list of its own.
 """
 
 import threading
@@ -14,6 +15,9 @@ from typing import Any, ClassVar
 from capstan import errors
 from capstan.core import dtypes, shapes, tensor_shape, varint
 from capstan.resources import variant
+
+_MAX_STEPS = 16
+"""A version that is further away from the shared list gets a list of its own. A guess."""
 
 _PUSH, _POP, _SET = range(3)
 _Change = tuple[int, int, Any]
@@ -65,6 +69,12 @@ class _Version:
             assert version._newer is not None
             version = version._newer
         shared = version._elements
+        if len(older) > _MAX_STEPS:
+            shared = list(shared)
+            for each in reversed(older):
+                _apply(each._change, shared)
+            self._elements, self._newer = shared, None
+            return shared
         for each in reversed(older):
             inverse = _apply(each._change, shared)
             version._elements, version._newer, version._change = None, each, inverse
