@@ -12,15 +12,12 @@ from testbed.existing import Existing
 from testbed.kubernetes import Manifest
 
 
-@pytest.fixture(autouse=True)
-def kubectl(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put the kubectl of the test bed on PATH."""
-    monkeypatch.setenv("PATH", str(programs.folder()), prepend=os.pathsep)
-
-
 @pytest.fixture
-def cluster_of_others(cluster: Cluster) -> Iterator[Existing]:
-    """The control plane, as a cluster that other people run."""
+def cluster_of_others(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Existing]:
+    """The control plane, as a cluster that other people run. The kubectl of the test bed is on
+    PATH.
+    """
+    monkeypatch.setenv("PATH", str(programs.folder()), prepend=os.pathsep)
     others = Existing(cluster.kubeconfig)
     yield others
     others.clear()
@@ -65,13 +62,16 @@ def test_an_object_that_exists_already_is_refused_and_stays(
     theirs.clear()
 
 
-def test_a_cluster_that_does_not_answer_is_unavailable(tmp_path: pathlib.Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text("apiVersion: v1\nkind: Config\n")
-    with (
-        pytest.raises(programs.Unavailable, match="no cluster answers"),
-        existing.running(kubeconfig),
-    ):
+@pytest.mark.e2e
+def test_a_cluster_that_does_not_answer_is_unavailable(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\necho 'connection refused' >&2\nexit 1\n")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    running = existing.running(tmp_path / "kubeconfig")
+    with pytest.raises(programs.Unavailable, match=r"no cluster answers.*refused"), running:
         pass
 
 

@@ -55,11 +55,13 @@ def version(tree: pathlib.Path, *words: str) -> Any:
     return subprocess.run(command, capture_output=True, text=True)
 
 
+@pytest.mark.e2e
 def test_every_file_has_the_version_of_the_file_version() -> None:
     ran = version(ROOT)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{VERSION}\n", "")
 
 
+@pytest.mark.e2e
 def test_a_new_version_is_written_to_every_file(tree: pathlib.Path) -> None:
     ran = version(tree, "9.8.7")
     assert (ran.returncode, ran.stdout) == (0, "9.8.7\n"), ran.stderr
@@ -71,6 +73,7 @@ def test_a_new_version_is_written_to_every_file(tree: pathlib.Path) -> None:
     assert left == []
 
 
+@pytest.mark.e2e
 def test_a_file_with_another_version_is_named(tree: pathlib.Path) -> None:
     project = tree / "operator/pyproject.toml"
     project.write_text(project.read_text().replace(f'"{VERSION}"', '"0.0.9"'))
@@ -79,6 +82,7 @@ def test_a_file_with_another_version_is_named(tree: pathlib.Path) -> None:
     assert ran.stderr == f"operator/pyproject.toml has 0.0.9, and VERSION has {VERSION}\n"
 
 
+@pytest.mark.e2e
 def test_a_version_that_is_no_version_is_refused(tree: pathlib.Path) -> None:
     assert version(tree, "next").returncode == 2
     assert version(tree).returncode == 0
