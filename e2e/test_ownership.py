@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def foreign_service(story: Story) -> Json:
-    """Create a Service that has the name of the job and that the operator does not own."""
+    """Create a Service with the name of the job, which the operator does not own."""
     spec = {"selector": {"app": "redis"}, "ports": [{"name": "redis", "port": 6379}]}
     path = f"/api/v1/namespaces/{story.namespace}/services"
     return story.cluster.api.post(path, {"metadata": {"name": NAME}, "spec": spec})

@@ -1,4 +1,4 @@
-"""A watch of all pods of a namespace that records states which must never occur."""
+"""A watch of all pods of a namespace. It records states that must never occur."""
 
 import threading
 from typing import Any

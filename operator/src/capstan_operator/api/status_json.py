@@ -19,7 +19,7 @@ MAX_BYTES = 1 << 20
 """The size limit of a status. etcd takes objects of 1.5 MiB, and the spec needs a part of this
 size."""
 SHORT_MESSAGE = 128
-"""The length to which messages are shortened in a status that is too big, in characters."""
+"""The most characters of a message after a status that is too big was shortened."""
 
 
 def render(status: Status) -> dict[str, Any]:

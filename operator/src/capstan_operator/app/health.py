@@ -26,7 +26,7 @@ class Health:
     unread: str = ""
     """The served namespaces that cannot be read, and why. The process is ready for the others."""
     stuck: Callable[[], str] = str
-    """Returns a message that names a watch which misses changes, or "" if none does."""
+    """Returns a message about a watch that misses changes, or "" if there is none."""
 
     def ill(self, queue: WorkQueue) -> str:
         """Return why the process should be replaced, or "" if it should go on."""

@@ -40,7 +40,7 @@ class Watches:
         self._missed[watch] = newest, since
 
     def stuck(self) -> str:
-        """Return a message that names a watch which has missed an object, or "" if no watch has."""
+        """Return a message about a watch that has missed an object, or "" if there is none."""
         for watch, (newest, since) in self._missed.items():
             late = self._clock() - since
             if self._reported.get(watch, 0) < newest and late >= LATE_SECONDS:

@@ -8,8 +8,8 @@ Rule 1: only a newer version of an object replaces the known version. Rule 2: a 
 remembered with its version. An older version cannot revive that UID. Rule 3: a LIST is complete. An
 object that is not in the LIST is gone, unless its version is newer
     than the LIST. This holds for cached objects, and for objects that a watch reports after the
-    LIST. An object in the LIST exists, even if a response said earlier that it was deleted. (An API
-    server that does not know the kind TrainingJob yet answers that there is no such job.)
+    LIST. An object in the LIST exists, even if a response said earlier that it was deleted. (While
+    an API server does not know the kind TrainingJob, it answers that there is no such job.)
 
 After a LIST, the cache is therefore at least as new as the LIST, even if events arrive late, twice
 or out of order.

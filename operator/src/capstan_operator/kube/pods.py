@@ -192,8 +192,8 @@ def _alive(pod: Manifest, trainer: str) -> _Outcome:
     unreported = not container and pod["status"].get("phase") in ("Running", "Unknown")
     if begun is not None or unreported:
         started = pod_fields.time((begun or {}).get("startedAt"))
-        # A trainer that has ended in a pod that is not final yet still counts as ready. Its end
-        # is reported in a moment.
+        # If the pod is not final yet, a trainer that has ended still counts as ready. Its end is
+        # reported in a moment.
         ready = _is_ready(pod, trainer) or end is not None
         return _Outcome(TaskPhase.RUNNING, ready=ready, started_at=started)
     for reason, message in _waits(pod, trainer):

@@ -154,7 +154,7 @@ class Rest:
         """Set the fields of `body` by server-side apply, and return the changed object.
 
         Fields that another manager had set now belong to `manager`. Fields that `manager` had set
-        before and that `body` lacks are dropped. Raises errors.Conflict if the body has a
+        before are dropped if `body` lacks them. Raises errors.Conflict if the body has a
         resourceVersion and the object has another one.
         """
         query = {"fieldManager": manager, "force": "true"}

@@ -1,4 +1,4 @@
-"""The facts about one job that a pass observes and that its decision may depend on.
+"""The facts about one job that a pass observes and decides by.
 
 A view is the same for a pod and for a process; `kube.pods` and `local.tasks` make them. Each pass
 takes one `Observed`, which describes one moment completely, not the changes since an earlier one.

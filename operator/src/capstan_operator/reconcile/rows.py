@@ -173,7 +173,7 @@ def start(row: TaskStatus) -> TaskStatus:
 
 
 def wait_for(row: TaskStatus, old: Iterable[TaskView]) -> TaskStatus:
-    """Enter that an attempt which is due waits until an earlier instance is gone."""
+    """Enter that a due attempt waits until an earlier instance is gone."""
     asked = (Deletion.BEFORE_END, Deletion.AFTER_END)
     why = next((_still_there(view) for view in old if view.deletion in asked), "")
     return row.model_copy(update={"waiting": why})

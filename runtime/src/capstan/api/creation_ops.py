@@ -23,7 +23,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
-    """Return a tensor that has the value of `input` in steps that do not feed it."""
+    """Return a tensor with the value of `input`, unless the step feeds another value."""
     return raw.PlaceholderWithDefault(input, shape=tensor_shape.as_shape(shape), name=name)
 
 

@@ -203,7 +203,7 @@ class Program:
             raise self.blame(fault) from fault
 
     def blame(self, fault: Exception) -> errors.OpError:
-        """Return `fault` as an OpError that names the node whose line raised it."""
+        """Return `fault` as an OpError with the name of the node whose line raised it."""
         return faults.blame(fault, self.code, self._filename)
 
     def _compile(self) -> Callable[..., tuple[Any, ...]]:

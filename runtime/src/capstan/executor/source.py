@@ -131,7 +131,7 @@ class Writer:
             yield
 
     def inner(self) -> "Writer":
-        """Return a writer for a function of a loop, which uses names that no other function uses.
+        """Return a writer for a function of a loop. No other function uses the same names.
 
         The new writer adds its lines to this writer. Use it only inside the `with` block of this
         writer's `function`.
@@ -182,7 +182,7 @@ class Writer:
         return f"v[{name!r}]" if self.is_flat else name
 
     def share(self, variables: Sequence[str]) -> None:
-        """Write the statement that lets a function assign variables that several functions use."""
+        """Write the statement that lets a function assign shared variables."""
         if not self.is_flat:
             self.line(f"        nonlocal {', '.join(variables)}")
 

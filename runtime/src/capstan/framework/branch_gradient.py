@@ -111,7 +111,7 @@ def _as_slices(grad: Any) -> indexed_slices.IndexedSlices:
 def _called(
     op: graphs.Operation, made: Sequence[forward_call.GradientGraph]
 ) -> Sequence[graphs.Tensor]:
-    """Return the outputs of a new operation that calls the gradient of the function that ran."""
+    """Return the outputs of a new call of the gradient of the function that ran."""
     inputs = list(dict.fromkeys(tensor for graph in made for tensor in graph.captured_inputs))
     graph = graphs.get_default_graph()
     called = []

@@ -1,9 +1,9 @@
 """Conversion of Python values to tensors: constants, lists that hold tensors, variables, shapes,
 slices.
 
-A class makes its objects convertible by a method `_as_tensor(dtype, name, as_ref)`, which returns
-a Tensor and raises ValueError for a dtype that it cannot give (python/framework/ops.py keeps a
-registry of conversion functions instead).
+A class makes its objects convertible by a method `_as_tensor(dtype, name, as_ref)`, which returns a
+Tensor. The method raises ValueError if it cannot give the dtype. (python/framework/ops.py keeps a
+registry of conversion functions instead.)
 """
 
 from collections.abc import Mapping, Sequence

@@ -30,7 +30,7 @@ def is_merge(node: ir.Node) -> bool:
 def alive(edge: ir.Edge) -> ir.Edge:
     """Return the edge that stands for this decision: is the tensor `edge` alive when it arrives?
 
-    The result differs from `edge`, which stands for the decision that the tensor's value makes.
+    The result differs from `edge`. `edge` stands for the decision by the tensor's value.
 
     >>> alive(ir.Edge("x", 1)), alive(ir.Edge("x", -1))
     (Edge(node='x', index=-3), Edge(node='x', index=-1))

@@ -115,7 +115,7 @@ class Knowledge:
             return
         passes_handles = role in (facts.Role.IDENTITY, facts.Role.SWITCH)
         for index, (dtype, is_ref) in enumerate(outputs):
-            # Any other op that takes and returns a reference returns the reference that it takes.
+            # Any other op that returns a reference returns the reference that it takes.
             if is_ref or (passes_handles and dtype is dtypes.resource):
                 self.named[ir.Edge(node.name, index)] = self.named[node.inputs[0]]
 

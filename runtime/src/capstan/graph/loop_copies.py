@@ -1,4 +1,4 @@
-"""Nodes that take the place of the loop variables that are the same in all iterations."""
+"""Nodes in place of the loop variables that are the same in all iterations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

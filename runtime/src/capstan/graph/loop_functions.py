@@ -73,7 +73,7 @@ def _function(
 
 
 def _check_shared(cond: function.Function, body: function.Function) -> None:
-    """Refuse each node that has an effect and that both functions would run."""
+    """Raise an error if both functions would run a node that has an effect."""
     for name in cond.nodes.keys() & body.nodes.keys():
         node = cond.nodes[name]
         if opdef.is_defined(node.op) and opdef.lookup(node.op).effect != facts.PURE:

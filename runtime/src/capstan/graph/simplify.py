@@ -141,9 +141,8 @@ class _Moves:
 class _Waits:
     """The nodes that a constant must wait for when it replaces a computed node.
 
-    A constant is known before the step. Without a control dependency, a node that depends on it
-    could change a variable too early or run in a branch that is not taken. Fed tensors wait for no
-    node.
+    A constant is known before the step. Without a control dependency, its readers could change a
+    variable too early or run in a branch that is not taken. Fed tensors wait for no node.
     """
 
     def __init__(self, fed: frozenset[ir.Edge]) -> None:

@@ -17,7 +17,7 @@ _FACTORIES: dict[str, Factory] = {}
 
 
 def register(device_type: str, factory: Factory) -> None:
-    """Give each task that starts from now on the devices that `factory` makes.
+    """Give the devices of `factory` to each task that starts from now on.
 
     A second factory for a device type replaces the first.
     """

@@ -1,7 +1,7 @@
 """Kernels that write and read checkpoints, and kernels that make their file names.
 
-The files are on the file system of the task that runs the node. A checkpoint that several tasks
-write needs a file system that they share.
+The files are on the file system of the task that runs the node. If several tasks write one
+checkpoint, they need a shared file system.
 """
 
 import numpy as np

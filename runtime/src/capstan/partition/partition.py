@@ -5,8 +5,8 @@ that one task sends to another at one leg can therefore travel in one message: n
 on a reply to this message. For example, a parameter server sends variables at leg 1 and receives
 gradients at leg 2. Constants are copied into each part that reads them and are never sent.
 
-Tensors with different wait sets travel in different messages. Otherwise a node that waits would
-delay tensors that do not depend on it.
+Tensors with different wait sets travel in different messages. Otherwise a waiting node would delay
+tensors that do not depend on it.
 """
 
 from collections.abc import Collection, Mapping, Sequence

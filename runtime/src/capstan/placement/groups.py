@@ -18,9 +18,9 @@ class Group:
     """The nodes of a group that wait for a device, and the facts about all of its nodes.
 
     `spec` is the merged device name that the nodes ask for. `runners` are the kernels and device
-    types that can run every node that waits. `is_placed` says whether a node of the group was
-    placed before. `state_spec` is the name that its variables and other resources ask for, which
-    soft placement does not change. `fault` is the reason why no device suits the group, or None.
+    types that can run every waiting node. `is_placed` says whether a node of the group was placed
+    before. `state_spec` is the name that its variables and other resources ask for, which soft
+    placement does not change. `fault` is the reason why no device suits the group, or None.
     """
 
     members: list[ir.Node] = field(default_factory=list)

@@ -11,8 +11,8 @@ Rules, in order:
 4. A node with no inputs and one output goes to the device of its consumers if they all have the
    same device. A node that returns a shape, size or rank goes to the device of its input.
 
-TensorFlow refuses a graph if one of its nodes cannot be placed. Here such a node gets a fault,
-which fails only the steps that need the node. The reason is that a client sends its whole graph,
+TensorFlow refuses a graph if one of its nodes cannot be placed. Here such a node gets a fault. The
+fault fails only the steps that need the node. The reason is that a client sends its whole graph,
 with savers and summaries that it may never run.
 """
 

@@ -19,7 +19,7 @@ def no_kernel(node: ir.Node, found: available.Available) -> errors.OpError:
 
 
 def no_device(group: groups.Group, found: available.Available) -> errors.OpError:
-    """Return the fault of a group whose nodes have no kernel on the device that they ask for."""
+    """Return the fault of a group that has kernels, but none on the device that it asks for."""
     node = group.members[0]
     reason = _reason(node, group, found)
     return errors.InvalidArgumentError(

@@ -1,8 +1,9 @@
 """Runs the parts that masters of other tasks start on this task.
 
-Steps arrive over links. The thread that reads a link runs the nodes that its frames make runnable,
-and answers on the same link, so a remote read needs no other thread. A link carries one step at a
-time. A master ends a step by a CANCEL, which the task answers, or by closing the link.
+Steps arrive over links. The thread that reads a link also runs the nodes that waited for its
+frames, and answers on the same link. A remote read therefore needs no other thread. A link carries
+one step at a time. A master ends a step by a CANCEL, which the task answers, or by closing the
+link.
 
 A third task of a step is a task other than this task and the master's task. The messages of third
 tasks arrive over other links. The threads that read these links pass the messages to other threads,
@@ -55,7 +56,7 @@ class StepServer:
         peers: Peers,
         max_early_bytes: int = _EARLY_BYTES,
     ) -> None:
-        """`max_early_bytes` bounds the messages that are kept for steps that have not started."""
+        """`max_early_bytes` bounds the messages that are kept for steps before their start."""
         self._home = home
         self._links = links
         self._peers = peers

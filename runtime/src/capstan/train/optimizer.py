@@ -1,8 +1,8 @@
 """The base class of all optimizers. It computes gradients, keeps slots, and makes the train op.
 
-A slot is a variable that an optimizer keeps for each variable that it trains, such as a momentum.
-Each update is placed with its variable, so a parameter server updates its own variables.
-Source: tensorflow/python/training/optimizer.py.
+A slot is a variable that an optimizer keeps for each trained variable, such as a momentum. Each
+update is placed with its variable, so a parameter server updates its own variables. Source:
+tensorflow/python/training/optimizer.py.
 """
 
 from collections.abc import Iterable, Sequence

@@ -190,7 +190,7 @@ class Saver:
 
     @classmethod
     def from_proto(cls, saver_def: Any, import_scope: str | None = None) -> "Saver":
-        """Return a saver that uses the operations of the default graph which a SaverDef names.
+        """Return a saver for the operations of the default graph that a SaverDef names.
 
         `import_scope` and a slash come before each name of the SaverDef.
         """

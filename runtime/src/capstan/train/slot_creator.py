@@ -1,4 +1,4 @@
-"""Slots: variables that an optimizer keeps beside each variable that it trains.
+"""Slots: variables that an optimizer keeps for each trained variable.
 
 A slot is called `<variable>/<name>` and is placed on the task of its variable.
 Source: tensorflow/python/training/slot_creator.py.

@@ -93,7 +93,7 @@ def read_header(data: bytes | bytearray | memoryview, at: int, max_message_bytes
 
 
 def read_table(header: Header, table: bytes) -> tuple[Row, ...]:
-    """Read the rows, and check that they describe the payload that the header announces.
+    """Read the rows, and check that they describe the payload of the header.
 
     Raises:
         DataLossError: the rows are malformed or do not match the header.

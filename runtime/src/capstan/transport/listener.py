@@ -1,10 +1,10 @@
 """The start of a link. `Listener` accepts the link. The dialler, which opens it, calls `greet`.
 
-Connections arrive over two planes: a port of the task (`tcp`), and a stream that the control plane
-carries (`grpc`), for peers that cannot reach that port. The dialler gets a token from `Connect` on
-the control plane. The token is valid for one connection. The dialler sends the token in the first
-frame (HELLO), and the listener answers with a HELLO. The dialler then knows that the link was
-accepted.
+Connections arrive over two planes. The plane `tcp` is a port of the task. The plane `grpc` is a
+stream inside the control plane, for peers that cannot reach the port. The dialler gets a token from
+`Connect` on the control plane. The token is valid for one connection. The dialler sends the token
+in the first frame (HELLO), and the listener answers with a HELLO. The dialler then knows that the
+link was accepted.
 """
 
 import contextlib
