@@ -121,6 +121,67 @@ def test_an_unused_result_and_a_number_have_no_influence() -> None:
     assert run(found[0], {x: 1.0, n: 5, pred: False}) == 5.0
 
 
+def shaped(tensor: Any) -> Any:
+    tensor.set_shape([])
+    return tensor
+
+
+def damped(y: Any) -> Any:
+    return tf.exp(-y) * y
+
+
+AROUND: dict[str, Callable[[Any], Any]] = {
+    "If in a loop of TensorFlow 1": lambda x: tf.while_loop(
+        lambda i, y: i < 3,
+        lambda i, y: (
+            i + 1,
+            shaped(chosen(y > 2.0, [y, x], lambda y, x: damped(y) * x, lambda y, x: y * x * x)),
+        ),
+        [0, x],
+    )[1],
+    "While in a loop of TensorFlow 1": lambda x: tf.while_loop(
+        lambda i, y: i < 2, lambda i, y: (i + 1, shaped(repeated(3, y * x, damped))), [0, x]
+    )[1],
+    "While in a conditional of TensorFlow 1": lambda x: tf.cond(
+        x > 1.0, lambda: repeated(3, x, damped), lambda: x * 2.0
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_functions_may_be_called_within_control_flow_of_tensorflow_1(name: str) -> None:
+    x = tf.placeholder(FLOAT, [])
+    y = AROUND[name](x)
+    (grad,) = tf.gradients(y, x)
+    with tf.Session() as session:
+        above, below, slope = (
+            session.run(each, {x: value}) for each, value in ((y, 1.31), (y, 1.29), (grad, 1.3))
+        )
+    assert slope == pytest.approx((above - below) / 0.02, rel=1e-2)
+
+
+def test_a_loop_in_a_branch_has_gradients_of_any_order() -> None:
+    x, pred = tf.placeholder(FLOAT, []), tf.placeholder(tf.bool, [])
+    y = chosen(pred, [x], lambda x: repeated(2, x, lambda y: y * y), lambda x: x * x * x)
+    orders = [y]
+    for _ in range(3):
+        orders += tf.gradients(orders[-1], x)
+    assert run(orders, {x: 2.0, pred: True}) == [16.0, 32.0, 48.0, 48.0]
+    assert run(orders, {x: 2.0, pred: False}) == [8.0, 12.0, 12.0, 6.0]
+
+
+def test_the_gradient_of_an_array_in_a_function_is_refused() -> None:
+    x = tf.placeholder(FLOAT, [3])
+
+    def branch(x: Any) -> Any:
+        return tf.TensorArray(FLOAT, 3).unstack(x).read(1)
+
+    y = chosen(True, [x], branch, lambda x: x[0])
+    assert run(y, {x: [2.0, 3.0, 5.0]}) == 3.0
+    with pytest.raises(ValueError, match="use tensor lists there"):
+        tf.gradients(y, x)
+
+
 def test_the_shapes_of_loop_variables_may_change() -> None:
     x = tf.placeholder(FLOAT, [None])
     y = repeated(2, x, lambda y: tf.concat([y, y * y], 0))

@@ -279,8 +279,8 @@ class Session:
                 raise _closed()
             # Exactly these nodes count as sent, and only if the master accepts them: other threads
             # may add more nodes meanwhile.
-            nodes = self._graph.nodes(self._sent)
             changes = self._checked_changes()
+            nodes = self._graph.nodes(self._sent)
             functions = self._graph.functions(self._sent_functions)
             if self._handle is None:
                 self._handle = self._master.create_session(

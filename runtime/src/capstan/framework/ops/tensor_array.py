@@ -41,11 +41,20 @@ def _concatenated(ctx: ShapeContext) -> rules.Shapes:
     return (None if rest is None else (None, *rest), (None,))
 
 
-def _source(tensor: Any) -> str:
-    """Return the name of the call of `tf.gradients` that computed `tensor`, a gradient.
+def _source(op: Op, tensor: Any) -> str:
+    """Return the name of the call of `tf.gradients` that computed `tensor`, a gradient of `op`.
 
     Two calls may run in one step, so each call has gradient arrays of its own.
+
+    Raises:
+        ValueError: `op` is in another function than its gradient.
     """
+    if tensor.graph is not op.graph:
+        raise ValueError(
+            f"'{op.name}' ({op.type}) is in a branch, a loop or a call that is made of functions. "
+            "The gradient of a TensorArray must be in the function of the array: use tensor lists "
+            "there, as TensorFlow does with control flow v2"
+        )
     parts = tensor.name.split("/")
     calls = [index for index, part in enumerate(parts) if part.startswith("gradients")]
     if not calls:
@@ -87,13 +96,13 @@ def _after_write(op: Op, grad: Any, raw: Raw) -> Any:
 
 def _read(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (_, index, flow) = grads, op.inputs
-    gradient, flow = _gradient_array(op, flow, _source(grad), raw)
+    gradient, flow = _gradient_array(op, flow, _source(op, grad), raw)
     with op.graph.name_scope("TensorArrayWrite"):
         return None, None, raw.TensorArrayWriteV3(gradient, index, grad, flow)
 
 
 def _write(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    source = _source(grads[0])
+    source = _source(op, grads[0])
     flow = _after_write(op, grads[0], raw)
     gradient, gradient_flow = _gradient_array(op, flow, source, raw)
     grad = raw.TensorArrayReadV3(gradient, op.inputs[1], gradient_flow, dtype=op.get_attr("T"))
@@ -102,13 +111,13 @@ def _write(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 def _gather(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (_, indices, flow) = grads, op.inputs
-    gradient, flow = _gradient_array(op, flow, _source(grad), raw)
+    gradient, flow = _gradient_array(op, flow, _source(op, grad), raw)
     with op.graph.name_scope("TensorArrayScatter"):
         return None, None, raw.TensorArrayScatterV3(gradient, indices, grad, flow)
 
 
 def _scatter(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    source = _source(grads[0])
+    source = _source(op, grads[0])
     flow = _after_write(op, grads[0], raw)
     gradient, gradient_flow = _gradient_array(op, flow, source, raw)
     grad = raw.TensorArrayGatherV3(gradient, op.inputs[1], gradient_flow, dtype=op.get_attr("T"))
@@ -119,13 +128,13 @@ def _concat(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     grad, flow = grads[0], op.inputs[1]
     if grad is None:
         return None, None
-    gradient, flow = _gradient_array(op, flow, _source(grad), raw)
+    gradient, flow = _gradient_array(op, flow, _source(op, grad), raw)
     with op.graph.name_scope("TensorArraySplit"):
         return None, raw.TensorArraySplitV3(gradient, grad, op.outputs[1], flow)
 
 
 def _split(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    source = _source(grads[0])
+    source = _source(op, grads[0])
     flow = _after_write(op, grads[0], raw)
     gradient, gradient_flow = _gradient_array(op, flow, source, raw)
     grad, _ = raw.TensorArrayConcatV3(gradient, gradient_flow, dtype=op.get_attr("T"))
