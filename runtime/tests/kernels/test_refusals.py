@@ -40,6 +40,12 @@ PAIR, ROW = np.ones((2, 3)), np.ones(3)
 
 REFUSALS = [
     ("FloorDiv", ([1, 2], [1, 0]), {}, "Integer division by zero"),
+    (
+        "TensorListReserve",
+        (np.zeros(0, np.int32), 1 << 30),
+        {"element_dtype": dtypes.float32},
+        "A list of 1073741824 elements is too long",
+    ),
     ("Div", ([1], 0), {}, "Integer division by zero"),
     ("FloorMod", ([1], 0), {}, "Integer division by zero"),
     ("AddN", ((PAIR, ROW),), {}, "same size and shape.  Input 0: [2,3] != input 1: [3]"),

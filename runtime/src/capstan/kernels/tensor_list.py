@@ -15,6 +15,9 @@ from capstan.kernels.variants import known_sizes, list_in, merged, merged_with_a
 from capstan.resources import variant
 from capstan.resources.tensor_list import TensorList, shown
 
+_MAX_UNSET_LENGTH = 1 << 24
+"""Bounds the memory that a client takes with one number. TensorFlow's task would be killed."""
+
 
 def _empty(node: NodeContext) -> Function:
     dtype = node.attrs["element_dtype"]
@@ -30,6 +33,15 @@ def _empty(node: NodeContext) -> Function:
     return empty
 
 
+def _check_length(length: int) -> None:
+    """Refuse a list that takes much memory although nothing was put into it."""
+    if length > _MAX_UNSET_LENGTH:
+        raise invalid(
+            f"A list of {length} elements is too long: at most {_MAX_UNSET_LENGTH} elements can be "
+            "reserved. Push the elements instead"
+        )
+
+
 def _reserve(node: NodeContext) -> Function:
     dtype = node.attrs["element_dtype"]
 
@@ -41,6 +53,7 @@ def _reserve(node: NodeContext) -> Function:
             raise invalid(
                 f"The num_elements to reserve must be a non negative number, but got {count}"
             )
+        _check_length(int(count))
         return variant.scalar(TensorList(dtype, shape, [None] * int(count)))
 
     return reserve
@@ -185,6 +198,7 @@ def _resize(handle: Any, size: Array) -> Array:
     found = list_in(handle)
     if size < 0:
         raise invalid(f"TensorListSlice expects size to be non-negative. Got: {size}")
+    _check_length(int(size))
     elements = found.elements[: int(size)]
     elements += [None] * (int(size) - len(elements))
     return variant.scalar(found.with_elements(elements))
