@@ -328,7 +328,7 @@ def office(site: Site) -> tuple[str, Mapping[str, Api]]:
     for api in users.values():
         wait.until(lambda api=api: may(api, space, "create", "trainingjobs"))
     _, forbidden = FORBIDDEN["host network"]
-    wait.until(lambda: refusal(users["trainer"], space, forbidden))
+    wait.until(lambda: "gets no pod" in refusal(users["trainer"], space, forbidden))
     return space, users
 
 

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from conftest import ROOT, users_environment
-from testbed import control, wait
+from testbed import control, tools, wait
+from testbed.chart import CHART, Helm
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
@@ -111,6 +112,20 @@ def test_the_documented_folder_serves_one_namespace_and_changes_nothing_else(
     (container,) = built["Deployment", "capstan-operator"]["spec"]["template"]["spec"]["containers"]
     assert container["args"].pop() == "--namespace=team-a"
     assert built["Deployment", "capstan-operator"] == files["Deployment", "capstan-operator"]
+
+
+def test_helm_adopts_what_kubectl_has_installed(
+    fresh: Cluster, fresh_kubelet: Kubelet, helm: Helm
+) -> None:
+    """The fixture `helm` is offline, so it only says whether Helm can run here."""
+    before = fresh.api.get(DEPLOYMENT)
+    options = ("--take-ownership", "--force-conflicts", f"--namespace={SYSTEM}")
+    online = Helm(tools.program("helm"), fresh.folder, fresh.kubeconfig)
+    online.run("install", "capstan", CHART, *options)
+    after = fresh.api.get(DEPLOYMENT)
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["metadata"]["annotations"]["meta.helm.sh/release-name"] == "capstan"
+    assert after["spec"] == before["spec"], "the pods of the operator keep running"
 
 
 def by_name(text: str) -> dict[tuple[str, str], dict[str, Any]]:

@@ -314,10 +314,9 @@ def shared_disk(namespace: str, folder: pathlib.Path) -> list[Json]:
 def test_a_job_keeps_training_when_the_operator_is_killed(nodes: Nodes, story: Story) -> None:
     story.submit(slow_example())
     story.until_slow("worker-0", "worker-1")
-    [operator] = json.loads(nodes.kubectl("get", "pods", "-n", OPERATOR, "-o", "json").stdout)[
-        "items"
-    ]
-    nodes.kill(operator["metadata"]["name"], namespace=OPERATOR, container="operator")
+    lease = nodes.get("lease", "capstan-operator", namespace=OPERATOR)
+    leader, _, _ = lease["spec"]["holderIdentity"].partition("_")
+    nodes.kill(leader, namespace=OPERATOR, container="operator")
     story.speed_up()
     status = story.until_succeeded()
     assert {row["attempt"] for row in status["tasks"]} == {1}
