@@ -212,7 +212,7 @@ def test_a_conditional_of_tensorflow_1_in_a_branch_is_computed_again() -> None:
     assert run([first, second], {x: 2.0}) == [12.0, 12.0]
     assert run([first, second], {x: 0.5}) == [1.0, 0.0]
     random = chosen(True, [x], lambda x: tf.cond(x > 1.0, lambda: drawn(x), lambda: x), branch)
-    with pytest.raises(ValueError, match="It must not run twice"):
+    with pytest.raises(ValueError, match="The function must not run twice"):
         tf.gradients(random, x)
 
 

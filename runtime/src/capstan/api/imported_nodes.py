@@ -154,7 +154,7 @@ class Import:
             if each.device and is_placed:
                 blocks.enter_context(self._graph.device(each.device))
             if self._graph.control_flow_context is not None:
-                # The conditional or loop decides which control inputs it keeps.
+                # The conditional or loop decides which of the control inputs to keep.
                 blocks.enter_context(self._graph.control_dependencies(control))
                 control = []
             full_name = self._unique(each.name)
@@ -257,7 +257,7 @@ class Import:
 
 
 def _partners(each: node.Node) -> list[str]:
-    """Return the groups of a node that other nodes have founded."""
+    """Return the colocation groups of a node that have the names of other nodes."""
     groups = map(attr_value.text, each.attrs.get("_class", ()))
     return [group for group in groups if group.startswith("loc:@") and group[5:] != each.name]
 

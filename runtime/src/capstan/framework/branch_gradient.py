@@ -1,6 +1,7 @@
 """Gradients of conditionals and of plain calls (python/ops/cond_v2.py, python/eager/function.py).
 
-The gradient of an `If` is an `If` with the gradients of both branches, and so on.
+The gradient of an `If` is an `If` with the gradients of both branches. The gradients of a `Case`
+and of a plain call have the same form.
 """
 
 import functools

@@ -59,9 +59,9 @@ def has_switches(source: function.Function) -> bool:
 
 
 def must_run_once(source: function.Function) -> bool:
-    """Return whether a second run may find other values, or change something again.
+    """Return whether a second run may compute other values, or change state again.
 
-    Calls in the body count as such, because their functions are not examined.
+    The result is True for a body with calls, because their functions are not examined.
     """
     return any(map(_must_run_once, source.nodes.values()))
 
@@ -194,7 +194,7 @@ class GradientGraph(func_graph.FuncGraph):
             return super().capture(tensor)
         known = self._read.get(tensor)
         if known is None:
-            # The tensor may be read first in a scope that says nothing about it.
+            # The first reader may be in a scope that does not concern the tensor.
             with self.control_dependencies(None), self.device(None), self.name_scope(None):
                 known = self._read[tensor] = self._value(tensor)
         return known
@@ -211,8 +211,8 @@ class GradientGraph(func_graph.FuncGraph):
         if must_run_once(source):
             raise ValueError(
                 f"Function '{source.name}' contains a conditional of TensorFlow 1, so its gradient "
-                "computes it again. It must not run twice, because it draws random numbers, waits "
-                "or changes something: build the conditional with control flow v2"
+                "computes it again. The function must not run twice, because it draws random "
+                "numbers, waits or changes state: build the conditional with control flow v2"
             )
         arguments = list(map(self.capture, self.body.inputs))
         return arguments, function_body.copied(self, source, arguments)
@@ -234,7 +234,7 @@ def _constant(graph: graphs.Graph, op: graphs.Operation) -> graphs.Tensor:
 
 
 def passed_on(tensor: graphs.Tensor) -> graphs.Tensor:
-    """Return the tensor whose value `tensor` has because only `Identity` lies between them."""
+    """Return the tensor that `tensor` is a copy of: only `Identity` operations are in between."""
     while opdef.role(tensor.op.type) is facts.Role.IDENTITY:
         tensor = tensor.op.inputs[0]
     return tensor

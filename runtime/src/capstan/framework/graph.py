@@ -161,7 +161,7 @@ class Graph(graph_state.GraphState):
             return [op.node for op in self._in_order[since:]]
 
     def note_changed(self, op: Operation) -> None:
-        """Record that `op` calls other functions now. A session that has sent it must not."""
+        """Record that `op` calls other functions now. Sessions that have sent `op` then fail."""
         with self._lock:
             self._changed.append(op)
 

@@ -1,7 +1,8 @@
 """Gradients of loops that are built of functions (python/ops/while_v2.py).
 
-The forward loop appends each tensor that the gradient needs to a list, one element an iteration.
-The gradient is a loop with as many iterations, which takes the elements from the ends of the lists.
+The forward loop appends each tensor that the gradient needs to a list, one element in each
+iteration. The gradient is a loop with as many iterations, which takes the elements from the ends of
+the lists.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ class ForwardLoop:
         self._cond = forward_call.named(op, op.get_attr("cond").name)
         self._condition = self._cond
         declared = op.get_attr("output_shapes")
-        # The static shape of a handle is that of its variable. Other shapes may change.
+        # The static shape of a handle is the shape of its variable. Other shapes may change.
         shapes = [
             tensor.shape if tensor.dtype.base_dtype is dtypes.resource else shape
             for tensor, shape in zip(op.inputs, declared or [None] * len(op.inputs), strict=True)
@@ -75,7 +76,7 @@ class ForwardLoop:
         return found
 
     def _around(self) -> ExitStack:
-        """Return a block in which new operations belong where the loop is."""
+        """Return a block in which new operations have the device and context of the loop."""
         graph: Any = self.op.graph
         blocks = ExitStack()
         blocks.enter_context(graph.as_default())
@@ -86,7 +87,7 @@ class ForwardLoop:
         return blocks
 
     def _added(self, start: graphs.Tensor, argument: graphs.Tensor) -> graphs.Tensor:
-        """Give the loop another variable, which `argument` and the last result of the body are."""
+        """Give the loop another variable. `argument` is its value in the body."""
         taken = names.NameTable()
         for name in (*(each.name for each in self._cond.arguments), *self._cond.nodes):
             taken.unique(name)

@@ -92,7 +92,8 @@ class _LateReads:
         """Return whether `node` may change a variable of `task`.
 
         The functions of a loop may have nodes on any task. A loop changes only variables to which
-        it has references, but one whose iterations are separate steps has no input for them.
+        it has references. But a loop whose iterations are separate steps has no inputs for these
+        references.
         """
         if self.tasks[node.name] == task or opdef.role(node.op) is facts.Role.ITERATIONS:
             return schedule.changes_state(node)

@@ -17,7 +17,8 @@ from capstan.core import dtypes, shapes, tensor_shape, varint
 from capstan.resources import variant
 
 _MAX_STEPS = 16
-"""A version that is further away from the shared list gets a list of its own. A guess."""
+"""A version that is further away from the shared list gets a list of its own. The number is a
+guess."""
 
 _PUSH, _POP, _SET = range(3)
 _Change = tuple[int, int, Any]

@@ -222,8 +222,8 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
                 None,
                 None,
                 f"The task at {self._service.address} speaks version {response.protocol_version} "
-                f"of the protocol, and this task version {interfaces.PROTOCOL_VERSION}: install "
-                "the same release of capstan on both",
+                f"of the protocol, but this task speaks version {interfaces.PROTOCOL_VERSION}: "
+                "install the same release of capstan on both",
             )
         return interfaces.WorkerStatus(
             response.incarnation,
