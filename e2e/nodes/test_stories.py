@@ -314,8 +314,9 @@ def shared_disk(namespace: str, folder: pathlib.Path) -> list[Json]:
 def test_a_job_keeps_training_when_the_operator_is_killed(nodes: Nodes, story: Story) -> None:
     story.submit(slow_example())
     story.until_slow("worker-0", "worker-1")
-    lease = nodes.get("lease", "capstan-operator", namespace=OPERATOR)
-    leader, _, _ = lease["spec"]["holderIdentity"].partition("_")
+    words = ("get", "lease", "capstan-operator", "-n", OPERATOR)
+    holder = nodes.kubectl(*words, "-o=jsonpath={.spec.holderIdentity}").stdout
+    leader, _, _ = holder.partition("_")
     nodes.kill(leader, namespace=OPERATOR, container="operator")
     story.speed_up()
     status = story.until_succeeded()
