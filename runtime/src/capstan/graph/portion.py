@@ -1,42 +1,62 @@
-"""Partial runs: a step is cut into portions, each of which runs as soon as its feeds are known.
+"""The graph of a partial run: one step that is fed and fetched in portions.
 
-A partial run is one step that is fed and fetched in portions. Each portion runs the nodes that wait
-for no missing feed and that no earlier portion ran. Tensors that later portions need are kept and
-fed to those portions. TensorFlow keeps the step open instead (DirectSession::PRun). The results are
-the same.
+The step waits for each feed, as a dequeue waits for an element, and hands over each fetch as soon
+as it has it. Both go through staging areas: one area for each feed and each fetch. The key of a
+value in an area is the number of the partial run. TensorFlow keeps a step open in the same way
+(DirectSession::PRun).
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
 
 from capstan import errors
-from capstan.core import dtypes, function
+from capstan.core import dtypes, resource_name
 from capstan.core import node as ir
-from capstan.framework import opdef
-from capstan.graph import infer, inline, lift, prune
+from capstan.core.arrays import Array
+from capstan.framework.ops import nodes as made
+from capstan.graph import infer, prune
+
+_NUMBER = ir.Edge("_partial_run/number")
+_INDEX, _INDICES = ir.Edge("_partial_run/index"), ir.Edge("_partial_run/indices")
+
+
+class Area(NamedTuple):
+    """A staging area of a partial run: its name, and the types of its components.
+
+    The area of a fetch that may be dead has a second component, which is 0 if the fetch is dead.
+    """
+
+    name: resource_name.ResourceName
+    types: tuple[dtypes.DType, ...]
+
+    def indices(self) -> Array:
+        """Return the places of the components."""
+        return np.arange(len(self.types), dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A partial run. `nodes` are the nodes that it needs, in topological order.
+    """A partial run. `nodes` are the nodes that it needs, and the producers of its feeds.
 
-    They call `functions`.
+    `areas` are the staging areas through which the feeds and fetches go.
     """
 
     nodes: Mapping[str, ir.Node]
     feeds: tuple[ir.Edge, ...]
     fetches: tuple[ir.Edge, ...]
     targets: tuple[str, ...]
-    functions: function.Library = field(default_factory=dict)
+    areas: Mapping[ir.Edge, Area]
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """A graph to run once. The user or an earlier portion provides the values of `feeds`."""
+class Step:
+    """The graph of the step of a partial run. Its only feed is `number`."""
 
     nodes: Mapping[str, ir.Node]
-    feeds: tuple[ir.Edge, ...]
-    fetches: tuple[ir.Edge, ...]
+    number: ir.Edge
     targets: tuple[str, ...]
 
 
@@ -45,17 +65,17 @@ def set_up(
     feeds: Collection[ir.Edge],
     fetches: Collection[ir.Edge],
     targets: Collection[str],
-    functions: function.Library,
-    place: inline.Place,
+    container: str,
+    name: str,
 ) -> Setup:
-    """Prepare a partial run over a session's graph, whose nodes may call `functions`.
+    """Prepare a partial run over a session's graph.
 
-    `place` chooses the devices of the nodes of functions.
+    `container` has the staging areas of the session, in which `name` belongs to this setup.
 
     Raises:
-        NotFoundError: a feed, fetch or target names no node.
-        InvalidArgumentError: a tensor is both fed and fetched, there is no fetch and no target, or
-            the nodes form a cycle.
+        NotFoundError: a feed, fetch or target names no node, or an op is not registered.
+        InvalidArgumentError: a tensor is both fed and fetched, a node has no such output, there is
+            no fetch and no target, or the nodes form a cycle.
     """
     if not fetches and not targets:
         raise errors.InvalidArgumentError(
@@ -65,26 +85,21 @@ def set_up(
         if edge in feeds:
             raise errors.InvalidArgumentError(None, None, f"{edge.tensor} is both fed and fetched.")
     needed = prune.prune(nodes, tuple(feeds), tuple(fetches), tuple(targets))
-    roots = [*(edge.node for edge in fetches), *targets]
-    needed = inline.inline(needed, functions, roots, place)
-    needed, lifted = lift.lift(needed, feeds, roots)
-    # The producer of a fed tensor need not run, but the portions look it up.
-    fed = {edge.node: nodes[edge.node] for edge in feeds if edge.node not in needed}
-    library = {**functions, **lifted}
-    return Setup(needed | fed, tuple(feeds), tuple(fetches), tuple(targets), library)
-
-
-def ready(setup: Setup, pending: Collection[ir.Edge]) -> frozenset[str]:
-    """Return the names of the nodes that wait for none of the `pending` feeds."""
-    found: set[str] = set()
-    for node in _needed(setup):
-        waits = any(
-            edge in pending if edge in setup.feeds else edge.node not in found
-            for edge in node.inputs
-        )
-        if not waits and all(source in found for source in node.control):
-            found.add(node.name)
-    return frozenset(found)
+    producers = {edge.node: nodes[edge.node] for edge in feeds}
+    areas = {}
+    for place, edge in enumerate([*feeds, *fetches]):
+        types = [_dtype(nodes[edge.node], edge)]
+        if edge in fetches and types[0] not in (dtypes.resource, dtypes.variant):
+            types.append(dtypes.int32)
+        area = resource_name.ResourceName(container, f"{name}/{place}")
+        areas[edge] = Area(area, tuple(types))
+    return Setup(
+        producers | needed,
+        tuple(feeds),
+        tuple(dict.fromkeys(fetches)),
+        tuple(targets),
+        areas,
+    )
 
 
 def awaited(setup: Setup, fetch: ir.Edge, pending: Collection[ir.Edge]) -> ir.Edge | None:
@@ -96,121 +111,64 @@ def awaited(setup: Setup, fetch: ir.Edge, pending: Collection[ir.Edge]) -> ir.Ed
             if edge in pending:
                 return edge
         sources = [edge.node for edge in node.inputs if edge not in setup.feeds]
-        fresh = {name for name in (*sources, *node.control) if name not in seen}
+        fresh = {name for name in (*sources, *node.control) if name in setup.nodes} - seen
         seen |= fresh
         stack += fresh
     return None
 
 
-def portion(setup: Setup, ran: Collection[str], now: Collection[str]) -> Portion:
-    """Return the graph that runs the nodes in `now`. No node in `now` may be in `ran`."""
-    cut = _Cut(setup, ran)
-    nodes = {
-        node.name: replace(
-            node,
-            inputs=tuple(cut.source(edge) for edge in node.inputs),
-            control=tuple(name for name in node.control if name not in ran),
-        )
-        for node in _needed(setup)
-        if node.name in now
-    }
-    fetches, targets = _outcomes(setup, {*ran, *now}, nodes)
-    return Portion({**cut.around, **nodes}, tuple(cut.feeds), tuple(fetches), tuple(targets))
+def step(setup: Setup, device: str) -> Step:
+    """Return the step of a partial run. `device` runs the nodes that wait for its feeds."""
+    nodes = {_NUMBER.node: made.placeholder(_NUMBER.node, dtypes.int64, device)}
+    for count, index in enumerate((_INDEX, _INDICES), 1):
+        places = np.arange(count, dtype=np.int32)
+        nodes[index.node] = made.constant(index.node, places, dtypes.int32, device)
+    taken: dict[ir.Edge, ir.Edge] = {}
+    for edge in setup.feeds:
+        area = setup.areas[edge]
+        name = _node_name(area)
+        nodes[name] = made.unstage(name, _NUMBER, _INDEX, area.types, area.name, device)
+        taken[edge] = ir.Edge(name)
+    for node in setup.nodes.values():
+        inputs = tuple(taken.get(edge, edge) for edge in node.inputs)
+        nodes[node.name] = replace(node, inputs=inputs)
+    for edge in setup.fetches:
+        nodes |= _hand_over(setup, edge, device)
+    handed_over = [_node_name(setup.areas[edge]) for edge in setup.fetches]
+    return Step(nodes, _NUMBER, (*setup.targets, *handed_over))
 
 
-def sources(setup: Setup, names: Collection[str]) -> frozenset[str]:
-    """Return the nodes that must have run before the named nodes.
+def _hand_over(setup: Setup, edge: ir.Edge, device: str) -> dict[str, ir.Node]:
+    """Return the nodes that put a fetch into its staging area.
 
-    Constants and variables are not among them, because every portion has its own.
+    A dead tensor would never arrive there. A merge therefore replaces it by a constant, and its
+    second output says whether the tensor is alive.
     """
-    found: set[str] = set()
-    for name in names:
-        node = setup.nodes[name]
-        found.update(node.control)
-        for edge in node.inputs:
-            producer = setup.nodes[edge.node]
-            is_repeated = _is_variable(producer, edge.index) and not producer.inputs
-            if edge not in setup.feeds and not is_repeated:
-                found.add(edge.node)
-    return frozenset(name for name in found if not infer.is_constant(setup.nodes[name]))
+    area = setup.areas[edge]
+    name = _node_name(area)
+    dtype, *others = area.types
+    if not others:
+        return {name: made.stage(name, _NUMBER, _INDEX, [edge], area.types, area.name, device)}
+    default = (
+        np.array(b"", object) if dtype is dtypes.string else np.zeros((), dtype.as_numpy_dtype)
+    )
+    constant = made.constant(f"{name}/default", default, dtype, device)
+    # A merge takes the last of its inputs that is alive.
+    merged = made.merge(f"{name}/merged", [ir.Edge(constant.name), edge], dtype, device)
+    values = [ir.Edge(merged.name), ir.Edge(merged.name, 1)]
+    staged = made.stage(name, _NUMBER, _INDICES, values, area.types, area.name, device)
+    return {node.name: node for node in (constant, merged, staged)}
 
 
-class _Cut:
-    """The border between the nodes that ran and the nodes of the new portion.
-
-    `feeds` are the tensors that are fed across the border. `around` are the nodes from beyond the
-    border that the portion's graph must contain.
-    """
-
-    def __init__(self, setup: Setup, ran: Collection[str]) -> None:
-        self._setup = setup
-        self._ran = ran
-        self.feeds: dict[ir.Edge, None] = {}
-        self.around: dict[str, ir.Node] = {}
-
-    def source(self, edge: ir.Edge) -> ir.Edge:
-        """Return the edge that gives the value of `edge` in this portion."""
-        producer = self._setup.nodes[edge.node]
-        if edge not in self._setup.feeds:
-            if producer.name not in self._ran:
-                return edge
-            if _is_variable(producer, edge.index) and producer.inputs:
-                return self.source(producer.inputs[0])
-            if infer.is_constant(producer) or _is_variable(producer, edge.index):
-                self.around[producer.name] = replace(producer, control=())
-                return edge
-        self.feeds[edge] = None
-        self.around.setdefault(producer.name, producer)
-        return edge
+def _node_name(area: Area) -> str:
+    """Return the name of the node that uses an area. A node keeps its area for the session."""
+    return f"_partial_run/{area.name.name}"
 
 
-def _outcomes(
-    setup: Setup, ran: Collection[str], nodes: Mapping[str, ir.Node]
-) -> tuple[dict[ir.Edge, None], dict[str, None]]:
-    """Return the fetches and the targets of a portion that runs `nodes`.
-
-    They include the tensors and control dependencies that later portions need.
-    """
-    fetches = dict.fromkeys(edge for edge in setup.fetches if edge.node in nodes)
-    targets = dict.fromkeys(name for name in setup.targets if name in nodes)
-    for node in _needed(setup):
-        if node.name in ran:
-            continue
-        targets.update((name, None) for name in node.control if name in nodes)
-        for edge in node.inputs:
-            if edge in setup.feeds or edge.node not in nodes:
-                continue
-            if infer.is_constant(nodes[edge.node]):
-                continue
-            if _is_variable(nodes[edge.node], edge.index):
-                targets[edge.node] = None
-            else:
-                fetches[edge] = None
-    return fetches, targets
-
-
-def _needed(setup: Setup) -> Iterator[ir.Node]:
-    """Return the nodes of the setup that run, in order.
-
-    A node whose needed outputs are all fed does not run.
-    """
-    reached = {edge.node for edge in setup.fetches} | set(setup.targets)
-    for node in reversed(tuple(setup.nodes.values())):
-        if node.name in reached:
-            reached.update(edge.node for edge in node.inputs if edge not in setup.feeds)
-            reached.update(node.control)
-    return (node for node in setup.nodes.values() if node.name in reached)
-
-
-def _is_variable(node: ir.Node, index: int) -> bool:
-    """Return whether an output is a reference or a handle of a variable.
-
-    Such an output cannot be kept and fed. Each portion looks up the variable again.
-    """
-    if not opdef.is_defined(node.op):
-        return False
+def _dtype(node: ir.Node, edge: ir.Edge) -> dtypes.DType:
     _, outputs = infer.arguments(node)
-    if index >= len(outputs):
-        return False
-    dtype, is_ref = outputs[index]
-    return is_ref or dtype is dtypes.resource
+    if not 0 <= edge.index < len(outputs):
+        raise errors.InvalidArgumentError(
+            None, None, f"FetchOutputs {edge.tensor}: the node has no such output"
+        )
+    return outputs[edge.index][0]

@@ -27,7 +27,7 @@ def _map(node: NodeContext) -> staging_map.StagingMap:
     capacity, memory = int(node.attrs["capacity"]), int(node.attrs["memory_limit"])
     return resources.named(
         node,
-        "ordered staging map" if is_ordered else "staging map",
+        "ordered staging map" if is_ordered else staging_map.KIND,
         lambda name: staging_map.StagingMap(
             name, node.attrs["dtypes"], capacity, memory, is_ordered=is_ordered
         ),

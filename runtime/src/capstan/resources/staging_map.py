@@ -6,7 +6,7 @@ components have arrived, and it leaves when all have been taken.
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from capstan import errors
 from capstan.core import cancellation, dtypes, resource_name
 from capstan.core.arrays import Array
 from capstan.resources import elements, staging, waiters
+
+KIND: Final = "staging map"
+"""The kind of maps without an order, for `resource.Registry.find`."""
 
 Components = dict[int, Any]
 """Some components of an element, by index."""
@@ -145,6 +148,14 @@ class StagingMap(waiters.Waited):
             return tuple(map(elements.owned, self._components(key, places).values()))
 
         self.submit(staging.Wait(attempt, None, done, cancelled), self._gets)
+
+    def discard(self, key: int) -> None:
+        """Forget the element `key`, if there is one."""
+        with self._lock:
+            held = {**self._complete.pop(key, {}), **self._incomplete.pop(key, {})}
+            self._limits.used -= elements.size_in_bytes(tuple(held.values()))
+            complete = self._advance()
+        self._answer(complete)
 
     def clear(self) -> None:
         """Forget all elements."""

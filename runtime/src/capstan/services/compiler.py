@@ -37,7 +37,7 @@ class Compiler:
     ) -> step_run.CompiledStep:
         """Compile a signature for the feeds that `facts` describe, and register the parts.
 
-        `nodes` are the nodes of `graph`, or the nodes of one portion of a partial run. They may
+        `nodes` are the nodes of `graph`, or the nodes of the step of a partial run. They may
         call `functions`. Blocks until every task of the step has answered.
 
         Raises:

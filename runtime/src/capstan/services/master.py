@@ -67,7 +67,7 @@ class Master:
         handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step)
         session = master_session.MasterSession(
-            handle, self._home.task, tasks, settings, steps, self._leftovers
+            handle, self._home, tasks, settings, steps, self._leftovers
         )
         session.begin(nodes, functions)
         _log_placement(session, nodes)

@@ -21,6 +21,7 @@ from capstan.services import (
     signature,
     step,
     step_run,
+    worker,
 )
 from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
@@ -34,7 +35,7 @@ class MasterSession:
     def __init__(
         self,
         handle: str,
-        home: str,
+        home: worker.Worker,
         tasks: Sequence[registrations.Task],
         settings: config.SessionConfig,
         steps: step.Steps,
@@ -42,16 +43,17 @@ class MasterSession:
     ) -> None:
         """Open a session of an empty graph.
 
-        `home` names the task of the master. The sessions of a master share `leftovers`.
+        `home` is the worker of the master's task. The sessions of a master share `leftovers`.
         """
         self.handle = handle
         self.settings = settings
-        self._home = home
+        self._resources = home.resources
+        self._cpu = f"{home.task}/device:CPU:0"
         self._tasks = {task.name: task for task in tasks}
-        self._registrations = registrations.Registrations(handle, home, self._tasks, leftovers)
+        self._registrations = registrations.Registrations(handle, home.task, self._tasks, leftovers)
         self._steps = steps
         incarnations = {task.name: task.status.incarnation for task in tasks}
-        self._observer = run_metadata.Observer(settings, home, incarnations)
+        self._observer = run_metadata.Observer(settings, home.task, incarnations)
         self._lock = threading.Lock()
         self._placer = place.Placer(
             available.Available(
@@ -63,11 +65,11 @@ class MasterSession:
             ),
             settings.allow_soft_placement,
         )
-        self._compiler = compiler.Compiler(home, self._placer, self._registrations)
+        self._compiler = compiler.Compiler(home.task, self._placer, self._registrations)
         self._graph = session_graph.SessionGraph()
         self._requests: dict[signature.Signature, signature.Request] = {}
         self._variants: dict[signature.Signature, signature.Variants] = {}
-        self._portions: dict[object, tuple[portion.Portion, signature.Request]] = {}
+        self._setups: dict[signature.Signature, partial_run.Prepared] = {}
         self._handles = itertools.count(1)
         self._partial: dict[str, partial_run.PartialRun] = {}
         self._callables: dict[int, tuple[signature.Signature, interfaces.StepOptions]] = {}
@@ -113,7 +115,7 @@ class MasterSession:
             self._graph = extended
             if resizes_more:
                 # The steps compiled so far rely on the old shapes of these variables.
-                self._requests, self._variants, self._portions = {}, {}, {}
+                self._requests, self._variants, self._setups = {}, {}, {}
         return version + 1
 
     def placed(self, nodes: Sequence[node.Node]) -> list[tuple[str, str, str]]:
@@ -203,16 +205,27 @@ class MasterSession:
         Raises:
             NotFoundError, InvalidArgumentError: as `portion.set_up`.
         """
-        feeds, fetches = requested.edges()
-        graph = self._graph
-        placed = graph.needed(graph.nodes, feeds, fetches, requested.targets)
-        nodes = {**graph.nodes, **placed}
-        setup = portion.set_up(
-            nodes, feeds, fetches, requested.targets, graph.functions, self._compiler.place_bodies
-        )
-        handle = str(next(self._handles))
-        self._partial[handle] = partial_run.PartialRun(setup, self._portion)
+        with self._lock:
+            prepared = self._setups.get(requested)
+            if prepared is None:
+                prepared = self._setups[requested] = self._prepare(requested)
+        number = next(self._handles)
+        handle = str(number)
+        self._partial[handle] = prepared.begin(number, self._steps)
         return handle
+
+    def _prepare(self, requested: signature.Signature) -> partial_run.Prepared:
+        """Prepare the partial runs of a signature. Partial runs share the compiled step."""
+        graph = self._graph
+        feeds, fetches = requested.edges()
+        setup = portion.set_up(
+            graph.nodes, feeds, fetches, requested.targets, self.handle, str(next(self._handles))
+        )
+        opened = portion.step(setup, self._cpu)
+        names = signature.Signature((opened.number.tensor,), (), opened.targets)
+        compile_step = functools.partial(self._compile, opened.nodes, graph.functions)
+        request = signature.Request(names, signature.Variants(names.in_order(), compile_step))
+        return partial_run.Prepared(setup, request, self._resources, self._cpu)
 
     def partial_run(
         self,
@@ -233,7 +246,7 @@ class MasterSession:
         fed = {node.parse_tensor(name): value for name, value in feeds.items()}
         wanted = list(map(node.parse_tensor, fetches))
         try:
-            return partial.run(fed, wanted, self._steps, deadline, cancellation)
+            return partial.run(fed, wanted, deadline, cancellation)
         finally:
             if partial.is_over:
                 self._partial.pop(handle, None)
@@ -250,29 +263,6 @@ class MasterSession:
                 variants = signature.Variants(in_order, self._compile_whole)
                 self._variants[in_order] = variants
             return self._requests.setdefault(requested, signature.Request(requested, variants))
-
-    def _portion(
-        self, setup: portion.Setup, ran: frozenset[str], now: frozenset[str]
-    ) -> tuple[portion.Portion, signature.Request]:
-        """Return the portion that runs the nodes `now` after the nodes `ran`, and its request.
-
-        Partial runs of the same setup share both.
-        """
-        key = (setup.feeds, setup.fetches, setup.targets, ran, now)
-        known = self._portions.get(key)
-        if known is None:
-            next_portion = portion.portion(setup, ran, now)
-            requested = signature.Signature(
-                tuple(edge.tensor for edge in next_portion.feeds),
-                tuple(edge.tensor for edge in next_portion.fetches),
-                next_portion.targets,
-            )
-            compile_portion = functools.partial(self._compile, next_portion.nodes, setup.functions)
-            variants = signature.Variants(requested.in_order(), compile_portion)
-            known = self._portions.setdefault(
-                key, (next_portion, signature.Request(requested, variants))
-            )
-        return known
 
     def _compile_whole(
         self,
@@ -302,6 +292,7 @@ class MasterSession:
         """
         self._steps.close()
         self._registrations.close()
+        self._resources.registry.clear([self.handle])
 
     def list_devices(self) -> tuple[interfaces.Device, ...]:
         """Return the devices of every task, in the order of the cluster."""

@@ -1,85 +1,140 @@
-"""A partial run: one step of a session, fed and fetched in portions (`Session.partial_run`)."""
+"""A partial run: one step of a session, fed and fetched in portions (`Session.partial_run`).
+
+A thread runs the step, whose nodes wait for the feeds (`graph.portion`). A portion puts its feeds
+into staging areas, and waits until the step has put the portion's fetches into others.
+"""
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from capstan import errors
-from capstan.core import node
+from capstan.core import cancellation as waits
+from capstan.core import dtypes, node
 from capstan.graph import portion
+from capstan.resources import containers, staging_map, waiters
 from capstan.services import inbox, signature, step
 from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
-Compiled = Callable[
-    [portion.Setup, frozenset[str], frozenset[str]], tuple[portion.Portion, signature.Request]
-]
-"""Takes the setup, the nodes that have run, and the nodes to run now."""
+Areas = Mapping[node.Edge, staging_map.StagingMap]
+RunStep = Callable[[cancellations.Cancellation], object]
+"""Runs the step of a partial run until it ends or is cancelled. Blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The partial runs of one signature. They share the compiled step and the staging areas.
+
+    `device` has the staging areas, which are among `resources`.
+    """
+
+    setup: portion.Setup
+    request: signature.Request
+    resources: containers.ResourceManager
+    device: str
+
+    def begin(self, number: int, steps: step.Steps) -> "PartialRun":
+        """Begin a partial run. No other partial run of the session has this `number`."""
+
+        def run_step(cancellation: cancellations.Cancellation) -> None:
+            self.request.run([np.array(number)], steps, None, cancellation)
+
+        areas = {edge: self._area(edge) for edge in self.setup.areas}
+        return PartialRun(self.setup, areas, number, run_step)
+
+    def _area(self, edge: node.Edge) -> staging_map.StagingMap:
+        """Return the staging area of a feed or a fetch."""
+        name, types = self.setup.areas[edge]
+        device = self.resources.devices.of(self.device).name
+        area, _ = self.resources.registry.find(
+            device,
+            staging_map.KIND,
+            name,
+            lambda name: staging_map.StagingMap(name, types, 0, 0, is_ordered=False),
+        )
+        return area
 
 
 class PartialRun:
     """One partial run. Thread-safe.
 
-    Portions that need no value of each other run at the same time. A portion that fails ends the
-    partial run, and so all its portions.
+    Portions may run at the same time. A portion that fails ends the partial run, and so all its
+    portions. The first portion starts the step.
     """
 
-    def __init__(self, setup: portion.Setup, compiled: Compiled) -> None:
+    def __init__(self, setup: portion.Setup, areas: Areas, number: int, run_step: RunStep) -> None:
+        """`areas` are the staging areas of `setup`, in which `number` stands for this run."""
         self._setup = setup
-        self._compiled = compiled
+        self._areas = areas
+        self._number = number
+        self._run_step = run_step
         self._changed = threading.Condition()
         self._unfed = set(setup.feeds)
         self._unfetched = set(setup.fetches)
-        self._started: frozenset[str] = frozenset()
-        """The nodes of the portions that have begun."""
-        self._portions: dict[cancellations.Cancellation, frozenset[str]] = {}
-        """The nodes of the portions that run or wait for others."""
-        self._values: dict[node.Edge, Array] = {}
+        self._running = 0
+        """The number of portions in progress."""
+        self._is_started = self._is_done = False
+        """Whether the step has started, and whether it has succeeded."""
+        self._values: dict[node.Edge, Array | None] = {}
+        """The fetches that portions wait for. A dead tensor is None."""
         self._fault: errors.OpError | None = None
+        self._ended = cancellations.Cancellation()
+        self._waits = waits.Cancellation()
 
     @property
     def is_over(self) -> bool:
-        """Whether every feed was fed and every fetch fetched, or a portion failed."""
-        is_complete = not (self._unfed or self._unfetched or self._portions)
+        """Whether every feed was fed and every fetch fetched, or the step failed."""
+        is_complete = self._is_done and not (self._unfed or self._unfetched or self._running)
         return is_complete or self._fault is not None
 
     def run(
         self,
         feeds: Mapping[node.Edge, Array],
         fetches: Sequence[node.Edge],
-        steps: step.Steps,
         deadline: float | None,
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
-        """Feed and run a portion. Return copies of the fetches, in order.
+        """Feed the step and wait for fetches. Return copies of the fetches, in order.
+
+        The last portion also waits for the end of the step.
 
         Raises:
-            InvalidArgumentError: a feed or fetch was not in the setup or is repeated, or a fetch
-                needs a tensor that was not fed yet. The partial run continues.
+            InvalidArgumentError: a feed or fetch was not in the setup or is repeated, a fetch needs
+                a tensor that was not fed yet, or a feed has another dtype. The partial run
+                continues.
             OpError: this or another portion failed, for the same reasons as a step.
         """
-        ended = cancellations.Cancellation()
         with self._changed:
             self._check(feeds, fetches)
             self._unfed.difference_update(feeds)
             self._unfetched.difference_update(fetches)
-            # Later portions read the values, and the caller may overwrite its arrays by then.
-            self._values.update((edge, value.copy()) for edge, value in feeds.items())
-            earlier = self._started
-            self._started = portion.ready(self._setup, self._unfed)
-            self._portions[ended] = self._started - earlier
+            is_last = not (self._unfed or self._unfetched)
+            is_first, self._is_started = not self._is_started, True
+            self._running += 1
         try:
             with contextlib.ExitStack() as watching:
-                watching.enter_context(ended.watched(self._wake))
                 if cancellation is not None:
-                    watching.enter_context(cancellation.watched(ended.cancel))
-                self._advance(earlier, ended, steps, deadline)
-                self._wait(lambda: self._values.keys() >= set(fetches), ended, deadline)
-            return [self._values[edge].copy() for edge in fetches]
+                    watching.enter_context(cancellation.watched(self._leave))
+                if is_first:
+                    thread = threading.Thread(target=self._execute, name="capstan-partial-run")
+                    thread.daemon = True
+                    thread.start()
+                for edge, value in feeds.items():
+                    indices = self._setup.areas[edge].indices()
+                    self._areas[edge].put(self._number, indices, [value], _ignore, self._waits)
+                for edge in dict.fromkeys(fetches):
+                    indices = self._setup.areas[edge].indices()
+                    take = functools.partial(self._take, edge)
+                    self._areas[edge].get(self._number, indices, take, self._waits)
+                self._wait(fetches, deadline, is_last=is_last)
+            return [self._value(edge).copy() for edge in fetches]
         except Exception as fault:  # noqa: BLE001 - the error of the partial run
             raise self._fail(errors.from_exception(fault)) from None
         except BaseException:
@@ -87,8 +142,10 @@ class PartialRun:
             raise
         finally:
             with self._changed:
-                del self._portions[ended]
-                self._changed.notify_all()
+                self._running -= 1
+                for edge in fetches:
+                    self._values.pop(edge, None)
+            self._discard()
 
     def _check(self, feeds: Mapping[node.Edge, Array], fetches: Sequence[node.Edge]) -> None:
         """Raise InvalidArgumentError if the partial run cannot take these feeds and fetches now."""
@@ -98,6 +155,15 @@ class PartialRun:
             _require(edge, "feed", "fed", self._setup.feeds, self._unfed)
         for edge in fetches:
             _require(edge, "fetch", "fetched", self._setup.fetches, self._unfetched)
+        for edge, value in feeds.items():
+            expected = self._setup.areas[edge].types[0]
+            if dtypes.as_dtype(value.dtype) is not expected:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"The feed {edge.tensor} has dtype {dtypes.as_dtype(value.dtype).name}, but "
+                    f"the tensor has dtype {expected.name}.",
+                )
         pending = self._unfed.difference(feeds)
         for edge in fetches:
             feed = portion.awaited(self._setup, edge, pending)
@@ -109,68 +175,87 @@ class PartialRun:
                     "so far.",
                 )
 
-    def _advance(
-        self,
-        earlier: frozenset[str],
-        ended: cancellations.Cancellation,
-        steps: step.Steps,
-        deadline: float | None,
-    ) -> None:
-        """Run the nodes of a portion. First wait for the nodes of `earlier` that they read.
+    def _execute(self) -> None:
+        """Run the step, in a thread of its own."""
+        try:
+            self._run_step(self._ended)
+        except BaseException as fault:  # noqa: BLE001 - the error of the partial run
+            self._fail(errors.from_exception(fault))
+        else:
+            with self._changed:
+                self._is_done = True
+                self._changed.notify_all()
+        self._discard()
 
-        `earlier` are the nodes of the portions that began before this one.
-        """
-        now = self._portions[ended]
-        if not now:
-            return
-        next_portion, request = self._compiled(self._setup, earlier, now)
-        sources = portion.sources(self._setup, now) & earlier
-        self._wait(lambda: sources.isdisjoint(self._running()), ended, deadline)
-        feeds = [self._values[edge] for edge in next_portion.feeds]
-        fetched = request.run(feeds, steps, deadline, ended)
+    def _take(
+        self,
+        edge: node.Edge,
+        outputs: Sequence[Any],
+        error: errors.OpError | None,
+        _give_back: waiters.GiveBack | None = None,
+    ) -> bool:
+        """Receive a fetch of the step, as `waiters.Done`."""
+        if error is not None:
+            return True
+        value, *is_alive = outputs
         with self._changed:
-            self._values.update(zip(next_portion.fetches, fetched, strict=True))
-            self._portions[ended] = frozenset()
+            self._values[edge] = None if is_alive == [0] else np.asarray(value)
             self._changed.notify_all()
+        return True
 
-    def _running(self) -> frozenset[str]:
-        return frozenset().union(*self._portions.values())
-
-    def _wait(
-        self,
-        condition: Callable[[], bool],
-        ended: cancellations.Cancellation,
-        deadline: float | None,
-    ) -> None:
-        """Wait until other portions have made `condition` true.
+    def _wait(self, fetches: Sequence[node.Edge], deadline: float | None, *, is_last: bool) -> None:
+        """Wait for the fetches, and in the last portion also for the end of the step.
 
         Raises:
-            OpError: another portion failed, the caller is gone, or the deadline passed.
+            OpError: the step failed, or the deadline passed.
         """
+
+        def is_met() -> bool:
+            has_values = self._values.keys() >= set(fetches) and not is_last
+            return has_values or self._is_done or self._fault is not None
+
         limit = None if deadline is None else max(0.0, deadline - time.monotonic())
         with self._changed:
-            is_met = self._changed.wait_for(
-                lambda: self._fault is not None or ended.is_cancelled or condition(), limit
-            )
+            is_in_time = self._changed.wait_for(is_met, limit)
         if self._fault is not None:
             raise self._fault
-        if ended.is_cancelled:
-            raise errors.CancelledError(None, None, "The client of the step is gone")
-        if not is_met:
+        if not is_in_time:
             raise inbox.timed_out()
 
-    def _wake(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
+    def _value(self, edge: node.Edge) -> Array:
+        value = self._values.get(edge)
+        if value is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"The tensor returned for {edge.tensor} was not valid."
+            )
+        return value
+
+    def _leave(self) -> None:
+        """End the partial run because the client of a portion is gone."""
+        self._fail(errors.CancelledError(None, None, "The client of the step is gone"))
 
     def _fail(self, fault: errors.OpError) -> errors.OpError:
-        """End every portion, and return the first error of the partial run."""
+        """End the step and every portion. Return the first error of the partial run."""
         with self._changed:
-            self._fault = self._fault or fault
-            portions = list(self._portions)
-        for ended in portions:
-            ended.cancel()
-        return errors.from_code(self._fault.error_code, self._fault.message)
+            first = self._fault = self._fault or fault
+            self._changed.notify_all()
+        self._ended.cancel()
+        self._waits.cancel(first)
+        return errors.from_code(first.error_code, first.message)
+
+    def _discard(self) -> None:
+        """Forget the values in the staging areas, if nobody needs them any more."""
+        if self.is_over:
+            for area in self._areas.values():
+                area.discard(self._number)
+
+
+def _ignore(
+    _outputs: Sequence[Any],
+    _error: errors.OpError | None,
+    _give_back: waiters.GiveBack | None = None,
+) -> bool:
+    return True
 
 
 def no_such_run() -> errors.InvalidArgumentError:

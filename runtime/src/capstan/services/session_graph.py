@@ -73,7 +73,7 @@ class SessionGraph:
     ) -> dict[str, node.Node]:
         """Return the nodes of `graph` that a step needs, with their devices.
 
-        `graph` holds the nodes of this graph, or the nodes of one portion of a partial run. A node
+        `graph` holds the nodes of this graph, or the nodes of the step of a partial run. A node
         that a pass of the compiler has added keeps its device.
 
         Raises:

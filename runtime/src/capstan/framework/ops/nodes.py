@@ -5,8 +5,9 @@ Every function returns a node on `device` that waits for the nodes in `control`.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from capstan.core import dtypes, function
+from capstan.core import dtypes, function, resource_name
 from capstan.core import node as ir
 from capstan.core.arrays import Array
 
@@ -19,6 +20,11 @@ def constant(
     """Return a node whose output is `value`."""
     attrs = {"dtype": dtype, "value": value}
     return ir.Node(name, "Const", (), tuple(control), device, attrs)
+
+
+def placeholder(name: str, dtype: dtypes.DType, device: str) -> ir.Node:
+    """Return a node whose output is fed."""
+    return ir.Node(name, "Placeholder", (), (), device, {"dtype": dtype})
 
 
 def no_op(name: str, device: str, control: Control = ()) -> ir.Node:
@@ -65,6 +71,42 @@ def switch(
 def merge(name: str, sides: Sequence[ir.Edge], dtype: dtypes.DType, device: str) -> ir.Node:
     """Return a node whose output 0 is the first of `sides` that arrives."""
     return ir.Node(name, "Merge", tuple(sides), (), device, {"T": dtype, "N": len(sides)})
+
+
+def stage(
+    name: str,
+    key: ir.Edge,
+    indices: ir.Edge,
+    values: Sequence[ir.Edge],
+    types: Sequence[dtypes.DType],
+    area: resource_name.ResourceName,
+    device: str,
+) -> ir.Node:
+    """Return a node that adds `values` to a staging area under `key`. `indices` counts them."""
+    attrs = {"dtypes": list(types), "fake_dtypes": list(types), **_staging(area)}
+    return ir.Node(name, "MapStage", (key, indices, *values), (), device, attrs)
+
+
+def unstage(
+    name: str,
+    key: ir.Edge,
+    indices: ir.Edge,
+    types: Sequence[dtypes.DType],
+    area: resource_name.ResourceName,
+    device: str,
+) -> ir.Node:
+    """Return a node that waits for the values under `key` in a staging area, as for `stage`."""
+    attrs = {"dtypes": list(types), **_staging(area)}
+    return ir.Node(name, "MapUnstage", (key, indices), (), device, attrs)
+
+
+def _staging(area: resource_name.ResourceName) -> dict[str, Any]:
+    return {
+        "capacity": 0,
+        "memory_limit": 0,
+        "container": area.container.encode(),
+        "shared_name": area.name.encode(),
+    }
 
 
 def while_loop(
