@@ -67,7 +67,8 @@ def test_every_command_is_offered() -> None:
     ],
 )
 def test_a_shell_asks_for_the_jobs_of_the_folder(shell: str, ask: str, tmp_path: Path) -> None:
-    if shutil.which(shell) is None:
+    program = shutil.which(shell)
+    if program is None:
         pytest.skip(f"{shell} is not installed")
     for name in ("digits", "dogs", "cats"):
         path = tmp_path / ".capstan" / name
@@ -75,7 +76,7 @@ def test_a_shell_asks_for_the_jobs_of_the_folder(shell: str, ask: str, tmp_path:
         (path / "status.json").write_text("{}")
     stub = "compdef() { : }; " if shell == "zsh" else ""
     ran = subprocess.run(
-        [shell, "-c", f"{stub}{completion.script(shell)}\n{ask}"],
+        [program, "-c", f"{stub}{completion.script(shell)}\n{ask}"],
         cwd=tmp_path,
         env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(tmp_path)},
         capture_output=True,

@@ -39,7 +39,8 @@ compdef _capstanctl capstanctl
     "fish": """\
 function __capstanctl_complete
     set -l words (commandline -opc)
-    capstanctl __complete $words[2..-1] (commandline -ct | string collect --allow-empty) 2>/dev/null
+    set -l prefix (commandline -ct)
+    capstanctl __complete $words[2..-1] "$prefix" 2>/dev/null
 end
 complete -c capstanctl -n 'test -n "$(__capstanctl_complete)"' -f -a '(__capstanctl_complete)'
 """,
