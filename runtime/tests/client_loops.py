@@ -1,4 +1,4 @@
-"""Programs with loops and functions, built with TensorFlow: what to fetch, and what to feed."""
+"""Programs with loops and functions, built with TensorFlow: their fetches and feeds."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,7 @@
 """Programs with conditionals and loops as functions, which TensorFlow builds with control flow v2.
 
-Each program takes TensorFlow 1's API and returns what to fetch. All need the values of variables to
-be initialised.
+Each program takes TensorFlow 1's API and returns the tensors to fetch. All need the values of
+variables to be initialised.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Small programs with queues, accumulators and staging areas, for TensorFlow and Capstan alike.
+"""Small programs with queues, accumulators and staging areas, for TensorFlow and Capstan.
 
 Each program takes the module `v1` and returns steps: a fetch, or a fetch and its feeds. If a step
 fails, the tests compare its error.

@@ -162,7 +162,7 @@ differentiated = st.one_of(st.builds(Program, _blocks(PURE, 2), feeds), programs
 
 
 def results(session: Any, program: Program, initializer: Any, x: Any, fetches: Any) -> list[Any]:
-    """Initialize the variables, run the steps of the program, and return what they fetched."""
+    """Initialize the variables, run the steps of the program, and return their fetches."""
     session.run(initializer)
     return [session.run(fetches, {x: np.float32(fed)}) for fed in program.feeds]
 

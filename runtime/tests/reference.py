@@ -145,7 +145,7 @@ class Step:
             alive = [place for place, value in enumerate(inputs) if _is_alive(value)]
             outputs: Any = (inputs[alive[0]], np.int32(alive[0])) if alive else DEAD
         elif node.op == "ControlTrigger":
-            outputs = ()  # it runs even if all that it waits for is dead
+            outputs = ()  # The node runs even if all nodes that it waits for are dead.
         elif any(value is DEAD for value in arrived.values()):
             outputs = DEAD
         elif node.op in SWITCHES:

@@ -19,7 +19,7 @@ from capstan_operator.errors import Invalid
 SAMPLES = Path(__file__).resolve().parents[3] / "crds" / "samples"
 VALID = sorted(SAMPLES.glob("valid/*.yaml"))
 LATER = sorted(SAMPLES.glob("invalid-later/*.yaml"))
-"""Jobs that the API server accepts and that the operator refuses."""
+"""Jobs that the API server accepts, but the operator refuses."""
 INVALID = sorted(SAMPLES.glob("invalid/*.yaml")) + LATER
 REFUSED = re.compile(
     r"^# refused(?P<by> by the schema| by the operator)?: (?P<fault>(?P<path>\S+): .*)$",

@@ -1,4 +1,4 @@
-"""When a watch counts as stuck, and what the probes answer."""
+"""The conditions for a stuck watch, and the answers of the probes."""
 
 import asyncio
 import socket

@@ -31,7 +31,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def refused(capsys: pytest.CaptureFixture[str], arguments: str) -> str:
-    """Return the faults that are printed for a command line that is refused, one a line."""
+    """Return the faults that a refused command line prints, one on each line."""
     assert main.main(shlex.split(arguments)) == 2
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -1,4 +1,4 @@
-"""`capstanctl render` prints what the operator creates; e2e compares it with a cluster."""
+"""`capstanctl render` prints the operator's objects. e2e compares them with a cluster."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,7 @@
 """A TFJob becomes a valid TrainingJob, and every field that is not kept is named.
 
 The samples have the fields of the examples of kubeflow/training-operator v1.9. Their first lines
-say what is not kept. e2e/test_commands.py has the API server check the results.
+name the lost fields. e2e/test_commands.py has the API server check the results.
 """
 
 import contextlib

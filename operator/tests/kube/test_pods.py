@@ -719,7 +719,7 @@ def optional_fields(value: Any, path: Path = ()) -> Iterator[Path]:
 def without(full_pod: dict[str, Any], fields: Mapping[Path, str]) -> dict[str, Any]:
     """Return a copy of a pod in which these fields are "absent" or "null"."""
     pod = json.loads(json.dumps(full_pod))  # much faster than copy.deepcopy
-    # Remove the longest paths first, so that a field is removed before the object that holds it.
+    # Remove the longest paths first, so that a field is removed before its object.
     for path in sorted(fields, key=len, reverse=True):
         *parents, last = path
         holder: Any = pod

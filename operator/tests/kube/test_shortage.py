@@ -1,4 +1,4 @@
-"""What the status of a job says about devices that no node has free."""
+"""The status of a job names the devices that no node has free."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""The environment contract with the runtime: tasks get what `e2e/contract/cluster.json` says.
+"""The environment contract with the runtime: tasks get the variables in
+`e2e/contract/cluster.json`.
 
 The runtime's tests read the same document. A change of one half must
 therefore change the document and the other half.

@@ -1,4 +1,4 @@
-"""The pod of a task: its template, and what Capstan adds."""
+"""The pod of a task: its template, and the fields that Capstan adds."""
 
 import copy
 import json

@@ -222,7 +222,7 @@ def _refused(task: TaskName, attempt: int) -> TaskView:
 
 
 def _counted(before: Status, after: Status | None) -> set[TaskName]:
-    """Return the tasks whose current attempt ends in the table that this pass would write."""
+    """Return the tasks whose current attempt ends according to the new table of this pass."""
     rows = {row.name: row for row in before.tasks}
     return {
         row.name

@@ -1,4 +1,4 @@
-"""An explanation says on one screen why a job does not run, and what to do."""
+"""An explanation fits on one screen: why a job does not run, and the next action."""
 
 import pytest
 from report.jobs import NOON, ago, condition, job, row

@@ -1,4 +1,4 @@
-"""The table of tasks shows what is reported, and leaves out what nobody reports."""
+"""The table of tasks shows reported values, and leaves out empty columns."""
 
 from report.jobs import job, row
 

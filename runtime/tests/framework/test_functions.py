@@ -1,4 +1,4 @@
-"""`Defun`: functions of the graph, what they capture, and their gradients, in sessions."""
+"""`Defun`: functions of the graph, their captured tensors, and their gradients, in sessions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The values that are known while a graph is built equal those that a step computes."""
+"""The values that are known while a graph is built equal the values that a step computes."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""`import_graph_def` adds the operations that TensorFlow adds, and refuses what it refuses."""
+"""`import_graph_def` adds the operations that TensorFlow adds, and refuses the same graphs."""
 
 from collections.abc import Callable
 from typing import Any

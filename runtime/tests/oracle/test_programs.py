@@ -140,7 +140,7 @@ def plain(v1: Any) -> Any:
 def built(
     tf: Any, program: programs.Program, has_gradient: bool, **options: Any
 ) -> tuple[program_builder.Builder, list[Any]]:
-    """Build a program, and return what to fetch."""
+    """Build a program, and return the tensors to fetch."""
     builder = program_builder.Builder(tf, program, **options)
     if not has_gradient:
         return builder, builder.values

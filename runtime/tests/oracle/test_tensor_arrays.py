@@ -1,4 +1,4 @@
-"""TensorArrays refuse what TensorFlow's refuse, in TensorFlow's words."""
+"""TensorArrays refuse the same operations as TensorFlow's, in TensorFlow's words."""
 
 import re
 from collections.abc import Callable

@@ -246,7 +246,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
 
 
 def reason(error: Any) -> str:
-    """Return the line of a message that says what was wrong."""
+    """Return the line of a message that names the fault."""
     message = error.message.partition("Node: ")[2].partition("\n")[2] or error.message
     lines = [line for line in message.splitlines() if line and not line.startswith("From /")]
     return lines[0].partition(" [[")[0].partition(" [Op:")[0]

@@ -1,5 +1,5 @@
-"""Accumulators, barriers and staging areas. Operations wait, and a cancelled step gives back what
-it took.
+"""Accumulators, barriers and staging areas. Operations wait, and a cancelled step gives back the
+elements that it took.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,6 @@
 """A step that ends early asks its tasks to end their parts. If a task answers with values instead,
-the step returns the values. If the step fails, its tasks give back what their parts took.
+the step returns the values. If the step fails, its tasks give back the elements that their parts
+took.
 """
 
 import queue

@@ -129,7 +129,7 @@ class TcpPlane(_ListenerPlane):
 
 
 class GrpcPlane(_ListenerPlane):
-    """The stream plane, which has no port except that of the control plane."""
+    """The stream plane, which has no port except the port of the control plane."""
 
     name = listener.GRPC
 

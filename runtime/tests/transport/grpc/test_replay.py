@@ -15,7 +15,7 @@ FOR_EVER_S = 3600.0
 
 
 class Context:
-    """The context of a call, which ends when the test says so."""
+    """The context of a call, which ends when the test ends it."""
 
     def __init__(self) -> None:
         self._callbacks: list[Callable[[], None]] = []
