@@ -71,15 +71,22 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports --no-logo
 
-# Each half and the repository's own tests, each with its own configuration of pytest.
-UNITS := $(HALVES:%=unit-%) unit-e2e
+# The runtime's tests run in two processes: tests of tasks that talk to one another, and all others.
+# The workers of pytest-xdist would need half as much processor time again. Without SEED, each run
+# draws the same examples.
+TASKS := $(addprefix tests/,client cluster services train transport)
+UNITS := unit-runtime unit-tasks unit-operator unit-e2e
+FAST  := -m "not e2e and not alone" --hypothesis-profile=fast --hypothesis-seed=$(or $(SEED),0)
 .PHONY: unit $(UNITS)
 unit: $(UNITS)
 
+unit-runtime: TESTS = runtime $(FAST) $(TASKS:%=--ignore=%)
+unit-tasks: TESTS = runtime $(FAST) $(TASKS)
+unit-operator: TESTS = operator $(FAST)
+unit-e2e: TESTS = e2e -m "not e2e"
 $(UNITS): unit-%: $(VENV)/.dev
 	@echo "unit tests: $*"
-	@cd $* && $(PY) -m pytest -q -p no:randomly $(if $(filter runtime,$*),-n $(PROCESSORS)) \
-	  $(if $(filter $*,$(HALVES)),-m "not e2e and not alone" --hypothesis-profile=fast,-m "not e2e")
+	@cd $(firstword $(TESTS)) && $(PY) -m pytest -q -p no:randomly $(wordlist 2,99,$(TESTS))
 
 # `suites.py` sets up what the chosen suites need.
 .PHONY: test

@@ -36,8 +36,8 @@ def _ports() -> list[int]:
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     ports = ports[worker :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))]
     # A new seed: with the seed of the tests, each test would try the ports of the test before it.
-    random.Random().shuffle(ports)
-    return ports
+    first = random.Random().randrange(len(ports))
+    return ports[first:] + ports[:first]
 
 
 def spec(**jobs: int) -> dict[str, list[str]]:

@@ -26,6 +26,7 @@ def _device() -> Iterator[None]:
         yield
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("op", OPS)
 @settings(max_examples=examples.share(3), deadline=None)
 @given(data=st.data())

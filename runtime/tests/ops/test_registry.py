@@ -184,6 +184,7 @@ BUILDERS = ("api", "framework/convert.py", "framework/operand.py", "framework/op
 """The public functions, and the operators of Python, create operations by name."""
 KINDS = ("resources",)
 """A queue tells its kind in error messages."""
+QUOTED = re.compile(r"""["'](\w+)["']""")
 
 
 def op_names_in(text: str) -> list[tuple[int, str]]:
@@ -191,9 +192,11 @@ def op_names_in(text: str) -> list[tuple[int, str]]:
 
     The names of nodes do not count: the argument `name` of a call, and its default.
     """
-    tree = ast.parse(text)
+    if not any(map(opdef.is_defined, QUOTED.findall(text))):
+        return []  # most modules, and to parse them would take longest
+    parts = list(ast.walk(ast.parse(text)))
     names = set()
-    for part in ast.walk(tree):
+    for part in parts:
         if isinstance(part, ast.Call):
             names |= {id(word.value) for word in part.keywords if word.arg == "name"}
         elif isinstance(part, ast.arguments):
@@ -207,7 +210,7 @@ def op_names_in(text: str) -> list[tuple[int, str]]:
             names |= {id(default) for argument, default in pairs if argument.arg == "name"}
     return [
         (part.lineno, part.value)
-        for part in ast.walk(tree)
+        for part in parts
         if isinstance(part, ast.Constant)
         and isinstance(part.value, str)
         and opdef.is_defined(part.value)

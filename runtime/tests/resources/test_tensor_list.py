@@ -48,6 +48,7 @@ def test_every_version_is_as_a_copy_would_be(
         assert lists[read % len(lists)].elements == models[read % len(lists)]
 
 
+@pytest.mark.e2e
 def test_a_loop_may_push_set_and_pop_a_hundred_thousand_elements() -> None:
     first = found = tensor_list.TensorList(dtypes.int32, ())
     for number in range(100_000):
