@@ -87,13 +87,16 @@ def test_a_step_that_computes_beyond_its_deadline_fails(session: tf.Session) -> 
 
 
 def test_the_operation_timeout_of_a_session_ends_a_wait(servers: Any) -> None:
-    for target, device in (("", ""), (servers["worker:0"].target, PS)):
+    for target, device, words in (
+        ("", "", "Timed out waiting for notification"),
+        (servers["worker:0"].target, PS, "Operation timed out."),
+    ):
         with tf.Graph().as_default(), tf.device(device):
             value = queue().dequeue()
             config = tf.ConfigProto(operation_timeout_in_ms=2000)
             with (
                 tf.Session(target, config=config) as session,
-                pytest.raises(tf.errors.DeadlineExceededError),
+                pytest.raises(tf.errors.DeadlineExceededError, match=words),
             ):
                 session.run(value)
 

@@ -37,7 +37,10 @@ class Master:
         tasks: Sequence[str],
         connect: Connect,
         links: api.Links,
+        late: str | None = None,
     ) -> None:
+        """`late` is as for `step.Steps`."""
+        self._late = late
         self._home = home
         self._names = tuple(tasks)
         self._connect = connect
@@ -65,7 +68,7 @@ class Master:
         """
         tasks = self._gather(settings, cancellation or cancellations.Cancellation())
         handle = secrets.token_hex(8)
-        steps = step.Steps(self._links, self._next_step)
+        steps = step.Steps(self._links, self._next_step, self._late)
         session = master_session.MasterSession(
             handle, self._home, tasks, settings, steps, self._leftovers
         )

@@ -213,10 +213,10 @@ class StepRun:
                     self._receive()
                 else:
                     self._inbox.run_next(self._deadline)
-        except errors.DeadlineExceededError as late:
+        except errors.DeadlineExceededError:
             if not self._is_started or self._fault is not None:
                 raise
-            error = late
+            error = inbox.timed_out()
         error = self._cancelled or error
         if error is not None:
             self._withdraw(error)

@@ -31,6 +31,9 @@ _TARGETS: dict[str, Owner] = {}
 
 LOCALHOST = "/job:localhost/replica:0/task:0"
 
+_LATE = "Timed out waiting for notification"
+"""The message of TensorFlow's in-process session (common_runtime/direct_session.cc)."""
+
 
 def publish(target: str, owner: Owner) -> None:
     """Let sessions of this process reach the master of `owner` under `target`."""
@@ -94,7 +97,7 @@ def _direct(settings: config.SessionConfig) -> master.Master:
     home = worker.Worker(LOCALHOST, incarnation, held)
     links = NoLinks()
     held.iterate = iterations.Iterations(home, links).start
-    return master.Master(home, [LOCALHOST], _no_peer, links)
+    return master.Master(home, [LOCALHOST], _no_peer, links, _LATE)
 
 
 def _no_peer(task: str) -> interfaces.WorkerApi:
