@@ -83,10 +83,11 @@ def stages(mode: str, seed: int) -> list[Stage]:
     style = make("style", CHECKERS, "--jobs=2", "lint", "types", "layers", "docs")
     programs = make("programs", GO, "programs")
     halves = [runtime, operator, runtime_alone, operator_alone]
+    strict = on_the_strict_device(seed)
     # The stories on a Kubernetes spend much of their time in pauses.
     if mode == "soak":
         return [[[programs]], [halves, [control_plane]]]
-    return [[[style]], [[programs]], [[*halves, commands], [control_plane, nodes]]]
+    return [[[style]], [[programs]], [[*halves, strict, commands], [control_plane, nodes]]]
 
 
 def half(name: str, needs: str, mode: str, seed: int) -> tuple[Suite, Suite]:
@@ -102,6 +103,28 @@ def half(name: str, needs: str, mode: str, seed: int) -> tuple[Suite, Suite]:
     return (
         pytest(name, name, needs, *words, "-n", WORKERS, "-m", f"not alone{selection}"),
         pytest(f"{name}-alone", name, needs, *words, "-m", f"alone{selection}"),
+    )
+
+
+def on_the_strict_device(seed: int) -> Suite:
+    """Return the suite that runs tests of the runtime again with a strict device in each task.
+
+    It leaves out the tests that make strict devices themselves, the tests whose tasks are other
+    processes, and the profile of a step, which is that of host memory.
+    """
+    paths = ("api/test_variables.py", "client", "cluster", "compiler", "framework", "kernels")
+    ignored = (
+        *("cluster/test_strict_device.py", "kernels/test_gpu.py"),
+        *("cluster/test_queues.py", "train/test_tensorflow.py"),
+        "cluster/test_profile.py",
+    )
+    return pytest(
+        *("runtime-strict", "runtime", CHECKERS, "-p", "tests.strict_everywhere"),
+        *("--hypothesis-profile=fast", f"--hypothesis-seed={seed}"),
+        *("-p", "randomly", f"--randomly-seed={seed}"),
+        *("-n", WORKERS, "-m", "not alone and not soak"),
+        *(f"tests/{path}" for path in (*paths, "train")),
+        *(f"--ignore=tests/{file}" for file in ignored),
     )
 
 

@@ -1,13 +1,20 @@
-"""A pytest plugin that gives each task a strict device. The placer prefers it to a CPU."""
+"""A pytest plugin that gives each task a strict device. The placer prefers it to a CPU.
 
-import strict
+    ../.venv/bin/python -m pytest -p tests.strict_everywhere tests/train    # in runtime/
+
+Nodes without a device then run on the strict device, if it has a kernel for them.
+"""
+
+from collections.abc import Sequence
 
 from capstan.hardware import device, factories
 
 
-def _create(task: str, count: int | None) -> list[device.Device]:
-    return [strict.Strict(f"{task}/device:GPU:0")] if count != 0 else []
-
-
 def pytest_configure() -> None:
-    factories.register("GPU", _create)
+    # pytest loads this plugin before it finds the modules beside it.
+    import strict
+
+    def create(task: str, count: int | None) -> Sequence[device.Device]:
+        return [strict.Strict(f"{task}/device:GPU:0")] if count != 0 else []
+
+    factories.register("GPU", create)
