@@ -139,7 +139,8 @@ UNSEEN_FAILURES = {
         "its end was not seen",
     ),
 }
-"""Failures while the operator does not run. They stop the operator, so each test has its own."""
+"""Failures while the operator does not run. These tests stop the operator, so each test has an
+operator of its own."""
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)

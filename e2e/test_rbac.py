@@ -278,7 +278,7 @@ def the_operator_keeps_leading(proof: Proof) -> Condition:
 
 
 def a_job_starts(proof: Proof) -> Condition:
-    """The operator starts the tasks of a job that is submitted while it runs, and its Service."""
+    """The operator makes the Service and the pods of a job that is submitted later."""
     # Without some rights the operator never becomes ready.
     with contextlib.suppress(AssertionError):
         wait.until(the_operator_leads(proof), within=5)

@@ -12,7 +12,8 @@ MARK = "CAPSTAN_E2E_TEST"
 """A variable in the environment of every process that a test starts. It names the test."""
 
 _REMOVED = {"TF_CONFIG", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"}
-"""Variables of a task and of the `make` that runs the tests. A user's shell has none of them."""
+"""Variables of a task and of the `make` that runs the tests. A user's shell has none of these
+variables."""
 
 
 def users_environment() -> dict[str, str]:

@@ -161,7 +161,7 @@ class Restarts(Model):
 
 
 class Progress(Model):
-    """The progress of the training. `metrics` has the order in which the task reported them."""
+    """The progress of the training. The `metrics` keep the order of the task's report."""
 
     step: int
     """The training step."""

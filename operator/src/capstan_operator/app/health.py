@@ -24,7 +24,8 @@ class Health:
     waiting_for: str = "the API server"
     """Why the process is not ready yet; empty when it is."""
     unread: str = ""
-    """The served namespaces that cannot be read, and why. The process is ready for the others."""
+    """The served namespaces that cannot be read, and why. The process is ready for the other
+    namespaces."""
     stuck: Callable[[], str] = str
     """Returns a message about a watch that misses changes, or "" if there is none."""
 

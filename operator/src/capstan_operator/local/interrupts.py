@@ -33,7 +33,7 @@ class Interrupts:
 
 @contextlib.contextmanager
 def catch() -> Iterator[Interrupts]:
-    """Catch SIGINT, SIGTERM and SIGHUP in the body. Only in the main thread.
+    """Catch SIGINT, SIGTERM and SIGHUP in the body. Only the main thread may call this.
 
     If SIGHUP was ignored (`nohup`), it stays ignored. SIGINT is caught even if it was ignored.
     Shells ignore it for background commands, and these must not leave processes behind, either.

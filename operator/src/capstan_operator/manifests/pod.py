@@ -1,10 +1,9 @@
 """The pod of one attempt of a task: the user's template, and the fields that Capstan adds.
 
-Rule 1: a template belongs to its user. All its fields are passed on, also unknown ones; the API
-server checks them.
-Rule 2: Capstan overrides the fields that tasks and the controller rely on: name, hostname,
-subdomain, owner, `restartPolicy`, the `capstan.dev` labels and the variables of the environment
-contract. Rule 3: a pod requests no resources that its template does not request.
+Rule 1: a template belongs to its user. All its fields are passed on, even unknown fields. The API
+server checks them. Rule 2: Capstan overrides the fields that tasks and the controller rely on:
+name, hostname, subdomain, owner, `restartPolicy`, the `capstan.dev` labels and the variables of the
+environment contract. Rule 3: a pod requests no resources that its template does not request.
 """
 
 from collections.abc import Mapping

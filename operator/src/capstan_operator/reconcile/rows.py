@@ -21,10 +21,10 @@ from capstan_operator.reconcile.policies import failure
 from capstan_operator.reconcile.policies.failure import Failure, FailureClass
 
 MAX_MESSAGE = 1024
-"""Characters of a log's end that a row keeps: a table of 1000 tasks must fit into one object."""
+"""The most characters of a log's end in a row: a table of 1000 tasks must fit into one object."""
 
 MAX_WAITING = 256
-"""Characters that a row keeps, from the beginning, of the reason why its task waits."""
+"""The most characters of a task's reason for waiting in a row, which keeps its beginning."""
 
 ENDED = frozenset({TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED})
 WAITING = frozenset({TaskState.BACK_OFF, TaskState.CREATE_FAILED})

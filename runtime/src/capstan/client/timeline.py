@@ -40,7 +40,7 @@ class StepStatsAnalysis(NamedTuple):
 
 @dataclass(slots=True)
 class ChromeTrace:
-    """A trace: the names of its processes, and its events. Each is a dictionary of the format."""
+    """A trace: the names of its processes, and its events, as dictionaries of Chrome's format."""
 
     names: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)

@@ -155,7 +155,9 @@ class PartRun:
                 return
         except Exception as fault:  # noqa: BLE001 - the step's error
             self.fail(errors.from_exception(fault))
-        except BaseException as interrupt:  # such as the SystemExit of a function of `py_func`
+        except (
+            BaseException
+        ) as interrupt:  # For example, a function of `py_func` may raise SystemExit.
             self.fail(errors.from_exception(interrupt))
             self._stop()
             raise

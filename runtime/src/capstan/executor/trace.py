@@ -47,7 +47,7 @@ def begin(out: source.Writer) -> None:
     """Prepare the empty writer `out` for the module of a traced part."""
     assert not out.bound
     out.timed = []
-    out.bind(None)  # k0, which `TracedProgram` binds to the recorder of a step
+    out.bind(None)  # This name is k0, which `TracedProgram` binds to the recorder of a step.
     out.bind(time.perf_counter_ns)
 
 

@@ -172,7 +172,7 @@ def set_types(op: graphs.Operation, attribute: str) -> None:
 
 
 def of(op: graphs.Operation) -> ForwardCall:
-    """Return the functions that `op` calls. Several gradients share them, and the added results."""
+    """Return the functions that `op` calls. Several gradients share the result."""
     if op.callees is None or op.callees.is_computed_again:
         op.callees = ForwardCall(op)
     found: ForwardCall = op.callees

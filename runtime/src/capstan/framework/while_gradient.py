@@ -122,7 +122,7 @@ def element_shape(tensor: graphs.Tensor) -> Any:
 
 
 def of(op: graphs.Operation) -> ForwardLoop:
-    """Return the functions that the loop `op` calls. Several gradients share them."""
+    """Return the functions that the loop `op` calls. Several gradients share these functions."""
     if op.callees is None or forward_call.has_switches(op.callees.body.source):
         op.callees = ForwardLoop(op)
     found: ForwardLoop = op.callees

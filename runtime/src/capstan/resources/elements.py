@@ -18,7 +18,7 @@ def owned(value: Any) -> Any:
 
 
 def rows(batch: Array) -> list[Any]:
-    """Return the slices of `batch` along axis 0. They share its memory."""
+    """Return the slices of `batch` along axis 0. The slices share the memory of `batch`."""
     if batch.dtype == object and batch.ndim == 1:
         return [scalar(value) for value in batch.tolist()]
     return list(batch)

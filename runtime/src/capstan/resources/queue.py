@@ -199,7 +199,7 @@ class Queue(waiters.Waited, abc.ABC):
         return self.shapes
 
     def _slices(self, batch: Any) -> list[Any]:
-        """Return copies of the slices of a batch. They share one array."""
+        """Return copies of the slices of a batch. The copies share one array."""
         return elements.rows(batch.copy())
 
 

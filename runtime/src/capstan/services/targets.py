@@ -62,7 +62,8 @@ def find(
     if not target:
         return _direct(chosen), chosen
     if target.startswith("grpc://"):
-        # The import of gRPC takes longer than any other import. Programs without servers skip it.
+        # The import of gRPC takes longer than any other import. Programs without servers skip this
+        # import.
         from capstan.transport.grpc import client
 
         return client.GrpcMaster(target), chosen

@@ -40,7 +40,7 @@ class Kind(enum.IntEnum):
 
 
 class Frame(NamedTuple):
-    """One frame of the data plane. A tuple, because a frozen dataclass takes longer to make.
+    """One frame of the data plane. A tuple takes less time to make than a frozen dataclass.
 
     In START, `subject` is the handle of the registered part, and the values are its feeds. In LEG,
     `subject` is the number of a `partition.parts.Message`, and the values are those of the message.

@@ -55,7 +55,7 @@ _REMEMBERED = 256
 
 
 class Header(NamedTuple):
-    """The checked header of a frame. A tuple, because a frozen dataclass takes longer to make."""
+    """The checked header of a frame. A tuple takes less time to make than a frozen dataclass."""
 
     kind: api.Kind
     step: int

@@ -1,6 +1,6 @@
 """Rows of batch matrix products. The matrices are in the last two axes, the batch in the others.
 
-`BatchMatMul` requires equal batch axes. `BatchMatMulV2` broadcasts them.
+`BatchMatMul` requires equal batch axes. `BatchMatMulV2` broadcasts the batch axes.
 """
 
 from typing import Any
