@@ -112,7 +112,7 @@ class Session:
         return request.answer(found)
 
     def _delete(self, handles: Sequence[str]) -> None:
-        """Run a step that deletes the tensors which `handles` name."""
+        """Run a step that deletes the tensors of `handles`."""
         deleters = [self.handles.deleter(handle, number) for number, handle in enumerate(handles)]
         feeds = {holder: handle for (holder, _), handle in zip(deleters, handles, strict=True)}
         self.run([deleter for _, deleter in deleters], feeds)
@@ -195,8 +195,8 @@ class Session:
     def close(self) -> None:
         """End the session. Idempotent.
 
-        Runs in flight raise CancelledError. So do runs that still wait for the session to be
-        created.
+        Runs in flight raise CancelledError. Runs that still wait for the creation of the session
+        raise it too.
         """
         self._closing.cancel()
         with self._lock:

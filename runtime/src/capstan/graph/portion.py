@@ -1,8 +1,8 @@
 """The graph of a partial run: one step that is fed and fetched in portions.
 
-The step waits for each feed, as a dequeue waits for an element, and hands over each fetch as soon
-as it has it. Both go through staging areas: one area for each feed and each fetch. The key of a
-value in an area is the number of the partial run. TensorFlow keeps a step open in the same way
+The step waits for each feed, as a dequeue waits for an element. It hands over each fetch as soon as
+the fetch is computed. Each feed and each fetch has a staging area, through which it passes. The key
+of a value in an area is the number of the partial run. TensorFlow keeps a step open in the same way
 (DirectSession::PRun).
 """
 
@@ -41,7 +41,7 @@ class Area(NamedTuple):
 class Setup:
     """A partial run. `nodes` are the nodes that it needs, and the producers of its feeds.
 
-    `areas` are the staging areas through which the feeds and fetches go.
+    `areas` are the staging areas of the feeds and fetches.
     """
 
     nodes: Mapping[str, ir.Node]
@@ -141,8 +141,8 @@ def step(setup: Setup, device: str) -> Step:
 def _hand_over(setup: Setup, edge: ir.Edge, device: str) -> dict[str, ir.Node]:
     """Return the nodes that put a fetch into its staging area.
 
-    A dead tensor would never arrive there. A merge therefore replaces it by a constant, and its
-    second output says whether the tensor is alive.
+    A dead tensor would never arrive in the area. A merge therefore replaces a dead tensor by a
+    constant. The second output of the merge says whether the tensor is alive.
     """
     area = setup.areas[edge]
     name = _node_name(area)

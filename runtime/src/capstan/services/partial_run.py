@@ -1,7 +1,7 @@
 """A partial run: one step of a session, fed and fetched in portions (`Session.partial_run`).
 
 A thread runs the step, whose nodes wait for the feeds (`graph.portion`). A portion puts its feeds
-into staging areas, and waits until the step has put the portion's fetches into others.
+into staging areas. It waits until the step has put the portion's fetches into other staging areas.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ RunStep = Callable[[cancellations.Cancellation], object]
 class Prepared:
     """The partial runs of one signature. They share the compiled step and the staging areas.
 
-    `device` has the staging areas, which are among `resources`.
+    The staging areas are resources of `device`, among `resources`.
     """
 
     setup: portion.Setup
@@ -65,12 +65,12 @@ class Prepared:
 class PartialRun:
     """One partial run. Thread-safe.
 
-    Portions may run at the same time. A portion that fails ends the partial run, and so all its
-    portions. The first portion starts the step.
+    Portions may run at the same time. If a portion fails, the partial run and all its portions end.
+    The first portion starts the step.
     """
 
     def __init__(self, setup: portion.Setup, areas: Areas, number: int, run_step: RunStep) -> None:
-        """`areas` are the staging areas of `setup`, in which `number` stands for this run."""
+        """`areas` are the staging areas of `setup`. In them, `number` is the key of this run."""
         self._setup = setup
         self._areas = areas
         self._number = number
