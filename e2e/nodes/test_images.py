@@ -99,11 +99,12 @@ def test_clear_removes_the_containers_and_mounts_of_a_killed_build(builder: None
         assert store._run("containers", "--quiet") == ""
 
 
-def test_an_image_runs_as_a_numeric_user_and_contains_no_settings_of_pip(image: str) -> None:
+def test_an_image_has_a_numeric_user_a_version_and_no_settings_of_pip(image: str) -> None:
     config = Archive(images.archive(image)).config["config"]
     assert config["User"] == "65532:65532"
     assert "PYTHONUNBUFFERED=1" in config["Env"]
     assert not [variable for variable in config["Env"] if variable.startswith("PIP_")]
+    assert config["Labels"]["org.opencontainers.image.version"] == "dev"
 
 
 @pytest.mark.parametrize("image", OURS)
