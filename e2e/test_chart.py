@@ -297,7 +297,9 @@ FORBIDDEN: Mapping[str, tuple[str, Json]] = {
 
 
 def allowed() -> Json:
-    """Return a job with many fields that a user with only rights on TrainingJobs may use."""
+    """Return a job with many fields that a user with only rights on TrainingJobs may use, and with
+    fields that are null.
+    """
     context = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     limited = {
         "allowPrivilegeEscalation": False,
@@ -313,7 +315,12 @@ def allowed() -> Json:
     }
     fields = {"securityContext": context, "volumes": [claim], "serviceAccountName": "default",
               "initContainers": [{"name": "init", "image": "any:dev"}]}  # fmt: skip
-    return job(ps=replica(), worker=replica(2, containers=[trainer], pod=fields))
+    nothing = dict.fromkeys(("initContainers", "securityContext", "volumes"))
+    unset = {**TRAINER, **dict.fromkeys(("env", "envFrom", "ports", "securityContext"))}
+    allowed = job(ps=replica(containers=[unset], pod=nothing),
+                  worker=replica(2, containers=[trainer], pod=fields))  # fmt: skip
+    allowed["spec"]["replicaSpecs"]["chief"] = None
+    return allowed
 
 
 @pytest.fixture(scope="module")
