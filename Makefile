@@ -50,10 +50,11 @@ help: ## Print this list.
 demo: $(VENV)/.product ## Train digits with 1 ps and 2 workers; CHAOS=1 kills a worker, then the ps.
 	$(if $(CHAOS),@{ [ -t 1 ] && exec >/dev/null; exec $(PY) examples/digits/chaos.py .capstan/digits/status.json; } & )$(BIN)/capstanctl run examples/digits/job.yaml
 
-# The parts run in parallel, one for each processor. Each shows its output when it ends.
+# The parts run in parallel, one for each processor, and those that take longest start first. Each
+# shows its output when it ends.
 .PHONY: check
 check: $(VENV)/.dev ## Style, types, import contracts and unit tests: before every merge.
-	@$(MAKE) --no-print-directory --keep-going --jobs=$(PROCESSORS) $(IN_BLOCKS) unit types lint layers
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(PROCESSORS) $(IN_BLOCKS) types unit lint layers
 
 .PHONY: lint
 lint: $(VENV)/.dev
@@ -75,7 +76,7 @@ layers: $(VENV)/.dev
 # The workers of pytest-xdist would need half as much processor time again. Without SEED, each run
 # draws the same examples.
 TASKS := $(addprefix tests/,client cluster services train transport)
-UNITS := unit-runtime unit-tasks unit-operator unit-e2e
+UNITS := unit-operator unit-runtime unit-tasks unit-e2e
 FAST  := -m "not e2e and not alone" --hypothesis-profile=fast --hypothesis-seed=$(or $(SEED),0)
 .PHONY: unit $(UNITS)
 unit: $(UNITS)

@@ -86,6 +86,7 @@ def test_a_step_that_computes_beyond_its_deadline_fails(session: tf.Session) -> 
     assert session.run(tf.constant(1.0)) == 1.0
 
 
+@pytest.mark.e2e
 def test_the_operation_timeout_of_a_session_ends_a_wait(servers: Any) -> None:
     for target, device, words in (
         ("", "", "Timed out waiting for notification"),

@@ -131,6 +131,7 @@ def test_without_the_stream_a_port_that_cannot_be_connected_is_unavailable(ps: P
         ps.dialer(listener.TCP).dial(PS, INCARNATION, time.monotonic() + 4)
 
 
+@pytest.mark.e2e
 def test_a_timeout_within_an_attempt_does_not_hide_the_error_of_earlier_attempts(
     ps: Ps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
