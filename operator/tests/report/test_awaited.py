@@ -1,4 +1,4 @@
-"""A wait ends when its end has come, or cannot come any more."""
+"""A wait ends when the awaited state has come, or cannot come any more."""
 
 import pytest
 from report.jobs import condition, job

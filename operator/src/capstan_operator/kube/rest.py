@@ -310,4 +310,6 @@ def _why(error: Exception) -> str:
             return f"cannot be reached ({words}); check the server and the network in between"
         case _:
             cause = str(error) or type(error).__name__
-            return f"closed the connection before it answered ({cause}); it may have restarted"
+            return (
+                f"closed the connection before it answered ({cause}); the server may have restarted"
+            )
