@@ -72,9 +72,9 @@ class Recorder:
         number: int,
         feeds: Sequence[Any],
         cancellation: cancellations.Cancellation | None = None,
-    ) -> list[Any]:
+    ) -> tuple[list[Any], Any]:
         self.cancellation = cancellation
-        return self._note("call", handle, number, [value.tolist() for value in feeds])  # type: ignore[no-any-return]
+        return self._note("call", handle, number, [value.tolist() for value in feeds]), None
 
     def release_callable(self, handle: str, number: int) -> None:
         self._note("release", handle, number)

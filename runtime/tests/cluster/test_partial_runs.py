@@ -209,7 +209,7 @@ def test_a_callable_takes_its_feeds_in_order(session: Any) -> None:
 
 @pytest.mark.parametrize("place", ["cluster", "wire"])
 def test_a_master_remembers_steps_until_they_are_released(place: str) -> None:
-    options = interfaces.StepOptions()
+    options = interfaces.StepOptions(trace_level=tf.RunOptions.FULL_TRACE)
     with tf.Graph().as_default(), tf.Session(target(place)) as session:
         a, b = inputs("a", "b")
         tf.subtract(a, b, name="less")
@@ -218,7 +218,13 @@ def test_a_master_remembers_steps_until_they_are_released(place: str) -> None:
         less = master.make_callable(handle, ["a:0", "b:0"], ["less:0"], [], options)
         for value in (3, 1):
             fed = [np.float32(value), np.float32(1)]
-            assert master.run_callable(handle, less, fed) == [value - 1]
+            values, metadata = master.run_callable(handle, less, fed)
+            assert values == [value - 1]
+            assert "less" in {
+                entry.node_name
+                for device in metadata.step_stats.dev_stats
+                for entry in device.node_stats
+            }
         refused(
             "Expected 2 feeds, but got 1",
             lambda: master.run_callable(handle, less, [np.float32(1)]),

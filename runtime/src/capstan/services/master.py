@@ -154,15 +154,19 @@ class Master:
         callable_handle: int,
         feeds: Sequence[Array],
         cancellation: cancellations.Cancellation | None = None,
-    ) -> list[Array]:
-        """Run a remembered signature as `run_step` does. `feeds` are in the signature's order."""
+    ) -> tuple[list[Array], Any]:
+        """Run a remembered signature as `run_step_with_metadata` does.
+
+        `feeds` are in the order of the signature.
+        """
         session = self._session(handle)
         requested, options = session.callable(callable_handle)
         if len(feeds) != len(requested.feeds):
             raise errors.InvalidArgumentError(
                 None, None, f"Expected {len(requested.feeds)} feeds, but got {len(feeds)}"
             )
-        return session.run(requested, feeds, _deadline(session, options), cancellation)
+        deadline = _deadline(session, options)
+        return session.run_with_metadata(requested, feeds, options, deadline, cancellation)
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
         """Forget a remembered signature."""

@@ -73,6 +73,12 @@ class StepOptions:
         """Read a RunOptions. Its other fields have no effect."""
         return cls(proto.timeout_in_ms, proto.trace_level, proto.output_partition_graphs)
 
+    def fill(self, proto: Any) -> None:
+        """Write the options into a RunOptions."""
+        proto.timeout_in_ms = self.timeout_ms
+        proto.trace_level = self.trace_level
+        proto.output_partition_graphs = self.output_partition_graphs
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -204,8 +210,8 @@ class MasterApi(Protocol):
         callable_handle: int,
         feeds: Sequence[Array],
         cancellation: cancellations.Cancellation | None = None,
-    ) -> list[Array]:
-        """Run a step that `make_callable` remembered, as `run_step` does.
+    ) -> tuple[list[Array], Any]:
+        """Run a step that `make_callable` remembered, as `run_step_with_metadata` does.
 
         `feeds` holds the values in the order of the names that `make_callable` got.
         """

@@ -85,11 +85,11 @@ def test_a_step_carries_feeds_and_fetches(
 def test_a_callable_is_made_run_and_released(
     master: client.GrpcMaster, task: recording.Recorder
 ) -> None:
-    options = interfaces.StepOptions(timeout_ms=700)
+    options = interfaces.StepOptions(700, 3, output_partition_graphs=True)
     task.answer = 2**40
     assert master.make_callable("h", ["x:0", "s:0"], ["y:0"], ["train"], options) == 2**40
     task.answer = [np.array([1, 2]), np.array(b"word", object)]
-    numbers, word = master.run_callable("h", 2**40, [np.arange(3), np.array([b"s"], object)])
+    (numbers, word), _ = master.run_callable("h", 2**40, [np.arange(3), np.array([b"s"], object)])
     assert (numbers.tolist(), word.tolist()) == ([1, 2], b"word")
     master.release_callable("h", 2**40)
     assert task.asked == [

@@ -113,7 +113,7 @@ class GrpcMaster(interfaces.MasterApi):
         options: interfaces.StepOptions,
     ) -> int:
         named = wire.CallableOptions(feed=feeds, fetch=fetches, target=targets)
-        named.run_options.timeout_in_ms = options.timeout_ms
+        options.fill(named.run_options)
         request = wire.MakeCallableRequest(session_handle=handle, options=named)
         return int(self._service.call("MakeCallable", request).handle)
 
@@ -123,12 +123,12 @@ class GrpcMaster(interfaces.MasterApi):
         callable_handle: int,
         feeds: Sequence[Array],
         cancellation: cancellations.Cancellation | None = None,
-    ) -> list[Array]:
+    ) -> tuple[list[Array], Any]:
         request = wire.RunCallableRequest(
             session_handle=handle, handle=callable_handle, feed=map(tensor_proto.make, feeds)
         )
         response = self._service.call("RunCallable", request, cancellation=cancellation)
-        return [tensor_proto.ndarray(value) for value in response.fetch]
+        return [tensor_proto.ndarray(value) for value in response.fetch], response.metadata
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
         request = wire.ReleaseCallableRequest(session_handle=handle, handle=callable_handle)
@@ -170,14 +170,10 @@ class GrpcMaster(interfaces.MasterApi):
             session_handle=handle,
             feed=codec.encode_tensors(feeds),
             fetch=fetches,
-            options=wire.RunOptions(
-                timeout_in_ms=options.timeout_ms,
-                trace_level=options.trace_level,
-                output_partition_graphs=options.output_partition_graphs,
-            ),
             store_errors_in_response_body=True,
             **more,
         )
+        options.fill(request.options)
         response = self._service.call("RunStep", request, cancellation=cancellation)
         if response.status_code:
             raise errors.from_code(response.status_code, response.status_error_message)

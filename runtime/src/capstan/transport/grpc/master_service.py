@@ -139,7 +139,7 @@ class MasterService:
                 "A callable cannot connect tensors here (tensor_connection): feed the tensor "
                 f"{options.tensor_connection[0].to_tensor!r} instead",
             )
-        limits = interfaces.StepOptions(timeout_ms=options.run_options.timeout_in_ms)
+        limits = interfaces.StepOptions.from_proto(options.run_options)
         names = (list(options.feed), list(options.fetch), list(options.target))
 
         def make(_: cancellations.Cancellation) -> int:
@@ -156,11 +156,11 @@ class MasterService:
         feeds = [
             codec.decode_tensor(value, f"feed {place}") for place, value in enumerate(request.feed)
         ]
-        values = self._master.run_callable(
+        values, metadata = self._master.run_callable(
             request.session_handle, request.handle, feeds, cancellation
         )
         return wire.RunCallableResponse(
-            fetch=map(tensor_proto.make, values), metadata=wire.RunMetadata()
+            fetch=map(tensor_proto.make, values), metadata=metadata or wire.RunMetadata()
         )
 
     def _release_callable(self, request: Any, context: grpc.ServicerContext) -> Any:
