@@ -71,11 +71,19 @@ def address() -> Iterator[str]:
         server.communicate()
 
 
-def traced() -> Any:
-    """Run a step of between-graph training, with a loop, and return its StepStats."""
+@pytest.fixture
+def target() -> Iterator[str]:
+    """The target of a worker in a cluster of three tasks."""
     started = clusters.start(ps=1, worker=2)
+    yield started["worker:0"].target
+    for server in started.values():
+        server.stop()
+
+
+def traced(target: str) -> Any:
+    """Run a step of between-graph training, with a loop, and return its StepStats."""
     device = tf.train.replica_device_setter(ps_tasks=1, worker_device="/job:worker/task:0")
-    with tf.Graph().as_default(), tf.Session(started["worker:0"].target) as session:
+    with tf.Graph().as_default(), tf.Session(target) as session:
         with tf.device(device):
             x = tf.placeholder(tf.float32, [None, 3], name="x")
             weights = tf.get_variable("weights", [3, 2])
@@ -89,17 +97,15 @@ def traced() -> Any:
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
         feed = {x: np.ones((4, 3), np.float32)}
         session.run([train, power], feed, options=options, run_metadata=metadata)
-    for server in started.values():
-        server.stop()
     return metadata.step_stats
 
 
 def test_perfetto_loads_every_node_with_its_device_and_its_time(
-    address: str, tmp_path: pathlib.Path
+    address: str, target: str, tmp_path: pathlib.Path
 ) -> None:
     from perfetto.trace_processor import TraceProcessor
 
-    stats = traced()
+    stats = traced(target)
     trace = tmp_path / "timeline.json"
     drawn = timeline.Timeline(stats).generate_chrome_trace_format(show_memory=True)
     trace.write_text(drawn)
