@@ -102,8 +102,9 @@ def test_a_job_that_runs_is_shown_followed_and_awaited(here: Here) -> None:
     first = following.stdout.readline()
     Path("go").touch()
     assert here.call("wait digits") == (0, "digits: Succeeded\n")
-    rest, _ = following.communicate(timeout=DEADLINE_SECONDS)
-    assert following.returncode == 0
+    with following.stdout:
+        rest = following.stdout.read()
+    assert following.wait(DEADLINE_SECONDS) == 0
     assert sorted((first + rest).splitlines()) == [
         *("worker-0   | attempt 1", "worker-0   | done"),
         *("worker-1   | attempt 1", "worker-1   | done"),

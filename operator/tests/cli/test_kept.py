@@ -241,10 +241,15 @@ def test_a_job_that_runs_is_not_deleted(call: Call) -> None:
     assert (path / "status.json").exists()
 
 
-@pytest.mark.parametrize("name", ["..", ".", "a/b", "/etc"])
+@pytest.mark.parametrize("name", ["..", "digits/inside", "../.capstan/digits"])
 def test_a_path_is_not_the_name_of_a_job(call: Call, name: str) -> None:
-    keep(Status())
+    path = keep(Status())
+    (path / "inside").mkdir()
+    files = [Path("status.json"), path / "inside" / "status.json", path / "status.json"]
+    for file in files:
+        file.write_text("{}")
     assert call(f"delete {name}")[0] == 2
+    assert all(file.exists() for file in files)
 
 
 def test_a_status_that_cannot_be_read_is_no_status(call: Call) -> None:

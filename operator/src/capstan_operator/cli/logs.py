@@ -56,13 +56,11 @@ async def merged(
     """
     order = {source: number for number, source in enumerate(sources)}
     first: list[tuple[datetime, int, Source, Line]] = []
-    latest = dict.fromkeys(sources, _NEVER)
 
     async def push(source: Source) -> None:
         line = await anext(sources[source], None)
         if line is not None:
-            latest[source] = max(latest[source], line.at or _NEVER)
-            heapq.heappush(first, (latest[source], order[source], source, line))
+            heapq.heappush(first, (line.at or _NEVER, order[source], source, line))
 
     for source in sources:
         await push(source)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import pydantic
 
 from capstan_operator.api import status_json
-from capstan_operator.api.names import TaskName
+from capstan_operator.api.names import DNS_LABEL, TaskName
 from capstan_operator.api.status import Status
 from capstan_operator.errors import Fault, Invalid
 from capstan_operator.local import folder, progress
@@ -39,7 +39,7 @@ class Kept:
     def has(self, name: str) -> bool:
         """Say whether the folder holds a job of this name that has run or runs now."""
         path = self._states / name
-        return Path(name).name == name and (
+        return re.fullmatch(DNS_LABEL, name) is not None and (
             (path / "status.json").is_file() or folder.is_held(path)
         )
 
@@ -156,7 +156,7 @@ class _Log:
             for raw in log:
                 self._at += len(raw)
                 self._rest += raw
-                if self._rest.endswith(b"\n") or at_end:
+                if self._rest.endswith(b"\n"):
                     yield _line(self._rest)
                     self._rest = b""
         if at_end and self._rest:
