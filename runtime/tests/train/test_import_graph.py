@@ -4,6 +4,7 @@ import pathlib
 from typing import Any
 
 import pytest
+from google.protobuf import text_format
 
 import capstan as tf
 from capstan.api import function
@@ -124,6 +125,41 @@ def test_a_file_may_hold_text(tmp_path: pathlib.Path) -> None:
     with tf.Graph().as_default() as graph:
         tf.train.import_meta_graph(path)
         assert graph.get_operation_by_name("y").type == "Identity"
+
+
+def test_attributes_with_default_values_are_left_out_on_request() -> None:
+    with tf.Graph().as_default():
+        build()
+        tf.matmul([[1.0]], [[2.0]], transpose_b=True, name="product")
+        whole = tf.train.export_meta_graph()
+        bare = tf.train.export_meta_graph(strip_default_attrs=True)
+        product = {node.name: node for node in bare.graph_def.node}["product"]
+    assert set(product.attr) == {"T", "transpose_b"}
+    assert bare.meta_info_def.stripped_default_attrs
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(bare)
+        again = tf.train.export_meta_graph()
+    found, expected = (
+        {node.name: set(node.attr) for node in meta.graph_def.node} for meta in (again, whole)
+    )
+    assert found.items() >= expected.items()  # the import adds a saver
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_graph_is_written_into_a_folder(tmp_path: pathlib.Path, as_text: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        build()
+        folder = str(tmp_path / "made" / "here")
+        path = tf.train.write_graph(graph, folder, "graph", as_text=as_text)
+        message = graph.as_graph_def()
+        assert tf.train.write_graph(message, folder, "graph", as_text=as_text) == path
+    content = pathlib.Path(path).read_bytes()
+    parsed = tf.GraphDef()
+    if as_text:
+        text_format.Parse(content.decode(), parsed)
+    else:
+        parsed.ParseFromString(content)
+    assert (path, parsed) == (str(tmp_path / "made" / "here" / "graph"), message)
 
 
 def test_a_file_that_is_no_graph_is_refused(tmp_path: pathlib.Path) -> None:

@@ -33,7 +33,7 @@ from capstan.train.hook import (
     SessionRunValues,
 )
 from capstan.train.import_graph import import_meta_graph
-from capstan.train.meta_graph import export_meta_graph
+from capstan.train.meta_graph import export_meta_graph, write_graph
 from capstan.train.momentum import MomentumOptimizer
 from capstan.train.monitored_session import (
     MonitoredSession,
@@ -133,6 +133,7 @@ __all__ = [
     "remove_checkpoint",
     "replica_device_setter",
     "update_checkpoint_state",
+    "write_graph",
 ]
 
 # These names load gRPC or protocol buffers, so they are imported at their first use.

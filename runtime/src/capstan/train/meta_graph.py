@@ -5,11 +5,14 @@ collections, so another program can use the checkpoint. TensorFlow's `import_met
 Source: tensorflow/python/framework/meta_graph.py.
 """
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 from capstan.api import logging
+from capstan.core import attr_value
 from capstan.framework import graph as graphs
+from capstan.framework import opdef
 from capstan.resources import durable
 
 
@@ -20,13 +23,15 @@ def export_meta_graph(
     collection_list: Iterable[str] | None = None,
     as_text: bool = False,
     clear_devices: bool = False,
+    strip_default_attrs: bool = False,
 ) -> Any:
     """Return `graph`, or the default graph, as a MetaGraphDef.
 
     If `filename` is given, write the MetaGraphDef to that file too. The MetaGraphDef contains the
     collections of `collection_list`, by default every collection whose key is a string. Collection
     members that have no serialized form are left out. `clear_devices` removes the devices of all
-    operations.
+    operations. `strip_default_attrs` leaves out the attributes that have their default values, so
+    that programs which do not know these attributes can read the graph.
     """
     from tensorboard.compat.proto import meta_graph_pb2
 
@@ -35,6 +40,11 @@ def export_meta_graph(
     if clear_devices:
         for node in meta.graph_def.node:
             node.device = ""
+    if strip_default_attrs:
+        for function in meta.graph_def.library.function:
+            _strip_defaults(function.node_def)
+        _strip_defaults(meta.graph_def.node)
+        meta.meta_info_def.stripped_default_attrs = True
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
     keys = source.get_all_collection_keys() if collection_list is None else collection_list
@@ -47,9 +57,10 @@ def export_meta_graph(
 
 
 def write(filename: str, meta: Any, *, as_text: bool = False) -> None:
-    """Write a MetaGraphDef to a file. The new file replaces an existing file atomically.
+    """Write a MetaGraphDef or a GraphDef to a file.
 
-    The call blocks until the new file is on the disk.
+    The new file replaces an existing file atomically. The call blocks until the new file is on the
+    disk.
 
     Raises:
         OSError: the file cannot be written. An existing file is then unchanged.
@@ -59,6 +70,31 @@ def write(filename: str, meta: Any, *, as_text: bool = False) -> None:
     data = text_format.MessageToString(meta).encode() if as_text else meta.SerializeToString()
     with durable.replacing(filename) as file:
         file.write(data)
+
+
+def _strip_defaults(nodes: Iterable[Any]) -> None:
+    """Delete the attributes of NodeDefs that have their default values."""
+    for node in nodes:
+        defaults = opdef.lookup(node.op).defaults if opdef.is_defined(node.op) else {}
+        for name, default in defaults.items():
+            if name in node.attr and node.attr[name] == attr_value.encode(default):
+                del node.attr[name]
+
+
+def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
+    """Write a graph or a GraphDef to the file `name` in the folder `logdir`. Return its path.
+
+    The folder is made if it does not exist. The call blocks until the file is on the disk.
+
+    Raises:
+        OSError: the file cannot be written. An existing file is then unchanged.
+    """
+    is_graph = isinstance(graph_or_graph_def, graphs.Graph)
+    message = graph_or_graph_def.as_graph_def() if is_graph else graph_or_graph_def
+    os.makedirs(logdir or ".", exist_ok=True)
+    path = os.path.join(logdir, name)
+    write(path, message, as_text=as_text)
+    return path
 
 
 def _add_collection(collection: Any, key: str, members: Iterable[Any]) -> None:

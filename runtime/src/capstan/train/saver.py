@@ -218,6 +218,7 @@ class Saver:
         collection_list: Iterable[str] | None = None,
         as_text: bool = False,
         clear_devices: bool = False,
+        strip_default_attrs: bool = False,
     ) -> Any:
         """Return the default graph and this saver as a MetaGraphDef.
 
@@ -230,6 +231,7 @@ class Saver:
             collection_list=collection_list,
             as_text=as_text,
             clear_devices=clear_devices,
+            strip_default_attrs=strip_default_attrs,
         )
 
     def _meta_graph(self, graph: graphs.Graph) -> Any:
