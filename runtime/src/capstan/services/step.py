@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from capstan import errors
 from capstan.core import node
 from capstan.executor import program
-from capstan.services import inbox, remote_parts, step_run
+from capstan.services import inbox, step_run
 from capstan.transport import api
 from capstan.transport import cancellation as cancellations
 
@@ -80,7 +80,10 @@ class Steps:
             def confirm() -> errors.OpError | None:
                 return None if cancellation.confirm() else _cancelled_by_client()
 
-            with cancellation.watched(lambda: _cancel([flight], _cancelled_by_client())):
+            def cancel() -> None:
+                flight.cancel(_cancelled_by_client(), is_wanted=False)
+
+            with cancellation.watched(cancel):
                 return flight.execute(feeds, confirm)
         finally:
             with self._lock:
@@ -117,32 +120,19 @@ class Steps:
 
         A step raises CancelledError, unless all its parts succeed before they learn of the end.
         """
-        _cancel(self._take_runs(), cancelled_by_close(), is_wanted=True)
+        for flight in self._take_runs():
+            flight.cancel(cancelled_by_close(), is_wanted=True)
 
     def abandon(self) -> None:
         """End the steps in flight, whose fetches no client wants. They raise CancelledError."""
-        _cancel(self._take_runs(), cancelled_by_close())
+        for flight in self._take_runs():
+            flight.cancel(cancelled_by_close(), is_wanted=False)
 
     def _take_runs(self) -> Sequence[step_run.StepRun]:
         """Refuse further steps, and return the steps in flight."""
         with self._lock:
             self._closed = True
             return list(self._runs)
-
-
-def _cancel(
-    runs: Sequence[step_run.StepRun], error: errors.OpError, *, is_wanted: bool = False
-) -> None:
-    """Ask the tasks of steps in flight to end their parts, and bound the time that they take."""
-    for flight in runs:
-        flight.cancel(error, is_wanted=is_wanted)
-
-    def cut() -> None:
-        for flight in runs:
-            flight.cut()
-
-    if any(flight.has_remotes for flight in runs):
-        remote_parts.start_guard(cut)
 
 
 def _nothing() -> None:

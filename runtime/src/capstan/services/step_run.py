@@ -74,11 +74,7 @@ class StepRun:
         self._fault: errors.OpError | None = None
         self._cancelled: errors.OpError | None = None
         self._is_wanted = True
-
-    @property
-    def has_remotes(self) -> bool:
-        """Whether other tasks run parts of the step."""
-        return bool(self._step.remotes)
+        self._guard: threading.Timer | None = None
 
     def execute(
         self, feeds: Feeds, confirm: Callable[[], errors.OpError | None]
@@ -114,18 +110,21 @@ class StepRun:
         A later `cancel` or `cut` reaches no link, because other steps may use these links by then.
         """
         self._inbox.close()
+        if self._guard is not None:
+            self._guard.cancel()
         if self._step.remotes:
             self._remotes.release(is_cut_off=not self._local_is_over)
 
     def cancel(self, error: errors.OpError, *, is_wanted: bool) -> None:
         """Ask all parts to end, with `error`. Any thread may call this. Never blocks.
 
-        If all parts have succeeded meanwhile, and `is_wanted`, the step succeeds. The caller must
-        call `cut` later, for the tasks that do not answer.
+        If all parts have succeeded meanwhile, and `is_wanted`, the step succeeds. The links of
+        tasks that do not answer are cut later.
         """
         self._is_wanted = self._is_wanted and is_wanted
         self._cancelled = self._cancelled or error
         if self._step.remotes:
+            self._guard = self._guard or remote_parts.start_guard(self.cut)
             self._remotes.cancel()
         elif self._local is not None:
             self._local.fail(error)
@@ -227,9 +226,8 @@ class StepRun:
         If all parts have succeeded meanwhile, the step succeeds. A segment may have read an element
         before its task learned of the end. The element would be lost if the step failed.
         """
-        guard = None
-        if self._waiting and self._cancelled is None:
-            guard = remote_parts.start_guard(self._remotes.cut)
+        if self._waiting and self._guard is None:
+            self._guard = remote_parts.start_guard(self.cut)
         self._deadline = time.monotonic() + remote_parts.WITHDRAW_SECONDS
         with contextlib.suppress(errors.OpError):
             for task in self._waiting:
@@ -237,8 +235,6 @@ class StepRun:
             while self._waiting:
                 self._receive()
             self._inbox.run_pending()
-        if guard is not None:
-            guard.cancel()
         if self._waiting or self._fault is not None or not self._local_is_over:
             self._fault = error
 
