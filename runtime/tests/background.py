@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE_S = 120.0
+# Shorter than the limit of a test, which would end the test without saying what it waited for.
+PATIENCE_S = 50.0
 
 
-def until(condition: Callable[[], object]) -> None:
+def until(condition: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
     """Wait for a condition, and fail if it does not become true."""
-    limit = time.monotonic() + PATIENCE_S
+    limit = time.monotonic() + patience_s
     pause = threading.Event()
     while not condition():
         assert time.monotonic() < limit, "the condition did not become true"
@@ -24,7 +25,7 @@ class Background:
         self.result: Any = None
         self.error: Exception | None = None
         self._call = call
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:

@@ -19,6 +19,8 @@ import capstan as tf
 pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(300)]
 
 PS = "/job:ps/task:0"
+START_S = 200.0
+"""How long a client may take to start. It may import TensorFlow."""
 
 CLIENT = """
 import json, sys
@@ -90,7 +92,7 @@ def test_a_killed_client_ends_its_steps_long_before_its_session(start: Start, li
     ps, worker = server(spec, "ps"), server(spec, "worker")
     try:
         client = start(spec, worker.target, library)
-        background.until(lambda: ps._steps._runs)
+        background.until(lambda: ps._steps._runs, START_S)
         client.kill()
         background.until(lambda: not ps._steps._runs)
         (session,) = worker.master._sessions.values()
@@ -109,7 +111,7 @@ def test_a_killed_master_ends_its_steps(start: Start) -> None:
     other = tf.train.Server(spec, job_name="worker", task_index=1)
     try:
         master = start(spec, "its own")
-        background.until(lambda: ps._steps._runs)
+        background.until(lambda: ps._steps._runs, START_S)
         master.kill()
         background.until(lambda: not ps._steps._runs)
         with tf.Graph().as_default():
