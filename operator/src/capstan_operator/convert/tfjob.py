@@ -152,8 +152,8 @@ def _spec(
     if kept := {field: policy[field] for field in _KEPT_POLICY if policy.get(field) is not None}:
         spec["runPolicy"] = kept
     lost += _lost_of_policy(policy)
-    restarts = {replica["restartPolicy"] for replica in spec["replicaSpecs"].values()}
-    if "backoffLimit" not in kept and restarts != {"Never"}:
+    restarts = [replica["restartPolicy"] for replica in spec["replicaSpecs"].values()]
+    if "backoffLimit" not in kept and any(each != "Never" for each in restarts):
         instead = "is not set: a TFJob then restarts without a limit, a TrainingJob 6 times"
         lost.append(Fault("spec.runPolicy.backoffLimit", instead))
     return spec
