@@ -216,6 +216,15 @@ def test_the_end_of_the_owner_of_a_queue_ends_a_wait() -> None:
             server.stop()
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also if this process was started with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupted_dequeue_takes_no_element(session: tf.Session) -> None:
     elements = queue()
     taken, enqueue = elements.dequeue(), elements.enqueue(tf.constant(1.0))
