@@ -581,7 +581,7 @@ def test_an_end_by_a_signal_of_the_kubelet_counts_as_a_deletion(state: Any, dele
     assert (found.deletion is Deletion.BEFORE_END) is deleting
 
 
-def test_a_preempted_trainer_that_had_ended_before_is_judged_by_its_own_code() -> None:
+def test_a_trainer_that_ended_before_its_preemption_is_judged_by_its_exit_code() -> None:
     target = condition("DisruptionTarget", "True", "PreemptionByScheduler", "room", LATER)
     found = view(
         ended(

@@ -143,7 +143,7 @@ class _History:
 
     def _pass_on(self, node: ir.Node) -> None:
         """Record that the outputs of `node` may lie in the memory of its inputs."""
-        # A key that is unknown before the step stays unknown.
+        # If a key is None (unknown before the step), the key of the outputs is None too.
         keys = {self._variables.get(edge) for edge in node.inputs[: _candidates(node)]}
         key = keys.pop() if len(keys) == 1 else None
         views = {name for edge in node.inputs for name in self._views.get(edge, ())}

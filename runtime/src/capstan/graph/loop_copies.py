@@ -14,8 +14,8 @@ def copy_of(
 ) -> ir.Node | None:
     """Return a node without inputs that has the value of `edge`, or None if there is none.
 
-    A constant takes the name `name`. The node of a resource keeps its own name, by which
-    it finds the resource.
+    A constant takes the name `name`. A variable or resource node keeps its own name, because the
+    name identifies the resource.
     """
     value = known.constants.get(edge)
     if value is not None and value.nbytes <= simplify.MAX_FOLDED_BYTES:
