@@ -116,7 +116,7 @@ def test_discovery_without_trainingjobs_is_a_fault_that_kopf_retries(path: str) 
 
 
 @pytest.mark.parametrize("after", ["86400", "Sat, 21 Nov 2099 18:00:00 GMT"])
-def test_a_long_retry_after_does_not_delay_a_watch_for_that_long(after: str) -> None:
+def test_a_watch_ignores_a_distant_retry_after(after: str) -> None:
     async def scenario(here: Around) -> None:
         def busy(_: Asked) -> web.Response:
             answer = refusal(429, "TooManyRequests")

@@ -503,7 +503,7 @@ def test_sidecars_are_not_waited_for(code: int, phase: TaskPhase) -> None:
     assert view(document).state is InstanceState.LEAVING
 
 
-def test_a_sidecar_that_cannot_start_keeps_the_pod_of_a_task_that_has_ended() -> None:
+def test_a_sidecar_that_cannot_start_counts_as_running_after_the_task_has_ended() -> None:
     """A kubelet reports a pod as Pending until all of its containers have started."""
     document = pod(
         containers=("logger", "trainer"),

@@ -91,8 +91,8 @@ class Master:
 
         Raises:
             AbortedError: there is no such session, or it is at another version.
-            InvalidArgumentError: the session already has a node, or another function, with the
-                name of a new one.
+            InvalidArgumentError: a new node has the name of a node of the session, or a new
+                function has the name of a different function of the session.
         """
         session = self._session(handle)
         extended = session.extend(nodes, version, functions)
