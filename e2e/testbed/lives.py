@@ -173,8 +173,8 @@ class ServedJob:
                 await self._wait(again)
 
     async def act(self) -> None:
-        """Let the next act happen if its condition holds and the operator is idle. An operator that
-        works might die during the act, and the next operator would see half of the act.
+        """Let the next act happen if its condition holds and the operator is idle. A busy operator
+        might die during the act, and the next operator would then see half of the act.
         """
         if self.acts and self._rests() and self.acts[0].when(self.found):
             act = self.acts[0]

@@ -742,7 +742,7 @@ def partial_pods(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def assert_viewed(document: dict[str, Any]) -> None:
-    """Assert that a pod has a view of its own task, also if its node is lost."""
+    """Assert that `pods.view` accepts a pod and keeps its name and uid, also if its node is lost."""
     thinned = cache.thin(document)
     for node_lost in (False, True):
         found = pods.view(thinned, trainer="trainer", node_lost=node_lost)
