@@ -742,7 +742,7 @@ def partial_pods(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def assert_viewed(document: dict[str, Any]) -> None:
-    """Assert that `pods.view` accepts a pod and keeps its name and uid, also if its node is lost."""
+    """Assert that the view of a pod has the name and uid of the pod, also if its node is lost."""
     thinned = cache.thin(document)
     for node_lost in (False, True):
         found = pods.view(thinned, trainer="trainer", node_lost=node_lost)
