@@ -69,7 +69,7 @@ def test_every_command_is_offered() -> None:
 def test_a_shell_asks_for_the_jobs_of_the_folder(shell: str, ask: str, tmp_path: Path) -> None:
     program = shutil.which(shell)
     if program is None:
-        pytest.skip(f"{shell} is not installed")
+        pytest.skip(f"needs {shell}: apt-get install {shell}")
     for name in ("digits", "dogs", "cats"):
         path = tmp_path / ".capstan" / name
         path.mkdir(parents=True)
