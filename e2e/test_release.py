@@ -167,7 +167,9 @@ def test_the_bill_of_materials_lists_every_pinned_package_with_its_hashes(
         assert reference["hashes"], part["name"]
 
 
-def test_the_archive_of_the_chart_is_that_of_helm(helm: Helm, tmp_path: pathlib.Path) -> None:
+def test_the_archive_of_the_chart_is_that_of_helm_with_the_image_of_the_release(
+    helm: Helm, tmp_path: pathlib.Path
+) -> None:
     ran = python(
         "import pathlib, sys, packages; packages.chart(sys.argv[1], pathlib.Path(sys.argv[2]))",
         *(VERSION, tmp_path),
@@ -175,11 +177,17 @@ def test_the_archive_of_the_chart_is_that_of_helm(helm: Helm, tmp_path: pathlib.
     assert ran.returncode == 0, ran.stderr
     name = f"capstan-{VERSION}.tgz"
     helm.run("lint", tmp_path / name)
+    notes = helm.run("install", "capstan", tmp_path / name, "--dry-run=client")
+    assert set(re.findall(r"capstan/operator:[\w.-]+\w", notes)) == {f"capstan/operator:{VERSION}"}
     helm.run("package", ROOT / "charts/capstan", "--destination", tmp_path / "helm")
     ours, helms = unpacked(tmp_path / name), unpacked(tmp_path / "helm" / name)
     # Helm writes the fields of Chart.yaml in another order.
     for files in (ours, helms):
         files["capstan/Chart.yaml"] = yaml.safe_load(files["capstan/Chart.yaml"])
+    # The default tag is in both files. A checkout has the tag of `make images`.
+    for name in ("capstan/values.yaml", "capstan/README.md"):
+        assert helms[name].count(b"dev") == 1
+        helms[name] = helms[name].replace(b"dev", VERSION.encode())
     assert ours == helms
 
 

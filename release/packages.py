@@ -15,6 +15,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 HALVES = {"runtime": "capstan", "operator": "capstan_operator"}
 """The folder of each half, and the name of its package."""
 CHART = ROOT / "charts/capstan"
+TAGGED = {"values.yaml": "  tag: dev\n", "README.md": '| `image.tag` | `"dev"` |'}
+"""The files of the chart that hold the default tag of the operator's image, each with the text
+around the tag. In the tree, the tag is that of `make images`; in a release, it is the version."""
 EPOCH = 1577836800
 """The time of all files in the archives, in seconds since 1970, so that equal trees make equal
 archives. It is 2020-01-01, because a ZIP file has no time before 1980."""
@@ -29,7 +32,9 @@ def build(half: str, folder: pathlib.Path) -> pathlib.Path:
 
 
 def chart(version: str, folder: pathlib.Path) -> pathlib.Path:
-    """Write the chart as the archive that `helm package` would write. Return its path."""
+    """Write the chart as the archive that `helm package` would write, but with the version as the
+    default tag of the image. Return its path.
+    """
     archive = folder / f"capstan-{version}.tgz"
     with (
         archive.open("wb") as file,
@@ -39,11 +44,24 @@ def chart(version: str, folder: pathlib.Path) -> pathlib.Path:
         ignored = (CHART / ".helmignore").read_text(encoding="utf-8").split()
         for path in sorted(CHART.rglob("*")):
             if path.is_file() and not any(path.match(pattern) for pattern in ignored):
-                content = path.read_bytes()
+                content = released(path, version)
                 entry = tarfile.TarInfo(f"capstan/{path.relative_to(CHART).as_posix()}")
                 entry.size, entry.mtime, entry.mode = len(content), EPOCH, 0o644
                 tar.addfile(entry, io.BytesIO(content))
     return archive
+
+
+def released(path: pathlib.Path, version: str) -> bytes:
+    """Return the content of a file of the chart in a release. Raises SystemExit if the file does
+    not hold the default tag of the image as `TAGGED` says.
+    """
+    content = path.read_text(encoding="utf-8")
+    around = TAGGED.get(path.relative_to(CHART).as_posix(), "")
+    if around not in content:
+        sys.exit(f"dist: {path} must contain {around!r}, the tag that a release replaces")
+    if around:
+        content = content.replace(around, around.replace("dev", version))
+    return content.encode()
 
 
 def bill(half: str, version: str, folder: pathlib.Path) -> pathlib.Path:
