@@ -1,6 +1,7 @@
 """The jobs of a namespace, read from an API server that also fails. e2e has a real one."""
 
 import asyncio
+import dataclasses
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -166,6 +167,23 @@ def test_the_log_of_the_trainer_is_read_with_its_times(tmp_path: Path) -> None:
 
 def test_the_log_of_a_pod_that_is_gone_is_empty(tmp_path: Path) -> None:
     assert run(tmp_path, not_served, lambda place: lines(place, SOURCE, Request())) == []
+
+
+def test_a_trainer_that_waits_beside_a_running_sidecar_has_no_log_yet(tmp_path: Path) -> None:
+    waiting = pod("waiting", "trainer")
+    waiting["status"]["containerStatuses"].append({"name": "side", "state": {"running": {}}})
+    job = dataclasses.replace(JOB, uid="u-1")
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.path.endswith("/log"):
+            return servers.refusal(400, "BadRequest", "trainer is waiting: ImagePullBackOff")
+        if asked.path.endswith("/pods"):
+            page = {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "1"}}
+            return web.json_response({**page, "items": [waiting]})
+        return web.json_response(waiting)
+
+    assert run(tmp_path, answer, lambda place: place.sources(job)) == []
+    assert run(tmp_path, answer, lambda place: lines(place, SOURCE, Request())) == []
 
 
 def test_a_log_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:

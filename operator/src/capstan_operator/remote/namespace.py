@@ -27,6 +27,8 @@ NO_CRD = (
 
 PAUSE_SECONDS = 1.0
 """The pause before a broken log stream is opened again."""
+_WAITS = 400
+"""The HTTP status of a log request for a container that has not begun."""
 
 
 async def connect(
@@ -176,7 +178,8 @@ class Namespace:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _log(self, source: Source, query: dict[str, str]) -> AsyncIterator[Line]:
-        """Yield the lines of one request. A pod that is gone has none."""
+        """Yield the lines of one request. A pod that is gone has none, and a trainer that has not
+        begun has none yet."""
         try:
             pod = await self.rest.get(paths.pod(self.name, source.address))
             chosen = query | {"container": _trainer(pod)}
@@ -184,6 +187,10 @@ class Namespace:
                 yield _line(raw)
         except errors.NotFound:
             return
+        except errors.Refused as refused:
+            # The API server answers 400 while the container waits, for example for its image.
+            if refused.status != _WAITS:
+                raise
 
     async def _is_over(self, source: Source) -> bool:
         """Say whether the container of an attempt has ended, or its pod is gone."""
@@ -249,11 +256,9 @@ def _stamp(at: datetime) -> str:
 
 
 def _has_output(pod: Manifest) -> bool:
-    """Say whether a container of a pod has begun to run, so that there is a log."""
-    containers = pod["status"].get("containerStatuses") or ()
-    kinds = ("running", "terminated")
-    states = (pod_fields.state(each, kind) for each in containers for kind in kinds)
-    return any(state is not None for state in states)
+    """Say whether the trainer of a pod has begun to run, so that there is a log."""
+    status = pod_fields.container(pod, _trainer(pod))
+    return any(pod_fields.state(status, kind) is not None for kind in ("running", "terminated"))
 
 
 def _began(pod: Manifest) -> datetime | None:
