@@ -169,6 +169,17 @@ def test_the_log_of_a_pod_that_is_gone_is_empty(tmp_path: Path) -> None:
     assert run(tmp_path, not_served, lambda place: lines(place, SOURCE, Request())) == []
 
 
+@pytest.mark.parametrize("follow", [False, True])
+def test_the_pod_of_another_attempt_is_not_read(tmp_path: Path, follow: bool) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.path.endswith("/log"):
+            return web.Response(text="a line of attempt 2\n")
+        return web.json_response(pod(attempt=2))
+
+    request = Request(follow=follow)
+    assert run(tmp_path, answer, lambda place: lines(place, SOURCE, request)) == []
+
+
 def test_a_trainer_that_waits_beside_a_running_sidecar_has_no_log_yet(tmp_path: Path) -> None:
     waiting = pod("waiting", "trainer")
     waiting["status"]["containerStatuses"].append({"name": "side", "state": {"running": {}}})

@@ -178,10 +178,12 @@ class Namespace:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _log(self, source: Source, query: dict[str, str]) -> AsyncIterator[Line]:
-        """Yield the lines of one request. A pod that is gone has none, and a trainer that has not
-        begun has none yet."""
+        """Yield the lines of one request. A trainer that has not begun has none yet. A pod that is
+        gone has none, and a pod of another attempt has none of this source."""
         try:
             pod = await self.rest.get(paths.pod(self.name, source.address))
+            if not _is_of(source, pod):
+                return
             chosen = query | {"container": _trainer(pod)}
             async for raw in logs.lines(self.rest, self.name, source.address, **chosen):
                 yield _line(raw)
@@ -201,8 +203,7 @@ class Namespace:
         except Temporary:
             return False
         status = pod_fields.container(pod, _trainer(pod))
-        is_same = owners.task(pod) == (source.task, source.attempt)
-        return not is_same or pod_fields.state(status, "terminated") is not None
+        return not _is_of(source, pod) or pod_fields.state(status, "terminated") is not None
 
     async def usage(self, job: Job) -> dict[str, Usage]:
         rows = {row.pod: str(row.name) for row in job.status.tasks if row.pod}
@@ -248,6 +249,11 @@ def _trainer(pod: Manifest) -> str:
     """Return the container of a pod that is the task."""
     containers = [str(container["name"]) for container in pod["spec"]["containers"]]
     return names.TRAINER if names.TRAINER in containers else containers[0]
+
+
+def _is_of(source: Source, pod: Manifest) -> bool:
+    """Say whether a pod is the attempt of a source. All attempts of a task have one pod name."""
+    return owners.task(pod) == (source.task, source.attempt)
 
 
 def _stamp(at: datetime) -> str:
