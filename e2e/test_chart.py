@@ -47,19 +47,19 @@ class Site:
         [container] = self.cluster.api.get(path)["spec"]["template"]["spec"]["containers"]
         return list(container["args"])
 
-    def user(self, namespace: str, name: str, *rules: Json, role: str = "") -> Api:
-        """Return a client of a new user with some rights in a namespace: the rules, or a
-        ClusterRole of Kubernetes.
+    def user(self, namespace: str, name: str, role: str, *rules: Json) -> Api:
+        """Return a client of a new user with some rights in a namespace: those of a ClusterRole,
+        and those of the rules.
         """
         config = json.loads(self.cluster.service_account(namespace, name).read_text())
         folder = f"{RIGHTS_API}/namespaces/{namespace}"
-        kind = "ClusterRole" if role else "Role"
-        if not role:
-            self.cluster.api.post(f"{folder}/roles", {"metadata": {"name": name}, "rules": rules})
-        ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role or name}
+        self.cluster.api.post(f"{folder}/roles", {"metadata": {"name": name}, "rules": rules})
         subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
-        binding = {"metadata": {"name": name}, "roleRef": ref, "subjects": [subject]}
-        self.cluster.api.post(f"{folder}/rolebindings", binding)
+        for kind, bound in (("ClusterRole", role), ("Role", name)):
+            ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": bound}
+            metadata = {"name": f"{name}-{kind.lower()}"}
+            binding = {"metadata": metadata, "roleRef": ref, "subjects": [subject]}
+            self.cluster.api.post(f"{folder}/rolebindings", binding)
         return Api(self.cluster.server, self.cluster.ca, config["users"][0]["user"]["token"])
 
 
@@ -79,7 +79,8 @@ def rule(group: str, resource: str, *verbs: str) -> Json:
     return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
 
 
-MANAGES_JOBS = rule("capstan.dev", "trainingjobs", "get", "create", "update", "patch", "delete")
+EDITS_JOBS = f"{NAME}-edit"
+"""The role of a user with only rights on TrainingJobs."""
 CREATES_PODS = rule("", "pods", "create")
 GETS_SECRETS = rule("", "secrets", "get")
 
@@ -224,11 +225,11 @@ def test_helm_refuses_a_second_operator_of_the_whole_cluster(site: Site) -> None
 # Users.
 
 
-def test_the_roles_of_kubernetes_include_jobs(site: Site) -> None:
+def test_the_roles_of_kubernetes_include_jobs_and_one_role_is_only_for_jobs(site: Site) -> None:
     space = site.cluster.namespace()
     reads = {"get": True, "list": True, "watch": True}
-    for role, writes in (("view", False), ("edit", True), ("admin", True)):
-        api = site.user(space, f"has-{role}", role=role)
+    for role, writes in (("view", False), ("edit", True), ("admin", True), (EDITS_JOBS, True)):
+        api = site.user(space, f"has-{role}", role)
         expected = {**reads, **dict.fromkeys(("create", "update", "patch", "delete"), writes)}
         wait.until(
             lambda api=api, expected=expected: (
@@ -328,12 +329,14 @@ def office(site: Site) -> tuple[str, Mapping[str, Api]]:
     """A namespace and its users, in whose requests the policy is in force."""
     space = site.cluster.namespace()
     users = {
-        "trainer": site.user(space, "trainer", MANAGES_JOBS),
-        "reader": site.user(space, "reader", MANAGES_JOBS, GETS_SECRETS),
-        "creator": site.user(space, "creator", MANAGES_JOBS, CREATES_PODS),
+        "trainer": site.user(space, "trainer", EDITS_JOBS),
+        "reader": site.user(space, "reader", EDITS_JOBS, GETS_SECRETS),
+        "creator": site.user(space, "creator", EDITS_JOBS, CREATES_PODS),
     }
     for api in users.values():
         wait.until(lambda api=api: may(api, space, "create", "trainingjobs"))
+    wait.until(lambda: may(users["reader"], space, "get", "secrets"))
+    wait.until(lambda: may(users["creator"], space, "create", "pods"))
     _, forbidden = FORBIDDEN["host network"]
     wait.until(lambda: "gets no pod" in refusal(users["trainer"], space, forbidden))
     return space, users
