@@ -210,7 +210,7 @@ def test_two_releases_serve_a_namespace_each(site: Site) -> None:
         config = json.loads(site.cluster.service_account(space, NAME).read_text())
         api = Api(site.cluster.server, site.cluster.ca, config["users"][0]["user"]["token"])
         wait.until(lambda api=api, space=space: may(api, space, "create", "pods"))
-        assert may(api, space, "get", "nodes")
+        wait.until(lambda api=api, space=space: may(api, space, "get", "nodes"))
         assert not may(api, other, "get", "pods")
     for space in spaces:
         site.helm("uninstall", "capstan", namespace=space)
