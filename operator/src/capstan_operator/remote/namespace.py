@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shlex
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -41,7 +42,9 @@ async def connect(
     rest = await Rest.connect(kubeconfig, context)
     found = namespace or contexts.namespace(kubeconfig, context)
     given = {"-n": found, "--context": context, "--kubeconfig": kubeconfig}
-    flags = "".join(f" {flag} {value}" for flag, value in given.items() if value is not None)
+    flags = "".join(
+        f" {flag} {shlex.quote(value)}" for flag, value in given.items() if value is not None
+    )
     return Namespace(rest, found, flags)
 
 
