@@ -17,6 +17,9 @@ from testbed.kubelet import Kubelet
 from testbed.operator import Operator
 from testbed.story import JOBS, Story, job, replica
 
+# Each wait of Helm may take four minutes. The first test also waits for the installation.
+pytestmark = pytest.mark.timeout(600)
+
 Json = dict[str, Any]
 
 NAME = "capstan-operator"
@@ -150,6 +153,7 @@ def test_the_server_knows_each_field_and_restricted_allows_each_pod(site: Site, 
 # Upgrade, rollback, uninstall.
 
 
+@pytest.mark.timeout(1500)  # Helm waits four times.
 def test_no_task_restarts_during_upgrade_rollback_and_reinstallation(
     site: Site, tmp_path: pathlib.Path
 ) -> None:
