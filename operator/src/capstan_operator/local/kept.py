@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pydantic
 
@@ -120,10 +120,6 @@ class Kept:
         finally:
             locked.close()
         return f"{job.name}: its status and logs are deleted; checkpoints stay in {job.place}"
-
-    async def document(self, name: str) -> dict[str, Any]:
-        job = await self.get(name)
-        return {"name": name, "place": job.place, "status": status_json.render(job.status)}
 
     def _is_over(self, source: Source) -> bool:
         """Say whether an attempt has stopped writing."""

@@ -66,13 +66,7 @@ class Namespace:
         return None if manifest is None else self._job(manifest)
 
     async def get(self, name: str) -> Job:
-        return self._job(await self.document(name))
-
-    async def document(self, name: str) -> Manifest:
-        manifest = await self._manifest(name)
-        if manifest is None:
-            raise Invalid((Fault("", f"there is no job {name!r} in namespace {self.name!r}"),))
-        return manifest
+        return self._job(await self._document(name))
 
     async def jobs(self) -> list[Job]:
         try:
@@ -127,7 +121,7 @@ class Namespace:
         return sorted({str(spec["containers"][0]["image"]) for spec in specs})
 
     async def delete(self, job: Job) -> str:
-        manifest = await self.document(job.name)
+        manifest = await self._document(job.name)
         await self.rest.delete(paths.job(self.name, job.name), uid=manifest["metadata"]["uid"])
         return f"{job.name}: its deletion is under way; its pods and its Service are deleted too"
 
@@ -137,7 +131,7 @@ class Namespace:
         for pod in pods:
             named = owners.task(pod)
             if named is not None:
-                found[named] = Source(*named, pod["metadata"]["name"], at=_began(pod))
+                found[named] = Source(*named, pod["metadata"]["name"])
         for row in job.status.tasks:
             attempt = failures.ended_attempt(row)
             if attempt is not None and row.message and (row.name, attempt) not in found:
@@ -219,6 +213,12 @@ class Namespace:
         used = {pod["metadata"]["name"]: _usage(pod) for pod in measured.get("items") or ()}
         return {task: used[pod] for pod, task in rows.items() if pod in used}
 
+    async def _document(self, name: str) -> Manifest:
+        manifest = await self._manifest(name)
+        if manifest is None:
+            raise Invalid((Fault("", f"there is no job {name!r} in namespace {self.name!r}"),))
+        return manifest
+
     async def _manifest(self, name: str) -> Manifest | None:
         try:
             return await self.rest.get(paths.job(self.name, name))
@@ -268,10 +268,6 @@ def _has_output(pod: Manifest) -> bool:
     """Say whether the trainer of a pod has begun to run, so that there is a log."""
     status = pod_fields.container(pod, _trainer(pod))
     return any(pod_fields.state(status, kind) is not None for kind in ("running", "terminated"))
-
-
-def _began(pod: Manifest) -> datetime | None:
-    return pod_fields.time(pod["status"].get("startTime"))
 
 
 def _status(name: str, document: Any) -> Status:

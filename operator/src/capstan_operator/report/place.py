@@ -1,7 +1,7 @@
 """The places that keep jobs: a folder of this machine, or a namespace of a cluster."""
 
 from collections.abc import AsyncIterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from capstan_operator.report.job import Job
 from capstan_operator.report.output import Line, Request, Source
@@ -35,6 +35,3 @@ class Place(Protocol):
 
     async def delete(self, job: Job) -> str:
         """Delete a job. Return a line that says what has happened."""
-
-    async def document(self, name: str) -> dict[str, Any]:
-        """Return the job with all that the place keeps of it, as JSON values."""
