@@ -22,7 +22,7 @@ class Source:
     text: str = ""
     """The end of the output, if only the status keeps it."""
     at: datetime | None = None
-    """When the attempt ended, if known."""
+    """The time of the lines of `text`: when the attempt ended, if known."""
 
 
 @dataclass(frozen=True, slots=True)
