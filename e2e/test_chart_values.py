@@ -298,6 +298,17 @@ def test_deploy_and_the_crd_are_all_objects_of_the_chart(helm: Helm) -> None:
     assert made == deployed | {crd}
 
 
+@pytest.mark.parametrize("release", ["capstan", "other"])
+def test_the_operator_has_the_same_labels_in_every_release(release: str, helm: Helm) -> None:
+    [found] = [each for each in helm.template(release) if each["kind"] == "Deployment"]
+    expected = {"app.kubernetes.io/part-of": "capstan", "app.kubernetes.io/component": "operator"}
+    assert expected.items() <= found["metadata"]["labels"].items()
+    assert expected.items() <= found["spec"]["template"]["metadata"]["labels"].items()
+    # Kubernetes refuses to change the selector of a Deployment, so no upgrade may change it.
+    selector = {"app.kubernetes.io/name": f"{release}-operator"}
+    assert found["spec"]["selector"] == {"matchLabels": selector}
+
+
 def test_the_rights_in_single_namespaces_are_the_rights_in_the_cluster(
     printed: Callable[..., Objects],
 ) -> None:

@@ -25,8 +25,18 @@ name.
 app.kubernetes.io/name: {{ include "capstan.name" . }}
 {{- end }}
 
+{{/*
+The labels of the operator in every release, whatever its name. capstanctl finds operators by them.
+Selectors cannot change, so these labels are not part of capstan.selector.
+*/}}
+{{- define "capstan.role" -}}
+app.kubernetes.io/part-of: capstan
+app.kubernetes.io/component: operator
+{{- end }}
+
 {{- define "capstan.labels" -}}
 {{ include "capstan.selector" . }}
+{{ include "capstan.role" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
