@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import dataclasses
 import heapq
+import sys
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 
@@ -14,6 +15,8 @@ from capstan_operator.report import output
 from capstan_operator.report.output import Line, Request, Source
 from capstan_operator.report.place import Place
 
+UNREADABLE = 1
+"""The exit status if some of the output could not be read."""
 POLL_SECONDS = 1.0
 """The pause between two looks for new attempts."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -27,11 +30,10 @@ def logs(options: argparse.Namespace) -> int:
         tail=options.tail,
         since_seconds=options.since,
     )
-    asyncio.run(_logs(options, request))
-    return 0
+    return asyncio.run(_logs(options, request))
 
 
-async def _logs(options: argparse.Namespace, request: Request) -> None:
+async def _logs(options: argparse.Namespace, request: Request) -> int:
     async with places.opened(options) as place:
         job = await place.get(options.job)
         known = [row.name for row in job.status.tasks]
@@ -40,10 +42,12 @@ async def _logs(options: argparse.Namespace, request: Request) -> None:
         printer = _Printer(known, with_prefix=not options.no_prefix)
         if request.follow:
             await _Following(place, job.name, request, printer).to_the_end()
-            return
+            return 0
+        reading = _Reading(place, request)
         sources = output.chosen(await place.sources(job), request)
-        async for source, line in merged({each: place.lines(each, request) for each in sources}):
+        async for source, line in merged({each: reading.lines(each) for each in sources}):
             printer.show(source, line)
+        return UNREADABLE if reading.has_failed else 0
 
 
 async def merged(
@@ -68,6 +72,29 @@ async def merged(
         _, _, source, line = heapq.heappop(first)
         yield source, line
         await push(source)
+
+
+class _Reading:
+    """Reads sources. One that cannot be read, because its node is down, does not hide the others.
+
+    It gets a line on stderr.
+    """
+
+    def __init__(self, place: Place, request: Request) -> None:
+        self._place = place
+        self._request = request
+        self.has_failed = False
+
+    async def lines(self, source: Source) -> AsyncIterator[Line]:
+        """Yield the lines of a source that can be read."""
+        try:
+            async for line in self._place.lines(source, self._request):
+                yield line
+        except Temporary as error:
+            self.has_failed = True
+            why = " ".join(str(error).split())
+            name = output.label(source)
+            print(f"capstanctl: the output of {name} could not be read: {why}", file=sys.stderr)
 
 
 class _Printer:

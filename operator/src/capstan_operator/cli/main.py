@@ -1,8 +1,8 @@
 """`capstanctl`: its commands, its exit status, and its messages when a command cannot be done.
 
-Exit status: 0 done, or the job succeeded; 1 the job failed; 2 the command line or the job is wrong,
-there is no such job, no cluster or no rights; 3 the time of `wait` is over; 128 + n ended by signal
-n (130: Ctrl-C).
+Exit status: 0 done, or the job succeeded; 1 the job failed, or some output could not be read; 2 the
+command line or the job is wrong, there is no such job, no cluster or no rights; 3 the time of
+`wait` is over; 128 + n ended by signal n (130: Ctrl-C).
 
 Each command imports its modules when it is chosen. Help is therefore fast, and commands about this
 machine never load the Kubernetes client.

@@ -111,7 +111,10 @@ def _logs(commands: "_Commands[argparse.ArgumentParser]") -> None:
             "the last attempt, and the end of the output of the attempt before it. Lines of a "
             "cluster are merged by time; those of this machine come one attempt after the other."
         ),
-        epilog=f"{_WHERE} {_EXIT}",
+        epilog=(
+            f"{_WHERE} Exit status: 0 done; 1 some output could not be read, for example because a "
+            "node is down; 2 wrong input, no such job, no cluster or no rights."
+        ),
     )
     _job(logs)
     logs.add_argument(
