@@ -197,6 +197,7 @@ def test_a_file_that_cannot_be_read_is_reported(capsys: pytest.CaptureFixture[st
         ("run job.yaml --port many", "argument --port: invalid int value: 'many'"),
         ("run job.yaml -o yaml", "argument -o/--output: invalid choice: 'yaml'"),
         ("walk job.yaml", "invalid choice: 'walk'"),
+        ("logs digits --tail 99999999999999999999", "argument --tail: must have at most 18 digits"),
     ],
 )
 def test_a_wrong_command_line_is_a_usage_error(

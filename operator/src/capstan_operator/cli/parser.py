@@ -37,6 +37,9 @@ def parser(program: str) -> argparse.ArgumentParser:
 _Commands = argparse._SubParsersAction
 """The result of `add_subparsers`, for which argparse has no public name."""
 
+_MOST_DIGITS = 18
+"""The most digits of a number of lines. The API and Python read numbers of 64 bits."""
+
 AWAITED = ("finished", "running", "deleted")
 """The values of `report.awaited.Awaited`. An import of this module would load pydantic."""
 
@@ -309,4 +312,6 @@ _seconds = _checked(duration.parse)
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise argparse.ArgumentTypeError(f"must be a number of lines, not {text!r}")
+    if len(text) > _MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"must have at most {_MOST_DIGITS} digits")
     return int(text)
