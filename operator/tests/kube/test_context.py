@@ -39,3 +39,11 @@ def test_the_namespace_is_that_of_the_chosen_context(
     assert context.namespace(kubeconfig, chosen) == namespace
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
     assert context.namespace(None, chosen) == namespace
+
+
+@pytest.mark.parametrize("current", [None, "gone"])
+def test_a_chosen_context_needs_no_current_context(kubeconfig: str, current: str | None) -> None:
+    document = json.loads(Path(kubeconfig).read_text())
+    document["current-context"] = current
+    Path(kubeconfig).write_text(json.dumps(document))
+    assert context.namespace(kubeconfig, "there") == "team-b"

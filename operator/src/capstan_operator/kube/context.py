@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from kubernetes.aio import config
+from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
 DEFAULT_NAMESPACE = "default"
 _IN_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -21,8 +21,7 @@ def namespace(kubeconfig: str | None, context: str | None) -> str:
         return (
             _IN_POD.read_text(encoding="utf-8").strip() if _IN_POD.is_file() else DEFAULT_NAMESPACE
         )
-    contexts: list[dict[str, Any]]
-    contexts, active = config.list_kube_config_contexts(paths or None)
-    if context is not None:
-        active = next((known for known in contexts if known["name"] == context), active)
-    return str(active["context"].get("namespace") or DEFAULT_NAMESPACE)
+    paths = paths or str(Path.home() / ".kube" / "config")
+    # A kubeconfig needs no current context if the user names one.
+    loader: Any = KubeConfigLoader(KubeConfigMerger(paths).config, active_context=context)
+    return str(loader.current_context["context"].get("namespace") or DEFAULT_NAMESPACE)
