@@ -1,8 +1,10 @@
 """The jobs of a namespace, read from an API server that also fails. e2e has a real one."""
 
 import asyncio
+import contextlib
 import dataclasses
 import shlex
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,6 +78,25 @@ async def with_server(
 
 def run(tmp_path: Path, answer: Any, act: Callable[[Namespace], Any]) -> Any:
     return asyncio.run(with_server(tmp_path, answer, act))[0]
+
+
+def test_in_a_pod_the_kubeconfig_of_the_home_comes_before_the_service_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ".kube"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+
+    async def version() -> Any:
+        async with servers.serving(lambda _: web.json_response({"gitVersion": "v1"})) as server:
+            written = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
+            shutil.move(written, folder / "config")
+            async with contextlib.aclosing(await namespace.connect(None, None, None)) as place:
+                return place.name, await place.rest.get("/version")
+
+    assert asyncio.run(version()) == ("default", {"gitVersion": "v1"})
 
 
 def not_served(_: Asked) -> web.StreamResponse:

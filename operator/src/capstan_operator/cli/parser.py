@@ -282,7 +282,7 @@ def _cluster(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--kubeconfig",
         metavar="FILE",
-        help="the kubeconfig (default: $KUBECONFIG, the pod's service account, ~/.kube/config)",
+        help="the kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's service account)",
     )
 
 

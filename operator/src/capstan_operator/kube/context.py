@@ -1,4 +1,4 @@
-"""The namespace of the user: the namespace of the kubeconfig's context, or of the pod."""
+"""The kubeconfig of the user, and the namespace of its context or of the pod."""
 
 import os
 from pathlib import Path
@@ -8,6 +8,18 @@ from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
 DEFAULT_NAMESPACE = "default"
 _IN_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+def of_user(kubeconfig: str | None) -> str | None:
+    """Return the paths of the kubeconfig that kubectl reads, or None if there is no such file.
+
+    The flag comes first, then $KUBECONFIG, then ~/.kube/config. Without any of them,
+    `Credentials.load` uses the service account of the pod, as kubectl does. The operator calls only
+    `Credentials.load`, which prefers the service account to ~/.kube/config.
+    """
+    in_home = Path.home() / ".kube" / "config"
+    found = kubeconfig or os.environ.get("KUBECONFIG")
+    return found or (str(in_home) if in_home.is_file() else None)
 
 
 def namespace(kubeconfig: str | None, context: str | None) -> str:

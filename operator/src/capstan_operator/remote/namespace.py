@@ -37,10 +37,13 @@ async def connect(
 ) -> "Namespace":
     """Return the namespace, by default the namespace of the context. Sends nothing yet.
 
+    Uses the same cluster as kubectl.
+
     Raises errors.Invalid if there is no usable configuration.
     """
-    rest = await Rest.connect(kubeconfig, context)
-    found = namespace or contexts.namespace(kubeconfig, context)
+    chosen = contexts.of_user(kubeconfig)
+    rest = await Rest.connect(chosen, context)
+    found = namespace or contexts.namespace(chosen, context)
     given = {"-n": found, "--context": context, "--kubeconfig": kubeconfig}
     flags = "".join(
         f" {flag} {shlex.quote(value)}" for flag, value in given.items() if value is not None
