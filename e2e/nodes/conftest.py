@@ -78,14 +78,24 @@ def gpu_node(nodes: Nodes) -> Iterator[str]:
         nodes.kubectl("delete", "node", name)
 
 
+@pytest.fixture(scope="module")
+def free_pools(kubernetes: Kubernetes) -> list[str]:
+    """The nodes with free GPUs before the first story that needs GPUs."""
+    return gpus.pools(kubernetes, GPUS)
+
+
 @pytest.fixture
 def gpu_pool(kubernetes: Kubernetes, request: pytest.FixtureRequest) -> str:
     """The name of a node with GPUs and the taint of a pool."""
     if isinstance(kubernetes, Nodes):
         return str(request.getfixturevalue("gpu_node"))
-    pools = gpus.pools(kubernetes, GPUS)
+    pools: list[str] = request.getfixturevalue("free_pools")
     if not pools:
-        pytest.skip(f"no node has {GPUS} GPUs: `make e2e-kind GPU=1` has such a node")
+        most = gpus.most(kubernetes)
+        pytest.skip(
+            f"no node has {GPUS} free GPUs, and the largest has {most} in all: "
+            "`make e2e-kind GPU=1` has such a node"
+        )
     return pools[0]
 
 
