@@ -180,6 +180,35 @@ def test_a_damaged_tfjob_is_converted_or_refused_and_never_changed(
     assert document == before
 
 
+def in_yaml(selector: str) -> str:
+    """Return a TFJob whose pods have this node selector."""
+    sample = (Path(__file__).with_name("tfjobs") / "simple.yaml").read_text()
+    return sample.replace("containers:", f"nodeSelector: {selector}\n          containers:")
+
+
+@pytest.mark.parametrize(
+    "selector, fault",
+    [
+        ("{2026-11-02: x}", "2026-11-02 is not a field: names of fields are text"),
+        ("{!!binary aGVs: x}", "b'hel' is not a field: names of fields are text"),
+    ],
+)
+def test_a_key_that_is_not_text_is_refused(selector: str, fault: str) -> None:
+    with pytest.raises(Invalid, match=f"^spec.replicaSpecs.worker.template.*nodeSelector: {fault}"):
+        tfjob.convert(yaml.safe_load(in_yaml(selector)))
+
+
+def test_an_anchor_that_contains_itself_is_refused() -> None:
+    with pytest.raises(Invalid, match=r"template.spec.nodeSelector.a\[1\]: contains itself"):
+        tfjob.convert(yaml.safe_load(in_yaml("{a: &a [x, *a]}")))
+
+
+def test_dates_become_text() -> None:
+    spec = tfjob.convert(yaml.safe_load(in_yaml("{since: 2026-11-02}"))).manifest["spec"]
+    pod = spec["replicaSpecs"]["worker"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"since": "2026-11-02"}
+
+
 def test_the_command_prints_the_job_and_a_line_for_each_loss(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

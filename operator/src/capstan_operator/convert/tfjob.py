@@ -74,15 +74,47 @@ def convert(document: Mapping[str, Any]) -> Converted:
     spec = templates.mapping(document.get("spec"), "spec")
     replicas = _replicas(templates.mapping(spec.get("tfReplicaSpecs"), "spec.tfReplicaSpecs"))
     lost: list[Fault] = []
-    manifest = {
-        **parse.IDENTITY,
-        "metadata": _metadata(templates.mapping(document.get("metadata"), "metadata"), lost),
-        "spec": _spec(spec, replicas, lost),
-    }
-    faults = parse.draft(json.dumps(manifest, default=str)).faults
+    manifest = _json(
+        {
+            **parse.IDENTITY,
+            "metadata": _metadata(templates.mapping(document.get("metadata"), "metadata"), lost),
+            "spec": _spec(spec, replicas, lost),
+        }
+    )
+    faults = parse.draft(json.dumps(manifest)).faults
     if faults:
         raise Invalid(faults)
     return Converted(manifest, tuple(lost))
+
+
+def _json(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON values of a manifest. Dates become text, as kubectl sends them.
+
+    Raises errors.Invalid if YAML has read values that JSON cannot hold.
+    """
+    try:
+        values: dict[str, Any] = json.loads(json.dumps(manifest, default=str))
+    except (TypeError, ValueError) as error:
+        raise Invalid(tuple(_not_json(manifest, "", ()))) from error
+    return values
+
+
+def _not_json(value: object, path: str, outer: tuple[object, ...]) -> Iterator[Fault]:
+    """Yield a fault for each value that contains itself, and for each key that is not text."""
+    if any(value is each for each in outer):
+        yield Fault(path, "contains itself; write the value without its anchor")
+        return
+    inside = (*outer, value)
+    if isinstance(value, Mapping):
+        for key, member in value.items():
+            if not isinstance(key, str | int | float | None):
+                yield Fault(
+                    path, f"{key} is not a field: names of fields are text; put it in quotes"
+                )
+            yield from _not_json(member, f"{path}.{key}" if path else str(key), inside)
+    elif isinstance(value, list | tuple):
+        for index, member in enumerate(value):
+            yield from _not_json(member, f"{path}[{index}]", inside)
 
 
 def _check_identity(document: Mapping[str, Any]) -> None:
