@@ -81,7 +81,9 @@ class Screen:
 
 
 def record(command: list[str]) -> Iterator[Picture]:
-    """Run the command on a terminal and yield each picture; raises CalledProcessError."""
+    """Run the command on a terminal and yield each picture. The command ends with the iterator.
+    Raises CalledProcessError, and ValueError for an unknown sequence.
+    """
     master, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
@@ -92,11 +94,17 @@ def record(command: list[str]) -> Iterator[Picture]:
         os.close(terminal)
         screen = Screen()
         screen.write(f"$ {' '.join(command)}\n")
-        yield Picture(0, screen.lines())
-        for output in outputs(master):
-            screen.write(output)
-            yield Picture(time.monotonic() - began, screen.lines())
-    os.close(master)
+        try:
+            yield Picture(0, screen.lines())
+            for output in outputs(master):
+                screen.write(output)
+                yield Picture(time.monotonic() - began, screen.lines())
+        except BaseException:
+            # The end of the block waits for the command, which may wait for a reader of its output.
+            process.terminate()
+            raise
+        finally:
+            os.close(master)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -118,3 +119,21 @@ def test_every_fault_of_a_file_is_reported_and_nothing_starts(
 def test_the_readme_shows_the_last_line_of_the_demo() -> None:
     readme = (ROOT / "README.md").read_text()
     assert re.search(LAST_LINE.pattern.strip("^$"), readme)
+
+
+def test_a_recording_ends_its_command_when_it_cannot_show_the_output(
+    tmp_path: pathlib.Path,
+) -> None:
+    """`yes` fills the terminal, which nobody reads after the error, and would never end."""
+    ran = subprocess.run(
+        [
+            *(sys.executable, ROOT / "docs/recording.py", tmp_path / "demo.svg"),
+            *("sh", "-c", r"printf '\033[2J\n'; exec yes"),
+        ],
+        env=users_environment(),
+        capture_output=True,
+        text=True,
+        timeout=wait.PATIENCE_SECONDS,
+    )
+    assert "ValueError: no terminal sequence of rich" in ran.stderr
+    assert ran.returncode == 1
