@@ -96,6 +96,7 @@ def test_the_flags_of_a_cluster_win_over_a_job_of_the_folder(call: Call) -> None
     "phase, line, status",
     [
         (Phase.SUCCEEDED, "wait digits", 0),
+        (Phase.SUCCEEDED, "wait digits --for running", 0),
         (Phase.FAILED, "wait digits", 1),
         (Phase.SUSPENDED, "wait digits", 1),
         (Phase.SUCCEEDED, "wait digits --for deleted --timeout 0", 3),

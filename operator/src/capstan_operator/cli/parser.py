@@ -161,11 +161,15 @@ def _wait(commands: "_Commands[argparse.ArgumentParser]") -> None:
     wait = commands.add_parser(
         "wait",
         help="wait for the end of a job",
-        description="Wait until a job has finished, until all its tasks run, or until it is gone.",
+        description=(
+            "Wait until a job has finished, until all its tasks run, or until it is gone. A job "
+            "that has succeeded counts as running, because its tasks have run."
+        ),
         epilog=(
-            f"{_WHERE} Exit status: 0 the job is in the awaited state; 1 the job cannot reach this "
-            "state any more, because it failed, is Invalid, was deleted, or no capstanctl runs it; "
-            "3 the time is over; 2 wrong input, no such job, no cluster or no rights."
+            f"{_WHERE} Exit status: 0 the job has reached the awaited state; 1 the job cannot "
+            "reach this state any more, because it failed, is Invalid, was deleted, or no "
+            "capstanctl runs it; 3 the time is over; 2 wrong input, no such job, no cluster or no "
+            "rights."
         ),
     )
     _job(wait)

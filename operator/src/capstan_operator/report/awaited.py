@@ -11,6 +11,7 @@ class Awaited(enum.StrEnum):
 
     FINISHED = "finished"
     RUNNING = "running"
+    """All tasks run. A job that has succeeded counts, because its tasks have run."""
     DELETED = "deleted"
 
 
