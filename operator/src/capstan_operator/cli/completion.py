@@ -15,6 +15,9 @@ from capstan_operator.errors import OperatorError
 Named = Callable[[str, argparse.Namespace], Iterable[str]]
 """Returns the names that a metavar stands for, such as the names of all jobs for `JOB`."""
 
+_EQUALS = "="
+"""A word of its own in bash, which splits `--output=json` into three words."""
+
 _SCRIPTS = {
     "bash": """\
 _capstanctl() {
@@ -72,6 +75,8 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str], named: Nam
     if command is None:
         return []
     values, position, pending = _read(command, before[1:])
+    if pending is not None and prefix == _EQUALS:
+        prefix = ""
     if pending is None and prefix.startswith("-"):
         return sorted(word for word in _flags(command) if word.startswith(prefix))
     action = pending or _positional(command, position)
@@ -122,6 +127,8 @@ def _read(
     position, pending = 0, None
     for word in words:
         flag, equals, value = word.partition("=")
+        if pending is not None and word == _EQUALS:
+            continue
         if pending is not None:
             setattr(values, pending.dest, word)
             pending = None
