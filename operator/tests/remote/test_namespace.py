@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from aiohttp import web
 from kube import server as servers
 from kube.server import Asked
@@ -25,6 +26,7 @@ from capstan_operator.report.job import Job
 from capstan_operator.report.output import Line, Request, Source
 from capstan_operator.report.tasks import Usage
 
+ROOT = Path(__file__).parents[3]
 Json = dict[str, Any]
 Answers = Callable[[Asked], web.StreamResponse]
 
@@ -131,6 +133,26 @@ def test_the_flags_find_the_same_job(tmp_path: Path) -> None:
     words = ["-n", "team-a", "--kubeconfig", str(folder / "kubeconfig")]
     assert shlex.split(job.flags) == words
     assert job.is_behind
+
+
+def test_an_operator_of_any_release_is_found_by_the_labels_of_its_deployment(
+    tmp_path: Path,
+) -> None:
+    documents = yaml.safe_load_all((ROOT / "deploy" / "operator.yaml").read_text())
+    (deployment,) = (found for found in documents if found["kind"] == "Deployment")
+    labels = deployment["metadata"]["labels"]
+    labels["app.kubernetes.io/name"] = "second-operator"
+    image = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        if not asked.path.endswith("/deployments"):
+            return web.json_response({"gitVersion": "v1"})
+        wanted = dict(part.split("=") for part in asked.query["labelSelector"].split(","))
+        items = [deployment] if wanted.items() <= labels.items() else []
+        page = {"apiVersion": "apps/v1", "kind": "DeploymentList", "items": items}
+        return web.json_response({**page, "metadata": {"resourceVersion": "1"}})
+
+    assert run(tmp_path, answer, lambda place: place.versions())["operator"] == [image]
 
 
 def test_a_status_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:

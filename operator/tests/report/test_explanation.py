@@ -145,7 +145,13 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "old pods",
         "Nothing: the job starts when the pods of the old job are gone.",
     ),
-    ("no operator", job(Phase.PENDING, is_observed=False), "no operator has", "kubectl get deploy"),
+    (
+        "no operator",
+        job(Phase.PENDING, is_observed=False),
+        "no operator has",
+        "kubectl get deployments -A "
+        "-l app.kubernetes.io/part-of=capstan,app.kubernetes.io/component=operator",
+    ),
     (
         "a deletion",
         job(Phase.RUNNING, row("ps-0"), is_deleted=True),

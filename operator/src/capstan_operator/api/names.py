@@ -12,6 +12,9 @@ KIND = "TrainingJob"
 FIELD_MANAGER = "capstan-operator"
 """The operator's name in server-side apply."""
 
+OPERATOR_SELECTOR = "app.kubernetes.io/part-of=capstan,app.kubernetes.io/component=operator"
+"""Selects the Deployments and pods of operators, whatever the names of their releases are."""
+
 LABEL_JOB_NAME = f"{GROUP}/job-name"
 LABEL_JOB_UID = f"{GROUP}/job-uid"
 LABEL_REPLICA_TYPE = f"{GROUP}/replica-type"

@@ -115,9 +115,9 @@ class Namespace:
         return [str(version["groupVersion"]) for version in group.get("versions") or ()]
 
     async def _operators(self) -> list[str]:
-        selector = f"app.kubernetes.io/name={names.FIELD_MANAGER}"
+        query = {"labelSelector": names.OPERATOR_SELECTOR}
         try:
-            listed = await self.rest.list(paths.deployments(), labelSelector=selector)
+            listed = await self.rest.list(paths.deployments(), **query)
         except errors.Forbidden:
             return ["not shown: you may not list Deployments"]
         specs = (found["spec"]["template"]["spec"] for found in listed.items)

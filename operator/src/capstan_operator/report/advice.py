@@ -6,6 +6,7 @@ failure, may add a line. Each line is a sentence that a user can act on.
 
 from collections.abc import Iterator, Mapping
 
+from capstan_operator.api import names
 from capstan_operator.api.status import Condition, ConditionType, Phase, TaskState, TaskStatus
 from capstan_operator.reconcile import observe
 from capstan_operator.reconcile.policies import failure
@@ -70,7 +71,7 @@ def _of_job(job: Job) -> Iterator[str]:
     elif not job.is_observed or job.is_behind:
         yield (
             "Check whether the operator runs and serves the namespace: kubectl get deployments -A "
-            "-l app.kubernetes.io/name=capstan-operator"
+            f"-l {names.OPERATOR_SELECTOR}"
         )
     elif job.is_local and not job.is_run and not job.is_over:
         yield "Run the job again, and it continues: capstanctl run JOB.yaml"
