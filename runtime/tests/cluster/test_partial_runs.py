@@ -238,6 +238,12 @@ def test_a_master_remembers_steps_until_they_are_released(place: str) -> None:
             master.run_callable("gone", less, fed)
 
 
+def held(session: Any) -> Any:
+    """Return the session of the master."""
+    master = SERVERS[-1].master if session.sess_str else session._master
+    return master._sessions[session._handle]
+
+
 class WaitingRun:
     """A partial run of which one portion waits for an element of a queue."""
 
@@ -254,7 +260,7 @@ class WaitingRun:
         self.handle = session.partial_run_setup(fetches, [a, self.b, self.c])
         self.ends: list[Any] = []
         self.waiting = self.begin(taken, {a: 1})
-        background.until(lambda: self._held()._steps._runs)
+        background.until(lambda: held(self.session)._steps._runs)
 
     def begin(self, fetch: Any, feeds: Any) -> threading.Thread:
         thread = threading.Thread(target=self._run, args=(fetch, feeds))
@@ -269,13 +275,8 @@ class WaitingRun:
 
     def portions(self) -> int:
         """Return how many portions run or wait."""
-        (partial,) = self._held()._partial.values()
+        (partial,) = held(self.session)._partial.values()
         return int(partial._running)
-
-    def _held(self) -> Any:
-        """Return the session of the master."""
-        master = SERVERS[-1].master if self.session.sess_str else self.session._master
-        return master._sessions[self.session._handle]
 
 
 def test_a_portion_runs_while_another_waits(session: Any) -> None:
@@ -296,6 +297,24 @@ def test_a_portion_that_fails_ends_the_portions_that_wait(session: Any) -> None:
         session.partial_run(run.handle, run.quotient, {run.c: 0})
     run.waiting.join(PATIENCE_S)
     assert [type(end) for end in run.ends] == [tf.errors.InvalidArgumentError]
+
+
+def test_the_next_portion_raises_the_error_of_a_step_that_failed_between_portions(
+    session: Any,
+) -> None:
+    a, divisor = inputs("a")[0], tf.placeholder(tf.int32, [])
+    quotient = 8 // divisor
+    handle = session.partial_run_setup([a + 1.0, quotient], [a, divisor])
+    session.partial_run(handle, [], {divisor: 0})
+    (partial,) = held(session)._partial.values()
+    background.until(lambda: partial._fault)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero") as caught:
+        session.partial_run(handle, quotient)
+    assert caught.value.op is quotient.op
+    refused(
+        "Must run PartialRunSetup before performing partial runs",
+        lambda: session.partial_run(handle, quotient),
+    )
 
 
 def test_closing_the_session_ends_every_portion(session: Any) -> None:

@@ -85,14 +85,19 @@ class PartialRun:
         self._values: dict[node.Edge, Array | None] = {}
         """The fetches that portions wait for. A dead tensor is None."""
         self._fault: errors.OpError | None = None
+        self._is_reported = False
+        """Whether a portion has raised the fault."""
         self._ended = cancellations.Cancellation()
         self._waits = waits.Cancellation()
 
     @property
     def is_over(self) -> bool:
-        """Whether every feed was fed and every fetch fetched, or the step failed."""
-        is_complete = self._is_done and not (self._unfed or self._unfetched or self._running)
-        return is_complete or self._fault is not None
+        """Whether the partial run is complete, or a portion has raised its error."""
+        return self._is_complete() or self._is_reported
+
+    def _is_complete(self) -> bool:
+        """Return whether every feed was fed and every fetch fetched."""
+        return self._is_done and not (self._unfed or self._unfetched or self._running)
 
     def run(
         self,
@@ -109,7 +114,7 @@ class PartialRun:
             InvalidArgumentError: a feed or fetch was not in the setup or is repeated, a fetch needs
                 a tensor that was not fed yet, or a feed has another dtype. The partial run
                 continues.
-            OpError: this or another portion failed, for the same reasons as a step.
+            OpError: the step failed, perhaps before this portion, or another portion failed.
         """
         with self._changed:
             self._check(feeds, fetches)
@@ -136,7 +141,8 @@ class PartialRun:
                 self._wait(fetches, deadline, is_last=is_last)
             return [self._value(edge).copy() for edge in fetches]
         except Exception as fault:  # noqa: BLE001 - the error of the partial run
-            raise self._fail(errors.from_exception(fault)) from None
+            self._fail(errors.from_exception(fault))
+            raise self._reported() from None
         except BaseException:
             self._fail(errors.CancelledError(None, None, "The step was interrupted"))
             raise
@@ -148,7 +154,9 @@ class PartialRun:
             self._discard()
 
     def _check(self, feeds: Mapping[node.Edge, Array], fetches: Sequence[node.Edge]) -> None:
-        """Raise InvalidArgumentError if the partial run cannot take these feeds and fetches now."""
+        """Raise an error if the partial run cannot take these feeds and fetches now."""
+        if self._fault is not None and not self._is_reported:
+            raise self._reported()
         if self.is_over:
             raise no_such_run()
         for edge in feeds:
@@ -234,18 +242,24 @@ class PartialRun:
         """End the partial run because the client of a portion is gone."""
         self._fail(errors.CancelledError(None, None, "The client of the step is gone"))
 
-    def _fail(self, fault: errors.OpError) -> errors.OpError:
-        """End the step and every portion. Return the first error of the partial run."""
+    def _fail(self, fault: errors.OpError) -> None:
+        """End the step and every portion. The first fault is the error of the partial run."""
         with self._changed:
             first = self._fault = self._fault or fault
             self._changed.notify_all()
         self._ended.cancel()
         self._waits.cancel(first)
-        return errors.from_code(first.error_code, first.message)
+
+    def _reported(self) -> errors.OpError:
+        """Return the error of the partial run, which the caller raises."""
+        with self._changed:
+            assert self._fault is not None
+            self._is_reported = True
+            return errors.from_code(self._fault.error_code, self._fault.message)
 
     def _discard(self) -> None:
         """Forget the values in the staging areas, if nobody needs them any more."""
-        if self.is_over:
+        if self._is_complete() or self._fault is not None:
             for area in self._areas.values():
                 area.discard(self._number)
 
