@@ -93,10 +93,11 @@ class PartialRun:
     @property
     def is_over(self) -> bool:
         """Whether the partial run is complete, or a portion has raised its error."""
-        return self._is_complete() or self._is_reported
+        with self._changed:
+            return self._is_complete() or self._is_reported
 
     def _is_complete(self) -> bool:
-        """Return whether every feed was fed and every fetch fetched."""
+        """Return whether every feed was fed and every fetch fetched. Needs the lock."""
         return self._is_done and not (self._unfed or self._unfetched or self._running)
 
     def run(
@@ -259,7 +260,9 @@ class PartialRun:
 
     def _discard(self) -> None:
         """Forget the values in the staging areas, if nobody needs them any more."""
-        if self._is_complete() or self._fault is not None:
+        with self._changed:
+            is_needed = not self._is_complete() and self._fault is None
+        if not is_needed:
             for area in self._areas.values():
                 area.discard(self._number)
 
