@@ -216,6 +216,16 @@ def test_a_conditional_of_tensorflow_1_in_a_branch_is_computed_again() -> None:
         tf.gradients(random, x)
 
 
+@pytest.mark.timeout(20)
+def test_a_conditional_of_tensorflow_1_in_a_loop_is_computed_again() -> None:
+    x = tf.placeholder(FLOAT, [])
+    y = repeated(2, x, lambda y: tf.cond(y > 1.0, lambda: y * y, lambda: y * 0.5))
+    (first,) = tf.gradients(y, x)
+    (second,) = tf.gradients(first, x)
+    assert run([y, first, second], {x: 2.0}) == [16.0, 32.0, 48.0]
+    assert run([y, first, second], {x: 0.5}) == [0.125, 0.25, 0.0]
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_branch_of_constants_does_not_run_when_another_is_taken(is_first: bool) -> None:
     x, pred = tf.placeholder(FLOAT, []), tf.placeholder(tf.bool, [])

@@ -214,7 +214,9 @@ class GradientGraph(func_graph.FuncGraph):
                 "computes it again. The function must not run twice, because it draws random "
                 "numbers, waits or changes state: build the conditional with control flow v2"
             )
-        arguments = list(map(self.capture, self.body.inputs))
+        # A capture may give the body another argument.
+        inputs = self.body.inputs[: len(source.arguments)]
+        arguments = list(map(self.capture, inputs))
         return arguments, function_body.copied(self, source, arguments)
 
     def _value(self, tensor: graphs.Tensor) -> graphs.Tensor:
