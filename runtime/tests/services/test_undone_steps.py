@@ -1,5 +1,6 @@
 """A part may take elements in a step that then fails on another task. An UNDO gives them back."""
 
+import itertools
 import socket
 import threading
 from collections.abc import Iterator
@@ -31,6 +32,15 @@ class Stalled(stream.StreamLink):
     """A link whose reader notices its end only when the test sets `may_notice`."""
 
     may_notice: threading.Event
+    serving: threading.Thread
+    must_notice = False
+    """Whether the reader notices the end of the link as soon as another thread asks for it."""
+
+    def has_ended(self) -> bool:
+        if self.must_notice:
+            self.may_notice.set()
+            self.serving.join()
+        return super().has_ended()
 
     def recv(self, deadline: float | None = None) -> api.Frame:
         try:
@@ -65,9 +75,10 @@ class Owner:
     def connect(self) -> api.Link:
         """Open a link from the master."""
         near, far = connection()
-        served = Stalled(far, "master")
+        served = self.served = Stalled(far, "master")
         served.may_notice = self.may_notice
         serving = threading.Thread(target=self.steps.serve, args=(served, listener.Hello(MASTER)))
+        served.serving = serving
         serving.start()
         self._serving.append(serving)
         return stream.StreamLink(near, "ps")
@@ -147,13 +158,15 @@ def test_an_undo_ends_a_wait(owner: Owner) -> None:
     assert owner.run(3, owner.size) == [1]
 
 
+@pytest.mark.parametrize("must_notice", [False, True])
 def test_an_element_that_arrives_after_the_end_of_the_master_stays_in_the_queue(
-    owner: Owner,
+    owner: Owner, must_notice: bool
 ) -> None:
+    owner.served.must_notice = must_notice
     waiting, owner.link = owner.link, owner.connect()
     waiting.send(api.Frame(api.Kind.START, 1, owner.take))
     background.until(lambda: 1 in owner.steps._runs)
     waiting.close()
     owner.run(2, owner.put)
-    background.until(lambda: 1 not in owner.steps._runs)
-    assert owner.run(3, owner.size) == [1]
+    steps = itertools.count(3)
+    background.until(lambda: owner.run(next(steps), owner.size) == [1])

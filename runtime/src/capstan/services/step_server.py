@@ -29,6 +29,10 @@ from capstan.services import early, worker
 from capstan.transport import api, frames, interfaces, listener
 
 Peers = Callable[[str], interfaces.WorkerApi]
+Unread = dict[int, Sequence[waiters.GiveBack]]
+"""How to give back what the last step of a link has taken, by step.
+
+Each link has its own. If a link ends while a part succeeds, the part can still give back."""
 
 _REMEMBERED_STEPS = 4096
 """The largest number of ended steps, and of steps with early messages, that are remembered. The
@@ -65,8 +69,6 @@ class StepServer:
         self._runs: dict[int, run.PartRun] = {}
         self._early = early.EarlyMessages(max_early_bytes, _REMEMBERED_STEPS)
         self._ended: OrderedDict[int, None] = OrderedDict()
-        self._unread: dict[int, Sequence[waiters.GiveBack]] = {}
-        """How to give back what the last step of a link has taken, by step."""
         self._is_closed = False
         self._pool = threads.DaemonThreads(_PUSH_THREADS, "capstan-push")
         self._loops = threads.DaemonThreads(_LOOP_THREADS, "capstan-loops")
@@ -78,6 +80,7 @@ class StepServer:
         """
         peer = hello.task
         current: int | None = None
+        unread: Unread = {}
         cause: errors.OpError = errors.CancelledError(
             None, None, "Step was cancelled by its master"
         )
@@ -85,12 +88,12 @@ class StepServer:
             while True:
                 frame = link.recv()
                 if frame.kind is api.Kind.START:
-                    self._settle(current, frame.step)
+                    self._settle(current, frame.step, unread)
                     current = frame.step
-                    self._start(frame, link, peer)
+                    self._start(frame, link, peer, unread)
                 elif frame.kind in (api.Kind.CANCEL, api.Kind.UNDO):
                     if frame.step == current:
-                        self._end(frame, cause)
+                        self._end(frame, cause, unread)
                 elif frame.step == current:
                     self._deliver(frame)
                 else:
@@ -103,7 +106,6 @@ class StepServer:
         finally:
             if current is not None:
                 self._fail(current, cause)
-                self._unread.pop(current, None)
             link.close()
 
     def close(self) -> None:
@@ -116,21 +118,21 @@ class StepServer:
         self._pool.shutdown()
         self._loops.shutdown()
 
-    def _settle(self, step: int | None, following: int) -> None:
+    def _settle(self, step: int | None, following: int, unread: Unread) -> None:
         """Make the last step of a link final, because the next one begins."""
         if step is None:
             return
         if step in self._runs:
             raise errors.InternalError(None, None, f"Step {following} began within step {step}")
-        self._unread.pop(step, None)
+        unread.pop(step, None)
 
-    def _end(self, frame: api.Frame, cause: errors.OpError) -> None:
+    def _end(self, frame: api.Frame, cause: errors.OpError, unread: Unread) -> None:
         """End the step of a CANCEL or an UNDO."""
         self._fail(frame.step, cause)
         if frame.kind is api.Kind.UNDO:
-            self._give_back(frame.step)
+            _give_back(unread, frame.step)
 
-    def _start(self, frame: api.Frame, link: api.Link, peer: str) -> None:
+    def _start(self, frame: api.Frame, link: api.Link, peer: str, unread: Unread) -> None:
         """Start the part that the START frame of the master `peer` names."""
         step = frame.step
 
@@ -141,15 +143,15 @@ class StepServer:
             else:
                 self._push(message.destination, outgoing)
 
-        def keep(unread: Sequence[waiters.GiveBack]) -> None:
-            self._unread[step] = unread
+        def keep(give_backs: Sequence[waiters.GiveBack]) -> None:
+            unread[step] = give_backs
 
         def done(fetches: program.Values, error: errors.OpError | None) -> None:
             self._note_end(step)
-            if step in self._unread and link.has_ended():
-                self._give_back(step)
+            if step in unread and link.has_ended():
+                _give_back(unread, step)
             if not _send_end(link, step, fetches, error):
-                self._give_back(step)
+                _give_back(unread, step)
 
         try:
             compiled = self._home.program(frame.subject)
@@ -239,10 +241,11 @@ class StepServer:
         if part_run is not None:
             part_run.fail(cause)
 
-    def _give_back(self, step: int) -> None:
-        """Give back what the part of a step took, unless this has been done."""
-        for give_back in self._unread.pop(step, ()):
-            give_back()
+
+def _give_back(unread: Unread, step: int) -> None:
+    """Give back what the part of a step took, unless this has been done."""
+    for give_back in unread.pop(step, ()):
+        give_back()
 
 
 def _stopped() -> errors.UnavailableError:
