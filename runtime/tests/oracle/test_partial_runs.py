@@ -103,16 +103,35 @@ def test_portions_return_tensorflows_values(v1: Any, tasks: genuine.Tasks, progr
     assert values(capstan, program, tasks.target(), PS) == expected
 
 
-def test_a_fetch_of_a_dead_tensor_fails_at_once_with_tensorflows_message(v1: Any, tf: Any) -> None:
-    def message(library: Any, switch: Any, errors: Any) -> str:
+def number(library: Any, raw: Any, x: Any) -> Any:
+    return x
+
+
+def variant(library: Any, raw: Any, x: Any) -> Any:
+    return raw.TensorListReserve(
+        element_shape=library.constant([], library.int32),
+        num_elements=library.constant(3),
+        element_dtype=library.float32,
+    )
+
+
+def resource(library: Any, raw: Any, x: Any) -> Any:
+    return library.FIFOQueue(3, [library.float32], [()]).queue_ref
+
+
+@pytest.mark.parametrize("value", [number, variant, resource])
+def test_a_fetch_of_a_dead_tensor_fails_at_once_with_tensorflows_message(
+    v1: Any, tf: Any, value: Callable[..., Any]
+) -> None:
+    def message(library: Any, raw: Any, errors: Any) -> str:
         with library.Graph().as_default(), library.Session() as session:
             x, y = (library.placeholder(library.float32, []) for _ in range(2))
             choice = library.placeholder(library.bool, [])
-            dead = library.identity(switch(data=x, pred=choice)[1], name="dead")
+            switched = raw.Switch(data=value(library, raw, x), pred=choice)
+            dead = library.identity(switched[1], name="dead")
             handle = session.partial_run_setup([dead, x + y], [x, y, choice])
             with pytest.raises(errors.InvalidArgumentError) as caught:
                 session.partial_run(handle, dead, {x: 1.0, choice: False})
             return str(caught.value.message).splitlines()[-1]
 
-    expected = message(v1, tf.raw_ops.Switch, tf.errors)
-    assert message(capstan, raw.Switch, capstan.errors) == expected
+    assert message(capstan, raw, capstan.errors) == message(v1, tf.raw_ops, tf.errors)

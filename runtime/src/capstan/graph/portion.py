@@ -26,7 +26,7 @@ _INDEX, _INDICES = ir.Edge("_partial_run/index"), ir.Edge("_partial_run/indices"
 class Area(NamedTuple):
     """A staging area of a partial run: its name, and the types of its components.
 
-    The area of a fetch that may be dead has a second component, which is 0 if the fetch is dead.
+    The area of a fetch has a second component, which is 0 if the fetch is dead.
     """
 
     name: resource_name.ResourceName
@@ -89,7 +89,7 @@ def set_up(
     areas = {}
     for place, edge in enumerate([*feeds, *fetches]):
         types = [_dtype(nodes[edge.node], edge)]
-        if edge in fetches and types[0] not in (dtypes.resource, dtypes.variant):
+        if edge in fetches:
             types.append(dtypes.int32)
         area = resource_name.ResourceName(container, f"{name}/{place}")
         areas[edge] = Area(area, tuple(types))
@@ -146,12 +146,9 @@ def _hand_over(setup: Setup, edge: ir.Edge, device: str) -> dict[str, ir.Node]:
     """
     area = setup.areas[edge]
     name = _node_name(area)
-    dtype, *others = area.types
-    if not others:
-        return {name: made.stage(name, _NUMBER, _INDEX, [edge], area.types, area.name, device)}
-    default = (
-        np.array(b"", object) if dtype is dtypes.string else np.zeros((), dtype.as_numpy_dtype)
-    )
+    dtype = area.types[0]
+    is_object = dtype in (dtypes.string, dtypes.resource, dtypes.variant)
+    default = np.array(b"", object) if is_object else np.zeros((), dtype.as_numpy_dtype)
     constant = made.constant(f"{name}/default", default, dtype, device)
     # A merge takes the last of its inputs that is alive.
     merged = made.merge(f"{name}/merged", [ir.Edge(constant.name), edge], dtype, device)

@@ -206,9 +206,9 @@ class PartialRun:
         """Receive a fetch of the step, as `waiters.Done`."""
         if error is not None:
             return True
-        value, *is_alive = outputs
+        value, is_alive = outputs
         with self._changed:
-            self._values[edge] = None if is_alive == [0] else np.asarray(value)
+            self._values[edge] = np.asarray(value) if is_alive else None
             self._changed.notify_all()
         return True
 
