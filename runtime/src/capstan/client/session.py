@@ -279,8 +279,8 @@ class Session:
                 raise _closed()
             # Exactly these nodes count as sent, and only if the master accepts them: other threads
             # may add more nodes meanwhile.
-            changes = self._checked_changes()
-            nodes = self._graph.nodes(self._sent)
+            nodes, changed = self._graph.since(self._sent, self._seen_changes)
+            self._refuse_changes(changed)
             functions = self._graph.functions(self._sent_functions)
             if self._handle is None:
                 self._handle = self._master.create_session(
@@ -292,16 +292,11 @@ class Session:
                 )
             self._sent += len(nodes)
             self._sent_functions += len(functions)
-            self._seen_changes += changes
+            self._seen_changes += len(changed)
             return self._handle
 
-    def _checked_changes(self) -> int:
-        """Return the number of changes to operations that the master does not have yet.
-
-        Raises:
-            RuntimeError: the master has an operation that was changed.
-        """
-        changed = self._graph.changed(self._seen_changes)
+    def _refuse_changes(self, changed: Sequence[graphs.Operation]) -> None:
+        """Raise RuntimeError if the master has an operation that was changed."""
         for op in changed:
             if op.creation_index <= self._sent:
                 raise RuntimeError(
@@ -309,7 +304,6 @@ class Session:
                     "needs more results of its functions. Build the gradient before the first run, "
                     "or create a new session"
                 )
-        return len(changed)
 
     def _located(self, fault: errors.OpError) -> errors.OpError:
         """Return an error like `fault` whose `op` is the operation that the message names.

@@ -165,10 +165,13 @@ class Graph(graph_state.GraphState):
         with self._lock:
             self._changed.append(op)
 
-    def changed(self, since: int = 0) -> list[Operation]:
-        """Return the operations of `note_changed`, except the first `since`, in order."""
+    def since(self, version: int, changes: int) -> tuple[list[node.Node], list[Operation]]:
+        """Return `nodes(version)`, and the operations of `note_changed` after the first `changes`.
+
+        No operation is noted as changed between the two reads.
+        """
         with self._lock:
-            return self._changed[since:]
+            return [op.node for op in self._in_order[version:]], self._changed[changes:]
 
     def get_operation_by_name(self, name: str) -> Operation:
         """Return the operation called `name`.
