@@ -67,6 +67,22 @@ def test_a_step_whose_client_is_gone_is_cancelled(
         call.result(PATIENCE_S)
 
 
+def test_a_step_whose_client_is_gone_is_cancelled_if_no_thread_can_be_started(
+    callers: futures.ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(timer: threading.Timer) -> None:
+        raise RuntimeError("can't start new thread")
+
+    once, context, gate = replay.Once(FOR_EVER_S), Context(), threading.Event()
+    call = callers.submit(once.run, 7, context, lambda mine: confirmed(mine, gate))
+    assert context.is_watched.wait(PATIENCE_S)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Timer, "start", refuse)
+        context.end()
+    gate.set()
+    assert call.result(PATIENCE_S) is False
+
+
 def test_a_step_goes_on_if_its_client_comes_back(callers: futures.ThreadPoolExecutor) -> None:
     once, step, broken = replay.Once(FOR_EVER_S), Step(), Context()
     first = callers.submit(once.run, 7, broken, step.run)

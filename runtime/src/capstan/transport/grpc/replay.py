@@ -143,16 +143,20 @@ class Once:
     def _caller_left(self, running: _Running, grace_s: float) -> None:
         """Record that one caller has left, with or without the answer.
 
-        If no caller remains and the call is still running, start its grace time.
+        If no caller remains and the call is still running, start its grace time. If no thread can
+        be started, cancel the call at once.
         """
         with self._lock:
             running.callers -= 1
             if running.callers or running.outcome.done():
                 return
             running.cancellation.has_callers.clear()
-            running.grace = threading.Timer(grace_s, self._abandon, [running])
-            running.grace.daemon = True
-            running.grace.start()
+            grace = running.grace = threading.Timer(grace_s, self._abandon, [running])
+        grace.daemon = True
+        try:
+            grace.start()
+        except RuntimeError:  # no thread can be started
+            self._abandon(running)
 
     def _abandon(self, running: _Running) -> None:
         """Cancel a call, unless a client has repeated it."""
