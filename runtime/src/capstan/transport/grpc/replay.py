@@ -61,16 +61,28 @@ class _Cancellation(cancellations.Cancellation):
 
     def __init__(self) -> None:
         super().__init__()
-        self.has_callers = threading.Event()
+        self._has_returned: threading.Event | None = None
+        """While there is no caller: the event that a caller comes back. Otherwise None."""
+
+    def note_absence(self) -> None:
+        """Record that the last caller has left."""
+        self._has_returned = threading.Event()
+
+    def note_return(self) -> None:
+        """Record that a caller has come back."""
+        if self._has_returned is not None:
+            self._has_returned.set()
+            self._has_returned = None
 
     def confirm(self) -> bool:
         """Return whether a caller waits for the answer. If there is none, wait for the grace time.
 
         After a return of False, the call may undo its effects, because it has no caller any more.
         """
-        if not self.has_callers.is_set():
-            with self.watched(self.has_callers.set):
-                self.has_callers.wait()
+        has_returned = self._has_returned
+        if has_returned is not None:
+            with self.watched(has_returned.set):
+                has_returned.wait()
         return not self.is_cancelled
 
 
@@ -120,9 +132,9 @@ class Once:
             if known is None and request_id:
                 first = self._running.setdefault(request_id, mine)
             first.callers += 1
-            first.cancellation.has_callers.set()
             if first.grace is not None:
                 first.grace.cancel()
+                first.cancellation.note_return()
         if known is not None:
             return known.unwrap()
         grace_s = self._grace_s if request_id else 0.0
@@ -150,7 +162,7 @@ class Once:
             running.callers -= 1
             if running.callers or running.outcome.done():
                 return
-            running.cancellation.has_callers.clear()
+            running.cancellation.note_absence()
             grace = running.grace = threading.Timer(grace_s, self._abandon, [running])
         grace.daemon = True
         try:
