@@ -211,9 +211,30 @@ def test_a_conditional_of_tensorflow_1_in_a_branch_is_computed_again() -> None:
     (second,) = tf.gradients(first, x)
     assert run([first, second], {x: 2.0}) == [12.0, 12.0]
     assert run([first, second], {x: 0.5}) == [1.0, 0.0]
-    random = chosen(True, [x], lambda x: tf.cond(x > 1.0, lambda: drawn(x), lambda: x), branch)
-    with pytest.raises(ValueError, match="The function must not run twice"):
-        tf.gradients(random, x)
+
+
+AGAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "If": lambda x, body: chosen(True, [x], body, lambda x: x),
+    "PartitionedCall": lambda x, body: called([x], body),
+    "Defun": lambda x, body: function.Defun(FLOAT)(body)(x),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_a_body_is_computed_again_only_if_a_second_run_changes_nothing(name: str) -> None:
+    def either(branch: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def body(x: Any) -> Any:
+            return tf.cond(x > 1.0, lambda: branch(x), lambda: x)
+
+        return body
+
+    x = tf.placeholder(FLOAT, [])
+    pure = AGAIN[name](x, either(lambda x: called([x], tf.square)))
+    assert run(tf.gradients(pure, x)[0], {x: 3.0}) == 6.0
+    for branch in (drawn, lambda x: called([x], drawn)):
+        random = AGAIN[name](x, either(branch))
+        with pytest.raises(ValueError, match="The function must not run twice"):
+            tf.gradients(random, x)
 
 
 @pytest.mark.timeout(20)

@@ -58,19 +58,55 @@ def has_switches(source: function.Function) -> bool:
     return any(opdef.role(node.op) is facts.Role.SWITCH for node in source.nodes.values())
 
 
-def must_run_once(source: function.Function) -> bool:
+def must_run_once(source: function.Function, library: function.Library) -> bool:
     """Return whether a second run may compute other values, or change state again.
 
-    The result is True for a body with calls, because their functions are not examined.
+    The result is True for a body that calls a function which is not in `library`.
     """
-    return any(map(_must_run_once, source.nodes.values()))
+    # A function that calls itself meets itself as one that is missing.
+    others = {name: each for name, each in library.items() if name != source.name}
+    return any(_must_run_once(node, others) for node in source.nodes.values())
 
 
-def _must_run_once(node: ir.Node) -> bool:
+def _must_run_once(node: ir.Node, library: function.Library) -> bool:
+    called = _called(node, library)
+    if called:
+        return any(name not in library or must_run_once(library[name], library) for name in called)
     if not opdef.is_defined(node.op):
         return True
     effect = opdef.lookup(node.op).effect
     return bool(effect.changes or effect.blocks or effect.random or effect.external or effect.calls)
+
+
+def _called(node: ir.Node, library: function.Library) -> list[str]:
+    """Return the names of the functions that a node calls."""
+    if node.op in library:
+        return [node.op]
+    values = (each if isinstance(each, list) else [each] for each in node.attrs.values())
+    return [each.name for row in values for each in row if isinstance(each, function.Reference)]
+
+
+def check_second_run(source: function.Function, library: function.Library) -> None:
+    """Refuse to compute a function again for its gradient if the function must run once.
+
+    Raises:
+        ValueError: the function must run once.
+    """
+    if must_run_once(source, library):
+        raise ValueError(
+            f"Function '{source.name}' contains a conditional of TensorFlow 1, so its gradient "
+            "computes it again. The function must not run twice, because it draws random "
+            "numbers, waits or changes state: build the conditional with control flow v2"
+        )
+
+
+def library(graph: graphs.Graph) -> function.Library:
+    """Return the functions of a graph and of the graphs around it."""
+    found = {each.name: each for each in graph.functions()}
+    while isinstance(graph, func_graph.FuncGraph):
+        graph = graph.outer_graph
+        found = {**{each.name: each for each in graph.functions()}, **found}
+    return found
 
 
 class ForwardCall:
@@ -208,12 +244,7 @@ class GradientGraph(func_graph.FuncGraph):
         source = self.body.source
         if not has_switches(source):
             return list(self.body.inputs), list(self.body.outputs)
-        if must_run_once(source):
-            raise ValueError(
-                f"Function '{source.name}' contains a conditional of TensorFlow 1, so its gradient "
-                "computes it again. The function must not run twice, because it draws random "
-                "numbers, waits or changes state: build the conditional with control flow v2"
-            )
+        check_second_run(source, library(self.call.op.graph))
         # A capture may give the body another argument.
         inputs = self.body.inputs[: len(source.arguments)]
         arguments = list(map(self.capture, inputs))

@@ -30,6 +30,11 @@ def of_call(
     A loop or a conditional returns the tensors that its gradient needs. Of other calls, if the
     function has a gradient that Python computes, use it. Else use the gradient function that
     its definition names. If the function has neither, differentiate its body.
+
+    Raises:
+        LookupError: an operation of the body has no gradient.
+        ValueError: the body contains a loop of TensorFlow 1, or it contains a conditional of
+            TensorFlow 1 and must not run twice.
     """
     role = opdef.role(op.type)
     if role is facts.Role.WHILE:
@@ -42,12 +47,15 @@ def of_call(
     if python_gradient is not None:
         return by_python(python_gradient, op, grads)
     callee = forward_call.named(op, name)
-    library = _library(graph)
+    library = forward_call.library(graph)
     gradient = library.get(callee.gradient)
     # TensorFlow 1 computes the results of a function that is called by its name again.
-    again = role is not facts.Role.CALL and not forward_call.must_run_once(callee)
-    if gradient is None and not again and not forward_call.has_switches(callee):
+    again = role is not facts.Role.CALL and not forward_call.must_run_once(callee, {})
+    has_switches = forward_call.has_switches(callee)
+    if gradient is None and not again and not has_switches:
         return branch_gradient.gradient(op, grads, differentiate)
+    if gradient is None and has_switches:
+        forward_call.check_second_run(callee, library)
     filled = _filled(op, grads)
     around = graphs.get_default_graph()
     if gradient is None:
@@ -58,15 +66,6 @@ def of_call(
         gradient.name, [*op.inputs, *filled], gradient.result_dtypes, name="SymbolicGradient"
     )
     return list(call.outputs)
-
-
-def _library(graph: graphs.Graph) -> function.Library:
-    """Return the functions of a graph and of the graphs around it."""
-    found = {each.name: each for each in graph.functions()}
-    while isinstance(graph, func_graph.FuncGraph):
-        graph = graph.outer_graph
-        found = {**{each.name: each for each in graph.functions()}, **found}
-    return found
 
 
 def by_python(
