@@ -195,8 +195,8 @@ class Session:
     def close(self) -> None:
         """End the session. Idempotent.
 
-        Runs in flight raise CancelledError. Runs that still wait for the creation of the session
-        raise it too.
+        A run in flight raises CancelledError, unless all its parts succeed before they learn of the
+        end. A run that still waits for the creation of the session raises CancelledError.
         """
         self._closing.cancel()
         with self._lock:

@@ -194,7 +194,7 @@ class Master:
         return session.partial_run(partial_run_handle, feeds, fetches, deadline, cancellation)
 
     def close_session(self, handle: str) -> None:
-        """End a session. Its steps in flight raise CancelledError."""
+        """End a session. A step in flight raises CancelledError, unless it still succeeds."""
         with self._lock:
             session = self._sessions.pop(handle, None)
         if session is None:

@@ -242,7 +242,7 @@ class MasterApi(Protocol):
         """
 
     def close_session(self, handle: str) -> None:
-        """End a session. Its steps in flight raise CancelledError."""
+        """End a session. A step in flight raises CancelledError, unless it still succeeds."""
 
     def reset(self, containers: Sequence[str]) -> None:
         """Close every session of this master and clear the containers on all tasks."""
