@@ -259,10 +259,24 @@ def init_container(**fields: object) -> Json:
 
 
 SECRET_ENV = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "one"}}}
-PROJECTED = {"sources": [{"secret": {"name": "keys"}}]}
 PROBE = {"httpGet": {"host": "10.0.0.1", "port": 80}}
 UNCONFINED = {"seccompProfile": {"type": "Unconfined"}}
 SYSCTL = {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}
+KEYS = {"name": "keys"}
+SECRET_VOLUMES: Mapping[str, Json] = {
+    "secret": {"secretName": "keys"},
+    "projected": {"sources": [{"configMap": {"name": "data"}}, {"secret": KEYS}]},
+    "csi": {"driver": "csi.example.com", "nodePublishSecretRef": KEYS},
+    "azureFile": {"secretName": "keys", "shareName": "data"},
+    "cephfs": {"monitors": ["10.0.0.1"], "secretRef": KEYS},
+    "flexVolume": {"driver": "example.com/flex", "secretRef": KEYS},
+    "iscsi": {"targetPortal": "10.0.0.1", "iqn": "iqn.2001-04.com.example:one", "lun": 0,
+              "secretRef": KEYS},
+    "rbd": {"monitors": ["10.0.0.1"], "image": "data", "secretRef": KEYS},
+    "scaleIO": {"gateway": "https://10.0.0.1", "system": "one", "secretRef": KEYS},
+    "storageos": {"volumeName": "data", "secretRef": KEYS},
+}  # fmt: skip
+"""Each kind of volume that can name a Secret."""
 
 FORBIDDEN: Mapping[str, tuple[str, Json]] = {
     "host network": ("hostNetwork", pod(hostNetwork=True)),
@@ -293,10 +307,13 @@ FORBIDDEN: Mapping[str, tuple[str, Json]] = {
     "lifecycle": ("lifecycle", container(lifecycle={"preStop": PROBE})),
     "service account": ("service account other than", pod(serviceAccountName="builder")),
     "old service account": ("service account other than", pod(serviceAccount="builder")),
-    "Secret volume": ("a Secret", pod(volumes=[{"name": "v", "secret": {"secretName": "keys"}}])),
-    "projected Secret": ("a Secret", pod(volumes=[{"name": "v", "projected": PROJECTED}])),
     "Secret variable": ("a Secret", container(env=[SECRET_ENV])),
-    "Secret variables": ("a Secret", container(envFrom=[{"secretRef": {"name": "keys"}}])),
+    "Secret variables": ("a Secret", container(envFrom=[{"secretRef": KEYS}])),
+    "image pull Secret": ("a Secret", pod(imagePullSecrets=[KEYS])),
+    **{
+        f"{kind} volume": ("a Secret", pod(volumes=[{"name": "v", kind: source}]))
+        for kind, source in SECRET_VOLUMES.items()
+    },
 }
 """Jobs that a user with only rights on TrainingJobs may not create, with words of the message."""
 
@@ -310,7 +327,18 @@ def allowed() -> Json:
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"], "add": ["KILL"]},
     }
-    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    projected: Json = {"sources": [{"configMap": {"name": "data"}}]}
+    sources: Mapping[str, Json] = {
+        "configMap": {"name": "data"},
+        "csi": {"driver": "csi.example.com"},
+        "downwardAPI": {},
+        "emptyDir": {},
+        "ephemeral": {},
+        "image": {"reference": "any:dev"},
+        "persistentVolumeClaim": {"claimName": "data"},
+        "projected": projected,
+    }
+    volumes = [{"name": kind.lower(), kind: source} for kind, source in sources.items()]
     trainer = {
         **TRAINER,
         "securityContext": limited,
@@ -318,14 +346,45 @@ def allowed() -> Json:
         "env": [{"name": "A", "value": "b"}],
         "livenessProbe": {"httpGet": {"port": 80}},
     }
-    fields = {"securityContext": context, "volumes": [claim], "serviceAccountName": "default",
+    fields = {"securityContext": context, "volumes": volumes, "serviceAccountName": "default",
               "initContainers": [{"name": "init", "image": "any:dev"}]}  # fmt: skip
     nothing = dict.fromkeys(("initContainers", "securityContext", "volumes"))
     unset = {**TRAINER, **dict.fromkeys(("env", "envFrom", "ports", "securityContext"))}
     allowed = job(ps=replica(containers=[unset], pod=nothing),
                   worker=replica(2, containers=[trainer], pod=fields))  # fmt: skip
     allowed["spec"]["replicaSpecs"]["chief"] = None
+    allowed["spec"]["replicaSpecs"]["evaluator"] = deep_nulls()
     return allowed
+
+
+def deep_nulls() -> Json:
+    """Return the specification of a replica with null in the fields that the policy reads."""
+    handler = {"httpGet": {"port": 80, "host": None}, "tcpSocket": None}
+    unset = {
+        **TRAINER,
+        "env": [{"name": "A", "valueFrom": None}],
+        "envFrom": [{"secretRef": None}],
+        "ports": [{"containerPort": 80, "hostPort": None}],
+        "livenessProbe": handler,
+        "lifecycle": None,
+        "securityContext": {
+            "procMount": None,
+            "capabilities": {"add": None},
+            **dict.fromkeys(("seccompProfile", "appArmorProfile", "windowsOptions", "privileged")),
+        },
+    }
+    volumes = [
+        {"name": "one", "emptyDir": {}, "hostPath": None, "secret": None},
+        {"name": "two", "projected": {"sources": None}, "csi": None},
+    ]
+    names = ("serviceAccountName", "serviceAccount", "imagePullSecrets", "hostNetwork")
+    context = {"seLinuxOptions": None, "sysctls": None, "capabilities": None}
+    spec = replica(
+        containers=[unset],
+        pod={**dict.fromkeys(names), "securityContext": context, "volumes": volumes},
+    )
+    spec["template"]["metadata"] = {"annotations": None}
+    return spec
 
 
 @pytest.fixture(scope="module")
