@@ -25,7 +25,10 @@ import capstan as tf
 
 
 def held() -> dict[str, int]:
-    """Return the resources of this process after garbage collection."""
+    """Return the resources of this process after garbage collection, and after the timers of steps
+    that were cancelled a moment ago.
+    """
+    soak_flow.until(lambda: not any(isinstance(t, threading.Timer) for t in threading.enumerate()))
     for _ in range(3):
         gc.collect()
     return {

@@ -81,9 +81,7 @@ class StepServer:
         peer = hello.task
         current: int | None = None
         unread: Unread = {}
-        cause: errors.OpError = errors.CancelledError(
-            None, None, "Step was cancelled by its master"
-        )
+        cause: errors.OpError | None = None
         try:
             while True:
                 frame = link.recv()
@@ -93,7 +91,7 @@ class StepServer:
                     self._start(frame, link, peer, unread)
                 elif frame.kind in (api.Kind.CANCEL, api.Kind.UNDO):
                     if frame.step == current:
-                        self._end(frame, cause, unread)
+                        self._end(frame, unread)
                 elif frame.step == current:
                     self._deliver(frame)
                 else:
@@ -105,7 +103,7 @@ class StepServer:
             cause = errors.from_exception(fault)
         finally:
             if current is not None:
-                self._fail(current, cause)
+                self._fail(current, cause or _cancelled())
             link.close()
 
     def close(self) -> None:
@@ -126,9 +124,9 @@ class StepServer:
             raise errors.InternalError(None, None, f"Step {following} began within step {step}")
         unread.pop(step, None)
 
-    def _end(self, frame: api.Frame, cause: errors.OpError, unread: Unread) -> None:
+    def _end(self, frame: api.Frame, unread: Unread) -> None:
         """End the step of a CANCEL or an UNDO."""
-        self._fail(frame.step, cause)
+        self._fail(frame.step, _cancelled())
         if frame.kind is api.Kind.UNDO:
             _give_back(unread, frame.step)
 
@@ -246,6 +244,11 @@ def _give_back(unread: Unread, step: int) -> None:
     """Give back what the part of a step took, unless this has been done."""
     for give_back in unread.pop(step, ()):
         give_back()
+
+
+def _cancelled() -> errors.CancelledError:
+    """Return an error for one step. An error that several steps raise keeps the frames of each."""
+    return errors.CancelledError(None, None, "Step was cancelled by its master")
 
 
 def _stopped() -> errors.UnavailableError:
