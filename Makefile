@@ -48,7 +48,7 @@ help: ## Print this list.
 # On a terminal only capstanctl draws; its live table shows the kills.
 .PHONY: demo
 demo: $(VENV)/.product ## Train digits with 1 ps and 2 workers; CHAOS=1 kills a worker, then the ps.
-	$(if $(CHAOS),@{ [ -t 1 ] && exec >/dev/null; exec $(PY) examples/digits/chaos.py .capstan/digits/status.json; } & )$(BIN)/capstanctl run examples/digits/job.yaml
+	@$(if $(CHAOS),{ [ -t 1 ] && exec >/dev/null; exec $(PY) examples/digits/chaos.py .capstan/digits/status.json; } & )$(BIN)/capstanctl run examples/digits/job.yaml
 
 # The parts run in parallel, one for each processor, and those that take longest start first. Each
 # shows its output when it ends.
