@@ -8,6 +8,7 @@ import background
 import numpy as np
 
 import capstan as tf
+from capstan.core import cancellation
 from capstan.core import node as ir
 from capstan.graph import portion
 from capstan.resources import staging_map
@@ -57,11 +58,11 @@ def test_a_step_that_ends_while_the_last_portion_begins_keeps_the_fetch() -> Non
     }
     lock = Lock()
 
-    def run_step(cancellation: Any) -> None:
+    def run_step(_: Any) -> None:
         lock.step = threading.current_thread()
         values = [np.float32(2), np.int32(1)]
         areas[FETCHED].put(
-            1, setup.areas[FETCHED].indices(), values, lambda *_: True, partial._waits
+            1, setup.areas[FETCHED].indices(), values, lambda *_: True, cancellation.Cancellation()
         )
 
     def go_on() -> None:

@@ -37,10 +37,10 @@ class Master:
         tasks: Sequence[str],
         connect: Connect,
         links: api.Links,
-        late: str | None = None,
+        late_message: str | None = None,
     ) -> None:
-        """`late` is as for `step.Steps`."""
-        self._late = late
+        """`late_message` is as for `step.Steps`."""
+        self._late_message = late_message
         self._home = home
         self._names = tuple(tasks)
         self._connect = connect
@@ -68,7 +68,7 @@ class Master:
         """
         tasks = self._gather(settings, cancellation or cancellations.Cancellation())
         handle = secrets.token_hex(8)
-        steps = step.Steps(self._links, self._next_step, self._late)
+        steps = step.Steps(self._links, self._next_step, self._late_message)
         session = master_session.MasterSession(
             handle, self._home, tasks, settings, steps, self._leftovers
         )

@@ -88,7 +88,8 @@ class PartialRun:
         self._is_reported = False
         """Whether a portion has raised the fault."""
         self._ended = cancellations.Cancellation()
-        self._waits = waits.Cancellation()
+        self._area_waits = waits.Cancellation()
+        """Ends the waits of the portions in the staging areas."""
 
     @property
     def is_over(self) -> bool:
@@ -134,11 +135,11 @@ class PartialRun:
                     thread.start()
                 for edge, value in feeds.items():
                     indices = self._setup.areas[edge].indices()
-                    self._areas[edge].put(self._number, indices, [value], _ignore, self._waits)
+                    self._areas[edge].put(self._number, indices, [value], _ignore, self._area_waits)
                 for edge in dict.fromkeys(fetches):
                     indices = self._setup.areas[edge].indices()
                     take = functools.partial(self._take, edge)
-                    self._areas[edge].get(self._number, indices, take, self._waits)
+                    self._areas[edge].get(self._number, indices, take, self._area_waits)
                 self._wait(fetches, deadline, is_last=is_last)
             return [self._value(edge).copy() for edge in fetches]
         except Exception as fault:  # noqa: BLE001 - the error of the partial run
@@ -249,7 +250,7 @@ class PartialRun:
             first = self._fault = self._fault or fault
             self._changed.notify_all()
         self._ended.cancel()
-        self._waits.cancel(first)
+        self._area_waits.cancel(first)
 
     def _reported(self) -> errors.OpError:
         """Return the error of the partial run, which the caller raises."""

@@ -19,10 +19,10 @@ class Steps:
     """Runs the compiled steps of one session, and can cancel steps in flight. Thread-safe."""
 
     def __init__(
-        self, links: api.Links, next_step: Callable[[], int], late: str | None = None
+        self, links: api.Links, next_step: Callable[[], int], late_message: str | None = None
     ) -> None:
-        """`late` is the message of a step whose deadline has passed, if it is not the usual one."""
-        self._late = late
+        """`late_message` replaces the usual message of a step whose deadline has passed."""
+        self._late_message = late_message
         self._links = links
         self._next_step = next_step
         self._lock = threading.Lock()
@@ -56,8 +56,8 @@ class Steps:
         except Exception as fault:  # noqa: BLE001 - the step's error
             if self._closed:
                 raise cancelled_by_close() from None
-            if self._late is not None and isinstance(fault, errors.DeadlineExceededError):
-                raise errors.DeadlineExceededError(None, None, self._late) from None
+            if self._late_message is not None and isinstance(fault, errors.DeadlineExceededError):
+                raise errors.DeadlineExceededError(None, None, self._late_message) from None
             raise errors.from_exception(fault) from fault.__cause__
 
     def _run_in_flight(
