@@ -215,7 +215,7 @@ class _Inlining:
         for argument, edge in zip(called.arguments, inputs, strict=True):
             if argument.name in awaited:
                 name = self._free(f"{node.name}/{argument.name}")
-                copy = build.identity(name, edge, argument.dtype, node.device)
+                copy = build.identity(name, edge, argument.dtype, node.device, waits)
                 names[argument.name] = self._add(copy, around)
         sources = waits or self._called(node, called, inputs, around)
         # A constant without control dependencies may run in any branch, at any time.
@@ -225,9 +225,8 @@ class _Inlining:
             if self._is_free(inner) and ir.Edge(inner.name) not in called.results
         }
         for inner in called.nodes.values():
-            is_source = not inner.control and (
-                all(edge in arguments for edge in inner.inputs)
-                or all(edge.node in free for edge in inner.inputs)
+            is_source = free.issuperset(inner.control) and all(
+                edge in arguments or edge.node in free for edge in inner.inputs
             )
             awaits = waits if inner.inputs else sources
             control = tuple(names.get(name, name) for name in inner.control)
