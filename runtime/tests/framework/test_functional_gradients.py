@@ -247,6 +247,14 @@ def test_a_conditional_of_tensorflow_1_in_a_loop_is_computed_again() -> None:
     assert run([y, first, second], {x: 0.5}) == [0.125, 0.25, 0.0]
 
 
+@pytest.mark.parametrize("body", [lambda x: raw.Exp(np.float32(0)), lambda x: np.float32(1)])
+def test_a_call_of_constants_in_a_branch_does_not_run_when_another_is_taken(body: Any) -> None:
+    x, pred = tf.placeholder(FLOAT, []), tf.placeholder(tf.bool, [])
+    y = chosen(pred, [x], lambda x: called([x * 2.0], body), lambda x: x * 3.0)
+    assert run(y, {x: 2.0, pred: True}) == 1.0
+    assert run(y, {x: 2.0, pred: False}) == 6.0
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_branch_of_constants_does_not_run_when_another_is_taken(is_first: bool) -> None:
     x, pred = tf.placeholder(FLOAT, []), tf.placeholder(tf.bool, [])

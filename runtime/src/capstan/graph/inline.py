@@ -217,27 +217,32 @@ class _Inlining:
                 name = self._free(f"{node.name}/{argument.name}")
                 copy = build.identity(name, edge, argument.dtype, node.device, waits)
                 names[argument.name] = self._add(copy, around)
-        sources = waits or self._called(node, called, inputs, around)
         # A constant without control dependencies may run in any branch, at any time.
         free = {
             inner.name
             for inner in called.nodes.values()
             if self._is_free(inner) and ir.Edge(inner.name) not in called.results
         }
+        # The nodes that nothing in the body holds back, and whether they read an argument.
+        sources = {
+            inner.name: any(edge in arguments for edge in inner.inputs)
+            for inner in called.nodes.values()
+            if inner.name not in free
+            and free.issuperset(inner.control)
+            and all(edge in arguments or edge.node in free for edge in inner.inputs)
+        }
+        gate = waits
+        if inputs and not waits and not all(sources.values()):
+            gate = (self._called(node, called, inputs[0], around),)
+        waiting = {name: waits if reads else gate for name, reads in sources.items()}
         for inner in called.nodes.values():
-            is_source = free.issuperset(inner.control) and all(
-                edge in arguments or edge.node in free for edge in inner.inputs
-            )
-            awaits = waits if inner.inputs else sources
             control = tuple(names.get(name, name) for name in inner.control)
             self.add(
                 replace(
                     inner,
                     name=names[inner.name],
                     inputs=tuple(map(moved, inner.inputs)),
-                    control=(*control, *awaits)
-                    if is_source and inner.name not in free
-                    else control,
+                    control=(*control, *waiting.get(inner.name, ())),
                     attrs=_renamed(inner, node.name, names),
                 ),
                 within,
@@ -250,25 +255,16 @@ class _Inlining:
         return infer.is_constant(inner) and not self._has_loops
 
     def _called(
-        self,
-        node: ir.Node,
-        called: function.Function,
-        inputs: Sequence[ir.Edge],
-        around: _Around,
-    ) -> tuple[str, ...]:
-        """Return the nodes for which the nodes without inputs in a function must wait.
+        self, node: ir.Node, called: function.Function, first: ir.Edge, around: _Around
+    ) -> str:
+        """Add a copy of the first argument of a call, and return its name.
 
-        Call this only if the call itself has no control dependency. A node without inputs must run
-        in the branch and in the loop iteration of its call. It therefore waits for a copy of the
-        first argument, which this method adds. Return no names if the call has no arguments, or if
-        the function has no node that must wait.
+        If the call has no control dependency, the nodes of the function that read no argument wait
+        for the copy: they must run in the branch and in the loop iteration of the call.
         """
-        sources = (each for each in called.nodes.values() if not each.inputs and not each.control)
-        if not inputs or all(map(self._is_free, sources)):
-            return ()
         name = self._free(f"{node.name}/called")
         dtype = called.arguments[0].dtype
-        return (self._add(build.identity(name, inputs[0], dtype, node.device), around),)
+        return self._add(build.identity(name, first, dtype, node.device), around)
 
     def _outputs(
         self, node: ir.Node, results: Sequence[ir.Edge], waits: Iterable[str], around: _Around
