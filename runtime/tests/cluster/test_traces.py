@@ -41,14 +41,6 @@ def _fresh_graph() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def servers() -> Iterator[dict[str, Any]]:
-    started = clusters.start(ps=1, worker=2)
-    yield started
-    for server in started.values():
-        server.stop()
-
-
 @pytest.fixture
 def session(servers: dict[str, Any]) -> Iterator[tf.Session]:
     """A session of the first worker."""
