@@ -8,7 +8,8 @@ Without names, all suites of the mode run. First `make` installs what the chosen
 One seed orders the tests and draws the examples. The run prints the seed, and `SEED=` in the
 environment sets it. A suite that runs alone writes to this terminal. Suites that run side by side
 write through this process, which puts the name of the suite before each line. The last lines of the
-run are a table of the suites, the ten slowest tests, and the reason of each skipped test.
+run are a table of the suites, the ten slowest tests, the reason of each skipped test, and last each
+failed test with its error, so that the end of a log is enough to know what failed.
 
 SIGINT and SIGTERM end the current suites, which remove everything that they made. No further suite
 runs, and the table ends with those suites.
@@ -21,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 from collections import Counter
@@ -30,6 +32,7 @@ from xml.etree import ElementTree as ET
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOWEST = 10
+ERROR_LINES = 8
 WORKERS = str(os.cpu_count() or 1)
 CHECKERS, GO, ORACLE = ".venv/.dev", ".venv/.testbed", ".venv/.oracle"
 STEPS = (CHECKERS, GO, ORACLE)
@@ -51,7 +54,9 @@ class Suite:
 
 @dataclass(frozen=True)
 class Test:
-    """One test of a report. `outcome` is passed, failed or skipped; `reason` explains a skip."""
+    """One test of a report. `outcome` is passed, failed or skipped. `reason` explains a skip or a
+    failure.
+    """
 
     name: str
     seconds: float
@@ -223,8 +228,9 @@ def tests(report: pathlib.Path) -> Iterator[Test]:
         name = f"{case.get('classname')}::{case.get('name')}"
         seconds = float(case.get("time", 0))
         skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
-            yield Test(name, seconds, "failed")
+        errors = [error for error in case if error.tag in ("failure", "error")]
+        if errors:
+            yield Test(name, seconds, "failed", errors[0].get("message", ""))
         elif skipped is not None:
             yield Test(name, seconds, "skipped", skipped.get("message", ""))
         else:
@@ -268,6 +274,16 @@ def skipped(results: Sequence[Result]) -> Iterator[str]:
         yield f"{number} skipped: {reason}"
 
 
+def failed(results: Sequence[Result]) -> Iterator[str]:
+    """Yield the name of each failed test, and the first lines of its error."""
+    for result in results:
+        for test in result.tests:
+            if test.outcome == "failed":
+                error = "\n".join(test.reason.splitlines()[:ERROR_LINES])
+                yield f"{result.suite.name} FAILED {test.name}"
+                yield textwrap.indent(error, "    ")
+
+
 def clock(seconds: float) -> str:
     return f"{int(seconds) // 60:3}:{int(seconds) % 60:02}"
 
@@ -296,7 +312,7 @@ def main() -> int:
             runner.run([lane for lane in lanes if lane])
         seconds = time.monotonic() - began
     results = sorted(runner.results, key=lambda result: order.index(result.suite.name))
-    for lines in (table(results, seconds), slowest(results), skipped(results)):
+    for lines in (table(results, seconds), slowest(results), skipped(results), failed(results)):
         print("", *lines, sep="\n")
     return int(any(result.status for result in results))
 
