@@ -43,6 +43,11 @@ from capstan.train.monitored_session import (
 from capstan.train.optimizer import Optimizer
 from capstan.train.profiling import ProfilerHook
 from capstan.train.progress import ProgressHook
+from capstan.train.queue_runner import (
+    QueueRunner,
+    add_queue_runner,
+    start_queue_runners,
+)
 from capstan.train.reporting import FinalOpsHook, LoggingTensorHook, StepCounterHook
 from capstan.train.saver import Saver
 from capstan.train.scaffold import Scaffold
@@ -99,6 +104,7 @@ __all__ = [
     "Optimizer",
     "ProfilerHook",
     "ProgressHook",
+    "QueueRunner",
     "Saver",
     "SaverDef",
     "Scaffold",
@@ -115,6 +121,7 @@ __all__ = [
     "StepCounterHook",
     "StopAtStepHook",
     "WorkerSessionCreator",
+    "add_queue_runner",
     "assert_global_step",
     "checkpoint_exists",
     "create_global_step",
@@ -132,6 +139,7 @@ __all__ = [
     "load_variable",
     "remove_checkpoint",
     "replica_device_setter",
+    "start_queue_runners",
     "update_checkpoint_state",
     "write_graph",
 ]

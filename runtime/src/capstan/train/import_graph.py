@@ -7,9 +7,10 @@ import os
 from typing import Any
 
 from capstan.api import importer, logging, variable_collections, variables
-from capstan.core import control_flow_messages
+from capstan.core import control_flow_messages, queue_runner_messages
 from capstan.framework import collections, context_defs
 from capstan.framework import graph as graphs
+from capstan.train import queue_runner
 from capstan.train import saver as savers
 
 _Keys = collections.GraphKeys
@@ -32,9 +33,9 @@ def import_meta_graph(
 ) -> savers.Saver | None:
     """Add the graph of a MetaGraphDef, or of a file that holds one, to the default graph.
 
-    Also add its collections: variables, conditionals, loops, names of operations, and numbers.
-    Return the saver of the MetaGraphDef. If it has no saver, return a new one, or None if the
-    default graph has no global variables. With `clear_devices`, ignore the devices of the
+    Also add its collections: variables, conditionals, loops, queue runners, names of operations,
+    and numbers. Return the saver of the MetaGraphDef. If it has no saver, return a new one, or None
+    if the default graph has no global variables. With `clear_devices`, ignore the devices of the
     operations. `import_scope` becomes the first part of all names. `arguments` go to
     `tf.import_graph_def`.
 
@@ -115,6 +116,8 @@ def _members(
         return [_variable(value, prefix, known) for value in values]
     if key in (_Keys.COND_CONTEXT, _Keys.WHILE_CONTEXT):
         return [_context(key, value, prefix) for value in values]
+    if key == _Keys.QUEUE_RUNNERS:
+        return [_queue_runner(value, prefix) for value in values]
     return values
 
 
@@ -130,6 +133,11 @@ def _variable(
             setattr(message, field, prefix.name(getattr(message, field)))
         known[name] = variables.Variable.from_proto(message)
     return known[name]
+
+
+def _queue_runner(content: bytes, prefix: _Prefix) -> queue_runner.QueueRunner:
+    message = queue_runner_messages.QueueRunnerDef.FromString(content)
+    return queue_runner.QueueRunner.from_proto(message, prefix.scope)
 
 
 def _context(key: str, content: bytes, prefix: _Prefix) -> Any:

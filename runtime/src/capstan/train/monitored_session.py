@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from capstan import errors
+from capstan.framework import collections
 from capstan.framework import graph as graphs
 from capstan.services import first_process
 from capstan.train import (
@@ -17,6 +18,7 @@ from capstan.train import (
     coordinator,
     hook,
     progress,
+    queue_runner,
     reporting,
     session_creator,
     wrapped_session,
@@ -64,9 +66,12 @@ class _Monitored:
         # harmless.
         coord = coordinator.Coordinator(clean_stop_exception_types=())
         try:
+            if session.graph.get_collection(collections.GraphKeys.QUEUE_RUNNERS):
+                queue_runner.start_queue_runners(session, coord)
             for session_hook in self._hooks:
                 session_hook.after_create_session(session, coord)
         except BaseException:
+            coord.request_stop()
             session.close()
             raise
         self._session = session

@@ -1,0 +1,235 @@
+"""Tests of queue runners: threads that fill queues, and end when a queue closes."""
+
+import pathlib
+import threading
+from typing import Any
+
+import pytest
+
+import capstan as tf
+
+
+def closed_queue(*values: float) -> tuple[Any, Any]:
+    """Return a queue, and the operations that fill it with `values` and then close it."""
+    queue = tf.FIFOQueue(len(values), [tf.float32], shapes=[[]], name="source")
+    return queue, [queue.enqueue_many([list(values)]), queue.close()]
+
+
+def copies(count: int = 1) -> tuple[Any, Any, list[Any]]:
+    """Return a queue that copies 1, 2, 3, the runner that fills it, and what fills the source."""
+    source, fill = closed_queue(1.0, 2.0, 3.0)
+    queue = tf.FIFOQueue(10, [tf.float32], shapes=[[]], name="copies")
+    return queue, tf.train.QueueRunner(queue, [queue.enqueue(source.dequeue())] * count), fill
+
+
+def run_all(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_queue_is_closed_when_the_source_of_all_threads_has_ended(count: int) -> None:
+    queue, runner, fill = copies(count)
+    values, more = queue.dequeue_many(3), queue.dequeue()
+    with tf.Session() as session:
+        for op in fill:
+            session.run(op)
+        run_all(runner.create_threads(session))
+        assert sorted(session.run(values)) == [1, 2, 3]
+        with pytest.raises(tf.errors.OutOfRangeError, match="is closed"):
+            session.run(more)
+    assert runner.exceptions_raised == []
+
+
+def test_threads_are_named_after_the_queue_and_the_operation() -> None:
+    _, runner, _ = copies()
+    with tf.Session() as session:
+        threads = runner.create_threads(session, tf.train.Coordinator(), daemon=True)
+        assert [thread.name for thread in threads] == [
+            "QueueRunnerThread-copies-copies_enqueue",
+            "QueueRunnerThread-copies-close_on_stop",
+        ]
+        assert all(thread.daemon for thread in threads)
+        assert runner.name == "copies"
+
+
+def test_threads_that_have_not_ended_are_not_created_again() -> None:
+    _, runner, fill = copies()
+    with tf.Session() as session, tf.Session() as other:
+        threads = runner.create_threads(session)
+        assert runner.create_threads(session) == []
+        assert len(runner.create_threads(other)) == 1
+        for op in fill:
+            session.run(op)
+        run_all(threads)
+        assert len(runner.create_threads(session)) == 1
+
+
+def test_an_error_stops_the_coordinator() -> None:
+    queue = tf.FIFOQueue(10, [tf.float32], shapes=[[]])
+    bad = queue.enqueue(tf.gather([1.0], tf.placeholder_with_default(7, [])))
+    runner = tf.train.QueueRunner(queue, [bad])
+    coord = tf.train.Coordinator()
+    with tf.Session() as session:
+        runner.create_threads(session, coord, start=True)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"):
+            coord.join()
+    assert runner.exceptions_raised == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_without_a_coordinator_is_kept() -> None:
+    queue = tf.FIFOQueue(10, [tf.float32], shapes=[[]])
+    bad = queue.enqueue(tf.gather([1.0], tf.placeholder_with_default(7, [])))
+    runner = tf.train.QueueRunner(queue, [bad, bad])
+    with tf.Session() as session:
+        run_all(runner.create_threads(session))
+    assert ["is not in" in str(error) for error in runner.exceptions_raised] == [True, True]
+
+
+def test_a_stop_ends_an_enqueue_that_waits_for_room() -> None:
+    queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
+    runner = tf.train.QueueRunner(queue, [queue.enqueue(1.0)])
+    closed = queue.is_closed()
+    coord = tf.train.Coordinator()
+    with tf.Session() as session:
+        threads = runner.create_threads(session, coord, start=True)
+        session.run(queue.dequeue_many(3))
+        coord.request_stop()
+        coord.join(threads)
+        assert session.run(closed)
+
+
+def test_other_errors_may_tell_that_a_queue_is_closed() -> None:
+    source = tf.FIFOQueue(10, [tf.float32], shapes=[[]])
+    cancel = source.close(cancel_pending_enqueues=True)
+    queue = tf.FIFOQueue(10, [tf.float32], shapes=[[]])
+    runner = tf.train.QueueRunner(
+        queue,
+        [source.enqueue(1.0)],
+        queue_closed_exception_types=(tf.errors.OutOfRangeError, tf.errors.CancelledError),
+    )
+    closed = queue.is_closed()
+    with tf.Session() as session:
+        session.run(cancel)
+        run_all(runner.create_threads(session))
+        assert session.run(closed)
+    assert runner.exceptions_raised == []
+
+
+def test_the_runners_of_the_graph_are_started_together() -> None:
+    queue, runner, fill = copies()
+    tf.train.add_queue_runner(runner)
+    values = queue.dequeue_many(3)
+    coord = tf.train.Coordinator()
+    with tf.Session() as session:
+        threads = tf.train.start_queue_runners(coord=coord)
+        assert len(threads) == 2
+        for op in fill:
+            session.run(op)
+        assert list(session.run(values)) == [1, 2, 3]
+        coord.request_stop()
+        coord.join(threads)
+
+
+def test_a_monitored_session_starts_the_runners_itself() -> None:
+    queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(7.0)]))
+    value = queue.dequeue()
+    with tf.train.MonitoredSession() as session:
+        assert tf.train.start_queue_runners(session) == []
+        assert [session.run(value) for _ in range(5)] == [7.0] * 5
+
+
+def test_an_error_of_a_runner_ends_a_monitored_session() -> None:
+    queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
+    bad = queue.enqueue(tf.gather([1.0], tf.placeholder_with_default(7, [])))
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [bad]))
+    value = queue.dequeue()
+    session = tf.train.MonitoredSession()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"), session:
+        session.run(value)
+
+
+def test_a_meta_graph_keeps_the_runners(tmp_path: pathlib.Path) -> None:
+    queue, _, fill = copies()
+    dequeue = queue.dequeue_many(3).op.name
+    enqueue = queue.enqueue(5.0)
+    kinds = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
+    tf.train.add_queue_runner(
+        tf.train.QueueRunner(
+            queue, [enqueue, enqueue], fill[1], fill[0], queue_closed_exception_types=kinds
+        )
+    )
+    tf.train.export_meta_graph(str(tmp_path / "graph.meta"))
+    for scope, prefix in ((None, ""), ("again", "again/")):
+        with tf.Graph().as_default() as graph:
+            tf.train.import_meta_graph(str(tmp_path / "graph.meta"), import_scope=scope)
+            (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+            assert runner.name == prefix + "copies"
+            assert [op.name for op in runner.enqueue_ops] == [prefix + enqueue.name] * 2
+            assert runner.close_op.name == prefix + fill[1].name
+            assert runner.cancel_op.name == prefix + fill[0].name
+            assert runner.queue_closed_exception_types == kinds
+            with tf.Session() as session:
+                threads = runner.create_threads(session, daemon=True, start=True)
+                values = session.run(graph.get_operation_by_name(prefix + dequeue).outputs[0])
+                assert list(values) == [5, 5, 5]
+                session.run(f"{prefix}copies_Close_1")
+            for thread in threads:
+                thread.join()
+
+
+def test_a_runner_of_another_scope_is_not_exported() -> None:
+    with tf.name_scope("input"):
+        queue = tf.FIFOQueue(2, [tf.float32], name="queue")
+        runner = tf.train.QueueRunner(queue, [queue.enqueue(1.0, name="enqueue")])
+    assert runner.to_proto("output") is None
+    message = runner.to_proto("input")
+    assert (message.queue_name, list(message.enqueue_op_name)) == ("queue", ["enqueue"])
+    assert (message.close_op_name, message.cancel_op_name) == ("queue_Close", "queue_Close_1")
+    assert list(message.queue_closed_exception_types) == [tf.errors.OUT_OF_RANGE]
+    del message.queue_closed_exception_types[:]
+    old = tf.train.QueueRunner.from_proto(message, import_scope="input")
+    assert old.queue_closed_exception_types == (tf.errors.OutOfRangeError,)
+    assert old.enqueue_ops == runner.enqueue_ops
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        ({}, ValueError, "Must provide queue and enqueue_ops."),
+        ({"enqueue_ops": []}, ValueError, "Must provide queue and enqueue_ops."),
+        ({"queue_closed_exception_types": ()}, TypeError, "must be a tuple of tf.error types"),
+        (
+            {"queue_closed_exception_types": (ValueError,)},
+            TypeError,
+            "must be a tuple of tf.error types, but saw: .*ValueError",
+        ),
+        (
+            {"queue_runner_def": object()},
+            ValueError,
+            "queue_runner_def and queue are mutually exclusive.",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    arguments: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
+    given = {"queue": queue, "enqueue_ops": [queue.enqueue(1.0)], **arguments}
+    if not arguments:
+        given["queue"] = None
+    with pytest.raises(kind, match=message):
+        tf.train.QueueRunner(**given)
+
+
+def test_only_a_session_starts_runners() -> None:
+    with pytest.raises(
+        ValueError, match="Cannot start queue runners: No default session is registered"
+    ):
+        tf.train.start_queue_runners()
+    with pytest.raises(TypeError, match=r"sess must be a `tf.Session` object. Given class: .*str"):
+        tf.train.start_queue_runners("NotASession")
