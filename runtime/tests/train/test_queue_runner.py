@@ -102,6 +102,16 @@ def test_a_stop_ends_an_enqueue_that_waits_for_room() -> None:
         assert session.run(closed)
 
 
+def test_a_stop_ends_a_step_that_waits_for_another_queue() -> None:
+    _, runner, _ = copies()
+    coord = tf.train.Coordinator()
+    with tf.Session() as session:
+        threads = runner.create_threads(session, coord, start=True)
+        coord.request_stop()
+        coord.join(threads)
+    assert not any(thread.is_alive() for thread in threads)
+
+
 def test_other_errors_may_tell_that_a_queue_is_closed() -> None:
     source = tf.FIFOQueue(10, [tf.float32], shapes=[[]])
     cancel = source.close(cancel_pending_enqueues=True)

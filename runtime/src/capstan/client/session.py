@@ -111,6 +111,22 @@ class Session:
             run_metadata.ParseFromString(metadata.SerializeToString() if metadata else b"")
         return request.answer(found)
 
+    def run_until(self, end: cancellation.Cancellation, fetches: Any) -> Any:
+        """Run one step without feeds, as `run` does. `end.cancel()` ends a step that waits.
+
+        Raises:
+            CancelledError: `end` was cancelled before the step was over.
+        """
+        self._check_runnable()
+        request = self._requests.find(fetches, None)
+        values = request.values(None)
+        found = self._call(
+            lambda handle: self._master.run_step(
+                handle, values, request.fetch_names, request.target_names, _NO_OPTIONS, end
+            )
+        )
+        return request.answer(found)
+
     def _delete(self, handles: Sequence[str]) -> None:
         """Run a step that deletes the tensors of `handles`."""
         deleters = [self.handles.deleter(handle, number) for number, handle in enumerate(handles)]

@@ -71,6 +71,7 @@ from capstan.train.stopping import (
     NanTensorHook,
     StopAtStepHook,
 )
+from capstan.train.sync_replicas import SyncReplicasOptimizer
 from capstan.train.timer import SecondOrStepTimer
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ __all__ = [
     "SingularMonitoredSession",
     "StepCounterHook",
     "StopAtStepHook",
+    "SyncReplicasOptimizer",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",

@@ -16,7 +16,9 @@ from capstan.client import session as sessions
 from capstan.framework import collections, control_context, defaults
 from capstan.framework import graph as graphs
 from capstan.train import coordinator
+from capstan.transport import cancellation
 
+_LAST_STEP_SECS = 1.0
 _CLOSED = (errors.OutOfRangeError,)
 # A monitored session starts the queue runners itself.
 _MONITORED = ("MonitoredSession", "SingularMonitoredSession")
@@ -49,7 +51,7 @@ class QueueRunner:
         queue_runner_def: Any = None,
         import_scope: str | None = None,
     ) -> None:
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         # The number of threads that still run, for each session.
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []
@@ -124,24 +126,27 @@ class QueueRunner:
         """Return one thread for each enqueue operation, which runs the operation in `sess`.
 
         A thread ends when `coord` stops or when a queue is closed. An error stops `coord`. If there
-        is a `coord`, the threads are registered with it, and one more thread runs `cancel_op` when
-        it stops. With `start`, the threads are started. If earlier threads for `sess` still run,
-        return an empty list.
+        is a `coord`, the threads are registered with it. One more thread then runs `cancel_op` when
+        `coord` stops, and a second later it ends the steps that still wait. With `start`, the
+        threads are started. If earlier threads for `sess` still run, return an empty list.
         """
-        with self._lock:
+        with self._changed:
             if self._running.get(sess, 0) > 0:
                 return []
             self._running[sess] = len(self._enqueue_ops)
             self._exceptions_raised = []
         prefix = f"QueueRunnerThread-{self.name}-"
+        end = cancellation.Cancellation()
         threads = [
-            threading.Thread(target=self._run, args=(sess, op, coord), name=prefix + op.name)
+            threading.Thread(target=self._run, args=(sess, op, coord, end), name=prefix + op.name)
             for op in self._enqueue_ops
         ]
         if coord is not None:
             threads.append(
                 threading.Thread(
-                    target=self._close_on_stop, args=(sess, coord), name=f"{prefix}close_on_stop"
+                    target=self._close_on_stop,
+                    args=(sess, coord, end),
+                    name=f"{prefix}close_on_stop",
                 )
             )
         for thread in threads:
@@ -180,31 +185,44 @@ class QueueRunner:
         """Return the queue runner that a QueueRunnerDef describes."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
-    def _run(self, sess: Any, op: Any, coord: coordinator.Coordinator | None) -> None:
+    def _run(
+        self,
+        sess: Any,
+        op: Any,
+        coord: coordinator.Coordinator | None,
+        end: cancellation.Cancellation,
+    ) -> None:
         is_queue_closed = False
         try:
-            enqueue = sess.make_callable(op)
             while coord is None or not coord.should_stop():
-                enqueue()
+                sess.run_until(end, op)
         except self._closed_types:
             is_queue_closed = True
         except Exception as error:
             if coord is None:
                 logging.error("Exception in QueueRunner: %s", error)
-                with self._lock:
+                with self._changed:
                     self._exceptions_raised.append(error)
                 raise
-            coord.request_stop(error)
+            if not end.is_cancelled:
+                coord.request_stop(error)
         finally:
-            with self._lock:
+            with self._changed:
                 self._running[sess] -= 1
+                self._changed.notify_all()
                 is_last = self._running[sess] == 0
             if is_queue_closed and is_last:
                 _run_and_ignore_errors(sess, self._close_op)
 
-    def _close_on_stop(self, sess: Any, coord: coordinator.Coordinator) -> None:
+    def _close_on_stop(
+        self, sess: Any, coord: coordinator.Coordinator, end: cancellation.Cancellation
+    ) -> None:
         coord.wait_for_stop()
         _run_and_ignore_errors(sess, self._cancel_op)
+        with self._changed:
+            # A step that has begun to change variables should not be cut short.
+            self._changed.wait_for(lambda: self._running[sess] == 0, _LAST_STEP_SECS)
+        end.cancel()
 
 
 def add_queue_runner(

@@ -109,7 +109,7 @@ class SessionManager:
                     f"Init operations did not make model ready for local_init.  {done}, "
                     f"error: {missing}"
                 )
-            missing = _missing(self._ready_op, session, "Model not ready")
+            missing = missing_variables(self._ready_op, session, "Model not ready")
             if missing is not None:
                 raise RuntimeError(
                     f"Init operations did not make model ready.  {done}, error: {missing}"
@@ -142,7 +142,7 @@ class SessionManager:
             )
             missing = self._run_local_init(session)
             if missing is None:
-                missing = _missing(self._ready_op, session, "Model not ready")
+                missing = missing_variables(self._ready_op, session, "Model not ready")
             if is_restored and missing is not None:
                 logging.info(
                     "Restoring model from checkpoint did not make model ready: %s", missing
@@ -165,7 +165,7 @@ class SessionManager:
                 missing = self._run_local_init(session)
                 is_local_ready = missing is None
                 if is_local_ready:
-                    missing = _missing(self._ready_op, session, "Model not ready")
+                    missing = missing_variables(self._ready_op, session, "Model not ready")
             if missing is None:
                 return session
             session.close()
@@ -222,7 +222,9 @@ class SessionManager:
         """
         if self._local_init_op is None:
             return None
-        missing = _missing(self._ready_for_local_init_op, session, "Model not ready for local init")
+        missing = missing_variables(
+            self._ready_for_local_init_op, session, "Model not ready for local init"
+        )
         if missing is None:
             logging.info("Running local_init_op.")
             session.run(self._local_init_op)
@@ -257,7 +259,7 @@ def _restore_newest(saver: Any, session: sessions.Session, state: Any) -> None:
     saver.restore(session, last)
 
 
-def _missing(op: Any, session: sessions.Session, problem: str) -> str | None:
+def missing_variables(op: Any, session: sessions.Session, problem: str) -> str | None:
     """Run a ready op. Return None if all variables are initialised.
 
     Otherwise return a text that names the uninitialised variables.

@@ -1,0 +1,57 @@
+"""The hook of synchronous training (python/training/sync_replicas_optimizer.py)."""
+
+from typing import Any
+
+from capstan.train import hook, session_manager
+
+
+class SyncReplicasHook(hook.SessionRunHook):
+    """Prepares each new session of one replica.
+
+    `optimizer` is the SyncReplicasOptimizer, which may get its gradients after the hook was made.
+    """
+
+    def __init__(self, optimizer: Any, is_chief: bool, num_tokens: int) -> None:
+        self._optimizer = optimizer
+        self._is_chief = is_chief
+        self._num_tokens = num_tokens
+
+    def begin(self) -> None:
+        """Add the operations of the hook.
+
+        Raises:
+            ValueError: the optimizer's `apply_gradients` was not called.
+        """
+        optimizer = self._optimizer
+        if not hasattr(optimizer, "local_step_init_op"):
+            raise ValueError(
+                "SyncReplicasOptimizer.apply_gradient should be called before using the hook."
+            )
+        self._ready_for_local_init_op = optimizer.ready_for_local_init_op
+        if self._is_chief:
+            self._local_init_op = optimizer.chief_init_op
+            self._runner = optimizer.get_chief_queue_runner()
+            self._init_tokens_op = optimizer.get_init_tokens_op(self._num_tokens)
+        else:
+            self._local_init_op = optimizer.local_step_init_op
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Set the local step. In the chief, also start the queue runner.
+
+        Raises:
+            RuntimeError: a global variable has no value.
+        """
+        missing = session_manager.missing_variables(
+            self._ready_for_local_init_op,
+            session,
+            "Model is not ready for SyncReplicasOptimizer local init.",
+        )
+        if missing is not None:
+            raise RuntimeError(
+                "Init operations did not make model ready for SyncReplicasOptimizer local_init. "
+                f"Init op: {self._local_init_op.name}, error: {missing}"
+            )
+        session.run(self._local_init_op)
+        if self._is_chief:
+            session.run(self._init_tokens_op)
+            self._runner.create_threads(session, coord, daemon=True, start=True)
