@@ -662,6 +662,23 @@ ELSEWHERE = {
     },
     "kernels/test_strings.py": {"StaticRegexFullMatch", "AsString"},
     "kernels/test_sampling.py": {
+    "kernels/test_readers.py": {
+        *(
+            name + version
+            for version in ("", "V2")
+            for name in (
+                "FixedLengthRecordReader", "IdentityReader", "ReaderNumRecordsProduced",
+                "ReaderNumWorkUnitsCompleted", "ReaderRead", "ReaderReadUpTo", "ReaderReset",
+                "ReaderRestoreState", "ReaderSerializeState", "TFRecordReader", "TextLineReader",
+                "WholeFileReader",
+            )
+        ),
+        "MatchingFiles", "ReadFile", "WriteFile",
+    },
+    "oracle/test_decoding.py": {
+        "DecodeCSV", "DecodePaddedRaw", "DecodeRaw", "ParseTensor", "SerializeTensor",
+        "StringToNumber",
+    },
         "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt",
     },
 }  # fmt: skip

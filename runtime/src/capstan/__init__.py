@@ -28,8 +28,10 @@ from capstan.api.functional_ops import *
 from capstan.api.gather_ops import *
 from capstan.api.hessians import *
 from capstan.api.importer import *
+from capstan.api.io_ops import *
 from capstan.api.logic_ops import *
 from capstan.api.math_ops import *
+from capstan.api.parsing_ops import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *
 from capstan.api.script_ops import *

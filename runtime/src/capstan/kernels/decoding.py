@@ -1,0 +1,218 @@
+"""Kernels that turn strings into numbers and columns.
+
+Sources: core/kernels/{decode_csv,decode_raw,decode_padded_raw,string_to_number,parse_tensor}_op.cc.
+"""
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.core import attr_value, dtypes, shapes, tensor_proto
+from capstan.core.arrays import Array
+from capstan.kernels import csv, numbers
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, number, string
+from capstan.resources import elements
+
+_MISSING = object()
+
+
+def _decode_csv(node: NodeContext) -> Function:
+    types: Sequence[dtypes.DType] = node.attrs["OUT_TYPE"]
+    fields = csv.splitter(node.attrs, len(types))
+    na_value = attr_value.text(node.attrs["na_value"]).encode(errors="surrogateescape")
+    missing = frozenset((b"", na_value))
+    converters = [_converter(position, dtype) for position, dtype in enumerate(types)]
+
+    def decode(records: Array, *defaults: Array) -> Any:
+        values = [_default(position, value) for position, value in enumerate(defaults)]
+        strings = np.asarray(records, object)
+        columns: list[list[Any]] = [[] for _ in types]
+        for row, record in enumerate(strings.ravel().tolist()):
+            found = fields(record)
+            if len(found) != len(types):
+                raise invalid(f"Expect {len(types)} fields but have {len(found)} in record {row}")
+            for position, field in enumerate(found):
+                if field not in missing:
+                    columns[position].append(converters[position](field, row))
+                elif values[position] is _MISSING:
+                    raise invalid(f"Field {position} is required but missing in record {row}!")
+                else:
+                    columns[position].append(values[position])
+        results = [
+            _column(column, dtype, strings.shape)
+            for column, dtype in zip(columns, types, strict=True)
+        ]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return decode
+
+
+def _default(position: int, value: Any) -> Any:
+    """Return the default of a field, or `_MISSING` if the field is required."""
+    array = np.asarray(value)
+    if array.ndim > 1:
+        raise invalid("Each record default should be at most rank 1")
+    if array.size > 1:
+        raise invalid(
+            f"There should only be 1 default per field but field {position} has {array.size}"
+        )
+    return array.item() if array.size else _MISSING
+
+
+def _converter(position: int, dtype: dtypes.DType) -> Callable[[bytes, int], Any]:
+    if dtype is dtypes.string:
+        return lambda field, row: field
+    parse = numbers.PARSERS.get(dtype)
+    if parse is None:
+        raise invalid(f"csv: data type {dtype.name} not supported in field {position}")
+    kind = {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+
+    def convert(field: bytes, row: int) -> Any:
+        try:
+            return parse(field)
+        except ValueError:
+            text = field.decode(errors="replace")
+            raise invalid(
+                f"Field {position} in record {row} is not a valid {kind}: {text}"
+            ) from None
+
+    return convert
+
+
+def _column(values: Sequence[Any], dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
+    column = np.empty(len(values), dtype.as_numpy_dtype)
+    with np.errstate(over="ignore"):
+        column[:] = values
+    return column.reshape(shape)
+
+
+def _decode_raw(node: NodeContext) -> Function:
+    dtype, words = _words(node)
+
+    def decode(strings: Array) -> Array:
+        array = np.asarray(strings, object)
+        parts = array.ravel().tolist()
+        length = len(parts[0]) if parts else 0
+        for position, part in enumerate(parts):
+            if len(part) != length:
+                raise invalid(
+                    "DecodeRaw requires input strings to all be the same size, but element "
+                    f"{position} has size {length} != {len(part)}"
+                )
+        if length % words.itemsize:
+            raise invalid(
+                f"Input to DecodeRaw has length {length} that is not a multiple of "
+                f"{words.itemsize}, the size of {_cpp_name(dtype)}"
+            )
+        values = np.frombuffer(b"".join(parts), words).astype(dtype.as_numpy_dtype)
+        return values.reshape(*array.shape, length // words.itemsize)
+
+    return decode
+
+
+def _decode_padded_raw(node: NodeContext) -> Function:
+    dtype, words = _words(node)
+
+    def decode(strings: Array, fixed_length: Array) -> Array:
+        array = np.asarray(strings, object)
+        length = number(np.asarray(fixed_length), "fixed_length")
+        if length <= 0 or length % words.itemsize:
+            raise invalid(
+                f"fixed_length ({length}) must be a multiple of the size of out_type "
+                f"({words.itemsize}) and greater than 0"
+            )
+        parts = [part[:length].ljust(length, b"\0") for part in array.ravel().tolist()]
+        values = np.frombuffer(b"".join(parts), words).astype(dtype.as_numpy_dtype)
+        return values.reshape(*array.shape, length // words.itemsize)
+
+    return decode
+
+
+def _words(node: NodeContext) -> tuple[dtypes.DType, np.dtype[Any]]:
+    """Return the output type, and the type with the byte order of the strings."""
+    dtype = node.attrs["out_type"]
+    order = "<" if node.attrs["little_endian"] else ">"
+    return dtype, np.dtype(dtype.as_numpy_dtype).newbyteorder(order)
+
+
+def _cpp_name(dtype: dtypes.DType) -> str:
+    return {"float16": "half", "float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+
+
+def _string_to_number(node: NodeContext) -> Function:
+    dtype = node.attrs["out_type"]
+    parse = numbers.PARSERS[dtype]
+
+    def convert(strings: Array) -> Array:
+        array = np.asarray(strings, object)
+        values = []
+        for text in array.ravel().tolist():
+            try:
+                values.append(parse(text))
+            except ValueError:
+                raise invalid(
+                    "StringToNumberOp could not correctly convert string: "
+                    f"{text.decode(errors='replace')}"
+                ) from None
+        return _column(values, dtype, array.shape)
+
+    return convert
+
+
+def _parse_tensor(node: NodeContext) -> Function:
+    dtype = node.attrs["out_type"]
+
+    def parse(serialized: Array) -> Array:
+        from google.protobuf import message
+        from tensorboard.compat.proto import tensor_pb2
+
+        array = np.asarray(serialized, object)
+        if array.ndim:
+            raise invalid(
+                f"Expected `serialized` to be a scalar, got shape: {shapes.show(array.shape)}"
+            )
+        content = string(array, "serialized")
+        try:
+            proto = tensor_pb2.TensorProto.FromString(content)
+        except message.DecodeError:
+            encoded = base64.b64encode(content).decode()
+            raise invalid(
+                f"Could not parse `serialized` as TensorProto, base64: {encoded}"
+            ) from None
+        found = dtypes.as_dtype(proto.dtype) if proto.dtype else None
+        if found is not dtype:
+            raise invalid(
+                f"Type mismatch between parsed tensor ({_shown(found)}) and dtype ({_shown(dtype)})"
+            )
+        try:
+            return np.asarray(tensor_proto.ndarray(proto))
+        except (ValueError, TypeError) as fault:
+            raise invalid(f"Could not parse `serialized` as TensorProto: {fault}") from fault
+
+    return parse
+
+
+def _shown(dtype: dtypes.DType | None) -> str:
+    return "invalid" if dtype is None else _cpp_name(dtype)
+
+
+def _serialize_tensor(node: NodeContext) -> Function:
+    def serialize(tensor: Any) -> Array:
+        proto = tensor_proto.make(np.asarray(tensor))
+        return elements.scalar(proto.SerializeToString())
+
+    return serialize
+
+
+for _op, _make in (
+    ("DecodeCSV", _decode_csv),
+    ("DecodeRaw", _decode_raw),
+    ("DecodePaddedRaw", _decode_padded_raw),
+    ("StringToNumber", _string_to_number),
+    ("ParseTensor", _parse_tensor),
+    ("SerializeTensor", _serialize_tensor),
+):
+    register(Kernel(_op, _make))

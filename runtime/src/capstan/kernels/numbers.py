@@ -1,0 +1,31 @@
+"""Numbers in strings, as TensorFlow's kernels read them (core/lib/strings/numbers.cc)."""
+
+from collections.abc import Callable, Mapping
+
+from capstan.core import dtypes
+
+_LIMITS = {dtypes.int32: 1 << 31, dtypes.int64: 1 << 63}
+
+
+def _integer(limit: int) -> Callable[[bytes], int]:
+    def parse(text: bytes) -> int:
+        number = int(text)
+        if not -limit <= number < limit or b"_" in text:
+            raise ValueError(f"{text!r} is out of range")
+        return number
+
+    return parse
+
+
+def _float64(text: bytes) -> float:
+    if b"_" in text:
+        raise ValueError("Python's digit groups are no numbers")
+    return float.fromhex(text.decode()) if b"x" in text.lower() else float(text)
+
+
+PARSERS: Mapping[dtypes.DType, Callable[[bytes], int | float]] = {
+    dtypes.float32: _float64,
+    dtypes.float64: _float64,
+    **{dtype: _integer(limit) for dtype, limit in _LIMITS.items()},
+}
+"""Return the number in a string, which white space may surround. Raise ValueError if it is none."""
