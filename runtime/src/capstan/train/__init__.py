@@ -71,6 +71,7 @@ from capstan.train.stopping import (
     NanTensorHook,
     StopAtStepHook,
 )
+from capstan.train.supervisor import Supervisor
 from capstan.train.sync_replicas import SyncReplicasOptimizer
 from capstan.train.timer import SecondOrStepTimer
 
@@ -121,6 +122,7 @@ __all__ = [
     "SingularMonitoredSession",
     "StepCounterHook",
     "StopAtStepHook",
+    "Supervisor",
     "SyncReplicasOptimizer",
     "WorkerSessionCreator",
     "add_queue_runner",

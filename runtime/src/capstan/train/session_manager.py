@@ -17,19 +17,21 @@ from capstan import errors
 from capstan.api import logging
 from capstan.client import session as sessions
 from capstan.framework import graph as graphs
-from capstan.train import checkpoint_state
+from capstan.train import checkpoint_state, waiting
 
-LONGEST_WAIT_SECS = 1.0
-"""The longest pause before a worker checks again whether the chief has made the model ready."""
+_LOST = (errors.AbortedError, errors.UnavailableError)
 
 
 class SessionManager:
     """Makes sessions for a graph whose variables live longer than a session.
 
     `ready_op` returns the names of all uninitialised variables. `ready_for_local_init_op` returns
-    the names of uninitialised variables that `local_init_op` needs. While the manager waits for the
-    chief or for a checkpoint, it checks every `recovery_wait_secs` seconds, and at least once a
-    second.
+    the names of uninitialised variables that `local_init_op` needs. `local_init_run_options` are
+    the RunOptions of `local_init_op`.
+
+    While the manager waits for the chief or for a checkpoint, it checks again after pauses that
+    grow from 0.05 to 0.5 seconds, and never exceed `recovery_wait_secs`. A check runs one small
+    step in a session that is kept, so it costs the parameter servers little.
 
     Raises:
         ValueError: `ready_for_local_init_op` is given without `local_init_op`.
@@ -42,6 +44,7 @@ class SessionManager:
         ready_for_local_init_op: Any = None,
         graph: graphs.Graph | None = None,
         recovery_wait_secs: float = 30,
+        local_init_run_options: Any = None,
     ) -> None:
         if ready_for_local_init_op is not None and local_init_op is None:
             raise ValueError(
@@ -52,7 +55,8 @@ class SessionManager:
         self._ready_op = ready_op
         self._ready_for_local_init_op = ready_for_local_init_op
         self._graph = graphs.get_default_graph() if graph is None else graph
-        self._wait_secs = min(recovery_wait_secs, LONGEST_WAIT_SECS)
+        self._wait_secs = recovery_wait_secs
+        self._local_init_run_options = local_init_run_options
 
     def prepare_session(
         self,
@@ -99,10 +103,7 @@ class SessionManager:
                     session.run(init_op, feed_dict=init_feed_dict)
                 if init_fn is not None:
                     init_fn(session)
-            done = (
-                f"Init op: {getattr(init_op, 'name', init_op)}, init fn: {init_fn}, "
-                f"local_init_op: {getattr(self._local_init_op, 'name', self._local_init_op)}"
-            )
+            done = f"Init op: {_name(init_op)}, init fn: {init_fn}"
             missing = self._run_local_init(session)
             if missing is not None:
                 raise RuntimeError(
@@ -112,7 +113,8 @@ class SessionManager:
             missing = missing_variables(self._ready_op, session, "Model not ready")
             if missing is not None:
                 raise RuntimeError(
-                    f"Init operations did not make model ready.  {done}, error: {missing}"
+                    f"Init operations did not make model ready.  {done}, "
+                    f"local_init_op: {_name(self._local_init_op)}, error: {missing}"
                 )
         return session
 
@@ -154,31 +156,50 @@ class SessionManager:
     ) -> sessions.Session:
         """Return a session once the chief has made the model ready. Workers call this. Blocks.
 
+        If a task restarts meanwhile, the method goes on with a new session.
+
         Raises:
             DeadlineExceededError: the model was not ready within `max_wait_secs` seconds.
         """
         deadline = time.monotonic() + max_wait_secs
-        pause = threading.Event()
-        while True:
-            session = sessions.Session(master, graph=self._graph, config=config)
-            with _closed_by_an_error(session):
-                missing = self._run_local_init(session)
-                is_local_ready = missing is None
-                if is_local_ready:
-                    missing = missing_variables(self._ready_op, session, "Model not ready")
+        session = sessions.Session(master, graph=self._graph, config=config)
+        has_answered = False
+        log = waiting.Log()
+        for pause in waiting.pauses(self._wait_secs):
+            try:
+                is_local_ready, missing = self._check(session)
+                has_answered = True
+            except _LOST:
+                session.close()
+                if not has_answered:
+                    raise
+                session = sessions.Session(master, graph=self._graph, config=config)
+                has_answered = False
+                continue
+            except BaseException:
+                session.close()
+                raise
             if missing is None:
                 return session
-            session.close()
-            if time.monotonic() + self._wait_secs > deadline:
-                raise errors.DeadlineExceededError(
-                    None, None, f"Session was not ready after waiting {max_wait_secs:.0f} secs."
-                )
-            logging.info(
-                "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
-                None if is_local_ready else missing,
-                missing if is_local_ready else None,
+            if time.monotonic() + pause > deadline:
+                session.close()
+                break
+            log.note(
+                "Waiting for model to be ready.  Ready_for_local_init_op:  "
+                f"{None if is_local_ready else missing}, "
+                f"ready: {missing if is_local_ready else None}"
             )
-            pause.wait(self._wait_secs)
+            threading.Event().wait(pause)
+        raise errors.DeadlineExceededError(
+            None, None, f"Session was not ready after waiting {max_wait_secs:.0f} secs."
+        )
+
+    def _check(self, session: sessions.Session) -> tuple[bool, str | None]:
+        """Return whether the model is ready for the local init op, and the missing variables."""
+        missing = self._run_local_init(session)
+        if missing is not None:
+            return False, missing
+        return True, missing_variables(self._ready_op, session, "Model not ready")
 
     def _restore(
         self,
@@ -207,13 +228,14 @@ class SessionManager:
 
     def _checkpoint_of(self, folder: str, wait_secs: float) -> Any:
         deadline = time.monotonic() + wait_secs
-        pause = threading.Event()
-        while True:
+        log = waiting.Log()
+        for pause in waiting.pauses(self._wait_secs):
             state = checkpoint_state.get_checkpoint_state(folder)
             if state is not None or time.monotonic() >= deadline:
                 return state
-            logging.info("Waiting for checkpoint to be available.")
-            pause.wait(self._wait_secs)
+            log.note("Waiting for checkpoint to be available.")
+            threading.Event().wait(pause)
+        return None
 
     def _run_local_init(self, session: sessions.Session) -> str | None:
         """Run `local_init_op` if the model is ready for that operation, and return None.
@@ -227,9 +249,14 @@ class SessionManager:
         )
         if missing is None:
             logging.info("Running local_init_op.")
-            session.run(self._local_init_op)
+            session.run(self._local_init_op, options=self._local_init_run_options)
             logging.info("Done running local_init_op.")
         return missing
+
+
+def _name(op: Any) -> Any:
+    """Return the name of an operation, or None."""
+    return getattr(op, "name", op)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,43 @@
+"""The events that a supervisor gives to its summary writer."""
+
+from typing import Any
+
+
+def merged_summaries() -> Any:
+    """Return an op that merges all summaries of the default graph, or None if it has none."""
+    return None
+
+
+def file_writer(logdir: str) -> Any:
+    """Return a writer of event files in the folder `logdir`."""
+    return None
+
+
+def add_start(writer: Any, step: int) -> None:
+    """Write that training starts at a global step."""
+    from tensorboard.compat.proto import event_pb2
+
+    writer.add_session_log(event_pb2.SessionLog(status=event_pb2.SessionLog.START), step)
+
+
+def add_stop(writer: Any) -> None:
+    """Write that training has stopped."""
+    from tensorboard.compat.proto import event_pb2
+
+    writer.add_session_log(event_pb2.SessionLog(status=event_pb2.SessionLog.STOP))
+
+
+def add_checkpoint(writer: Any, path: str, step: int) -> None:
+    """Write that a checkpoint was saved."""
+    from tensorboard.compat.proto import event_pb2
+
+    log = event_pb2.SessionLog(status=event_pb2.SessionLog.CHECKPOINT, checkpoint_path=path)
+    writer.add_session_log(log, step)
+
+
+def add_value(writer: Any, tag: str, value: float, step: int) -> None:
+    """Write one number."""
+    from tensorboard.compat.proto import summary_pb2
+
+    entry = summary_pb2.Summary.Value(tag=tag, simple_value=value)
+    writer.add_summary(summary_pb2.Summary(value=[entry]), step)
