@@ -28,6 +28,7 @@ from capstan.api.functional_ops import *
 from capstan.api.gather_ops import *
 from capstan.api.hessians import *
 from capstan.api.importer import *
+from capstan.api.input_ops import *
 from capstan.api.io_ops import *
 from capstan.api.logic_ops import *
 from capstan.api.math_ops import *

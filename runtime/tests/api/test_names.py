@@ -23,6 +23,7 @@ API = [
     "gather_ops",
     "hessians",
     "importer",
+    "input_ops",
     "io_ops",
     "math_ops",
     "parsing_ops",

@@ -33,6 +33,24 @@ from capstan.train.hook import (
     SessionRunValues,
 )
 from capstan.train.import_graph import import_meta_graph
+from capstan.train.input_batches import (
+    batch,
+    batch_join,
+    maybe_batch,
+    maybe_batch_join,
+    maybe_shuffle_batch,
+    maybe_shuffle_batch_join,
+    shuffle_batch,
+    shuffle_batch_join,
+)
+from capstan.train.input_producers import (
+    input_producer,
+    limit_epochs,
+    match_filenames_once,
+    range_input_producer,
+    slice_input_producer,
+    string_input_producer,
+)
 from capstan.train.meta_graph import export_meta_graph, write_graph
 from capstan.train.momentum import MomentumOptimizer
 from capstan.train.monitored_session import (
@@ -127,6 +145,8 @@ __all__ = [
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
+    "batch",
+    "batch_join",
     "checkpoint_exists",
     "create_global_step",
     "export_meta_graph",
@@ -137,13 +157,25 @@ __all__ = [
     "get_or_create_global_step",
     "global_step",
     "import_meta_graph",
+    "input_producer",
     "latest_checkpoint",
+    "limit_epochs",
     "list_variables",
     "load_checkpoint",
     "load_variable",
+    "match_filenames_once",
+    "maybe_batch",
+    "maybe_batch_join",
+    "maybe_shuffle_batch",
+    "maybe_shuffle_batch_join",
+    "range_input_producer",
     "remove_checkpoint",
     "replica_device_setter",
+    "shuffle_batch",
+    "shuffle_batch_join",
+    "slice_input_producer",
     "start_queue_runners",
+    "string_input_producer",
     "update_checkpoint_state",
     "write_graph",
 ]
