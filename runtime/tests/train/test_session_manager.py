@@ -163,6 +163,26 @@ def test_a_scaffold_keeps_the_given_parts():
     assert (scaffold.init_op, scaffold.saver) == (init, saver)
 
 
+def test_a_scaffold_copies_the_parts_of_another_one():
+    variable, init_calls = tf.Variable(1), []
+    init = tf.global_variables_initializer()
+    first = tf.train.Scaffold(
+        init_op=init,
+        init_feed_dict={"a": 1},
+        saver=tf.train.Saver([variable]),
+        init_fn=lambda scaffold, session: init_calls.append((scaffold, session)),
+    )
+    mine = tf.no_op()
+    second = tf.train.Scaffold(local_init_op=mine, init_feed_dict={}, copy_from_scaffold=first)
+    assert (second.init_op, second.saver) == (init, first.saver)
+    assert (second.local_init_op, second.init_feed_dict) == (mine, {})
+    assert first.local_init_op is None
+    second.init_fn("session")
+    assert init_calls == [(second, "session")]
+    with pytest.raises(TypeError, match=r"copy_from_scaffold is not a Scaffold instance\."):
+        tf.train.Scaffold(copy_from_scaffold=1)
+
+
 def test_a_scaffold_refuses_a_collection_with_two_members():
     tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.no_op())
     tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.no_op())

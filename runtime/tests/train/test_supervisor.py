@@ -176,6 +176,79 @@ def test_writing_a_summary_needs_a_writer() -> None:
         supervisor.summary_computed(session, b"")
 
 
+class Recorder:
+    """Records the calls of a summary writer."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self.calls.append((name, arguments))
+
+    def logs(self) -> list[Any]:
+        """Return the status and the step of each session log."""
+        return [
+            (arguments[0].status, *arguments[1:])
+            for name, arguments in self.calls
+            if name == "add_session_log"
+        ]
+
+    def summaries(self, step: int) -> list[Any]:
+        return [
+            arguments[0]
+            for name, arguments in self.calls
+            if name == "add_summary" and arguments[1] == step
+        ]
+
+
+def test_the_standard_services_write_summaries(tmp_path: pathlib.Path) -> None:
+    from tensorboard.compat.proto import event_pb2
+
+    step = tf.train.get_or_create_global_step()
+    summary_op, writer = tf.constant(b"summary"), Recorder()
+    supervisor = tf.train.Supervisor(
+        logdir=str(tmp_path),
+        summary_op=summary_op,
+        summary_writer=writer,
+        init_op=tf.assign(step, 7),
+        save_summaries_secs=0.01,
+    )
+    with supervisor.managed_session() as session:
+        supervisor.summary_computed(session, b"mine")
+        supervisor.summary_computed(session, b"early", 1)
+        background.until(
+            lambda: (
+                b"summary" in writer.summaries(7)
+                and any("global_step/sec" in str(summary) for summary in writer.summaries(7))
+                and (event_pb2.SessionLog.CHECKPOINT, 7) in writer.logs()
+            )
+        )
+    assert b"mine" in writer.summaries(7)
+    assert writer.summaries(1) == [b"early"]
+    assert writer.logs()[0] == (event_pb2.SessionLog.START, 7)
+    assert writer.logs()[-1] == (event_pb2.SessionLog.STOP,)
+    names = [name for name, _ in writer.calls]
+    assert names[:3] == ["reopen", "add_graph", "add_meta_graph"]
+    assert names[-1] == "close"
+    (meta,) = dict(writer.calls)["add_meta_graph"]
+    assert meta.HasField("saver_def")
+
+
+def test_a_training_loop_begins_again_when_a_task_restarts() -> None:
+    variable = tf.Variable(5)
+    supervisor, seen = tf.train.Supervisor(), []
+
+    def train(session: Any, stop_at: int, note: str) -> None:
+        seen.append((int(session.run(variable)), note))
+        if len(seen) == 1:
+            raise tf.errors.AbortedError(None, None, "a task restarted")
+        if len(seen) == stop_at:
+            supervisor.request_stop()
+
+    tf.train.basic_train_loop(supervisor, train, args=(3,), kwargs={"note": "step"})
+    assert seen == [(5, "step")] * 3
+
+
 def test_variables_of_a_worker_need_a_device() -> None:
     tf.Variable(1, name="v")
     message = 'When using replicas, all Variables must have their device set: name: "v"'

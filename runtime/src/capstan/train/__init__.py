@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from capstan.api.absent import absent as _absent
 from capstan.core.cluster import ClusterSpec
 from capstan.train.adam import AdamOptimizer
+from capstan.train.basic_loops import basic_train_loop
 from capstan.train.checkpoint_reader import (
     CheckpointReader,
     NewCheckpointReader,
@@ -145,6 +146,7 @@ __all__ = [
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
+    "basic_train_loop",
     "batch",
     "batch_join",
     "checkpoint_exists",

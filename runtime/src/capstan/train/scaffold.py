@@ -17,9 +17,12 @@ _Keys = collections.GraphKeys
 class Scaffold:
     """The init ops, ready ops, summary op and saver of a model.
 
-    `init_fn(scaffold, session)` is called after `init_op`. A part that is not given is None until
-    `finalize`. A session creator calls `finalize`, which takes each missing part from its
-    collection or creates it.
+    `init_fn(scaffold, session)` is called after `init_op`. A part that is not given is the part of
+    `copy_from_scaffold`, or None until `finalize`. A session creator calls `finalize`, which takes
+    each missing part from its collection or creates it.
+
+    Raises:
+        TypeError: `copy_from_scaffold` is not a Scaffold.
     """
 
     def __init__(
@@ -32,15 +35,25 @@ class Scaffold:
         local_init_op: Any = None,
         summary_op: Any = None,
         saver: savers.Saver | None = None,
+        copy_from_scaffold: "Scaffold | None" = None,
     ) -> None:
-        self._init_fn = None if init_fn is None else lambda session: init_fn(self, session)
-        self._init_op = init_op
-        self._init_feed_dict = init_feed_dict
-        self._ready_op = ready_op
-        self._ready_for_local_init_op = ready_for_local_init_op
-        self._local_init_op = local_init_op
-        self._summary_op = summary_op
-        self._saver = saver
+        if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
+            raise TypeError("copy_from_scaffold is not a Scaffold instance.")
+
+        def given_or_copied(given: Any, name: str) -> Any:
+            return getattr(copy_from_scaffold, name, None) if given is None else given
+
+        # The function gets this scaffold, even if it is copied from another one.
+        self._user_init_fn = given_or_copied(init_fn, "_user_init_fn")
+        self._init_op = given_or_copied(init_op, "init_op")
+        self._init_feed_dict = given_or_copied(init_feed_dict, "init_feed_dict")
+        self._ready_op = given_or_copied(ready_op, "ready_op")
+        self._ready_for_local_init_op = given_or_copied(
+            ready_for_local_init_op, "ready_for_local_init_op"
+        )
+        self._local_init_op = given_or_copied(local_init_op, "local_init_op")
+        self._summary_op = given_or_copied(summary_op, "summary_op")
+        self._saver = given_or_copied(saver, "saver")
 
     def finalize(self) -> "Scaffold":
         """Create the missing parts, build the saver, and finalize the default graph. Idempotent.
@@ -80,7 +93,8 @@ class Scaffold:
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
         """A function that takes the session, or None."""
-        return self._init_fn
+        user_init_fn = self._user_init_fn
+        return None if user_init_fn is None else lambda session: user_init_fn(self, session)
 
     @property
     def init_op(self) -> Any:

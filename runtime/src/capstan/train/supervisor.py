@@ -206,7 +206,7 @@ class Supervisor(supervised_model.SupervisedModel):
             graph_def = self._graph.as_graph_def(add_shapes=True)
             meta_graph.write_graph(graph_def, self._logdir, "graph.pbtxt")
         if self._summary_writer is not None and not self._is_graph_in_summary:
-            saver_def = None if self._saver is None else self._saver.saver_def
+            saver_def = None if self._saver is None else self._saver.as_saver_def()
             meta = meta_graph.export_meta_graph(graph=self._graph, saver_def=saver_def)
             self._summary_writer.add_graph(self._graph)
             self._summary_writer.add_meta_graph(meta)
