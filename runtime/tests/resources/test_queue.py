@@ -292,6 +292,20 @@ def test_an_element_that_goes_back_serves_the_next_dequeue() -> None:
     assert second.values == [1]
 
 
+def test_an_enqueue_waits_while_elements_that_went_back_exceed_the_capacity() -> None:
+    target = fifo()
+    enqueue(target, 1, 2, 3, 4)
+    taken = dequeue_many(target, 3)
+    enqueue(target, 5, 6, 7)
+    assert taken.give_back is not None
+    taken.give_back()
+    waiting = enqueue(target, 8, 9)
+    assert not waiting.is_over
+    assert dequeue_many(target, 7).values == [1, 2, 3, 4, 5, 6, 7]
+    assert waiting.is_over
+    assert dequeue_many(target, 2).values == [8, 9]
+
+
 def test_a_step_that_is_over_takes_nothing() -> None:
     target = fifo()
     enqueue(target, 1)

@@ -204,7 +204,7 @@ class _ReadyQueue(queues.PriorityQueue):
         `serve`.
         """
         for element in complete:
-            self.put(element)
+            self.put(elements.alone(element))
         self.is_closed |= is_last
         return self._advance()
 

@@ -11,6 +11,9 @@ from capstan.core.arrays import Array
 Element = tuple[Any, ...]
 """One value per component: an array or a NumPy scalar."""
 
+Batch = tuple[Array, ...]
+"""One array per component. The slices along axis 0 are the values of the elements."""
+
 
 def owned(value: Any) -> Any:
     """Return a copy of an array. NumPy scalars are immutable and are returned as they are."""
@@ -31,37 +34,53 @@ def scalar(value: Any) -> Array:
     return array
 
 
-def stack(column: Sequence[Any], dtype: dtypes.DType, shape: Sequence[int]) -> Array:
-    """Return a new array whose slices along axis 0 are the values, which all have `shape`."""
-    kind = dtype.as_numpy_dtype
-    batch = np.empty((len(column), *shape), kind)
-    if not batch.size:
-        return batch
-    if shape:
-        np.concatenate(column, out=batch.reshape(-1, *shape[1:]))
-    elif kind is object:
-        for index, value in enumerate(column):
-            batch[index] = value.item()
-    else:
-        batch[:] = column
-    return batch
+def alone(element: Sequence[Any]) -> Batch:
+    """Return a batch that holds a copy of one element."""
+    return tuple([value[np.newaxis].copy() for value in element])
 
 
-def pad(column: Sequence[Any], dtype: dtypes.DType, shape: Sequence[int | None]) -> Array:
-    """Return the values as `stack` does. An unknown axis gets the largest size of the values.
+def first(batch: Batch) -> Element:
+    """Return the first element of a batch. Its arrays share the memory of the batch."""
+    return tuple([column[0, ...] for column in batch])
 
-    The places beside a smaller value are zeros, or empty strings.
+
+def part(batch: Batch, start: int, stop: int | None = None) -> Batch:
+    """Return a range of the elements of a batch. The arrays share the memory of the batch."""
+    return tuple([column[start:stop] for column in batch])
+
+
+def singles(batch: Batch) -> list[Batch]:
+    """Return a batch for each element of a batch. The arrays share the memory of the batch."""
+    return [part(batch, index, index + 1) for index in range(len(batch[0]))]
+
+
+def join(columns: Sequence[Array], dtype: dtypes.DType, shape: Sequence[int]) -> Array:
+    """Return the slices of arrays along axis 0 as one array. Each slice has `shape`.
+
+    A single array is returned as it is.
+    """
+    if len(columns) == 1:
+        return columns[0]
+    return np.concatenate(columns) if columns else np.empty((0, *shape), dtype.as_numpy_dtype)
+
+
+def pad(columns: Sequence[Array], dtype: dtypes.DType, shape: Sequence[int | None]) -> Array:
+    """Return the slices as `join` does. An unknown axis gets the largest size of the slices.
+
+    The places beside a smaller slice are zeros, or empty strings.
     """
     sizes = [
-        max((value.shape[axis] for value in column), default=0) if size is None else size
+        max((column.shape[1 + axis] for column in columns), default=0) if size is None else size
         for axis, size in enumerate(shape)
     ]
-    batch = np.zeros((len(column), *sizes), dtype.as_numpy_dtype)
+    batch = np.zeros((sum(map(len, columns)), *sizes), dtype.as_numpy_dtype)
     if dtype is dtypes.string:
         batch.fill(b"")
-    for index, value in enumerate(column):
-        place: tuple[Any, ...] = (index, *map(slice, value.shape))
-        batch[place] = value
+    at = 0
+    for column in columns:
+        place: tuple[Any, ...] = (slice(at, at + len(column)), *map(slice, column.shape[1:]))
+        batch[place] = column
+        at += len(column)
     return batch
 
 

@@ -9,17 +9,17 @@ it took, they go back to where they were. TensorFlow loses them.
 """
 
 import abc
-import itertools
 from collections import deque
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from capstan import errors
 from capstan.core import cancellation, dtypes, resource_name
+from capstan.core.arrays import Array
 from capstan.resources import element_shapes, elements, waiters
 
-Entry = tuple[int, elements.Element]
-"""The position of an element in the order of arrival, and the element."""
+Entry = tuple[int, elements.Batch]
+"""Elements that arrived one after the other, and the position of the first of them."""
 
 
 class Queue(waiters.Waited, abc.ABC):
@@ -48,47 +48,38 @@ class Queue(waiters.Waited, abc.ABC):
         self.shapes = component_shapes
         self.is_closed = False
         self._enqueues, self._dequeues = self._lines
-        self._arrivals = itertools.count()
-        self._held = self._empty()
+        self._arrived = 0
 
     # --- the order of the elements
 
+    @abc.abstractmethod
     def __len__(self) -> int:
-        return len(self._held)
+        """Return the number of elements."""
 
     @abc.abstractmethod
-    def _empty(self) -> Sized:
-        """Return the collection that will hold the elements. The constructor calls this once."""
+    def put(self, batch: elements.Batch) -> None:
+        """Add the elements of one of the batches of `split`. Called under the lock."""
 
     @abc.abstractmethod
-    def put(self, element: elements.Element) -> None:
-        """Add an element. Called under the lock."""
-
-    @abc.abstractmethod
-    def take(self) -> Entry:
-        """Remove the next element. Called under the lock."""
-
-    def put_all(self, added: Iterable[elements.Element]) -> None:
-        """Add elements in their order, as `put`."""
-        for element in added:
-            self.put(element)
-
-    def take_all(self, count: int) -> list[Entry]:
-        """Remove the next `count` elements, as `take`."""
-        return [self.take() for _ in range(count)]
+    def take(self, count: int) -> list[Entry]:
+        """Remove the next `count` elements. Called under the lock."""
 
     @abc.abstractmethod
     def restore(self, entries: Sequence[Entry]) -> None:
         """Put entries back to where `take` found them. Called under the lock."""
 
+    def split(self, batch: elements.Batch) -> Sequence[elements.Batch]:
+        """Split a batch that the queue owns into the batches for `put`. Called without the lock."""
+        return [batch]
+
     def ready(self) -> int:
         """Return the number of elements that dequeues may take now."""
         return len(self)
 
-    def batch(self, column: Sequence[Any], component: int) -> Any:
-        """Return the values of one component of several elements as one array."""
+    def join(self, columns: Sequence[Array], component: int) -> Array:
+        """Return the values of one component of several batches as one array."""
         shape: Any = self._known_shapes()[component]
-        return elements.stack(column, self.types[component], shape)
+        return elements.join(columns, self.types[component], shape)
 
     # --- operations
 
@@ -101,7 +92,7 @@ class Queue(waiters.Waited, abc.ABC):
             InvalidArgumentError: a component has another shape than the queue's components.
         """
         self.check(element)
-        copies = [tuple(map(elements.owned, element))]
+        copies = (elements.alone(element),)
         self.submit(Enqueue(self, copies, done, cancelled), self._enqueues)
 
     def enqueue_many(
@@ -116,9 +107,8 @@ class Queue(waiters.Waited, abc.ABC):
                 the queue's components.
         """
         self.check_many(batches)
-        columns = [self._slices(batch) for batch in batches]
-        copies = list(zip(*columns, strict=True))
-        if copies:
+        if len(batches[0]):
+            copies = self.split(tuple([batch.copy() for batch in batches]))
             self.submit(Enqueue(self, copies, done, cancelled), self._enqueues)
         else:
             done((), None)
@@ -198,10 +188,6 @@ class Queue(waiters.Waited, abc.ABC):
             )
         return self.shapes
 
-    def _slices(self, batch: Any) -> list[Any]:
-        """Return copies of the slices of a batch. The copies share one array."""
-        return elements.rows(batch.copy())
-
 
 class Enqueue(waiters.Attempt):
     """An operation that adds elements to a queue one after the other, as there is room."""
@@ -211,13 +197,13 @@ class Enqueue(waiters.Attempt):
     def __init__(
         self,
         queue: Queue,
-        copies: Sequence[elements.Element],
+        batches: Sequence[elements.Batch],
         done: waiters.Done,
         cancelled: cancellation.Cancellation,
     ) -> None:
         super().__init__(done, cancelled)
         self._queue = queue
-        self._left = deque(copies)
+        self._left = deque(batches)
 
     def advance(self) -> waiters.Progress:
         queue, left = self._queue, self._left
@@ -226,14 +212,19 @@ class Enqueue(waiters.Attempt):
                 None, None, f"{queue.single_kind or queue.kind} '{queue.name}' is closed."
             )
             return waiters.Progress.COMPLETE
-        room = len(left) if queue.capacity is None else queue.capacity - len(queue)
-        if room >= len(left):
-            queue.put_all(left)
-            return waiters.Progress.COMPLETE
-        if room <= 0:
-            return waiters.Progress.NONE
-        queue.put_all([left.popleft() for _ in range(room)])
-        return waiters.Progress.SOME
+        progress = waiters.Progress.NONE
+        while left:
+            batch = left[0]
+            if queue.capacity is None or len(queue) + len(batch[0]) <= queue.capacity:
+                queue.put(left.popleft())
+            else:
+                room = queue.capacity - len(queue)
+                if room <= 0:
+                    return progress
+                queue.put(elements.part(batch, 0, room))
+                left[0] = elements.part(batch, room)
+            progress = waiters.Progress.SOME
+        return waiters.Progress.COMPLETE
 
 
 class _Close(waiters.Attempt):
@@ -284,7 +275,7 @@ class Dequeue(waiters.Attempt):
         count = min(ready, self._missing)
         if count <= 0:
             return waiters.Progress.NONE
-        self._entries += queue.take_all(count)
+        self._entries += queue.take(count)
         self._missing -= count
         return waiters.Progress.SOME if self._missing else waiters.Progress.COMPLETE
 
@@ -308,20 +299,20 @@ class Dequeue(waiters.Attempt):
         return False
 
     def undo(self) -> None:
-        self._missing += len(self._entries)
+        self._missing += sum([len(batch[0]) for _, batch in self._entries])
         self._queue.restore(self._entries)
         self._entries = []
 
     def outputs(self) -> Sequence[Any]:
-        return self._entries[0][1]
+        return elements.first(self._entries[0][1])
 
 
 class DequeueMany(Dequeue):
     """An operation that takes elements from a queue and returns them as batches."""
 
     def outputs(self) -> Sequence[Any]:
-        columns = list(zip(*[element for _, element in self._entries], strict=True))
-        columns = columns or [()] * len(self._queue.types)
+        batches = [batch for _, batch in self._entries]
         return tuple(
-            self._queue.batch(column, component) for component, column in enumerate(columns)
+            self._queue.join([batch[component] for batch in batches], component)
+            for component in range(len(self._queue.types))
         )

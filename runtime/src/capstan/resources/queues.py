@@ -3,11 +3,11 @@
 import heapq
 import secrets
 from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from capstan import errors
 from capstan.core import dtypes, resource_name, shapes
+from capstan.core.arrays import Array
 from capstan.resources import element_shapes, elements, philox, queue
 
 
@@ -15,28 +15,45 @@ class FIFOQueue(queue.Queue):
     """A queue that gives its elements in the order of their arrival."""
 
     kind = "FIFOQueue"
-    _held: deque[queue.Entry]
 
-    def _empty(self) -> deque[queue.Entry]:
-        return deque()
+    def __init__(
+        self,
+        name: resource_name.ResourceName,
+        capacity: int | None,
+        component_types: Sequence[dtypes.DType],
+        component_shapes: element_shapes.Shapes,
+    ) -> None:
+        super().__init__(name, capacity, component_types, component_shapes)
+        self._held: deque[queue.Entry] = deque()
+        self._size = 0
 
-    def put(self, element: elements.Element) -> None:
-        self._held.append((next(self._arrivals), element))
+    def __len__(self) -> int:
+        return self._size
 
-    def put_all(self, added: Iterable[elements.Element]) -> None:
-        self._held.extend(zip(self._arrivals, added, strict=False))
+    def put(self, batch: elements.Batch) -> None:
+        count = len(batch[0])
+        self._held.append((self._arrived, batch))
+        self._arrived += count
+        self._size += count
 
-    def take(self) -> queue.Entry:
-        return self._held.popleft()
-
-    def take_all(self, count: int) -> list[queue.Entry]:
-        take = self._held.popleft
-        return [take() for _ in range(count)]
+    def take(self, count: int) -> list[queue.Entry]:
+        self._size -= count
+        taken = []
+        while count:
+            first, batch = self._held.popleft()
+            found = len(batch[0])
+            if found > count:
+                self._held.appendleft((first + count, elements.part(batch, count)))
+                batch, found = elements.part(batch, 0, count), count
+            taken.append((first, batch))
+            count -= found
+        return taken
 
     def restore(self, entries: Sequence[queue.Entry]) -> None:
         # Two steps may give elements back in any order. The queue keeps the order of arrival.
         held = self._held
         for entry in reversed(entries):
+            self._size += len(entry[1][0])
             earlier = []
             while held and held[0][0] < entry[0]:
                 earlier.append(held.popleft())
@@ -58,11 +75,11 @@ class PaddingFIFOQueue(FIFOQueue):
             if not shapes.is_compatible(shape, element[index].shape):
                 raise element_shapes.mismatch(index, shape, element[index].shape)
 
-    def batch(self, column: Sequence[Any], component: int) -> Any:
+    def join(self, columns: Sequence[Array], component: int) -> Array:
         shape = self._known_shapes()[component]
         if None in shape:
-            return elements.pad(column, self.types[component], shape)
-        return super().batch(column, component)
+            return elements.pad(columns, self.types[component], shape)
+        return super().join(columns, component)
 
 
 class RandomShuffleQueue(queue.Queue):
@@ -72,7 +89,6 @@ class RandomShuffleQueue(queue.Queue):
     """
 
     kind = "RandomShuffleQueue"
-    _held: list[elements.Element]
 
     def __init__(
         self,
@@ -88,29 +104,33 @@ class RandomShuffleQueue(queue.Queue):
         self.seeds = seeds
         drawn = seeds if seeds != (0, 0) else (secrets.randbits(64), secrets.randbits(64))
         self._numbers = philox.numbers(*drawn)
+        self._held: list[elements.Batch] = []
 
-    def _empty(self) -> list[elements.Element]:
-        return []
+    def __len__(self) -> int:
+        return len(self._held)
 
     def ready(self) -> int:
         return len(self._held) - (0 if self.is_closed else self.min_after_dequeue)
 
-    def put(self, element: elements.Element) -> None:
-        self._held.append(element)
+    def split(self, batch: elements.Batch) -> Sequence[elements.Batch]:
+        # The elements of one batch leave at very different times. A slice that shares the memory of
+        # its batch would keep the whole batch.
+        return [tuple(map(elements.owned, single)) for single in elements.singles(batch)]
 
-    def take(self) -> queue.Entry:
+    def put(self, batch: elements.Batch) -> None:
+        self._held.append(batch)
+
+    def take(self, count: int) -> list[queue.Entry]:
+        return [(0, self._draw()) for _ in range(count)]
+
+    def _draw(self) -> elements.Batch:
         held = self._held
         index = next(self._numbers) % len(held)
         held[index], held[-1] = held[-1], held[index]
-        return 0, held.pop()
+        return held.pop()
 
     def restore(self, entries: Sequence[queue.Entry]) -> None:
-        self._held += [element for _, element in reversed(entries)]
-
-    def _slices(self, batch: Any) -> list[Any]:
-        # The elements of one batch leave at very different times. A slice that shares the memory of
-        # its batch would keep the whole batch.
-        return [elements.owned(row) for row in elements.rows(batch)]
+        self._held += [single for _, single in reversed(entries)]
 
 
 class PriorityQueue(queue.Queue):
@@ -124,21 +144,36 @@ class PriorityQueue(queue.Queue):
     kind = "PriorityQueue"
     is_piecemeal = False
     needs_shapes = "DequeueMany requires the components"
-    _held: list[tuple[int, int, elements.Element]]
 
-    def _empty(self) -> list[tuple[int, int, elements.Element]]:
-        return []
+    def __init__(
+        self,
+        name: resource_name.ResourceName,
+        capacity: int | None,
+        component_types: Sequence[dtypes.DType],
+        component_shapes: element_shapes.Shapes,
+    ) -> None:
+        super().__init__(name, capacity, component_types, component_shapes)
+        self._held: list[tuple[int, int, elements.Batch]] = []
 
-    def put(self, element: elements.Element) -> None:
-        heapq.heappush(self._held, (int(element[0]), next(self._arrivals), element))
+    def __len__(self) -> int:
+        return len(self._held)
 
-    def take(self) -> queue.Entry:
-        _, arrival, element = heapq.heappop(self._held)
-        return arrival, element
+    def split(self, batch: elements.Batch) -> Sequence[elements.Batch]:
+        return elements.singles(batch)
+
+    def put(self, batch: elements.Batch) -> None:
+        self._push(self._arrived, batch)
+        self._arrived += 1
+
+    def take(self, count: int) -> list[queue.Entry]:
+        return [heapq.heappop(self._held)[1:] for _ in range(count)]
 
     def restore(self, entries: Sequence[queue.Entry]) -> None:
-        for arrival, element in entries:
-            heapq.heappush(self._held, (int(element[0]), arrival, element))
+        for arrival, single in entries:
+            self._push(arrival, single)
+
+    def _push(self, arrival: int, single: elements.Batch) -> None:
+        heapq.heappush(self._held, (int(single[0][0]), arrival, single))
 
     def check(self, element: elements.Element) -> None:
         super().check(element)
