@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as arrays
 
 from capstan.core import dtypes
 from capstan.framework import opdef
+from capstan.framework.ops import training
 
 
 @dataclass(frozen=True)
@@ -538,9 +539,9 @@ def assertion(row: opdef.OpDef, dtype: Any = None) -> st.SearchStrategy[Case]:
 CASES: dict[str, Strategy] = {
     **dict.fromkeys(
         (
-            "Neg", "Abs", "Sign", "Square", "Exp", "Tanh", "Sigmoid", "Reciprocal", "Inv", "Floor",
-            "Ceil", "Round", "IsFinite", "IsInf", "IsNan", "Identity", "StopGradient", "Relu",
-            "L2Loss", "Shape", "Size", "Rank", "ZerosLike", "OnesLike",
+            "Neg", "Abs", "Sign", "Square", "Exp", "Tanh", "Cos", "Sin", "Sigmoid", "Reciprocal",
+            "Inv", "Floor", "Ceil", "Round", "IsFinite", "IsInf", "IsNan", "Identity",
+            "StopGradient", "Relu", "L2Loss", "Shape", "Size", "Rank", "ZerosLike", "OnesLike",
         ),
         unary,
     ),
@@ -584,7 +585,10 @@ ELSEWHERE = {
         "RefEnter", "ControlTrigger", "If", "StatelessIf", "Case",
         "StatelessCase", "StatefulPartitionedCall", "StackV2", "StackPushV2", "StackPopV2",
     },
-    "oracle/test_scenarios.py": {"IdentityN"},
+    "oracle/test_scenarios.py": {
+        "IdentityN",
+        *(prefix + row.name for row in training.UPDATES for prefix in ("", "Resource")),
+    },
     "oracle/test_references.py": {
         "RefExit", "RefIdentity", "RefMerge", "RefNextIteration", "RefSelect",
     },
@@ -608,15 +612,10 @@ ELSEWHERE = {
         "VariableV2", "IsVariableInitialized", "Assign", "AssignAdd", "AssignSub", "ScatterAdd",
         "ScatterSub", "ScatterUpdate",
     },
-    "kernels/test_training.py": {
-        "ApplyGradientDescent", "ApplyMomentum", "SparseApplyMomentum", "ApplyAdam",
-    },
     "kernels/test_resource.py": {
         "VarHandleOp", "ReadVariableOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp",
         "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceGather",
         "ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate",
-        "ResourceApplyGradientDescent", "ResourceApplyMomentum", "ResourceSparseApplyMomentum",
-        "ResourceApplyAdam",
     },
     "oracle/test_queues.py": {
         *(

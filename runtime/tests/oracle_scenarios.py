@@ -4,6 +4,7 @@ Each program takes `tf`, a random generator, and whether its variables are resou
 graph and returns the fetches to run, in order: a tensor, an operation, or a list of these.
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,57 +48,61 @@ def scattering(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequenc
     return [v.initializer, *(step for c in changes for step in (c.op, v.read_value())), looked_up]
 
 
-def _optimizing(kind: str, slots: int, **attrs: Any) -> Scenario:
+def _updating(kind: str, **attrs: Any) -> Scenario:
+    """Return a program that applies `kind` twice. Its arguments follow from TensorFlow's row."""
+
     def scenario(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
-        shape = tuple(draw.integers(0, 4, draw.integers(0, 3)))
-        dtype = draw.choice([np.float32, np.float64])
+        make = getattr(tf.raw_ops, f"{'Resource' if is_resource else ''}{kind}")
+        arguments = [name for name in inspect.signature(make).parameters if name not in ATTRIBUTES]
+        is_sparse = "indices" in arguments
+        shape = (4, 2) if is_sparse else tuple(draw.integers(0, 4, draw.integers(0, 3)))
+        # TensorFlow has no kernels of these algorithms for float16.
+        halves = [] if "Proximal" in kind or "AdagradDA" in kind else [np.float16]
+        dtype = draw.choice([*halves, np.float32, np.float64])
 
-        def numbers() -> Any:
-            return np.abs(draw.normal(size=shape)).astype(dtype)
+        def numbers(*shape: int) -> Any:
+            return np.asarray(draw.uniform(0.1, 1, size=shape)).astype(dtype)
 
-        variables = [_variable(tf, f"v{index}", numbers(), is_resource) for index in range(slots)]
-        refs = [v.handle if is_resource else v._ref() for v in variables]
-        rate, beta = dtype(0.1), dtype(0.9)
-        steps: list[Any] = [v.initializer for v in variables]
-        prefix = "Resource" if is_resource else ""
-        make = getattr(tf.raw_ops, f"{prefix}{kind}")
-        for count in (1, 2):
-            grad = numbers() - dtype(0.5)
-            if kind == "ApplyGradientDescent":
-                update = make(var=refs[0], alpha=rate, delta=grad)
-            elif kind == "ApplyMomentum":
-                update = make(
-                    var=refs[0], accum=refs[1], lr=rate, grad=grad, momentum=beta, **attrs
-                )
-            else:
-                update = make(
-                    var=refs[0], m=refs[1], v=refs[2], beta1_power=beta**count,
-                    beta2_power=dtype(0.99) ** count, lr=rate, beta1=beta, beta2=dtype(0.99),
-                    epsilon=dtype(1e-7), grad=grad, **attrs,
-                )  # fmt: skip
-            steps += [getattr(update, "op", update), [v.read_value() for v in variables]]
+        variables = {
+            name: _variable(tf, name, numbers(*shape), is_resource)
+            for name in arguments
+            if name in TARGETS
+        }
+        refs = {name: v.handle if is_resource else v._ref() for name, v in variables.items()}
+        steps: list[Any] = [v.initializer for v in variables.values()]
+        for _ in range(2):
+            inputs = {name: refs.get(name, numbers()) for name in arguments}
+            count = int(draw.integers(0, 6))
+            slope = numbers(count, 2) if is_sparse else numbers(*shape)
+            inputs["delta" if "delta" in arguments else "grad"] = slope - dtype(0.5)
+            if is_sparse:
+                inputs["indices"] = draw.integers(0, 4, count).astype(np.int32)
+            if "global_step" in arguments:
+                inputs["global_step"] = np.int64(2)
+            if "lr_power" in arguments:
+                inputs["lr_power"] = dtype(draw.choice([-0.5, -0.25]))
+            if "mg" in arguments:
+                # The mean of squares stays above the square of the mean.
+                inputs["epsilon"] = dtype(2)
+            update = make(**inputs, **attrs)
+            steps += [getattr(update, "op", update), [v.read_value() for v in variables.values()]]
         return steps
 
     return scenario
 
 
-def _sparse_momentum(**attrs: Any) -> Scenario:
-    def scenario(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
-        table = _variable(tf, "v", _numbers(draw, 4, 2), is_resource)
-        dtype = table.dtype.as_numpy_dtype
-        accum = _variable(tf, "accum", np.abs(draw.normal(size=(4, 2))).astype(dtype), is_resource)
-        variables = [table, accum]
-        refs = [v.handle if is_resource else v._ref() for v in variables]
-        prefix = "Resource" if is_resource else ""
-        indices = draw.integers(0, 4, draw.integers(0, 6)).astype(np.int32)
-        update = getattr(tf.raw_ops, f"{prefix}SparseApplyMomentum")(
-            var=refs[0], accum=refs[1], lr=dtype(0.1), indices=indices, momentum=dtype(0.9),
-            grad=draw.normal(size=(len(indices), 2)).astype(dtype), **attrs,
-        )  # fmt: skip
-        reads = [v.read_value() for v in variables]
-        return [*(v.initializer for v in variables), getattr(update, "op", update), reads]
-
-    return scenario
+TARGETS = frozenset({
+    "var", "m", "v", "accum", "accum_update", "linear", "ms", "mg", "mom",
+    "gradient_accumulator", "gradient_squared_accumulator",
+})  # fmt: skip
+ATTRIBUTES = frozenset(
+    {"use_locking", "use_nesterov", "update_slots", "multiply_linear_by_lr", "name"}
+)
+ALGORITHMS = (
+    "ProximalGradientDescent", "Momentum", "Adagrad", "ProximalAdagrad", "AdagradDA", "Adadelta",
+    "RMSProp", "CenteredRMSProp", "Ftrl", "FtrlV2",
+)  # fmt: skip
+"""The updates that have a dense and a sparse op."""
 
 
 def handles(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
@@ -180,19 +185,18 @@ SCENARIOS: dict[str, tuple[Scenario, frozenset[str]]] = {
         "ScatterAdd", "ScatterSub", "ScatterUpdate", "ResourceScatterAdd", "ResourceScatterSub",
         "ResourceScatterUpdate", "ResourceGather",
     })),
-    "descent": (_optimizing("ApplyGradientDescent", 1), frozenset({
-        "ApplyGradientDescent", "ResourceApplyGradientDescent",
-    })),
-    "momentum": (_optimizing("ApplyMomentum", 2), frozenset({
-        "ApplyMomentum", "ResourceApplyMomentum",
-    })),
-    "nesterov": (_optimizing("ApplyMomentum", 2, use_nesterov=True), frozenset()),
-    "adam": (_optimizing("ApplyAdam", 3), frozenset({"ApplyAdam", "ResourceApplyAdam"})),
-    "nesterov adam": (_optimizing("ApplyAdam", 3, use_nesterov=True), frozenset()),
-    "sparse momentum": (_sparse_momentum(), frozenset({
-        "SparseApplyMomentum", "ResourceSparseApplyMomentum",
-    })),
-    "sparse nesterov": (_sparse_momentum(use_nesterov=True), frozenset()),
+    **{
+        kind: (_updating(kind), frozenset({kind, f"Resource{kind}"}))
+        for kind in (
+            "ApplyGradientDescent", "ApplyAdam",
+            *(prefix + name for prefix in ("Apply", "SparseApply") for name in ALGORITHMS),
+        )
+    },
+    "nesterov": (_updating("ApplyMomentum", use_nesterov=True), frozenset()),
+    "nesterov adam": (_updating("ApplyAdam", use_nesterov=True), frozenset()),
+    "sparse nesterov": (_updating("SparseApplyMomentum", use_nesterov=True), frozenset()),
+    "scaled ftrl": (_updating("ApplyFtrlV2", multiply_linear_by_lr=True), frozenset()),
+    "fixed slots": (_updating("ApplyAdagrad", update_slots=False), frozenset()),
     "handles": (handles, frozenset({"VariableShape", "DestroyResourceOp"})),
     "branches": (branches, frozenset({"Switch", "RefSwitch", "Merge"})),
     "strings": (strings, frozenset({

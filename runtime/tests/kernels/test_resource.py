@@ -94,6 +94,8 @@ UPDATES = {
     "ApplyMomentum": (2, [0.1, [1.0, 2.0], 0.9]),
     "SparseApplyMomentum": (2, [0.1, [1.0], [1], 0.9]),
     "ApplyAdam": (3, [0.9, 0.99, 0.1, 0.9, 0.99, 1e-8, [1.0, 2.0]]),
+    "ApplyAdagradDA": (3, [[1.0, 2.0], 0.1, 0.1, 0.1, np.int64(2)]),
+    "SparseApplyFtrl": (3, [[1.0], [1], 0.1, 0.1, 0.1, -0.5]),
 }
 
 

@@ -140,6 +140,8 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         self.seen.append(self.cell.array.copy())
 
+    acquire, release = __enter__, __exit__
+
 
 ONE = np.ones(3)
 CHANGES = {
@@ -152,6 +154,8 @@ CHANGES = {
     "ApplyMomentum": (2, [0.1, ONE, 0.9]),
     "SparseApplyMomentum": (2, [0.1, [1.0], [1], 0.9]),
     "ApplyAdam": (3, [0.9, 0.99, 0.1, 0.9, 0.99, 1e-8, ONE]),
+    "ApplyCenteredRMSProp": (4, [0.1, 0.9, 0.9, 9.0, ONE]),
+    "SparseApplyFtrl": (3, [[1.0], [1], 0.1, 0.1, 0.1, -0.5]),
 }
 
 

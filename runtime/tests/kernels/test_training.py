@@ -160,6 +160,8 @@ class LoggedLock:
     def __exit__(self, *_: object) -> None:
         self.lock.release()
 
+    acquire, release = __enter__, __exit__
+
 
 def updates(is_resource: bool, *variables: Any) -> list[Any]:
     """Return every update of several variables, with its variables in the given order."""

@@ -45,7 +45,7 @@ def check_equal(found: Any, expected: Any) -> None:
     found, expected = np.asarray(found), np.asarray(expected)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     if expected.dtype.kind == "f":
-        tolerance = 1e-5 if expected.itemsize < 8 else 1e-10
+        tolerance = {2: 1e-2, 4: 1e-5, 8: 1e-10}[expected.itemsize]
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance / 10)
     else:
         np.testing.assert_array_equal(found, expected)

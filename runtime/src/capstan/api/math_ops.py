@@ -15,11 +15,12 @@ from capstan.framework import arguments, convert, operators
 from capstan.framework.raw import raw
 
 __all__ = [
-    "abs", "accumulate_n", "add", "add_n", "cast", "ceil", "div", "div_no_nan", "divide", "exp",
-    "floor", "floordiv", "floormod", "log", "log1p", "log_sigmoid", "matmul", "maximum", "minimum",
-    "mod", "multiply", "negative", "pow", "range", "realdiv", "reciprocal", "round", "rsqrt",
-    "saturate_cast", "scalar_mul", "sigmoid", "sign", "sqrt", "square", "squared_difference",
-    "subtract", "tanh", "to_double", "to_float", "to_int32", "to_int64", "truediv",
+    "abs", "accumulate_n", "add", "add_n", "cast", "ceil", "cos", "div", "div_no_nan", "divide",
+    "exp", "floor", "floordiv", "floormod", "log", "log1p", "log_sigmoid", "matmul", "maximum",
+    "minimum", "mod", "multiply", "negative", "pow", "range", "realdiv", "reciprocal", "round",
+    "rsqrt", "saturate_cast", "scalar_mul", "sigmoid", "sign", "sin", "sqrt", "square",
+    "squared_difference", "subtract", "tanh", "to_double", "to_float", "to_int32", "to_int64",
+    "truediv",
 ]  # fmt: skip
 
 add = plain.function("add", "Add", "Return x + y element by element.")
@@ -51,6 +52,8 @@ log1p = plain.function(
     "log1p", "Log1p", "Return the natural logarithm of 1 + x, exact also for small x."
 )
 tanh = plain.function("tanh", "Tanh", "Return the hyperbolic tangent of each element.")
+cos = plain.function("cos", "Cos", "Return the cosine of each element, in radians.")
+sin = plain.function("sin", "Sin", "Return the sine of each element, in radians.")
 sigmoid = plain.function("sigmoid", "Sigmoid", "Return 1 / (1 + exp(-x)) element by element.")
 reciprocal = plain.function("reciprocal", "Reciprocal", "Return 1 / x element by element.")
 floor = plain.function("floor", "Floor", "Return the largest integer that is not above x.")

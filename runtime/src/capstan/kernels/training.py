@@ -1,18 +1,21 @@
 """Kernels of the optimizers' updates (core/kernels/training_ops.cc), under the variables' locks.
 
-Each formula is several NumPy calls. They are applied block by block, and a block stays in the
-cache. An update therefore reads the memory of the variable, its slots and the gradient once.
-Intermediate values are in scratch space that the kernel keeps. An update of several variables takes
-their locks in the order of `variable.in_lock_order`.
+Each formula (`kernels.training_formulas`) is several NumPy calls. They are applied block by block,
+and a block stays in the cache. An update therefore reads the memory of the variable, its slots and
+the gradient once. Intermediate values are in scratch space that the kernel keeps. A sparse update
+applies the formula to copies of the rows that the gradient names, and writes the rows back. An
+update of several variables takes their locks in the order of `variable.in_lock_order`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
+from capstan.kernels import training_formulas as formulas
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import variable
@@ -63,24 +66,36 @@ def _contiguous(array: Array) -> Array:
     return array if array.flags.c_contiguous else array.copy()
 
 
-def _same_shape(names: Sequence[str], *arrays: Array) -> None:
-    for name, array in zip(names[1:], arrays[1:], strict=True):
-        if array.shape != arrays[0].shape:
+def _same_shape(names: Sequence[str], arrays: Sequence[Array]) -> None:
+    shape = arrays[0].shape
+    for name, array in zip(names, arrays, strict=True):
+        if array.shape != shape:
             raise invalid(
-                f"{names[0]} and {name} do not have the same shape"
-                f"{show(arrays[0].shape)} {show(array.shape)}"
+                f"{names[0]} and {name} do not have the same shape{show(shape)} {show(array.shape)}"
             )
 
 
-def _distinct(*cells: Cell) -> list[Cell]:
-    """Return the variables in the order in which they must be locked.
+class _Locked:
+    """Holds the locks of several variables.
 
     Raises:
         InvalidArgumentError: a variable occurs twice, so its lock would be taken twice.
     """
-    if len({id(cell) for cell in cells}) < len(cells):
-        raise invalid(f"Variable {cells[0].name!r} cannot be its own slot")
-    return variable.in_lock_order(*cells)
+
+    __slots__ = ("_cells",)
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        if len({id(cell) for cell in cells}) < len(cells):
+            raise invalid(f"Variable {cells[0].name!r} cannot be its own slot")
+        self._cells = variable.in_lock_order(*cells)
+
+    def __enter__(self) -> None:
+        for cell in self._cells:
+            cell.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        for cell in self._cells:
+            cell.lock.release()
 
 
 def _gradient_descent(node: NodeContext) -> Function:
@@ -90,7 +105,7 @@ def _gradient_descent(node: NodeContext) -> Function:
         with var.lock:
             value = var.writable()
             if value.shape != grad.shape:
-                _same_shape(("var", "delta"), value, grad)
+                _same_shape(("var", "delta"), (value, grad))
             for part, slope, step in blocks.of(value, grad):
                 np.multiply(slope, rate, step)
                 np.subtract(part, step, part)
@@ -99,52 +114,76 @@ def _gradient_descent(node: NodeContext) -> Function:
     return apply
 
 
-def _momentum(node: NodeContext) -> Function:
-    blocks, nesterov = _Blocks(node, 2), bool(node.attrs["use_nesterov"])
+def _dense(
+    formula: formulas.Formula, targets: str, gradient: int, scratch: int
+) -> Callable[[NodeContext], Function]:
+    """Return the `make` of an update by `formula` of variables with the names in `targets`.
 
-    def apply(var: Cell, accum: Cell, rate: Array, grad: Array, momentum: Array) -> Cell:
-        first, second = _distinct(var, accum)
-        with first.lock, second.lock:
-            value, speed = var.writable(), accum.writable()
-            _same_shape(("var", "accum", "grad"), value, speed, grad)
-            for part, velocity, slope, step, look_ahead in blocks.of(value, speed, grad):
-                np.multiply(velocity, momentum, velocity)
-                np.add(velocity, slope, velocity)
-                if nesterov:
-                    np.multiply(velocity, momentum, look_ahead)
-                    np.add(look_ahead, slope, look_ahead)
-                    np.multiply(look_ahead, rate, step)
-                else:
-                    np.multiply(velocity, rate, step)
-                np.subtract(part, step, part)
-        return var
+    `gradient` is the place of the gradient among the other arguments. The formula needs `scratch`
+    arrays.
+    """
+    names = (*targets.split(), "grad")
+    count = len(names) - 1
 
-    return apply
+    def make(node: NodeContext) -> Function:
+        blocks, attrs = _Blocks(node, scratch), node.attrs
+
+        def apply(*inputs: Any) -> Cell:
+            cells: Sequence[Cell] = inputs[:count]
+            numbers = list(inputs[count:])
+            grad = numbers.pop(gradient)
+            update = formula(attrs, *numbers)
+            with _Locked(cells):
+                arrays = [*(cell.writable() for cell in cells), grad]
+                _same_shape(names, arrays)
+                for parts in blocks.of(*arrays):
+                    update(*parts)
+            return cells[0]
+
+        return apply
+
+    return make
 
 
-def _sparse_momentum(node: NodeContext) -> Function:
-    nesterov = bool(node.attrs["use_nesterov"])
+def _sparse(
+    formula: formulas.Formula, targets: str, gradient: int, scratch: int
+) -> Callable[[NodeContext], Function]:
+    """Return the `make` of an update of rows. The indices follow the gradient in the arguments."""
+    names = tuple(targets.split())
+    count = len(names)
 
-    def apply(
-        var: Cell, accum: Cell, rate: Array, grad: Array, indices: Array, momentum: Array
-    ) -> Cell:
-        first, second = _distinct(var, accum)
-        with first.lock, second.lock:
-            value, speed = var.writable(), accum.writable()
-            _same_shape(("var", "accum"), value, speed)
-            if grad.shape != (*indices.shape, *value.shape[1:]):
-                raise invalid(
-                    f"grad must be the same size as indices in the first dimension: "
-                    f"{show(grad.shape)} {show(indices.shape)}"
-                )
-            rows.check(indices, len(value))
-            for index, slope in _rounds(indices, grad):
-                velocity = speed[index] * momentum + slope
-                speed[index] = velocity
-                value[index] -= (velocity * momentum + slope if nesterov else velocity) * rate
-        return var
+    def make(node: NodeContext) -> Function:
+        allocate, attrs = node.hardware.allocate, node.attrs
 
-    return apply
+        def apply(*inputs: Any) -> Cell:
+            cells: Sequence[Cell] = inputs[:count]
+            numbers = list(inputs[count:])
+            grad, indices = numbers.pop(gradient), numbers.pop(gradient)
+            update = formula(attrs, *numbers)
+            with _Locked(cells):
+                arrays = [cell.writable() for cell in cells]
+                _same_shape(names, arrays)
+                _check_rows(arrays[0], grad, indices)
+                for index, slope in _rounds(indices, grad):
+                    spaces = [allocate(slope.shape, slope.dtype) for _ in range(scratch)]
+                    parts = [array[index] for array in arrays]
+                    update(*parts, slope, *spaces)
+                    for array, part in zip(arrays, parts, strict=True):
+                        array[index] = part
+            return cells[0]
+
+        return apply
+
+    return make
+
+
+def _check_rows(table: Array, grad: Array, indices: Array) -> None:
+    if grad.shape != (*indices.shape, *table.shape[1:]):
+        raise invalid(
+            f"grad must be the same size as indices in the first dimension: "
+            f"{show(grad.shape)} {show(indices.shape)}"
+        )
+    rows.check(indices, len(table))
 
 
 def _rounds(indices: Array, grad: Array) -> Iterator[tuple[Array, Array]]:
@@ -159,46 +198,26 @@ def _rounds(indices: Array, grad: Array) -> Iterator[tuple[Array, Array]]:
         yield indices[at : at + 1], grad[at : at + 1]
 
 
-def _adam(node: NodeContext) -> Function:
-    blocks, nesterov = _Blocks(node, 2), bool(node.attrs["use_nesterov"])
-
-    def apply(var: Cell, m: Cell, v: Cell, *arguments: Array) -> Cell:
-        *numbers, grad = arguments
-        power1, power2, rate, beta1, beta2, epsilon = (float(number) for number in numbers)
-        alpha = rate * (1.0 - power2) ** 0.5 / (1.0 - power1)
-        first, second, third = _distinct(var, m, v)
-        with first.lock, second.lock, third.lock:
-            value, means, powers = var.writable(), m.writable(), v.writable()
-            _same_shape(("var", "m", "v", "grad"), value, means, powers, grad)
-            for part, mean, power, slope, step, size in blocks.of(value, means, powers, grad):
-                np.subtract(slope, mean, step)
-                np.multiply(step, 1.0 - beta1, step)
-                np.add(mean, step, mean)
-                np.multiply(slope, slope, step)
-                np.subtract(step, power, step)
-                np.multiply(step, 1.0 - beta2, step)
-                np.add(power, step, power)
-                if nesterov:
-                    np.multiply(slope, 1.0 - beta1, step)
-                    np.multiply(mean, beta1, size)
-                    np.add(step, size, step)
-                    np.multiply(step, alpha, step)
-                else:
-                    np.multiply(mean, alpha, step)
-                np.sqrt(power, size)
-                np.add(size, epsilon, size)
-                np.divide(step, size, step)
-                np.subtract(part, step, part)
-        return var
-
-    return apply
-
+_ADAGRAD_DA = "var gradient_accumulator gradient_squared_accumulator"
+_ARGUMENTS: dict[str, tuple[formulas.Formula, str, int, int]] = {
+    "ProximalGradientDescent": (formulas.proximal_gradient_descent, "var", 3, 1),
+    "Momentum": (formulas.momentum, "var accum", 1, 2),
+    "Adagrad": (formulas.adagrad, "var accum", 1, 1),
+    "ProximalAdagrad": (formulas.proximal_adagrad, "var accum", 3, 3),
+    "AdagradDA": (formulas.adagrad_da, _ADAGRAD_DA, 0, 2),
+    "Adadelta": (formulas.adadelta, "var accum accum_update", 3, 2),
+    "RMSProp": (formulas.rms_prop, "var ms mom", 4, 2),
+    "CenteredRMSProp": (formulas.centered_rms_prop, "var mg ms mom", 4, 2),
+    "Ftrl": (formulas.ftrl, "var accum linear", 0, 3),
+    "FtrlV2": (formulas.ftrl_with_shrinkage, "var accum linear", 0, 4),
+}
+"""The arguments of `_dense` and `_sparse`, by the name of the algorithm."""
 
 UPDATES = {
     "ApplyGradientDescent": _gradient_descent,
-    "ApplyMomentum": _momentum,
-    "SparseApplyMomentum": _sparse_momentum,
-    "ApplyAdam": _adam,
+    "ApplyAdam": _dense(formulas.adam, "var m v", 6, 2),
+    **{f"Apply{name}": _dense(*arguments) for name, arguments in _ARGUMENTS.items()},
+    **{f"SparseApply{name}": _sparse(*arguments) for name, arguments in _ARGUMENTS.items()},
 }
 """The `make` of each op. Each op exists for resource variables too."""
 for _op, _make in UPDATES.items():

@@ -78,6 +78,8 @@ for _op, _function in (
     ("Log", np.log),
     ("Log1p", np.log1p),
     ("Tanh", np.tanh),
+    ("Cos", np.cos),
+    ("Sin", np.sin),
     ("Sigmoid", _sigmoid),
     ("Reciprocal", np.reciprocal),
     ("Inv", np.reciprocal),

@@ -70,6 +70,14 @@ def _tanh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.TanhGrad(op.outputs[0], grads[0]),)
 
 
+def _cos(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.Mul(raw.Neg(grads[0]), raw.Sin(op.inputs[0])),)
+
+
+def _sin(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.Mul(grads[0], raw.Cos(op.inputs[0])),)
+
+
 def _sigmoid(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.SigmoidGrad(op.outputs[0], grads[0]),)
 
@@ -111,6 +119,8 @@ _unary("Exp", _exp)
 _unary("Log", _log)
 _unary("Log1p", _log1p)
 _unary("Tanh", _tanh)
+_unary("Cos", _cos)
+_unary("Sin", _sin)
 _unary("Sigmoid", _sigmoid)
 _unary("Reciprocal", _reciprocal)
 _unary("Inv", _reciprocal)
