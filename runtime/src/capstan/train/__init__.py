@@ -24,6 +24,12 @@ from capstan.train.checkpoint_state import (
     update_checkpoint_state,
 )
 from capstan.train.checkpointing import CheckpointSaverHook, CheckpointSaverListener
+from capstan.train.cosine_decay import (
+    cosine_decay,
+    cosine_decay_restarts,
+    linear_cosine_decay,
+    noisy_linear_cosine_decay,
+)
 from capstan.train.coordinator import Coordinator, LooperThread
 from capstan.train.device_setter import replica_device_setter
 from capstan.train.gradient_descent import GradientDescentOptimizer
@@ -52,6 +58,14 @@ from capstan.train.input_producers import (
     slice_input_producer,
     string_input_producer,
 )
+from capstan.train.learning_rate_decay import (
+    exponential_decay,
+    inverse_time_decay,
+    natural_exp_decay,
+    piecewise_constant,
+    piecewise_constant_decay,
+    polynomial_decay,
+)
 from capstan.train.meta_graph import export_meta_graph, write_graph
 from capstan.train.momentum import MomentumOptimizer
 from capstan.train.monitored_session import (
@@ -59,6 +73,7 @@ from capstan.train.monitored_session import (
     MonitoredTrainingSession,
     SingularMonitoredSession,
 )
+from capstan.train.moving_averages import ExponentialMovingAverage
 from capstan.train.optimizer import Optimizer
 from capstan.train.profiling import ProfilerHook
 from capstan.train.progress import ProgressHook
@@ -110,6 +125,7 @@ __all__ = [
     "ClusterSpec",
     "Coordinator",
     "FeedFnHook",
+    "ExponentialMovingAverage",
     "FinalOpsHook",
     "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
@@ -151,7 +167,10 @@ __all__ = [
     "batch_join",
     "checkpoint_exists",
     "create_global_step",
+    "cosine_decay",
+    "cosine_decay_restarts",
     "export_meta_graph",
+    "exponential_decay",
     "generate_checkpoint_state_proto",
     "get_checkpoint_mtimes",
     "get_checkpoint_state",
@@ -161,8 +180,10 @@ __all__ = [
     "import_meta_graph",
     "input_producer",
     "latest_checkpoint",
+    "inverse_time_decay",
     "limit_epochs",
     "list_variables",
+    "linear_cosine_decay",
     "load_checkpoint",
     "load_variable",
     "match_filenames_once",
@@ -171,6 +192,11 @@ __all__ = [
     "maybe_shuffle_batch",
     "maybe_shuffle_batch_join",
     "range_input_producer",
+    "natural_exp_decay",
+    "noisy_linear_cosine_decay",
+    "piecewise_constant",
+    "piecewise_constant_decay",
+    "polynomial_decay",
     "remove_checkpoint",
     "replica_device_setter",
     "shuffle_batch",
