@@ -35,7 +35,7 @@ class Coordinator:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._error: BaseException | None = None
-        self._threads: set[threading.Thread] = set()
+        self._registered_threads: set[threading.Thread] = set()
         self._joined = False
 
     def request_stop(self, ex: _Reported | None = None) -> None:
@@ -87,7 +87,7 @@ class Coordinator:
     def register_thread(self, thread: threading.Thread) -> None:
         """Have `join` wait for `thread` as well."""
         with self._lock:
-            self._threads.add(thread)
+            self._registered_threads.add(thread)
 
     def join(
         self,
@@ -103,7 +103,7 @@ class Coordinator:
             RuntimeError: threads still run after the grace period, and no error was reported.
         """
         with self._lock:
-            waiting = self._threads | set(threads or ())
+            waiting = self._registered_threads | set(threads or ())
         while any(thread.is_alive() for thread in waiting) and not self.wait_for_stop(1.0):
             pass
         deadline = time.monotonic() + stop_grace_period_secs
@@ -114,7 +114,7 @@ class Coordinator:
         alive = [thread.name for thread in waiting if thread.is_alive()]
         with self._lock:
             self._joined = True
-            self._threads = set()
+            self._registered_threads = set()
             error = self._error
         if error is not None:
             raise error

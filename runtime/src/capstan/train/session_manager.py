@@ -48,7 +48,7 @@ class SessionManager:
     ) -> None:
         if ready_for_local_init_op is not None and local_init_op is None:
             raise ValueError(
-                "If you pass a ready_for_local_init_op you must also pass a local_init_op, "
+                "If you pass a ready_for_local_init_op you must also pass a local_init_op , "
                 f"ready_for_local_init_op [{ready_for_local_init_op}]"
             )
         self._local_init_op = local_init_op

@@ -331,3 +331,15 @@ class Supervisor(supervised_model.SupervisedModel):
                 if session is not None:
                     with contextlib.suppress(Exception):
                         session.close()
+
+    # The names of these methods before TensorFlow 1.0, which TensorFlow 1.15 still has.
+    PrepareSession = prepare_or_wait_for_session
+    StartQueueRunners = start_queue_runners
+    StartStandardServices = start_standard_services
+    Stop = stop
+    RequestStop = request_stop
+    Loop = loop
+    ShouldStop = should_stop
+    StopOnException = stop_on_exception
+    WaitForStop = wait_for_stop
+    SummaryComputed = summary_computed
