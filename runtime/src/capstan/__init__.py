@@ -23,6 +23,7 @@ from capstan.api.control_flow_ops import *
 from capstan.api.creation_ops import *
 from capstan.api.custom_gradient import *
 from capstan.api.data_flow_ops import *
+from capstan.api.example_ops import *
 from capstan.api.framework import *
 from capstan.api.functional_ops import *
 from capstan.api.gather_ops import *
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from capstan.api import flags as flags
     from capstan.api import logging as logging
     from capstan.api import nn as nn
+    from capstan.api import python_io as python_io
     from capstan.api import queue as queue
     from capstan.client.interactive_session import InteractiveSession as InteractiveSession
     from capstan.client.session import Session as Session
@@ -72,6 +74,7 @@ _MODULES = {
     "logging": "capstan.api.logging",
     "nn": "capstan.api.nn",
     "python": "capstan.python",
+    "python_io": "capstan.api.python_io",
     "queue": "capstan.api.queue",
     "train": "capstan.train",
 }

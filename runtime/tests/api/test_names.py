@@ -18,6 +18,7 @@ API = [
     "control_flow_ops",
     "custom_gradient",
     "data_flow_ops",
+    "example_ops",
     "framework",
     "functional_ops",
     "gather_ops",

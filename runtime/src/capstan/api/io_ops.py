@@ -134,11 +134,13 @@ class FixedLengthRecordReader(ReaderBase):
 class TFRecordReader(ReaderBase):
     """A reader whose records are the records of TFRecord files. The key is `file:offset`.
 
-    `options` is a `TFRecordOptions` that names the compression, or None.
+    `options` names the compression as for `tf.python_io.TFRecordWriter`.
     """
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
-        kind = "" if options is None else options.get_compression_type_string(options)
+        from capstan.api import python_io
+
+        kind = python_io.TFRecordOptions.get_compression_type_string(options)
         super().__init__(raw.TFRecordReaderV2(compression_type=kind, name=name))
 
 

@@ -1,9 +1,10 @@
 """Classes for protocol buffers that the `tensorboard` package lacks, built from a table.
 
 Each line of a table is a message: its name, then name:type=number for each field. `*` after a type
-makes the field repeated. `?` makes the field optional: readers can tell whether it was set. A
-capitalised type is a message of the same table or of tensorboard. DataType is TensorFlow's
-enumeration. Enumerations that tensorboard lacks are int32, which has the same encoding.
+makes the field repeated. `?` makes the field optional: readers can tell whether it was set. A type
+in braces makes the field a map from strings to this type. `kind/name` puts the field into the oneof
+`kind`. A capitalised type is a message of the same table or of tensorboard. DataType is
+TensorFlow's enumeration. Enumerations that tensorboard lacks are int32, with the same encoding.
 
 TensorFlow's messages have TensorFlow's field numbers, and therefore the same encoding. Each table
 has a package of its own, so that TensorFlow can be loaded in the same process.
@@ -93,7 +94,14 @@ def _add_field(message: Any, text: str, package: str, borrowed: Mapping[str, str
     """Add the field that `text` (`name:type=number`) describes to `message`."""
     label, _, rest = text.partition(":")
     kind, _, number = rest.partition("=")
+    oneof, _, label = label.rpartition("/")
     added = message.field.add(name=label, number=int(number))
+    if oneof:
+        added.oneof_index = _oneof(message, oneof)
+    if kind.startswith("{"):
+        added.label, added.type = added.LABEL_REPEATED, added.TYPE_MESSAGE
+        added.type_name = _add_map_entry(message, label, kind[1:-1], package, borrowed)
+        return
     added.label = added.LABEL_REPEATED if kind.endswith("*") else added.LABEL_OPTIONAL
     if kind.endswith("?"):
         added.proto3_optional = True
@@ -105,3 +113,22 @@ def _add_field(message: Any, text: str, package: str, borrowed: Mapping[str, str
     else:
         added.type = added.TYPE_ENUM if kind == "DataType" else added.TYPE_MESSAGE
         added.type_name = f".{borrowed.get(kind, f'{package}.{kind}')}"
+
+
+def _oneof(message: Any, name: str) -> int:
+    """Return the index of a oneof of `message`. Add the oneof if it is new."""
+    names = [declared.name for declared in message.oneof_decl]
+    if name not in names:
+        message.oneof_decl.add(name=name)
+    return (*names, name).index(name)
+
+
+def _add_map_entry(
+    message: Any, label: str, kind: str, package: str, borrowed: Mapping[str, str]
+) -> str:
+    """Add the message of the entries of a map to `message`, and return the full name."""
+    entry = message.nested_type.add(name=f"{label.title().replace('_', '')}Entry")
+    entry.options.map_entry = True
+    _add_field(entry, "key:string=1", package, borrowed)
+    _add_field(entry, f"value:{kind}=2", package, borrowed)
+    return f".{package}.{message.name}.{entry.name}"

@@ -210,9 +210,18 @@ __all__ = [
 
 # These names load gRPC or protocol buffers, so they are imported at their first use.
 _LATE = {
+    "BytesList": "capstan.core.example_messages",
     "ClusterDef": "tensorboard.compat.proto.cluster_pb2",
+    "Example": "capstan.core.example_messages",
+    "Feature": "capstan.core.example_messages",
+    "FeatureList": "capstan.core.example_messages",
+    "FeatureLists": "capstan.core.example_messages",
+    "Features": "capstan.core.example_messages",
+    "FloatList": "capstan.core.example_messages",
+    "Int64List": "capstan.core.example_messages",
     "JobDef": "tensorboard.compat.proto.cluster_pb2",
     "SaverDef": "tensorboard.compat.proto.saver_pb2",
+    "SequenceExample": "capstan.core.example_messages",
     "Server": "capstan.services.server",
     "ServerDef": "capstan.services.server",
 }

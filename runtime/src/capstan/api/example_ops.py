@@ -1,0 +1,183 @@
+"""Ops that read Example protocol buffers (python/ops/parsing_ops.py)."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from capstan.api import array_ops
+from capstan.api.scoped import scoped
+from capstan.core import dtypes, tensor_shape
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+__all__ = [
+    "FixedLenFeature", "FixedLenSequenceFeature", "parse_example", "parse_single_example",
+]  # fmt: skip
+
+
+class FixedLenFeature(NamedTuple):
+    """A feature that has the same number of values in every example. It becomes a tensor.
+
+    If an example lacks the feature, it gets `default_value`, or the step fails without one.
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+class FixedLenSequenceFeature(NamedTuple):
+    """A feature that is a list of rows of `shape`. It becomes a tensor.
+
+    In a batch, shorter lists are padded with `default_value`, or with zeros. `allow_missing` must
+    be true: an example without the feature has an empty list.
+    """
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+
+@dataclass(slots=True)
+class _Columns:
+    """The features to read, in the form in which the operations take them."""
+
+    keys: list[str] = field(default_factory=list)
+    types: list[dtypes.DType] = field(default_factory=list)
+    shapes: list[tensor_shape.TensorShape] = field(default_factory=list)
+    defaults: list[Any] = field(default_factory=list)
+
+
+def parse_example(
+    serialized: Any,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: Any = None,
+) -> dict[str, Any]:
+    """Return the features of a vector of serialized Examples, by name.
+
+    The first axis of each tensor is the example. `features` maps names to FixedLenFeature and
+    FixedLenSequenceFeature. `example_names` are names for error messages.
+
+    Raises:
+        ValueError: `features` is empty, or a feature is invalid.
+    """
+    if not features:
+        raise ValueError(f"Missing: features was {features}.")
+    columns = _columns(features)
+    with scoped(name, "ParseExample", [serialized, example_names]) as scope:
+        names: Any = convert.constant([], dtypes.string)
+        outputs = raw.ParseExample(
+            serialized,
+            names if example_names is None else example_names,
+            [],
+            columns.keys,
+            _default_tensors(columns),
+            Nsparse=0,
+            Ndense=len(columns.keys),
+            sparse_types=[],
+            Tdense=columns.types,
+            dense_shapes=columns.shapes,
+            name=scope,
+        )
+    return dict(zip(columns.keys, outputs.dense_values, strict=True))
+
+
+def parse_single_example(
+    serialized: Any,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: Any = None,
+) -> dict[str, Any]:
+    """Return the features of one serialized Example, by name, as `parse_example` does.
+
+    `serialized` is a scalar. With `example_names`, a scalar, error messages have this name.
+
+    Raises:
+        ValueError: `features` is empty, a feature is invalid, or `serialized` is no scalar.
+    """
+    if not features:
+        raise ValueError("Missing features.")
+    if example_names is not None:
+        strings = [array_ops.expand_dims(value, 0) for value in (serialized, example_names)]
+        batch = parse_example(strings[0], features, name, strings[1])
+        return {key: array_ops.squeeze(tensor, [0]) for key, tensor in batch.items()}
+    columns = _columns(features)
+    with scoped(name, "ParseSingleExample", [serialized]) as scope:
+        outputs = raw.ParseSingleExample(
+            serialized,
+            _default_tensors(columns),
+            num_sparse=0,
+            sparse_keys=[],
+            dense_keys=columns.keys,
+            sparse_types=[],
+            Tdense=columns.types,
+            dense_shapes=columns.shapes,
+            name=scope,
+        )
+    return dict(zip(columns.keys, outputs.dense_values, strict=True))
+
+
+def _columns(features: Mapping[str, Any]) -> _Columns:
+    """Return the features in the order of their names.
+
+    Raises:
+        ValueError: a feature is invalid.
+    """
+    columns = _Columns()
+    for key in sorted(features):
+        feature = features[key]
+        if not isinstance(feature, FixedLenFeature | FixedLenSequenceFeature):
+            raise ValueError(f"Invalid feature {key}:{feature}.")  # noqa: TRY004 - TensorFlow's
+        if not feature.dtype:
+            raise ValueError(f"Missing type for feature {key}.")
+        if feature.shape is None:
+            raise ValueError(f"Missing shape for feature {key}.")
+        columns.keys.append(key)
+        columns.types.append(dtypes.as_dtype(feature.dtype))
+        columns.shapes.append(_shape(key, feature))
+        columns.defaults.append(feature.default_value)
+    return columns
+
+
+def _shape(key: str, feature: FixedLenFeature | FixedLenSequenceFeature) -> Any:
+    """Return the shape of a feature in one example. The number of rows of a list is unknown."""
+    shape = tensor_shape.as_shape(feature.shape)
+    if isinstance(feature, FixedLenSequenceFeature):
+        if not feature.allow_missing:
+            raise ValueError(
+                "Unsupported: FixedLenSequenceFeature requires allow_missing to be True."
+            )
+        return tensor_shape.TensorShape([None, *feature.shape])
+    if shape.ndims and shape.as_list()[0] is None:
+        raise ValueError(
+            f"First dimension of shape for feature {key} unknown. Consider using "
+            "FixedLenSequenceFeature."
+        )
+    if not shape.is_fully_defined():
+        raise ValueError(
+            f"All dimensions of shape for feature {key} need to be known but received "
+            f"{feature.shape!s}."
+        )
+    return shape
+
+
+def _default_tensors(columns: _Columns) -> list[Any]:
+    """Return the defaults as tensors. A feature without default has an empty tensor."""
+    tensors = []
+    for key, dtype, shape, value in zip(
+        columns.keys, columns.types, columns.shapes, columns.defaults, strict=True
+    ):
+        plain = re.sub("[^A-Za-z0-9_.\\-/]", "_", key)
+        is_list = bool(shape.ndims) and shape.as_list()[0] is None
+        if is_list and value is None:
+            tensors.append(convert.convert_to_tensor("" if dtype is dtypes.string else 0, dtype))
+        elif value is None:
+            tensors.append(convert.constant([], dtype))
+        else:
+            name = f"padding_{plain}" if is_list else f"key_{plain}"
+            tensor = convert.convert_to_tensor(value, dtype, name)
+            tensors.append(array_ops.reshape(tensor, [] if is_list else shape))
+    return tensors

@@ -1,0 +1,67 @@
+"""Rows of the ops that read Example protocol buffers (core/ops/parsing_ops.cc)."""
+
+from typing import Any
+
+from capstan.core import dtypes, shapes
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules
+
+TYPES = (dtypes.float32, dtypes.int64, dtypes.string)
+
+
+def _batch(ctx: ShapeContext) -> rules.Shapes:
+    count = ctx.attrs["Nsparse"]
+    batch = shapes.with_rank(ctx.inputs[0], 1)
+    shapes.with_rank(ctx.inputs[1], 1)
+    dense = [shapes.concatenate(batch, shape.internal) for shape in ctx.attrs["dense_shapes"]]
+    return [*_sparse(count, 2), *dense]
+
+
+def _single(ctx: ShapeContext) -> rules.Shapes:
+    shapes.with_rank(ctx.inputs[0], 0)
+    dense = [shape.internal for shape in ctx.attrs["dense_shapes"]]
+    return [*_sparse(len(ctx.attrs["sparse_keys"]), 1), *dense]
+
+
+def _sparse(count: int, rank: int) -> list[shapes.Shape]:
+    """Return the shapes of the indices, the values and the shapes of sparse tensors."""
+    return [*[(None, rank)] * count, *[(None,)] * count, *[(rank,)] * count]
+
+
+_ATTRS: dict[str, Any] = {"sparse_types": list, "Tdense": list, "dense_shapes": list}
+define(
+    OpDef(
+        "ParseExample",
+        (
+            "serialized: string",
+            "names: string",
+            "sparse_keys: Nsparse * string",
+            "dense_keys: Ndense * string",
+            "dense_defaults: Tdense",
+        ),
+        (
+            "sparse_indices: Nsparse * int64",
+            "sparse_values: sparse_types",
+            "sparse_shapes: Nsparse * int64",
+            "dense_values: Tdense",
+        ),
+        attrs={**_ATTRS, "Nsparse": int, "Ndense": int},
+        shape=_batch,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "ParseSingleExample",
+        ("serialized: string", "dense_defaults: Tdense"),
+        (
+            "sparse_indices: num_sparse * int64",
+            "sparse_values: sparse_types",
+            "sparse_shapes: num_sparse * int64",
+            "dense_values: Tdense",
+        ),
+        attrs={**_ATTRS, "num_sparse": int, "sparse_keys": list, "dense_keys": list},
+        shape=_single,
+        not_differentiable=True,
+    )
+)

@@ -1,0 +1,157 @@
+"""Examples are written and parsed as in TensorFlow."""
+
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+from oracle_tables import compare, outcome
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+
+def example(v1: Any, **features: list[Any]) -> Any:
+    """Return an Example. The type of the first value decides the kind of a feature."""
+    train, kinds = v1.train, {}
+    for name, values in features.items():
+        kind = type(values[0]) if values else None
+        if kind is float:
+            kinds[name] = train.Feature(float_list=train.FloatList(value=values))
+        elif kind is int:
+            kinds[name] = train.Feature(int64_list=train.Int64List(value=values))
+        elif kind is bytes:
+            kinds[name] = train.Feature(bytes_list=train.BytesList(value=values))
+        else:
+            kinds[name] = train.Feature()
+    return train.Example(features=train.Features(feature=kinds))
+
+
+FIRST = example(capstan, f=[1.0, 2.0], i=[3], b=[b"x"], v=[1, 2, 3])
+SECOND = example(capstan, f=[3.0, 4.0], i=[5], v=[])
+SERIALIZED = [each.SerializeToString(deterministic=True) for each in (FIRST, SECOND)]
+
+
+def test_messages_have_the_same_encoding(v1: Any) -> None:
+    theirs = example(v1, f=[1.0, 2.0], i=[3], b=[b"x"], v=[1, 2, 3])
+    assert theirs.SerializeToString(deterministic=True) == SERIALIZED[0]
+    parsed = capstan.train.Example.FromString(theirs.SerializeToString())
+    assert parsed == FIRST
+    assert parsed.features.feature["i"].WhichOneof("kind") == "int64_list"
+    lists = []
+    for train in (v1.train, capstan.train):
+        features = train.FeatureList(feature=[train.Feature(int64_list=train.Int64List(value=[7]))])
+        lists.append(
+            train.SequenceExample(
+                context=train.Features(feature={}),
+                feature_lists=train.FeatureLists(feature_list={"a": features}),
+            ).SerializeToString(deterministic=True)
+        )
+    assert lists[0] == lists[1]
+
+
+def features(v1: Any) -> list[dict[str, Any]]:
+    fixed, sequence = v1.FixedLenFeature, v1.FixedLenSequenceFeature
+    number, text = v1.int64, v1.string
+    return [
+        {
+            "f": fixed([2], v1.float32),
+            "i": fixed([], number),
+            "b": fixed([], text, default_value="none"),
+        },
+        {"v": sequence([], number, allow_missing=True)},
+        {"v": sequence([], number, allow_missing=True, default_value=7)},
+        {"f": sequence([2, 1], v1.float32, allow_missing=True)},
+        {"e": fixed([2], v1.float32, default_value=[1, 2])},
+        {"i": fixed([], v1.float32)},
+        {"e": fixed([], v1.float32)},
+    ]
+
+
+def test_features_are_the_same(v1: Any) -> None:
+    def values(tensors: dict[str, Any]) -> list[Any]:
+        return [tensors[key] for key in sorted(tensors)]
+
+    count = len(features(v1))
+    compare(
+        v1,
+        [
+            *(
+                lambda v1, at=at: values(v1.parse_example(SERIALIZED, features(v1)[at]))
+                for at in range(count)
+            ),
+            *(
+                lambda v1, at=at: values(v1.parse_single_example(SERIALIZED[0], features(v1)[at]))
+                for at in range(count)
+            ),
+            lambda v1: values(
+                v1.parse_example(SERIALIZED[:1], {"f": v1.FixedLenFeature([1], v1.float32)})
+            ),
+            lambda v1: values(
+                v1.parse_single_example(SERIALIZED[0], features(v1)[0], example_names="name")
+            ),
+        ],
+    )
+
+
+# TensorFlow 2 has other words for these errors.
+@pytest.mark.parametrize(
+    "parse, message",
+    [
+        (lambda tf: tf.parse_example([b"\xff"], features(tf)[0]), "Could not parse example input"),
+        (lambda tf: tf.parse_example(["x"], {}), "Missing: features was {}."),
+        (lambda tf: tf.parse_single_example("x", {}), "Missing features."),
+        (lambda tf: tf.parse_example(["x"], {"a": 3}), "Invalid feature a:3."),
+        (
+            lambda tf: tf.parse_example(["x"], {"a": tf.FixedLenFeature([None], tf.int64)}),
+            "First dimension of shape for feature a unknown.",
+        ),
+        (
+            lambda tf: tf.parse_example(["x"], {"a": tf.FixedLenSequenceFeature([], tf.int64)}),
+            "Unsupported: FixedLenSequenceFeature requires allow_missing to be True.",
+        ),
+        (
+            lambda tf: tf.parse_single_example(
+                SERIALIZED[0], {"f": tf.FixedLenFeature([1], tf.float32)}
+            ),
+            "Key: f.  Can't parse serialized Example.",
+        ),
+    ],
+)
+def test_wrong_features_are_refused(parse: Any, message: str) -> None:
+    def values(tf: Any) -> list[Any]:
+        return list(parse(tf).values())
+
+    assert outcome(capstan, values)[1].startswith(message)
+
+
+def test_sparse_features_are_parsed_for_tensorflows_clients(tf: Any, tasks: Any) -> None:
+    """TensorFlow's client sends the ops of a VarLenFeature to a task of Capstan."""
+    v1 = tf.compat.v1
+    given = [SERIALIZED[0], example(capstan, v=[4]).SerializeToString()]
+    keys, types = ["v", "b"], [v1.int64, v1.string]
+    found = []
+    for target in ("", tasks.target()):
+        with v1.Graph().as_default(), v1.Session(target) as session:
+            batch = tf.raw_ops.ParseExample(
+                serialized=given,
+                names=v1.constant([], v1.string),
+                sparse_keys=keys,
+                dense_keys=[],
+                dense_defaults=[],
+                sparse_types=types,
+                dense_shapes=[],
+            )
+            single = tf.raw_ops.ParseSingleExample(
+                serialized=given[0],
+                dense_defaults=[],
+                num_sparse=2,
+                sparse_keys=keys,
+                dense_keys=[],
+                sparse_types=types,
+                dense_shapes=[],
+            )
+            found.append(session.run([*batch[:3], *single[:3]]))
+    for theirs, ours in zip(*(tf.nest.flatten(each) for each in found), strict=True):
+        np.testing.assert_array_equal(theirs, ours)
