@@ -40,6 +40,7 @@ def prepare_nodes(tell: programs.Tell) -> None:
     programs.folder(tell)
     for image in images.RECIPES:
         images.archive(image, tell)
+    tools.program("helm", tell)
 
 
 def prepare_helm(tell: programs.Tell) -> None:
@@ -87,10 +88,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Print the seed. Let SIGTERM end a run as an interrupt does, so that all fixtures end."""
+    """Print the seed. Let SIGTERM end a run as an interrupt does, so that all fixtures end.
+
+    A shell starts commands in the background with SIGINT ignored. The programs that the tests start
+    and interrupt would inherit this.
+    """
     reporter = session.config.pluginmanager.getplugin("terminalreporter")
     reporter.write_line(f"seed: {session.config.stash[SEED]} (--seed=N sets the seed)")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -100,6 +100,18 @@ def test_a_watch_that_is_cut_ends_after_a_whole_line(
             assert len(found["data"]["text"]) == 900_000
 
 
+def test_a_request_that_the_api_server_is_too_busy_for_is_sent_again(
+    cluster: Cluster, namespace: str, tmp_path: pathlib.Path
+) -> None:
+    """An API server answers so that has just started, and does not know all objects yet."""
+    with ThreadPoolExecutor() as pool, proxy.running(cluster.server, cluster.ca) as between:
+        api = api_behind(between, cluster, tmp_path)
+        with between.fault(Fault(status=429, retry_after=1)):
+            listed = pool.submit(api.list, pods(namespace))
+            wait.until(lambda: between.faults_done() > 0)
+        assert listed.result(wait.PATIENCE_SECONDS) == []
+
+
 def test_a_service_account_has_only_the_rights_of_its_roles(
     cluster: Cluster, namespace: str
 ) -> None:

@@ -2,6 +2,7 @@
 start counts towards no limit of the job, and runs as soon as it can.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,7 +61,8 @@ def test_tasks_that_a_quota_refuses_wait_without_counting_restarts(story: Story)
     assert f"{waiting['name']} attempt" in note
     assert "exceeded quota: small" in note
     assert note in story.describe()
-    assert "exceeded quota: small" in story.kubectl("get", "tjob", "-o", "wide")
+    # While the operator tries the pod again, the table does not show the last refusal.
+    wait.until(lambda: "exceeded quota: small" in story.kubectl("get", "tjob", "-o", "wide"))
     story.cluster.api.delete(small)
     status = story.until(lambda status: status["phase"] == "Running")
     assert status["restarts"] == NO_RESTARTS
@@ -251,7 +253,8 @@ def test_the_tasks_of_a_node_that_is_out_of_service_are_restarted(story: Story, 
     taint(story, node, "node.kubernetes.io/out-of-service")
     status = story.until(lambda status: row(status, "worker-0")["attempt"] == 2)
     assert status["restarts"] == {"application": 0, "infrastructure": 1}
-    assert "NodeLost" in story.wait_note("Restarting")
+    # Kubernetes also ends such pods, every 20 s, and may be earlier than the operator.
+    assert re.search("NodeLost|DeletionByTaintManager", story.wait_note("Restarting"))
 
 
 def test_an_eviction_by_a_taint_counts_as_an_infrastructure_failure(

@@ -18,6 +18,22 @@ STAMP = "%Y-%m-%dT%H:%M:%SZ"
 _PATIENCE = 30.0
 """The seconds that a busy server has for an answer."""
 
+_BUSY = 429
+_ASK_AGAIN = urllib3.Retry(
+    total=None,
+    connect=0,
+    read=0,
+    redirect=0,
+    other=0,
+    status=60,
+    status_forcelist=(_BUSY,),
+    backoff_factor=0.1,
+    allowed_methods=None,
+    raise_on_status=False,
+)
+"""The client obeys `Retry-After`, as all clients of Kubernetes do. An API server that has just
+started answers lists and watches with 429 until it has read the objects."""
+
 Json = dict[str, Any]
 
 
@@ -40,7 +56,7 @@ class ApiError(Exception):
 
 class Api:
     """A client of one API server. Threads may share it. Its methods raise ApiError, and urllib3's
-    errors if no answer comes.
+    HTTPError if no answer comes. A request that the server is too busy for is sent again.
     """
 
     def __init__(
@@ -50,7 +66,7 @@ class Api:
         self._server = server
         self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         self._pool = urllib3.PoolManager(
-            maxsize=32, ca_certs=str(ca), retries=False, timeout=urllib3.Timeout(total=timeout)
+            maxsize=32, ca_certs=str(ca), retries=_ASK_AGAIN, timeout=urllib3.Timeout(total=timeout)
         )
 
     def get(self, path: str, **query: object) -> Json:

@@ -24,6 +24,9 @@ ADMIN = "admin"
 LOOPBACK = "127.0.0.1"
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 
+_PATIENCE = 120.0
+"""The seconds that a program has for its start."""
+
 _WORDS = (
     *("amber", "brisk", "cedar", "delta", "ember", "fjord", "grove", "heron", "indigo", "jade"),
     *("kelp", "larch", "maple", "north", "ochre", "pine", "quartz", "reed", "sage", "tidal"),
@@ -211,14 +214,22 @@ class Cluster:
         self._daemons["kube-controller-manager"].signal(signal.SIGSTOP)
 
     def recover(self) -> None:
-        """Restart every program that has ended, and thaw the API server.
+        """Thaw the API server, and restart every program that has ended or ends meanwhile. Returns
+        when the API server is ready.
 
         A restarted program ends with the thread that called this method.
         """
-        for name, daemon in list(self._daemons.items()):
-            if not daemon.running():
-                self._start(name, *self._flags[name])
-        self.thaw_api_server()
+        self._daemons["kube-apiserver"].signal(signal.SIGCONT)
+
+        def works() -> bool:
+            for name, daemon in list(self._daemons.items()):
+                if not daemon.running():
+                    self._start(name, *self._flags[name])
+            return self._ready()
+
+        wait.until(
+            works, _PATIENCE, else_show=lambda: f"the API server is not ready\n{self.logs()}"
+        )
 
     def compact(self) -> None:
         """Remove old versions from etcd: lists and watches of old versions then fail with 410 Gone.
@@ -244,7 +255,7 @@ class Cluster:
                     raise HasEnded(f"{name} has ended\n{daemon.tail()}")
             return condition()
 
-        wait.until(holds, within=120, else_show=lambda: f"not yet: {promise}\n{self.logs()}")
+        wait.until(holds, _PATIENCE, else_show=lambda: f"not yet: {promise}\n{self.logs()}")
 
     def _ready(self) -> bool:
         if not self.ca.exists():

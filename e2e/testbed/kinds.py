@@ -16,8 +16,7 @@ def _is_served(api: Api, path: str) -> bool:
     try:
         api.get(path, limit=1)
     except ApiError as error:
-        # 429: the server serves the kind, but has not read its objects yet.
-        if error.status not in (404, 429, 503):
+        if error.status not in (404, 503):
             raise
         return False
     return True

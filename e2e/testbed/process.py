@@ -20,7 +20,8 @@ from testbed.programs import Unavailable
 MARK = "CAPSTAN_TESTBED"
 """A variable in the environment of every process. It names the folder of the process's run."""
 
-_QUIET = range(10_000, 65_536)
+_QUIET = range(20_000, 65_536)
+"""The tests of the runtime, which run at the same time, take lower ports."""
 _EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 

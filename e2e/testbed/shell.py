@@ -1,5 +1,6 @@
 """Run commands as a user does, and find and end all processes that they start."""
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -70,7 +71,9 @@ class Shell:
     def clean(self) -> None:
         """Kill every process with the mark, by its id, and reap the processes started here."""
         for process in self._marked():
-            process.kill()
+            # A process may end between the search and the signal.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         for started in self.started:
             started.kill()
             started.communicate()
