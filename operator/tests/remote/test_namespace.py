@@ -18,7 +18,7 @@ from kube.server import Asked
 
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
-from capstan_operator.errors import Invalid
+from capstan_operator.errors import Invalid, Temporary
 from capstan_operator.kube.errors import Forbidden
 from capstan_operator.remote import namespace
 from capstan_operator.remote.namespace import Namespace
@@ -273,6 +273,36 @@ def test_a_stream_that_breaks_off_is_continued(
     assert [line.text for line in found] == ["line 0", "line 1", "line 2"]
     since = [each.query.get("sinceTime") for each in asked if each.path.endswith("/log")]
     assert since == [None, "2026-11-02T12:00:01Z", "2026-11-02T12:00:02Z"]
+
+
+def test_the_log_of_an_ended_container_is_read_again_if_a_read_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(namespace, "PAUSE_SECONDS", 0.0)
+    timeouts = (servers.refusal(500, "InternalError", "i/o timeout") for _ in range(2))
+    answers = [*timeouts, web.Response(text="2026-11-02T12:00:00Z last\n")]
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        return (
+            answers.pop(0) if asked.path.endswith("/log") else web.json_response(pod("terminated"))
+        )
+
+    found = run(tmp_path, answer, lambda place: lines(place, SOURCE, Request(follow=True)))
+    assert [line.text for line in found] == ["last"]
+
+
+def test_a_log_that_cannot_be_read_after_the_end_of_its_container_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(namespace, "PAUSE_SECONDS", 0.0)
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        if asked.path.endswith("/log"):
+            return servers.refusal(500, "InternalError", "dial tcp: i/o timeout")
+        return web.json_response(pod("terminated"))
+
+    with pytest.raises(Temporary, match="i/o timeout"):
+        run(tmp_path, answer, lambda place: lines(place, SOURCE, Request(follow=True)))
 
 
 def test_an_attempt_whose_pod_is_gone_keeps_the_end_of_its_output(tmp_path: Path) -> None:

@@ -40,13 +40,14 @@ async def _logs(options: argparse.Namespace, request: Request) -> int:
         if job.is_observed:
             output.check(request.tasks, known, job.name)
         printer = _Printer(known, with_prefix=not options.no_prefix)
+        reading = _Reading(place)
         if request.follow:
-            await _Following(place, job.name, request, printer).to_the_end()
-            return 0
-        reading = _Reading(place, request)
-        sources = output.chosen(await place.sources(job), request)
-        async for source, line in merged({each: reading.lines(each) for each in sources}):
-            printer.show(source, line)
+            await _Following(reading, job.name, request, printer).to_the_end()
+        else:
+            sources = output.chosen(await place.sources(job), request)
+            lines = {source: reading.lines(source, request) for source in sources}
+            async for source, line in merged(lines):
+                printer.show(source, line)
         return UNREADABLE if reading.has_failed else 0
 
 
@@ -80,15 +81,14 @@ class _Reading:
     It gets a line on stderr.
     """
 
-    def __init__(self, place: Place, request: Request) -> None:
-        self._place = place
-        self._request = request
+    def __init__(self, place: Place) -> None:
+        self.place = place
         self.has_failed = False
 
-    async def lines(self, source: Source) -> AsyncIterator[Line]:
+    async def lines(self, source: Source, request: Request) -> AsyncIterator[Line]:
         """Yield the lines of a source that can be read."""
         try:
-            async for line in self._place.lines(source, self._request):
+            async for line in self.place.lines(source, request):
                 yield line
         except Temporary as error:
             self.has_failed = True
@@ -117,8 +117,9 @@ class _Printer:
 class _Following:
     """Reads every attempt of a job until the job is over and all its output is read."""
 
-    def __init__(self, place: Place, name: str, request: Request, printer: _Printer) -> None:
-        self._place = place
+    def __init__(self, reading: _Reading, name: str, request: Request, printer: _Printer) -> None:
+        self._reading = reading
+        self._place = reading.place
         self._name = name
         self._request = request
         self._printer = printer
@@ -152,5 +153,5 @@ class _Following:
         return job is None or job.is_over or (job.is_local and not job.is_run)
 
     async def _read(self, source: Source, request: Request) -> None:
-        async for line in self._place.lines(source, request):
+        async for line in self._reading.lines(source, request):
             self._printer.show(source, line)

@@ -1,7 +1,6 @@
 """The jobs of one namespace of a cluster. Implements `report.Place`."""
 
 import asyncio
-import contextlib
 import shlex
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -28,6 +27,9 @@ NO_CRD = (
 
 PAUSE_SECONDS = 1.0
 """The pause before a broken log stream is opened again."""
+LAST_READS = 5
+"""How often the log of an ended container is read if the reads fail. Its node may be gone for
+good."""
 _WAITS = 400
 """The HTTP status of a log request for a container that has not begun."""
 
@@ -162,17 +164,25 @@ class Namespace:
             yield line
 
     async def _followed(self, source: Source, query: dict[str, str]) -> AsyncIterator[Line]:
-        """Yield the lines of a log until its container has ended, even if a stream breaks."""
+        """Yield the lines of a log until its container has ended, even if a stream breaks.
+
+        Raises an error that is Temporary if the log of the ended container cannot be read.
+        """
         seen = output.Seen()
+        failed_reads = 0
         while True:
             # Check this before the stream, so that the last lines of an ended container are read.
             is_over = await self._is_over(source)
-            with contextlib.suppress(Temporary):
+            try:
                 async for line in self._log(source, query):
                     if seen.is_new(line):
                         yield line
-            if is_over:
-                return
+                if is_over:
+                    return
+            except Temporary:
+                failed_reads += is_over
+                if failed_reads == LAST_READS:
+                    raise
             if (last := seen.begin_again()) is not None:
                 query = {"timestamps": "true", "follow": "true", "sinceTime": _stamp(last)}
             await asyncio.sleep(PAUSE_SECONDS)
