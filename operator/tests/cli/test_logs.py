@@ -13,21 +13,22 @@ from capstan_operator.api import status_json
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.cli import main
+from capstan_operator.remote import namespace
 
 Json = dict[str, Any]
 
 TASKS = ("ps-0", "worker-0")
 STATUS = Status(
-    phase=Phase.RUNNING,
+    phase=Phase.SUCCEEDED,
     tasks=tuple(
-        TaskStatus(name=TaskName.parse(task), state=TaskState.RUNNING, pod=f"digits-{task}")
+        TaskStatus(name=TaskName.parse(task), state=TaskState.SUCCEEDED, pod=f"digits-{task}")
         for task in TASKS
     ),
 )
 
 
 def pod(task: str) -> Json:
-    """Return the pod of the first attempt of a task, whose container runs."""
+    """Return the pod of the first attempt of a task, whose container has ended."""
     kind, index = task.split("-")
     labels = {"replica-type": kind, "replica-index": index, "attempt": "1"}
     owner = {"apiVersion": "capstan.dev/v1alpha1", "kind": "TrainingJob", "name": "digits"}
@@ -36,7 +37,7 @@ def pod(task: str) -> Json:
         "labels": {f"capstan.dev/{name}": value for name, value in labels.items()},
         "ownerReferences": [{**owner, "uid": "u-1", "controller": True}],
     }
-    container = {"name": "trainer", "state": {"running": {}}}
+    container = {"name": "trainer", "state": {"terminated": {}}}
     status = {"containerStatuses": [container]}
     return {"metadata": metadata, "spec": {"containers": [{"name": "trainer"}]}, "status": status}
 
@@ -59,15 +60,20 @@ def answer(asked: Asked) -> web.StreamResponse:
             return web.json_response({"metadata": metadata, "status": status_json.render(STATUS)})
 
 
+@pytest.mark.parametrize("follow", [False, True])
 def test_a_task_whose_node_is_down_does_not_hide_the_output_of_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    follow: bool,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(namespace, "PAUSE_SECONDS", 0.0)
 
     async def logs() -> int:
         async with servers.serving(answer) as server:
             config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
-            command = ["logs", "digits", "--kubeconfig", config]
+            command = ["logs", "digits", "--kubeconfig", config, *(["-f"] if follow else [])]
             return await asyncio.to_thread(main.main, command)
 
     assert asyncio.run(logs()) == 1
