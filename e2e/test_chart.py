@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT, users_environment
-from testbed import control, tools, wait
+from testbed import chart, control, tools, wait
 from testbed.api import Api, ApiError
 from testbed.chart import CHART, NAMESPACE, Helm, HelmFailed
 from testbed.control import Cluster
@@ -130,11 +130,9 @@ def test_two_restricted_pods_of_the_operator_are_ready(site: Site) -> None:
 
 
 def test_the_commands_of_the_notes_work(site: Site) -> None:
-    commands = [line.split() for line in site.notes.splitlines() if "     kubectl " in line]
+    commands = chart.commands(site.notes)
     assert len(commands) == 4
-    for command in commands:
-        words = [ROOT / word if (ROOT / word).is_file() else word for word in command[1:]]
-        assert words[-1] != "-w" or words.pop()
+    for words in commands:
         site.cluster.kubectl(*words, "--request-timeout=60s")
     site.cluster.kubectl("delete", "-f", ROOT / "examples/digits/job.yaml")
 

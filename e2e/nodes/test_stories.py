@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from testbed import gpus
+from testbed import chart, gpus, tools
+from testbed.chart import Helm
 from testbed.kubernetes import Kubernetes
 from testbed.nodes import Nodes
 
@@ -21,7 +22,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/digits/job.yaml"
 GPU_EXAMPLE = ROOT / "examples/digits/job-gpu.yaml"
 OPERATOR = "capstan-system"
-FLAGS = ["--node-lost-seconds=5"]
+NODE_LOST_SECONDS = 5
+"""The operator waits less for a lost node than by default."""
 STEPS = "--steps=3000"
 """Enough steps to learn the digits. The example itself takes 20 000."""
 TRAIN = ["python", "train.py", STEPS]
@@ -29,8 +31,32 @@ TRAIN_SLOWLY = ["python", "-c", (pathlib.Path(__file__).parent / "slow_input.py"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def operator(kubernetes: Kubernetes) -> None:
-    """Install the operator as users do, but let it wait less for lost nodes."""
+def notes(kubernetes: Kubernetes) -> str:
+    """Install the operator as users do. Return the notes of Helm.
+
+    On other clusters than the test bed's, kubectl installs the operator, and there are no notes.
+    """
+    notes = ""
+    if isinstance(kubernetes, Nodes):
+        notes = install_with_helm(kubernetes)
+    else:
+        install_with_kubectl(kubernetes)
+    kubernetes.kubectl(
+        *("rollout", "status", "deployment/capstan-operator", "-n", OPERATOR, "--timeout=240s")
+    )
+    return notes
+
+
+def install_with_helm(nodes: Nodes) -> str:
+    """Install the chart as the README says, and return the notes."""
+    helm = Helm(tools.program("helm"), nodes.folder, nodes.kubeconfig)
+    words = ("install", "capstan", chart.CHART, "--namespace", OPERATOR, "--create-namespace")
+    with nodes.network.entered():
+        return helm.run(*words, nodeLostSeconds=NODE_LOST_SECONDS)
+
+
+def install_with_kubectl(kubernetes: Kubernetes) -> None:
+    """Apply crds/ and deploy/, with images from the registry of the cluster."""
     kubernetes.apply_kinds(ROOT / "crds/trainingjobs.capstan.dev.yaml")
     manifests = [
         manifest
@@ -39,11 +65,9 @@ def operator(kubernetes: Kubernetes) -> None:
     ]
     manifests.sort(key=lambda manifest: manifest["kind"] != "Namespace")
     [deployment] = [manifest for manifest in manifests if manifest["kind"] == "Deployment"]
-    deployment["spec"]["template"]["spec"]["containers"][0]["args"] += FLAGS
+    [operator] = deployment["spec"]["template"]["spec"]["containers"]
+    operator["args"].append(f"--node-lost-seconds={NODE_LOST_SECONDS}")
     kubernetes.apply(*manifests)
-    kubernetes.kubectl(
-        *("rollout", "status", "deployment/capstan-operator", "-n", OPERATOR, "--timeout=240s")
-    )
 
 
 class Story:
@@ -131,7 +155,7 @@ def story(kubernetes: Kubernetes, namespace: str) -> Iterator[Story]:
     """
     story = Story(kubernetes, namespace)
     yield story
-    kubernetes.kubectl("delete", "tjob", "--all", "-n", namespace)
+    kubernetes.kubectl("delete", "tjob", "--all", "-n", story.namespace)
 
 
 def example(command: list[str] = TRAIN) -> Json:
@@ -155,8 +179,14 @@ def template(job: Json, kind: str) -> Json:
     return job["spec"]["replicaSpecs"][kind]["template"]["spec"]  # type: ignore[no-any-return]
 
 
-def test_the_example_trains_to_its_end(story: Story) -> None:
-    story.submit(yaml.safe_load(EXAMPLE.read_text()))
+def test_the_example_trains_to_its_end(story: Story, notes: str) -> None:
+    """With Helm, the commands of its notes are all that a user runs."""
+    if notes:
+        story.namespace = "default"
+        for words in chart.commands(notes):
+            story.kubernetes.kubectl(*words)
+    else:
+        story.submit(yaml.safe_load(EXAMPLE.read_text()))
     status = story.until_succeeded()
     assert {row["attempt"] for row in status["tasks"]} == {1}
     story.until(lambda: story.row("ps-0")["state"] == "Stopped", "the ps has stopped")

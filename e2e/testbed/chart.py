@@ -72,6 +72,17 @@ class Helm:
         return [manifest for manifest in yaml.safe_load_all(text) if manifest]
 
 
+def commands(notes: str) -> list[list[str]]:
+    """Return the words of each command of kubectl in the notes of an installation. A file of this
+    repository has its full path, and no command watches for ever.
+    """
+    lines = [line.split() for line in notes.splitlines() if line.startswith("     kubectl ")]
+    return [
+        [str(ROOT / word) if (ROOT / word).is_file() else word for word in words if word != "-w"]
+        for _, *words in lines
+    ]
+
+
 def deploy(helm: Helm) -> Iterator[tuple[pathlib.Path, str]]:
     """Yield each generated file of deploy/ with its text: the output of `helm template`."""
     for name, templates in DEPLOY.items():
