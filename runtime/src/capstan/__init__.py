@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from capstan.api import compat as compat
     from capstan.api import distribute as distribute
     from capstan.api import flags as flags
+    from capstan.api import gfile as gfile
+    from capstan.api import io as io
     from capstan.api import logging as logging
     from capstan.api import nn as nn
     from capstan.api import python_io as python_io
@@ -71,6 +73,8 @@ _MODULES = {
     "contrib": "capstan.train.contrib",
     "distribute": "capstan.api.distribute",
     "flags": "capstan.api.flags",
+    "gfile": "capstan.api.gfile",
+    "io": "capstan.api.io",
     "logging": "capstan.api.logging",
     "nn": "capstan.api.nn",
     "python": "capstan.python",

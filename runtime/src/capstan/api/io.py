@@ -1,0 +1,31 @@
+"""`tf.io`: names for reading, writing and parsing, which `tf` and its modules also have."""
+
+from typing import Any
+
+from capstan.api import io_gfile as gfile
+from capstan.api.absent import absent
+from capstan.api.example_ops import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    parse_example,
+    parse_single_example,
+)
+from capstan.api.io_ops import matching_files, read_file, write_file
+from capstan.api.parsing_ops import decode_csv, decode_raw, parse_tensor, serialize_tensor
+from capstan.api.python_io import (
+    TFRecordCompressionType,
+    TFRecordOptions,
+    TFRecordWriter,
+    tf_record_iterator,
+)
+
+__all__ = [
+    "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordCompressionType", "TFRecordOptions",
+    "TFRecordWriter", "decode_csv", "decode_raw", "gfile", "matching_files", "parse_example",
+    "parse_single_example", "parse_tensor", "read_file", "serialize_tensor", "tf_record_iterator",
+    "write_file",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.io", name)

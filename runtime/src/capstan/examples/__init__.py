@@ -1,0 +1,1 @@
+"""`capstan.examples`: the modules of `tensorflow.examples` that programs import."""

@@ -1,0 +1,1 @@
+"""The tutorial on the handwritten digits of MNIST."""
