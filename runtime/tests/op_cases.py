@@ -657,7 +657,8 @@ ELSEWHERE = {
         "TensorArrayV3", "TensorArrayWriteV3",
     },
     "kernels/test_summary.py": {
-        "ScalarSummary", "HistogramSummary", "TensorSummaryV2", "MergeSummary",
+        "AudioSummary", "AudioSummaryV2", "HistogramSummary", "ImageSummary", "MergeSummary",
+        "ScalarSummary", "TensorSummary", "TensorSummaryV2",
     },
     "kernels/test_strings.py": {"StaticRegexFullMatch", "AsString"},
     "kernels/test_sampling.py": {

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from capstan.client.interactive_session import InteractiveSession as InteractiveSession
     from capstan.client.session import Session as Session
     from capstan.train import contrib as contrib
+    from capstan.train import summary as summary
 
 __version__ = "0.1.0"
 
@@ -80,20 +81,26 @@ _MODULES = {
     "python": "capstan.python",
     "python_io": "capstan.api.python_io",
     "queue": "capstan.api.queue",
+    "summary": "capstan.train.summary",
     "train": "capstan.train",
 }
 _ATTRIBUTES = {
     "AttrValue": "tensorboard.compat.proto.attr_value_pb2",
     "ConfigProto": "tensorboard.compat.proto.config_pb2",
+    "Event": "tensorboard.compat.proto.event_pb2",
     "GPUOptions": "tensorboard.compat.proto.config_pb2",
     "GraphDef": "tensorboard.compat.proto.graph_pb2",
     "GraphOptions": "tensorboard.compat.proto.config_pb2",
+    "HistogramProto": "tensorboard.compat.proto.summary_pb2",
     "InteractiveSession": "capstan.client.interactive_session",
     "NodeDef": "tensorboard.compat.proto.node_def_pb2",
     "OptimizerOptions": "tensorboard.compat.proto.config_pb2",
     "RunMetadata": "tensorboard.compat.proto.config_pb2",
     "RunOptions": "tensorboard.compat.proto.config_pb2",
     "Session": "capstan.client.session",
+    "SessionLog": "tensorboard.compat.proto.event_pb2",
+    "Summary": "tensorboard.compat.proto.summary_pb2",
+    "SummaryMetadata": "tensorboard.compat.proto.summary_pb2",
 }
 
 

@@ -60,7 +60,7 @@ def test_each_bucket_counts_the_values_below_its_limit(values: list[float]) -> N
 @pytest.mark.parametrize("value, word", [(np.nan, "Nan"), (-np.inf, "Infinity")])
 def test_a_histogram_of_values_that_are_not_finite_is_refused(value: float, word: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=f"{word} in summary histogram for: h"):
-        parsed(raw.HistogramSummary(b"h", np.float32([1.0, value])))
+        parsed(raw.HistogramSummary(b"t", np.float32([1.0, value]), name="h"))
 
 
 def test_a_tensor_summary_keeps_its_plugin_name() -> None:

@@ -24,7 +24,7 @@ def nodes(path: pathlib.Path) -> set[str]:
 def test_a_timeline_is_saved_every_few_steps(tmp_path: pathlib.Path) -> None:
     with tf.Graph().as_default():
         train(tf.train.ProfilerHook(save_steps=2, output_dir=tmp_path / "traces"), 5)
-    saved = sorted((tmp_path / "traces").iterdir())
+    saved = sorted((tmp_path / "traces").glob("*.json"))
     assert [path.name for path in saved] == ["timeline-2.json", "timeline-4.json"]
     for path in saved:
         assert {"global_step", "counted"} <= nodes(path)
@@ -36,7 +36,7 @@ def test_a_timeline_shows_memory_on_request(tmp_path: pathlib.Path) -> None:
         folder = tmp_path / str(number)
         with tf.Graph().as_default():
             train(tf.train.ProfilerHook(1, None, folder, show_memory=shows), 2)
-        (saved,) = folder.iterdir()
+        (saved,) = folder.glob("*.json")
         events = json.loads(saved.read_text())["traceEvents"]
         phases.append({event["ph"] for event in events})
     assert not phases[0] & {"N", "O", "D", "C"}

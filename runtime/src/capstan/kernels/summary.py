@@ -3,6 +3,7 @@
 Source: core/kernels/summary_op.cc. Histograms have the buckets of core/lib/histogram/histogram.cc.
 """
 
+import contextlib
 import functools
 import math
 import sys
@@ -14,16 +15,15 @@ import numpy as np
 from capstan.core import tensor_proto
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import rejection
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.registry import Kernel, register
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 
 def _scalar(tags: Array, values: Array) -> Array:
     tags, values = np.asarray(tags), np.asarray(values)
     if tags.shape != values.shape:
-        tag = f" (tag '{_tag(tags)}')" if tags.size == 1 else ""
+        tag = f" (tag '{_tag(tags, 'tags')}')" if tags.size == 1 else ""
         raise invalid(
             f"tags and values are not the same shape: {show(tags.shape)} != {show(values.shape)}"
             f"{tag}"
@@ -34,27 +34,36 @@ def _scalar(tags: Array, values: Array) -> Array:
     return _serialized(summary)
 
 
-def _histogram(tag: Array, values: Array) -> Array:
-    name = _tag(tag)
-    flat = np.asarray(values).ravel().astype(np.float64)
-    finite = np.isfinite(flat)
-    if not finite.all():
-        first = flat[int(np.argmin(finite))]
-        kind = "Nan" if math.isnan(first) else "Infinity"
-        raise invalid(f"{kind} in summary histogram for: {name}")
+def _histogram(node: NodeContext) -> Function:
+    def run(tag: Array, values: Array) -> Array:
+        name = _tag(tag, "tags")
+        flat = np.asarray(values).ravel().astype(np.float64)
+        finite = np.isfinite(flat)
+        if not finite.all():
+            first = flat[int(np.argmin(finite))]
+            kind = "Nan" if math.isnan(first) else "Infinity"
+            raise invalid(f"{kind} in summary histogram for: {node.name}")
+        summary = _summary()
+        _count(flat, summary.value.add(tag=name).histo)
+        return _serialized(summary)
+
+    return run
+
+
+def _count(values: Array, histogram: Any) -> None:
+    """Fill in a HistogramProto. `values` are finite."""
     limits = _limits()
-    counts = np.bincount(np.searchsorted(limits, flat, side="right"), minlength=len(limits))
+    # No finite value lies above the last bucket. The largest float would: it is its upper limit.
+    indices = np.minimum(np.searchsorted(limits, values, side="right"), len(limits) - 1)
+    counts = np.bincount(indices, minlength=len(limits))
     buckets = list(_without_gaps(limits.tolist(), counts.tolist()))
-    summary = _summary()
-    histogram = summary.value.add(tag=name).histo
-    histogram.min = flat.min() if flat.size else sys.float_info.max
-    histogram.max = flat.max() if flat.size else -sys.float_info.max
-    histogram.num = float(flat.size)
-    histogram.sum = flat.sum()
-    histogram.sum_squares = np.dot(flat, flat)
+    histogram.min = values.min() if values.size else sys.float_info.max
+    histogram.max = values.max() if values.size else -sys.float_info.max
+    histogram.num = float(values.size)
+    histogram.sum = values.sum()
+    histogram.sum_squares = np.dot(values, values)
     histogram.bucket_limit.extend(limit for limit, _ in buckets)
     histogram.bucket.extend(count for _, count in buckets)
-    return _serialized(summary)
 
 
 def _without_gaps(limits: list[float], counts: list[int]) -> Iterator[tuple[float, float]]:
@@ -79,10 +88,24 @@ def _limits() -> Array:
 
 
 def _tensor(tag: Array, tensor: Array, metadata: Array) -> Array:
+    name = _tag(tag, "tag")
     summary = _summary()
-    value = summary.value.add(tag=_tag(tag), tensor=tensor_proto.make(tensor))
-    value.metadata.ParseFromString(np.asarray(metadata, object).item())
+    value = summary.value.add(tag=name, tensor=tensor_proto.make(tensor))
+    text = _single(metadata)
+    if text is None:
+        raise invalid("serialized_summary_metadata must be scalar")
+    with contextlib.suppress(_decode_error()):
+        value.metadata.ParseFromString(text)
     return _serialized(summary)
+
+
+def _untagged_tensor(node: NodeContext) -> Function:
+    def run(tensor: Array) -> Array:
+        summary = _summary()
+        summary.value.add(node_name=node.name, tensor=tensor_proto.make(tensor))
+        return _serialized(summary)
+
+    return run
 
 
 def _merge(*inputs: Array) -> Array:
@@ -91,10 +114,11 @@ def _merge(*inputs: Array) -> Array:
         part = _summary()
         try:
             part.ParseFromString(text)
-        except Exception:  # noqa: BLE001 - the module of protobuf's DecodeError differs by release
+        except _decode_error():
             raise invalid("Could not parse one of the summary inputs") from None
         for value in part.value:
-            if value.tag in seen:
+            # The values of TensorSummary have no tag.
+            if value.tag and value.tag in seen:
                 raise invalid(f"Duplicate tag {value.tag} found in summary inputs")
             seen.add(value.tag)
         merged.MergeFrom(part)
@@ -107,8 +131,25 @@ def _summary() -> Any:
     return summary_pb2.Summary()
 
 
-def _tag(value: Array) -> str:
-    return rejection.string(value, "tag").decode(errors="replace")
+def _decode_error() -> type[Exception]:
+    from google.protobuf import message
+
+    return message.DecodeError
+
+
+def _tag(value: Array, name: str) -> str:
+    """Return the only string of the argument `name`."""
+    text = _single(value)
+    if text is None:
+        raise invalid(f"{name} must be scalar")
+    return text.decode(errors="replace")
+
+
+def _single(value: Array) -> bytes | None:
+    """Return the only string of an array, or None if the array does not have one element."""
+    array = np.asarray(value, object)
+    text: bytes | None = array.item() if array.size == 1 else None
+    return text
 
 
 def _serialized(summary: Any) -> Array:
@@ -118,6 +159,7 @@ def _serialized(summary: Any) -> Array:
 
 
 register(Kernel("ScalarSummary", constantly(_scalar)))
-register(Kernel("HistogramSummary", constantly(_histogram)))
+register(Kernel("HistogramSummary", _histogram))
+register(Kernel("TensorSummary", _untagged_tensor))
 register(Kernel("TensorSummaryV2", constantly(_tensor)))
 register(Kernel("MergeSummary", constantly(_merge)))

@@ -32,6 +32,7 @@ from capstan.train.cosine_decay import (
 )
 from capstan.train.coordinator import Coordinator, LooperThread
 from capstan.train.device_setter import replica_device_setter
+from capstan.train.event_file import summary_iterator
 from capstan.train.gradient_descent import GradientDescentOptimizer
 from capstan.train.hook import (
     SessionRunArgs,
@@ -105,6 +106,7 @@ from capstan.train.stopping import (
     NanTensorHook,
     StopAtStepHook,
 )
+from capstan.train.summary_hooks import SummarySaverHook
 from capstan.train.supervisor import Supervisor
 from capstan.train.sync_replicas import SyncReplicasOptimizer
 from capstan.train.timer import SecondOrStepTimer
@@ -157,6 +159,7 @@ __all__ = [
     "SingularMonitoredSession",
     "StepCounterHook",
     "StopAtStepHook",
+    "SummarySaverHook",
     "Supervisor",
     "SyncReplicasOptimizer",
     "WorkerSessionCreator",
@@ -203,6 +206,7 @@ __all__ = [
     "shuffle_batch_join",
     "slice_input_producer",
     "start_queue_runners",
+    "summary_iterator",
     "string_input_producer",
     "update_checkpoint_state",
     "write_graph",

@@ -7,7 +7,7 @@ from typing import Any
 from capstan.api import logging
 from capstan.framework import collections
 from capstan.framework import graph as graphs
-from capstan.train import hook, steps, timer
+from capstan.train import hook, meta_graph, steps, summary_writer, timer
 
 
 class CheckpointSaverListener:
@@ -32,6 +32,9 @@ class CheckpointSaverHook(hook.SessionRunHook):
     The interval is `save_secs` seconds or `save_steps` global steps. The saver is `saver`, the
     saver of `scaffold`, or the only saver in the collection SAVERS.
 
+    With each session, the hook also writes the graph to `graph.pbtxt` in the folder, and to the
+    writer of FileWriterCache for the folder. This writer also notes each checkpoint.
+
     Raises:
         ValueError: both `saver` and `scaffold` are given, or both intervals, or no interval.
     """
@@ -50,17 +53,30 @@ class CheckpointSaverHook(hook.SessionRunHook):
             raise ValueError("You cannot provide both saver and scaffold.")
         self._saver = saver
         self._scaffold = scaffold
+        self._checkpoint_dir = checkpoint_dir
         self._save_path = os.path.join(checkpoint_dir, checkpoint_basename)
         self._timer = timer.SecondOrStepTimer(save_secs, save_steps)
         self._listeners = list(listeners or ())
 
     def begin(self) -> None:
         self._global_step = steps.require_global_step("CheckpointSaverHook")
+        self._summary_writer = summary_writer.FileWriterCache.get(self._checkpoint_dir)
         for listener in self._listeners:
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
+        self._write_graph()
         self._save(session, int(session.run(self._global_step)))
+
+    def _write_graph(self) -> None:
+        """Write the graph. Only now is it final: other hooks may add operations in `begin`."""
+        graph = graphs.get_default_graph()
+        graph_def = graph.as_graph_def(add_shapes=True)
+        meta_graph.write_graph(graph_def, self._checkpoint_dir, "graph.pbtxt")
+        meta = meta_graph.export_meta_graph(graph=graph, saver_def=self._get_saver().as_saver_def())
+        meta.graph_def.CopyFrom(graph_def)
+        self._summary_writer.add_graph(graph)
+        self._summary_writer.add_meta_graph(meta)
 
     def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
         return hook.SessionRunArgs(self._global_step)
@@ -90,6 +106,7 @@ class CheckpointSaverHook(hook.SessionRunHook):
         for listener in self._listeners:
             listener.before_save(session, step)
         self._get_saver().save(session, self._save_path, global_step=step)
+        self._summary_writer.add_session_log(_checkpoint_log(self._save_path), step)
         # Build a list first, so that every listener is called, even if one has asked for a stop.
         stop_requests = [listener.after_save(session, step) for listener in self._listeners]
         return any(stop_requests)
@@ -113,3 +130,9 @@ class CheckpointSaverHook(hook.SessionRunHook):
             )
         self._saver = savers[0]
         return self._saver
+
+
+def _checkpoint_log(path: str) -> Any:
+    from tensorboard.compat.proto import event_pb2
+
+    return event_pb2.SessionLog(status=event_pb2.SessionLog.CHECKPOINT, checkpoint_path=path)

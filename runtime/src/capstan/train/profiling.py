@@ -6,14 +6,16 @@ from typing import Any
 
 from capstan.api import logging
 from capstan.client import timeline
-from capstan.train import hook, steps, timer
+from capstan.train import hook, steps, summary_writer, timer
 
 
 class ProfilerHook(hook.SessionRunHook):
     """Traces a step every `save_steps` steps or `save_secs` seconds, and saves its timeline.
 
     The first trace is due one interval after the first run. The files in `output_dir` are called
-    `timeline-<global step>.json` and have Chrome's trace format.
+    `timeline-<global step>.json` and have Chrome's trace format. The RunMetadata of the step also
+    goes to the writer of FileWriterCache for that folder, under the tag `step_<global step>`, so
+    that TensorBoard shows them beside the graph.
 
     Raises:
         ValueError: both intervals are given, or neither is.
@@ -40,6 +42,7 @@ class ProfilerHook(hook.SessionRunHook):
         """
         self._next_step: int | None = None
         self._global_step = steps.require_global_step("ProfilerHook")
+        self._summary_writer = summary_writer.FileWriterCache.get(self._output_dir)
 
     def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
         from tensorboard.compat.proto import config_pb2
@@ -63,6 +66,7 @@ class ProfilerHook(hook.SessionRunHook):
             step = int(run_context.session.run(self._global_step))
             self._timer.update_last_triggered_step(step)
             self._save(step, run_values.run_metadata.step_stats)
+            self._summary_writer.add_run_metadata(run_values.run_metadata, f"step_{step}")
         self._next_step = step + 1
 
     def _save(self, step: int, step_stats: Any) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from capstan.api import logging
 from capstan.framework import graph as graphs
-from capstan.train import hook, metrics, steps, timer
+from capstan.train import hook, metrics, steps, summary_writer, timer
 
 
 class LoggingTensorHook(hook.SessionRunHook):
@@ -98,20 +98,31 @@ class LoggingTensorHook(hook.SessionRunHook):
 class StepCounterHook(hook.SessionRunHook):
     """Logs the rate of all workers together in global steps per second.
 
-    `summary_writer` also gets the rate. It is any object with `add_summary(summary, step)`.
+    `summary_writer` also gets the rate, as a summary called `global_step/sec`. By default, it is
+    the writer of FileWriterCache for the folder `output_dir`. If there is neither, the rate is only
+    logged.
+
+    Raises:
+        ValueError: both intervals are given, or neither is.
     """
 
     def __init__(
         self,
         every_n_steps: int | None = 100,
         every_n_secs: float | None = None,
+        output_dir: str | None = None,
         summary_writer: Any = None,
     ) -> None:
+        if (every_n_steps is None) == (every_n_secs is None):
+            raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
         self._timer = timer.SecondOrStepTimer(every_n_secs, every_n_steps)
+        self._output_dir = output_dir
         self._summary_writer = summary_writer
 
     def begin(self) -> None:
         self._global_step = steps.require_global_step("StepCounterHook")
+        if self._summary_writer is None and self._output_dir:
+            self._summary_writer = summary_writer.FileWriterCache.get(self._output_dir)
         self._tag = f"{self._global_step.op.name}/sec"
 
     def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:

@@ -1,13 +1,10 @@
 """Rows of ops that write Summary protocol buffers for TensorBoard (core/ops/logging_ops.cc)."""
 
+import numpy as np
+
 from capstan.core import dtypes
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import OpDef, define
 from capstan.framework.ops import rules, typesets
-
-
-def _tagged(ctx: ShapeContext) -> rules.Shapes:
-    rules.merged(ctx)
-    return ((),)
 
 
 define(
@@ -15,7 +12,7 @@ define(
         "ScalarSummary",
         ("tags: string", "values: T"),
         ("summary: string",),
-        shape=_tagged,
+        shape=rules.scalar,
         not_differentiable=True,
         types={"T": typesets.NUMERIC},
     )
@@ -29,6 +26,54 @@ define(
         shape=rules.scalar,
         not_differentiable=True,
         types={"T": typesets.NUMERIC},
+    )
+)
+define(
+    OpDef(
+        "ImageSummary",
+        ("tag: string", "tensor: T"),
+        ("summary: string",),
+        attrs={
+            "max_images": 3,
+            "T": dtypes.float32,
+            "bad_color": np.array([255, 0, 0, 255], np.uint8),
+        },
+        shape=rules.scalar,
+        not_differentiable=True,
+        types={"T": (dtypes.uint8, dtypes.float32, dtypes.float16, dtypes.float64)},
+        minima={"max_images": 1},
+    )
+)
+define(
+    OpDef(
+        "AudioSummaryV2",
+        ("tag: string", "tensor: float32", "sample_rate: float32"),
+        ("summary: string",),
+        attrs={"max_outputs": 3},
+        shape=rules.scalar,
+        not_differentiable=True,
+        minima={"max_outputs": 1},
+    )
+)
+define(
+    OpDef(
+        "AudioSummary",
+        ("tag: string", "tensor: float32"),
+        ("summary: string",),
+        attrs={"sample_rate": float, "max_outputs": 3},
+        shape=rules.scalar,
+        not_differentiable=True,
+        minima={"max_outputs": 1},
+    )
+)
+define(
+    OpDef(
+        "TensorSummary",
+        ("tensor: T",),
+        ("summary: string",),
+        attrs={"description": b"", "labels": [], "display_name": b""},
+        shape=rules.scalar,
+        not_differentiable=True,
     )
 )
 define(
@@ -47,5 +92,6 @@ define(
         ("summary: string",),
         shape=rules.scalar,
         not_differentiable=True,
+        minima={"N": 1},
     )
 )
