@@ -31,7 +31,7 @@ class Flight(cancellation.Cancellation):
 class Waits:
     """The state of the waiting nodes and of the loops of a run, which the run's lock guards."""
 
-    __slots__ = ("answered", "answers", "beside", "errors", "flight", "running_beside", "unread")
+    __slots__ = ("answered", "answers", "beside", "flight", "running_beside", "unread")
 
     def __init__(self, submit: Submit) -> None:
         self.flight = Flight(submit)
@@ -43,8 +43,6 @@ class Waits:
         self.unread: dict[int, waiters.GiveBack] = {}
         """How to give back the answers that no segment has read, by waiting node."""
         self.answered: set[int] = set()
-        self.errors: list[errors.OpError] = []
-        self.flight.register(self.errors.append)
 
     def give_back(self) -> None:
         """Give back the answers that no segment has read. The caller must not hold the lock."""

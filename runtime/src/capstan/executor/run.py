@@ -71,7 +71,9 @@ class PartRun:
         if compiled.waits or compiled.loops:
             self._waits = flight.Waits(submit)
             if self._context.watch is not None:
-                self._context.watch([self._waits.errors])
+                ends: list[errors.OpError] = []
+                self._waits.flight.register(ends.append)
+                self._context.watch([ends])
 
     def start(self, feeds: program.Values) -> None:
         """Start the part with the values of `part.feeds`. Run its first segments if possible."""
@@ -151,7 +153,7 @@ class PartRun:
     def _run(self) -> None:
         """Run the segments that may run. The caller has set `_is_running`."""
         try:
-            if not self._run_ready():
+            if self._run_ready():
                 return
         except Exception as fault:  # noqa: BLE001 - the step's error
             self.fail(errors.from_exception(fault))
@@ -164,9 +166,9 @@ class PartRun:
         self._stop()
 
     def _run_ready(self) -> bool:
-        """Run segments until none may run. Return whether the part is over.
+        """Run segments until none may run. Return False if the part has failed meanwhile.
 
-        If it is not over, the next event needs a new thread.
+        If the part waits, the next event needs a new thread.
         """
         index: int | None = None
         while True:
@@ -180,18 +182,18 @@ class PartRun:
                     break
                 if not self._ready:
                     self._is_running = False
-                    return False
+                    return True
                 index, others = self._take_ready()
-            self._run_beside(others)
+            if others:
+                self._run_beside(others)
             self._run_segment(index)
-        if not self._is_over:
-            self._succeed(self._program.fetch(self._context))
-        return True
+        return not self._is_over and self._succeed(self._program.fetch(self._context))
 
-    def _succeed(self, fetches: program.Values) -> None:
+    def _succeed(self, fetches: program.Values) -> bool:
+        """Report the end of the part, unless it has failed. Return whether it has succeeded."""
         with self._lock:
             if self._is_over:
-                return
+                return False
             self._is_over = self._is_reported = True
             if self._waits is not None and self._waits.unread:
                 # Keep the answers under the lock. A `fail` that comes too late then finds them
@@ -199,6 +201,7 @@ class PartRun:
                 self._keep(tuple(self._waits.unread.values()))
         self._done(fetches, None)
         self._program.give_back(self._context)
+        return True
 
     def _stop(self) -> None:
         """Record that this thread runs no segment any more, and report the end of a failed part."""

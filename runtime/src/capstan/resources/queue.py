@@ -158,7 +158,7 @@ class Queue(waiters.Waited, abc.ABC):
             return
         with self._lock:
             self.is_closed = True
-            pending = self._enqueues.clear()
+            pending = self._enqueues.empty()
             for attempt in pending:
                 attempt.error = errors.CancelledError(None, None, "Enqueue operation was cancelled")
             pending += self._advance()

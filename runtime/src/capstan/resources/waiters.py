@@ -74,32 +74,23 @@ class Attempt(abc.ABC):
         return ()
 
 
-class Line:
+class Line(OrderedDict[Attempt, None]):
     """Attempts in the order of their arrival. The caller must hold the lock of the resource."""
 
-    def __init__(self) -> None:
-        self._attempts: OrderedDict[Attempt, None] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._attempts)
-
-    def __contains__(self, attempt: Attempt) -> bool:
-        return attempt in self._attempts
-
     def append(self, attempt: Attempt) -> None:
-        self._attempts[attempt] = None
+        self[attempt] = None
 
     def remove(self, attempt: Attempt) -> bool:
         """Remove an attempt. Return False if it has left the line already."""
-        if attempt not in self._attempts:
+        if attempt not in self:
             return False
-        del self._attempts[attempt]
+        del self[attempt]
         return True
 
-    def clear(self) -> list[Attempt]:
+    def empty(self) -> list[Attempt]:
         """Remove and return all attempts."""
-        attempts = list(self._attempts)
-        self._attempts.clear()
+        attempts = list(self)
+        self.clear()
         return attempts
 
     def advance(self, complete: list[Attempt]) -> bool:
@@ -108,12 +99,12 @@ class Line:
         Attempts that are over move to `complete`.
         """
         has_changed = False
-        while self._attempts:
-            attempt = next(iter(self._attempts))
+        while self:
+            attempt = next(iter(self))
             progress = attempt.advance()
             if progress is not Progress.COMPLETE:
                 return has_changed or progress is Progress.SOME
-            del self._attempts[attempt]
+            del self[attempt]
             complete.append(attempt)
             has_changed = True
         return has_changed
@@ -128,10 +119,10 @@ class Crowd(Line):
     def advance(self, complete: list[Attempt]) -> bool:
         """Try every attempt. Return whether anything changed."""
         has_changed = False
-        for attempt in list(self._attempts):
+        for attempt in list(self):
             progress = attempt.advance()
             if progress is Progress.COMPLETE:
-                del self._attempts[attempt]
+                del self[attempt]
                 complete.append(attempt)
             has_changed |= progress is not Progress.NONE
         return has_changed
@@ -157,7 +148,7 @@ class Waited(resource.Resource):
         with self._lock:
             error = self._abandoned
             if error is None:
-                if len(line) == 0 and attempt.advance() is Progress.COMPLETE:
+                if not line and attempt.advance() is Progress.COMPLETE:
                     complete = [attempt, *self._advance()]
                 else:
                     line.append(attempt)
@@ -173,7 +164,7 @@ class Waited(resource.Resource):
     def abandon(self, error: errors.OpError) -> None:
         with self._lock:
             self._abandoned = error
-            waiting = [attempt for line in self._lines for attempt in line.clear()]
+            waiting = [attempt for line in self._lines for attempt in line.empty()]
         for attempt in waiting:
             attempt.error = error
         self._answer(waiting)
@@ -181,8 +172,9 @@ class Waited(resource.Resource):
     def _advance(self) -> list[Attempt]:
         """Try the attempts until none gets further. Return the attempts that are over."""
         complete: list[Attempt] = []
-        while any(line.advance(complete) for line in self._lines if len(line)):
-            pass
+        if any(self._lines):
+            while any(line.advance(complete) for line in self._lines if line):
+                pass
         return complete
 
     def _watch(self, attempt: Attempt, line: Line) -> None:
