@@ -602,6 +602,25 @@ ELSEWHERE = {
         "TensorListSplit", "TensorListStack", "OptionalFromValue", "OptionalGetValue",
         "OptionalHasValue", "OptionalNone", "ToBool",
     },
+    "oracle/test_datasets.py": {
+        "BatchDataset", "BatchDatasetV2", "CacheDataset", "ConcatenateDataset",
+        "DatasetToSingleElement", "DeserializeIterator", "ExperimentalIgnoreErrorsDataset",
+        "ExperimentalMapAndBatchDataset", "ExperimentalParallelInterleaveDataset",
+        "ExperimentalUnbatchDataset", "FilterDataset", "FinalizeDataset",
+        "FixedLengthRecordDataset", "FixedLengthRecordDatasetV2", "FlatMapDataset",
+        "GeneratorDataset", "GroupByWindowDataset", "IgnoreErrorsDataset", "InterleaveDataset",
+        "Iterator", "IteratorFromStringHandle", "IteratorFromStringHandleV2", "IteratorGetNext",
+        "IteratorGetNextAsOptional", "IteratorGetNextSync", "IteratorToStringHandle", "IteratorV2",
+        "LegacyParallelInterleaveDatasetV2", "MakeIterator", "MapAndBatchDataset", "MapDataset",
+        "ModelDataset", "OneShotIterator", "OptimizeDataset", "OptionsDataset",
+        "PaddedBatchDataset", "PaddedBatchDatasetV2", "ParallelBatchDataset",
+        "ParallelInterleaveDataset", "ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV4",
+        "ParallelMapDataset", "ParallelMapDatasetV2", "PrefetchDataset", "RangeDataset",
+        "ReduceDataset", "RepeatDataset", "RewriteDataset", "ScanDataset", "SerializeIterator",
+        "ShardDataset", "ShuffleAndRepeatDataset", "ShuffleDataset", "SkipDataset",
+        "TFRecordDataset", "TakeDataset", "TakeWhileDataset", "TensorDataset", "TensorSliceDataset",
+        "TextLineDataset", "UnbatchDataset", "WindowDataset", "ZipDataset",
+    },
     "oracle/test_functions.py": {"SymbolicGradient", "PyFunc", "PyFuncStateless"},
     "kernels/test_io.py": {
         "SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin",
@@ -661,7 +680,6 @@ ELSEWHERE = {
         "ScalarSummary", "TensorSummary", "TensorSummaryV2",
     },
     "kernels/test_strings.py": {"StaticRegexFullMatch", "AsString"},
-    "kernels/test_sampling.py": {
     "kernels/test_readers.py": {
         *(
             name + version
@@ -677,10 +695,16 @@ ELSEWHERE = {
     },
     "oracle/test_input.py": {"CountUpTo", "RandomShuffle", "ResourceCountUpTo"},
     "oracle/test_parsing.py": {"ParseExample", "ParseSingleExample"},
+    "oracle/test_images.py": {
+        "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "DecodeBmp", "DecodeGif",
+        "DecodeImage", "DecodeJpeg", "DecodePng", "EncodeJpeg", "EncodePng", "HSVToRGB",
+        "RGBToHSV", "ResizeArea", "ResizeBicubic", "ResizeBilinear", "ResizeNearestNeighbor",
+    },
     "oracle/test_decoding.py": {
         "DecodeCSV", "DecodePaddedRaw", "DecodeRaw", "ParseTensor", "SerializeTensor",
         "StringToNumber",
     },
+    "kernels/test_sampling.py": {
         "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt",
     },
 }  # fmt: skip

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from capstan import train as train
     from capstan.api import app as app
     from capstan.api import compat as compat
+    from capstan.api import data as data
     from capstan.api import distribute as distribute
     from capstan.api import flags as flags
     from capstan.api import gfile as gfile
@@ -72,6 +73,7 @@ _MODULES = {
     "app": "capstan.api.app",
     "compat": "capstan.api.compat",
     "contrib": "capstan.train.contrib",
+    "data": "capstan.api.data",
     "distribute": "capstan.api.distribute",
     "flags": "capstan.api.flags",
     "gfile": "capstan.api.gfile",

@@ -9,8 +9,9 @@ def add_and_subtract(x, y):
 total, difference = add_and_subtract(1.0, 2.0)
 """
 
+import contextlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -190,15 +191,7 @@ class _DefinedFunction:
 
     def _body(self) -> func_graph.FuncGraph:
         body = func_graph.FuncGraph()
-        outer_scope = variable_scope.get_variable_scope()
-
-        def from_outside(getter: Any, name: str, **requested: Any) -> Any:
-            """Return the value of the variable, which belongs to the graph around the function."""
-            requested.pop("reuse", None)
-            with body.outer_graph.as_default(), scope_block.variable_scope(outer_scope):
-                return convert.convert_to_tensor(variable_scope.get_variable(name, **requested))
-
-        with body.as_default(), scope_block.variable_scope("", custom_getter=from_outside):
+        with building(body):
             names = [*self._argument_names][: len(self._input_types)]
             names += [f"arg{place}" for place in range(len(names), len(self._input_types))]
             inputs = [
@@ -214,6 +207,21 @@ class _DefinedFunction:
                 raise ValueError(f"Function {self._func.__name__} can not return None.")
             body.outputs = [body.capture(convert.convert_to_tensor(value)) for value in results]
         return body
+
+
+@contextlib.contextmanager
+def building(body: func_graph.FuncGraph) -> Iterator[None]:
+    """Make `body` the default graph. A variable that it asks for belongs to the outer graph."""
+    outer_scope = variable_scope.get_variable_scope()
+
+    def from_outside(getter: Any, name: str, **requested: Any) -> Any:
+        """Return the value of the variable, which belongs to the graph around the function."""
+        requested.pop("reuse", None)
+        with body.outer_graph.as_default(), scope_block.variable_scope(outer_scope):
+            return convert.convert_to_tensor(variable_scope.get_variable(name, **requested))
+
+    with body.as_default(), scope_block.variable_scope("", custom_getter=from_outside):
+        yield
 
 
 class _OverloadedFunction:

@@ -84,6 +84,15 @@ class Aliases:
         if edge in self._refs:
             self._refs.add(output)
 
+    def take(self, edge: ir.Edge, text: str) -> None:
+        """Record that `edge` is an argument with the expression `text`.
+
+        The compiler does not know the variable of a handle that is an argument.
+        """
+        self._values.put(edge, text)
+        if self.is_handle(edge):
+            self._cells[edge] = text
+
     def adopt(self, edge: ir.Edge, caller: "Aliases", passed: ir.Edge) -> None:
         """Record that `edge`, an argument of a function, is the tensor `passed` of its caller."""
         self._values.put(edge, caller._values[passed])

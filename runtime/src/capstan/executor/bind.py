@@ -1,15 +1,17 @@
 """Choose the kernel of a node, and make the function that runs the node."""
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.core import devices, shapes
+from capstan import errors
+from capstan.core import cancellation, devices, shapes
 from capstan.core import node as ir
 from capstan.core.arrays import Array
 from capstan.graph import infer
 from capstan.kernels import registry
-from capstan.resources import containers
+from capstan.resources import containers, dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,12 @@ def bind(
     known: Mapping[ir.Edge, shapes.Shape],
     constants: Mapping[ir.Edge, Array],
     resources: containers.SessionResources,
+    callee: Callable[[str], dataset.Callee] | None = None,
 ) -> Bound:
     """Return the kernel of `node`, and the function that runs `node`.
 
     `known` gives the static shapes of the tensors, and `constants` the inputs that are constant.
+    `callee` returns the function of an attribute, if the node is in a part.
 
     Raises:
         NotFoundError: the op, or a kernel for it on the node's device, does not exist.
@@ -53,8 +57,34 @@ def bind(
         constants={
             index: constants[edge] for index, edge in enumerate(node.inputs) if edge in constants
         },
+        callee=callee,
     )
     return Bound(kernel, kernel.bind(context), inputs, outputs)
+
+
+def blocking(start: Callable[..., None], count: int) -> Callable[..., Any]:
+    """Return a function that starts a waiting node with `count` outputs, and blocks until its end.
+
+    `start` is the function of the node's kernel (`registry.Kernel.start`).
+    """
+
+    def call(*inputs: Any) -> Any:
+        answered = threading.Event()
+        found: list[Any] = []
+
+        def done(outputs: Sequence[Any], error: errors.OpError | None, _: Any = None) -> bool:
+            found.append((outputs, error))
+            answered.set()
+            return True
+
+        start(*inputs, done=done, cancellation=cancellation.Cancellation())
+        answered.wait()
+        ((outputs, error),) = found
+        if error is not None:
+            raise error
+        return outputs[0] if count == 1 else tuple(outputs)
+
+    return call
 
 
 def waits(node: ir.Node) -> bool:

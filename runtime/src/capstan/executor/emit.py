@@ -26,7 +26,9 @@ or None if the node is in a branch that is not taken. When the node has answered
 the list instead.
 """
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from capstan import errors
@@ -48,17 +50,45 @@ from capstan.framework import facts, opdef
 from capstan.graph import guards, hazards, infer, schedule
 from capstan.kernels import registry
 from capstan.partition import memories, parts
-from capstan.resources import containers
+from capstan.resources import containers, dataset
+
+Keep = Callable[[ir.Node, parts.Part, containers.SessionResources, str], dataset.Callee]
+"""Returns the function of an attribute of a node of a part."""
 
 
-def write(part: parts.Part, resources: containers.SessionResources) -> source.Code:
+def write(
+    part: parts.Part, resources: containers.SessionResources, keep: Keep | None = None
+) -> source.Code:
     """Write the module of `part`. The module is bound to the variables in `resources`.
+
+    `keep` makes the functions that nodes keep.
 
     Raises:
         NotFoundError: an op or a kernel does not exist.
         InvalidArgumentError: a variable exists with another dtype.
     """
-    return _Emission(part, resources).write()
+    return _Emission(part, resources, keep=keep).write()
+
+
+def write_function(
+    called: parts.Part, resources: containers.SessionResources, keep: Keep
+) -> source.Code:
+    """Write the module of a function, whose `build` returns a Python function.
+
+    The Python function takes the feeds of `called` as arguments, and returns a tuple of its
+    fetches. It has no buffers, so several threads may call it at the same time. A node that waits
+    blocks the thread.
+
+    Raises: as `write`.
+    """
+    out = source.Writer(shared=["stop"])
+    arguments = [f"a{index}" for index in range(len(called.feeds))]
+    edges = frozenset(called.tensor_dtypes)
+    with out.function("call", ", ".join(arguments)):
+        emission = _Emission(called, resources, out.inner(), edges, keep)
+        out.line(f"        return ({source.items(emission.write_call(arguments))})")
+    out.result("call")
+    return out.code()
 
 
 class _Emission:
@@ -70,9 +100,11 @@ class _Emission:
         resources: containers.SessionResources,
         out: source.Writer | None = None,
         unplanned: frozenset[ir.Edge] = frozenset(),
+        keep: Keep | None = None,
     ) -> None:
         """Write to `out`, or to a new writer. The tensors `unplanned` get no buffer."""
         self._part = part
+        self._keep = keep
         self._resources = resources
         self._unplanned = unplanned
         self._is_function = out is not None
@@ -129,9 +161,21 @@ class _Emission:
             for node in segment:
                 self._node(node)
 
+    def write_call(self, arguments: Sequence[str]) -> list[str]:
+        """Write the nodes of a function, and return the expressions for its results."""
+        for edge, argument in zip(self._part.feeds, arguments, strict=True):
+            self._aliases.take(edge, argument)
+        self.write_nodes()
+        for edge in self._part.fetches:
+            condition = self._branches.condition(edge)
+            if condition:
+                refusal = f"{self._out.bind(loops.refuse)}({edge.tensor!a})"
+                self._out.statement(f"({condition}) or {refusal}", edge.node, "")
+        return [self._aliases.separate(edge) for edge in self._part.fetches]
+
     def _enter(self, called: parts.Part, out: source.Writer) -> "_Emission":
         carried = loops.carried_edges(called, _shares, called.fetches)
-        return _Emission(called, self._resources, out, carried)
+        return _Emission(called, self._resources, out, carried, self._keep)
 
     def _node(self, node: ir.Node) -> None:
         """Write a node, and release the buffers of the tensors that it is the last to use."""
@@ -196,7 +240,15 @@ class _Emission:
         self._out.starts[node.name] = bound.function
 
     def _bind(self, node: ir.Node) -> bind.Bound:
-        bound = bind.bind(node, self._part.tensor_shapes, self._constants, self._resources)
+        bound = bind.bind(
+            node,
+            self._part.tensor_shapes,
+            self._constants,
+            self._resources,
+            self._keep and functools.partial(self._keep, node, self._part, self._resources),
+        )
+        if self._is_function and bound.kernel.is_asynchronous:
+            return replace(bound, function=bind.blocking(bound.function, len(bound.outputs)))
         if bound.kernel.is_asynchronous != (node.name in self._part.answers):
             raise errors.InternalError(
                 None,

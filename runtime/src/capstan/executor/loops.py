@@ -57,7 +57,7 @@ def write(node: ir.Node, caller: Scope, enter: Enter) -> None:
     Raises:
         NotFoundError: an op or a kernel in its functions does not exist.
     """
-    cond, body = (_part(node, attribute, caller.part) for attribute in ("cond", "body"))
+    cond, body = (part_of(node, attribute, caller.part) for attribute in ("cond", "body"))
     carried = [index for index, edge in enumerate(body.feeds) if body.fetches[index] != edge]
     names = {index: caller.values.name(index) for index in carried}
     condition = caller.branches.condition(ir.Edge(node.name))
@@ -155,20 +155,20 @@ def _call(
     for edge in called.fetches:
         condition = scope.branches.condition(edge)
         if condition:
-            refuse = f"{scope.out.bind(_refuse)}({edge.tensor!a})"
-            scope.out.statement(f"({condition}) or {refuse}", node.name, "")
+            refusal = f"{scope.out.bind(refuse)}({edge.tensor!a})"
+            scope.out.statement(f"({condition}) or {refusal}", node.name, "")
     return [scope.aliases.separate(edge) for edge in called.fetches]
 
 
-def _refuse(tensor: str) -> None:
+def refuse(tensor: str) -> None:
     raise errors.InvalidArgumentError(
         None,
         None,
-        f"The loop needs {tensor}, which is in a branch that this iteration did not take",
+        f"The function needs {tensor}, which is in a branch that this call did not take",
     )
 
 
-def _part(node: ir.Node, attribute: str, caller: parts.Part) -> parts.Part:
+def part_of(node: ir.Node, attribute: str, caller: parts.Part) -> parts.Part:
     """Return a function as a part: its arguments are the feeds, its results the fetches."""
     called: function.Function = caller.functions[node.attrs[attribute].name]
     known = infer.Knowledge(

@@ -22,7 +22,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation
 from capstan.core.arrays import Array
-from capstan.executor import emit, faults, state
+from capstan.executor import callee, emit, faults, state
 from capstan.graph import infer
 from capstan.kernels import registry
 from capstan.partition import parts
@@ -81,7 +81,7 @@ class Program:
         self.part = part
         self.layout = state.Layout.of(part)
         self.plan = state.Plan(self.layout)
-        self.code = emit.write(part, resources)
+        self.code = emit.write(part, resources, callee.Callee)
         self._devices = resources.devices
         self._filename = f"<capstan part {next(self._serial)} of {part.task}>"
         self._build = self._compile()

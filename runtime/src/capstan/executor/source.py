@@ -158,7 +158,7 @@ class Writer:
         self.free.setdefault(self.buffers[int(name[1:])], []).append(name)
 
     @contextmanager
-    def function(self, name: str) -> Iterator[None]:
+    def function(self, name: str, arguments: str = "") -> Iterator[None]:
         """Write a function around the lines of the `with` block.
 
         The names that the block adds to `shared` become `nonlocal` names of the function.
@@ -170,7 +170,7 @@ class Writer:
         yield
         body, self.lines = self.lines, lines
         body_nodes, self.nodes = self.nodes, nodes
-        self.line(f"    def {name}():")
+        self.line(f"    def {name}({arguments}):")
         if len(self.shared) > before:
             self.share(self.shared[before:])
         offset = len(self.lines)

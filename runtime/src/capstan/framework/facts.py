@@ -92,6 +92,7 @@ class Role(enum.Enum):
     CASE = "the node calls one of several functions"
     CALL = "the node calls a function"
     GRADIENT = "the node calls the gradient of a function"
+    KEEPS = "the output keeps functions, which other nodes call later"
 
 
 CONTROL_FLOW = frozenset(

@@ -45,6 +45,8 @@ class Specialiser:
         role = opdef.role(node.op)
         if role is facts.Role.POP:
             return _with_element(node, known)
+        if role is facts.Role.KEEPS:
+            return self._with_kept_functions(node, known)
         if role is not facts.Role.WHILE:
             return node
         cond, body = _deciding(self._function(node, "cond")), self._function(node, "body")
@@ -104,6 +106,39 @@ class Specialiser:
                 "output_shapes": list(map(tensor_shape.TensorShape, sizes)),
             },
         )
+
+    def _with_kept_functions(self, node: ir.Node, known: infer.Knowledge) -> ir.Node:
+        """Return a node that keeps functions with its functions compiled.
+
+        The last arguments of each function are the inputs that the function captures.
+        """
+        inputs = _captured(node)
+        compiled: dict[str, function.Reference] = {}
+        for attribute, value in node.attrs.items():
+            if not isinstance(value, function.Reference) or not value.name:
+                continue
+            called = self._function(node, attribute)
+            captured = inputs.get(attribute, [])
+            first = len(called.arguments) - len(captured)
+            if first < 0:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Node '{node.name}' ({node.op}) captures {len(captured)} tensors for "
+                    f"function '{called.name}', which takes {len(called.arguments)} arguments",
+                )
+            given = [_Given(argument.shape, None) for argument in called.arguments[:first]]
+            given += [_Given(known.tensor_shapes.get(edge), None) for edge in captured]
+            copies = {}
+            for index, edge in enumerate(captured, first):
+                name = loop_copies.copy_name(index, called, called)
+                copy = loop_copies.copy_of(edge, name, (called,), known)
+                if copy is not None and infer.is_constant(copy):
+                    copies[index] = copy
+            special, _ = self._compiled(node, attribute, called, given, copies)
+            self.made[special.name] = special
+            compiled[attribute] = function.Reference(special.name)
+        return replace(node, attrs={**node.attrs, **compiled})
 
     def called(self, nodes: Iterable[ir.Node]) -> dict[str, function.Function]:
         """Return the functions in `made` that the nodes call, directly or through a function."""
@@ -175,6 +210,26 @@ class _Given:
 
     shape: shapes.Shape
     elements: infer.Elements | None
+
+
+def _captured(node: ir.Node) -> dict[str, list[ir.Edge]]:
+    """Return the inputs that each function attribute of `node` captures.
+
+    As in TensorFlow, they are the input argument `other_arguments`, or the argument that begins
+    with the name of the attribute and `_other_arg`.
+    """
+    row, attrs = opdef.lookup(node.op), infer.attributes(node)
+    names = [
+        argument.name for argument in row.input_arguments for _ in opdef.expand([argument], attrs)
+    ]
+    functions = [name for name, kind in row.attrs.items() if kind is function.Reference]
+    found: dict[str, list[ir.Edge]] = {}
+    for attribute in functions:
+        prefixes = ("other_arguments", f"{attribute}_other_arg")
+        found[attribute] = [
+            edge for name, edge in zip(names, node.inputs, strict=True) if name.startswith(prefixes)
+        ]
+    return found
 
 
 def _differ(before: infer.Elements | None, after: infer.Elements | None) -> bool:

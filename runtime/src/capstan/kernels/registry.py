@@ -14,7 +14,7 @@ from capstan import errors
 from capstan.core import dtypes, kernel_list, shapes
 from capstan.core.arrays import Array
 from capstan.hardware import device as device_of
-from capstan.resources import containers, waiters
+from capstan.resources import containers, dataset, waiters
 
 Function = Callable[..., Any]
 
@@ -42,6 +42,11 @@ class NodeContext:
     output_shapes: Sequence[shapes.Shape]
     resources: "containers.SessionResources"
     constants: Mapping[int, Array] = field(default_factory=dict)
+    callee: Callable[[str], dataset.Callee] | None = None
+    """Returns the compiled function that the attribute of that name refers to.
+
+    Only the nodes of parts have functions.
+    """
 
     @property
     def hardware(self) -> device_of.Device:

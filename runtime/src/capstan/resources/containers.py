@@ -99,6 +99,10 @@ class SessionResources:
         self._lock = threading.Lock()
         self._kept: dict[str, Any] = {}
 
+    def apart(self) -> "SessionResources":
+        """Return the resources of the task for nodes that keep other objects than the session's."""
+        return SessionResources(self._task)
+
     @property
     def iterate(self) -> Callable[..., None]:
         """Runs a loop whose iterations are steps, as `services.iterations` does."""

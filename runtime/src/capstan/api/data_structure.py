@@ -1,0 +1,161 @@
+"""The structure of the elements of datasets (python/data/util/{nest,structure}.py).
+
+An element is a tensor, or a tuple, namedtuple or dict of elements. In contrast to
+`framework.nest`, a list is a tensor.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from capstan.core import dtypes, tensor_shape
+from capstan.framework import convert, nest
+from capstan.framework import graph as graphs
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A component that is a tensor."""
+
+    dtype: dtypes.DType
+    shape: tensor_shape.TensorShape
+
+    @property
+    def legacy_class(self) -> type:
+        return graphs.Tensor
+
+    def unpacked(self, tensor: Any) -> Any:
+        """Return the component that a tensor of the element stands for."""
+        tensor.set_shape(self.shape)
+        return tensor
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name=None)"
+
+
+def converted(value: Any, name: str = "component") -> Any:
+    """Return an element whose leaves are tensors or datasets.
+
+    Raises:
+        TypeError, ValueError: a leaf cannot be converted to a tensor.
+    """
+    leaves = iter(range(1_000_000))
+
+    def convert_leaf(leaf: Any) -> Any:
+        number = next(leaves)
+        if hasattr(leaf, "_dataset_spec"):
+            return leaf
+        return convert.convert_to_tensor(leaf, name=f"{name}_{number}")
+
+    return mapped(convert_leaf, value)
+
+
+def mapped(function: Any, structure: Any) -> Any:
+    """Return the structure with each leaf replaced by `function(leaf)`. A list is a leaf."""
+    if isinstance(structure, tuple):
+        parts = [mapped(function, part) for part in structure]
+        return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
+    if isinstance(structure, Mapping):
+        by_key = {key: mapped(function, structure[key]) for key in sorted(structure)}
+        return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
+    return function(structure)
+
+
+def flatten(structure: Any) -> list[Any]:
+    """Return the leaves, in order."""
+    leaves: list[Any] = []
+    mapped(leaves.append, structure)
+    return leaves
+
+
+def spec_of(element: Any) -> Any:
+    """Return the structure of a converted element."""
+
+    def spec(leaf: Any) -> Any:
+        found = getattr(leaf, "_dataset_spec", None)
+        return found or TensorSpec(leaf.dtype.base_dtype, leaf.shape)
+
+    return mapped(spec, element)
+
+
+def tensors(element: Any) -> list[Any]:
+    """Return the tensors of a converted element."""
+    return [getattr(leaf, "_variant_tensor", leaf) for leaf in flatten(element)]
+
+
+def element(spec: Any, values: Sequence[Any]) -> Any:
+    """Return the element that consists of tensors."""
+    rest = iter(values)
+    return mapped(lambda leaf: leaf.unpacked(next(rest)), spec)
+
+
+def types(spec: Any) -> list[dtypes.DType]:
+    """Return the type of each component."""
+    return [leaf.dtype for leaf in flatten(spec)]
+
+
+def shapes(spec: Any) -> list[tensor_shape.TensorShape]:
+    """Return the shape of each component."""
+    return [leaf.shape for leaf in flatten(spec)]
+
+
+def flat(spec: Any) -> dict[str, Any]:
+    """Return the attributes of an op whose elements have this structure."""
+    return {"output_types": types(spec), "output_shapes": shapes(spec)}
+
+
+def legacy_types(spec: Any) -> Any:
+    return mapped(lambda leaf: leaf.dtype, spec)
+
+
+def legacy_shapes(spec: Any) -> Any:
+    return mapped(lambda leaf: leaf.shape, spec)
+
+
+def legacy_classes(spec: Any) -> Any:
+    return mapped(lambda leaf: leaf.legacy_class, spec)
+
+
+def from_legacy(output_types: Any, output_shapes: Any = None) -> Any:
+    """Return the structure that has these types and shapes. By default, all shapes are unknown.
+
+    Raises:
+        TypeError, ValueError: the types and the shapes have different structures.
+    """
+    kinds = mapped(dtypes.as_dtype, output_types)
+    leaves = flatten(kinds)
+    if output_shapes is None:
+        found = [tensor_shape.TensorShape(None)] * len(leaves)
+    else:
+        found = shapes_up_to(kinds, output_shapes)
+    rest = iter(found)
+    return mapped(lambda kind: TensorSpec(kind, next(rest)), kinds)
+
+
+def shapes_up_to(structure: Any, given: Any) -> list[tensor_shape.TensorShape]:
+    """Return one shape for each leaf of `structure`. A shape may be a list or a tuple of sizes.
+
+    Raises:
+        TypeError, ValueError: `given` has another structure.
+    """
+    if isinstance(structure, tuple):
+        if not isinstance(given, tuple | list) or len(given) != len(structure):
+            raise ValueError(
+                "The two structures don't have the same number of elements: "
+                f"{structure!r} and {given!r}."
+            )
+        pairs = list(zip(structure, given, strict=True))
+    elif isinstance(structure, Mapping):
+        if not isinstance(given, Mapping) or given.keys() != structure.keys():
+            raise ValueError(
+                f"The two structures don't have the same keys: {structure!r} and {given!r}."
+            )
+        pairs = [(structure[key], given[key]) for key in sorted(structure)]
+    else:
+        return [tensor_shape.TensorShape(given)]
+    return [shape for part, shape_part in pairs for shape in shapes_up_to(part, shape_part)]
+
+
+def check_same(one: Any, other: Any) -> None:
+    """Check that two structures differ only in their leaves, as `nest.check_same`."""
+    nest.check_same(mapped(lambda leaf: 0, one), mapped(lambda leaf: 0, other))

@@ -1,0 +1,100 @@
+"""Functions that kernels call, such as the function of a `MapDataset` for each element.
+
+The function becomes one Python function without buffers, locks or contexts. A call costs little
+more than the calls of its kernels.
+"""
+
+import functools
+import itertools
+import linecache
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from capstan import errors
+from capstan.core import function
+from capstan.core import node as ir
+from capstan.executor import emit, faults, loops
+from capstan.framework import opdef
+from capstan.partition import parts
+from capstan.resources import containers
+
+_serial = itertools.count()
+
+
+class Callee:
+    """The function that the attribute `attribute` of `node` refers to. Thread-safe.
+
+    The function is compiled at the first call of `bound`.
+    """
+
+    def __init__(
+        self,
+        node: ir.Node,
+        caller: parts.Part,
+        resources: containers.SessionResources,
+        attribute: str,
+    ) -> None:
+        self._part = loops.part_of(node, attribute, caller)
+        self._resources = resources
+        self._lock = threading.Lock()
+        self._shared: Callable[..., tuple[Any, ...]] | None = None
+        rows = [opdef.lookup(each.op) for each in _all_nodes(self._part)]
+        self.keeps_state = any(row.effect.random or row.effect.makes for row in rows)
+        self.may_block = any(row.effect.blocks or row.effect.external for row in rows)
+        """Whether a call may wait for something outside of the function, such as a queue."""
+
+    @property
+    def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
+        """The function for stacked elements, or None if it needs the elements one by one."""
+        return None
+
+    def bound(self) -> Callable[..., tuple[Any, ...]]:
+        """Return the function, with random numbers and objects of its own.
+
+        It returns a tuple of results. If it raises an OutOfRangeError, it raises StopIteration
+        instead, because such a function ends its dataset. Any other error names the node.
+
+        Raises:
+            OpError: the function cannot be compiled.
+        """
+        if self.keeps_state:
+            return self._compiled(self._resources.apart())
+        with self._lock:
+            if self._shared is None:
+                self._shared = self._compiled(self._resources)
+            return self._shared
+
+    def _compiled(self, resources: containers.SessionResources) -> Callable[..., tuple[Any, ...]]:
+        code = emit.write_function(self._part, resources, Callee)
+        filename = f"<capstan function {next(_serial)} of {self._part.task}>"
+        module: dict[str, Any] = {}
+        exec(compile(code.source, filename, "exec"), module)
+        call: Callable[..., tuple[Any, ...]] = module["build"](code.bound, ())
+
+        @functools.wraps(call)
+        def checked(*arguments: Any) -> tuple[Any, ...]:
+            try:
+                return call(*arguments)
+            except errors.OutOfRangeError as end:
+                raise StopIteration from end
+            except Exception as fault:
+                raise faults.blame(fault, code, filename) from fault
+
+        lines = code.source.splitlines(keepends=True)
+        linecache.cache[filename] = (len(code.source), None, lines, filename)
+        weakref.finalize(checked, linecache.cache.pop, filename, None)
+        return checked
+
+
+def _all_nodes(part: parts.Part) -> list[ir.Node]:
+    """Return the nodes of a function and of the functions that it calls or keeps."""
+    found = list(part.nodes)
+    seen: set[str] = set()
+    for node in found:
+        for value in node.attrs.values():
+            if isinstance(value, function.Reference) and value.name not in seen:
+                seen.add(value.name)
+                found += part.functions[value.name].nodes.values()
+    return found

@@ -1,0 +1,199 @@
+"""Datasets: plans that an iterator runs (core/framework/dataset.h).
+
+A dataset is a variant. It is made of the dataset that it reads, its parameters, and the compiled
+functions that it calls with the tensors that they capture. It has no position. `Dataset.start`
+begins a pass over its elements, and any number of passes may run at the same time.
+"""
+
+import itertools
+import random
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from capstan import errors
+from capstan.core import dtypes, shapes
+from capstan.resources import variant
+
+Element = tuple[Any, ...]
+"""One value per component: an array or a NumPy scalar. Nothing changes the values."""
+
+Block = tuple[Any, ...]
+"""One array per component, with the values of consecutive elements along axis 0."""
+
+
+class Callee(Protocol):
+    """A compiled function that a node keeps. Thread-safe."""
+
+    @property
+    def may_block(self) -> bool:
+        """Whether a call may wait for something outside of the function."""
+
+    @property
+    def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
+        """The function for stacked elements, if the function computes each number separately."""
+
+    def bound(self) -> Callable[..., tuple[Any, ...]]:
+        """Return a Python function that takes and returns the values of tensors.
+
+        The function raises StopIteration in place of an OutOfRangeError.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A function with the values that it captures, which are its last arguments."""
+
+    callee: Callee
+    values: Element = ()
+
+    @property
+    def may_block(self) -> bool:
+        return self.callee.may_block
+
+    def bound(self) -> Callable[..., tuple[Any, ...]]:
+        """Return the function without the captured arguments."""
+        return _without(self.callee.bound(), self.values)
+
+    def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
+        """Return the function for stacked elements, or None if there is none."""
+        return None if self.values else self.callee.over_blocks
+
+
+def _without(
+    function: Callable[..., tuple[Any, ...]], values: Element
+) -> Callable[..., tuple[Any, ...]]:
+    if not values:
+        return function
+    return lambda *arguments: function(*arguments, *values)
+
+
+class Run:
+    """One pass of an iterator over its dataset, from its initializer to the next. Thread-safe.
+
+    The parts of the pass share what it keeps. `stop` ends the threads of the pass.
+    """
+
+    def __init__(self, seeds: Sequence[int] = ()) -> None:
+        """`seeds` are the first random seeds that the pass draws, if it repeats another pass."""
+        self._lock = threading.RLock()
+        self._seeds = list(seeds)
+        self._drawn = 0
+        self._kept: dict[tuple[int, str], tuple[object, Any]] = {}
+        self._closers: dict[object, Callable[[], None]] = {}
+        self._is_stopped = False
+
+    @property
+    def seeds(self) -> list[int]:
+        """The random seeds that the pass has drawn."""
+        with self._lock:
+            return self._seeds[: self._drawn]
+
+    def seed(self) -> int:
+        """Return a random seed of 31 bits."""
+        with self._lock:
+            if self._drawn == len(self._seeds):
+                self._seeds.append(random.SystemRandom().getrandbits(31) or 1)
+            self._drawn += 1
+            return self._seeds[self._drawn - 1]
+
+    def keep(self, owner: object, name: str, make: Callable[[], Any]) -> Any:
+        """Return the object that `owner` keeps for the pass. The first call makes it."""
+        key = id(owner), name
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = (owner, make())
+            return self._kept[key][1]
+
+    def on_stop(self, close: Callable[[], None]) -> Callable[[], None]:
+        """Call `close` when the pass is stopped. Return the function that takes this back."""
+        key = object()
+        with self._lock:
+            is_stopped = self._is_stopped
+            if not is_stopped:
+                self._closers[key] = close
+        if is_stopped:
+            close()
+
+        def forget() -> None:
+            with self._lock:
+                self._closers.pop(key, None)
+
+        return forget
+
+    def stop(self) -> None:
+        """End the threads of the pass. Does not block."""
+        with self._lock:
+            self._is_stopped = True
+            closers = list(self._closers.values())
+            self._closers.clear()
+        for close in closers:
+            close()
+
+
+class Dataset(variant.Variant):
+    """A plan. Immutable and thread-safe, except for the parts of a `Run`."""
+
+    __slots__ = ()
+    type_name: ClassVar[str] = "tensorflow::DatasetVariantWrapper"
+
+    spec: "Spec"
+    """The types and the shapes of the components."""
+
+    @property
+    def may_block(self) -> bool:
+        """Whether the next element may depend on another step or thread, or may take long."""
+        return any(each.may_block for each in self.inputs)
+
+    @property
+    def inputs(self) -> Sequence["Dataset"]:
+        """The datasets that this one reads."""
+        return ()
+
+    @abstractmethod
+    def start(self, run: Run) -> Iterator[Element]:
+        """Begin a pass over the elements.
+
+        The iterator may be used by one thread at a time. If it raises an OpError, the next call
+        goes on with the next element.
+        """
+
+    def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
+        """Begin a pass over the elements in blocks of at most `size` elements.
+
+        Return None if the dataset makes its elements one by one.
+        """
+        return None
+
+    def zeros_like(self) -> "Dataset":
+        raise _not_a_number()
+
+    def plus(self, other: variant.Variant) -> "Dataset":
+        raise _not_a_number()
+
+    def parts(self) -> tuple[bytes, Sequence[tuple[Any, dtypes.DType]]]:
+        raise errors.UnimplementedError(
+            None,
+            None,
+            "A dataset cannot leave its task. Place the operations of the dataset and its iterator "
+            "on one task, for example with tf.device",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """The types and the shapes of the components of a dataset."""
+
+    types: tuple[dtypes.DType, ...]
+    shapes: tuple[shapes.Shape, ...]
+
+
+def first(values: Iterable[Element], count: int) -> list[Element]:
+    """Return the first `count` elements, or fewer at the end."""
+    return list(itertools.islice(values, count))
+
+
+def _not_a_number() -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, "A dataset has no sum and no zeros")

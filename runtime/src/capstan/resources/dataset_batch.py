@@ -1,0 +1,254 @@
+"""The datasets that combine elements, or take them apart: batch, padded_batch, window, unbatch."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import dtypes, shapes
+from capstan.resources import dataset, dataset_sources, elements
+from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch(dataset.Dataset):
+    """Elements that stack `size` elements. The last one may be smaller unless it is dropped."""
+
+    spec: Spec
+    source: Dataset
+    size: int
+    drops_remainder: bool
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+    def start(self, run: Run) -> Iterator[Element]:
+        blocks = self.source.blocks(run, self.size)
+        if blocks is not None:
+            return _Joined(blocks, self.size, self.drops_remainder)
+        return _Batches(self.source.start(run), self.size, self.drops_remainder, self._stacked)
+
+    def _stacked(self, rows: Sequence[Element]) -> Element:
+        columns = zip(*rows, strict=True)
+        return tuple(
+            _stack(index, column, dtype)
+            for index, (column, dtype) in enumerate(zip(columns, self.spec.types, strict=True))
+        )
+
+
+class _Batches(Iterator[Element]):
+    """Takes `size` elements at a time. An error drops the elements before it in the batch."""
+
+    def __init__(
+        self,
+        source: Iterator[Element],
+        size: int,
+        drops_remainder: bool,
+        stack: Callable[[Sequence[Element]], Element],
+    ) -> None:
+        self._source, self._size, self._stack = source, size, stack
+        self._least = size if drops_remainder else 1
+
+    def __next__(self) -> Element:
+        rows = list(itertools.islice(self._source, self._size))
+        if len(rows) < self._least:
+            raise StopIteration
+        return self._stack(rows)
+
+
+class _Joined(Iterator[Element]):
+    """Cuts blocks of any sizes up to `size` into blocks of `size` elements."""
+
+    def __init__(self, blocks: Iterator[Block], size: int, drops_remainder: bool) -> None:
+        self._blocks, self._size = blocks, size
+        self._least = size if drops_remainder else 1
+        self._rest: Block | None = None
+
+    def __next__(self) -> Element:
+        pieces, count = [], 0
+        while count < self._size:
+            block = self._rest or next(self._blocks, None)
+            self._rest = None
+            if block is None:
+                break
+            room = self._size - count
+            if len(block[0]) > room:
+                self._rest = tuple(values[room:] for values in block)
+                block = tuple(values[:room] for values in block)
+            pieces.append(block)
+            count += len(block[0])
+        if count < self._least:
+            raise StopIteration
+        if len(pieces) == 1:
+            return pieces[0]
+        return tuple(map(np.concatenate, zip(*pieces, strict=True)))
+
+
+def _stack(index: int, column: Sequence[Any], dtype: dtypes.DType) -> Any:
+    first = column[0].shape
+    for place, value in enumerate(column):
+        if value.shape != first:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Cannot batch tensors with different shapes in component {index}. First element "
+                f"had shape {shapes.show(first)} and element {place} had shape "
+                f"{shapes.show(value.shape)}.",
+            )
+    kind = dtype.as_numpy_dtype
+    batch = np.empty((len(column), *first), kind)
+    if first:
+        np.stack(column, out=batch)
+    elif kind is object:
+        batch[:] = [value.item() for value in column]
+    else:
+        batch[:] = column
+    return batch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaddedBatch(dataset.Dataset):
+    """Batches of elements whose components are padded to one shape (padded_batch_dataset_op.cc).
+
+    An unknown size of `sizes` becomes the largest size in the batch. `paddings` are scalars.
+    """
+
+    spec: Spec
+    source: Dataset
+    size: int
+    drops_remainder: bool
+    sizes: tuple[tuple[int | None, ...], ...]
+    paddings: Element
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return _Batches(self.source.start(run), self.size, self.drops_remainder, self._padded)
+
+    def _padded(self, rows: Sequence[Element]) -> Element:
+        columns = enumerate(zip(*rows, strict=True))
+        return tuple(self._component(index, column) for index, column in columns)
+
+    def _component(self, index: int, column: Sequence[Any]) -> Any:
+        wanted = self.sizes[index]
+        for value in column:
+            if value.ndim != len(wanted):
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    "All elements in a batch must have the same rank as the padded shape for "
+                    f"component{index}: expected rank {len(wanted)} but got element with rank "
+                    f"{value.ndim}",
+                )
+            for axis, size in enumerate(wanted):
+                if size is not None and value.shape[axis] > size:
+                    raise errors.DataLossError(
+                        None,
+                        None,
+                        "Attempted to pad to a smaller size than the input element.",
+                    )
+        sizes = [
+            max(value.shape[axis] for value in column) if size is None else size
+            for axis, size in enumerate(wanted)
+        ]
+        kind = self.spec.types[index].as_numpy_dtype
+        batch = np.empty((len(column), *sizes), kind)
+        batch[...] = self.paddings[index]
+        for place, value in enumerate(column):
+            corner: tuple[Any, ...] = (place, *map(slice, value.shape))
+            batch[corner] = value
+        return batch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unbatch(dataset.Dataset):
+    """The slices of the components of each element along axis 0."""
+
+    spec: Spec
+    source: Dataset
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return itertools.chain.from_iterable(map(self._slices, self.source.start(run)))
+
+    def _slices(self, element: Element) -> Iterator[Element]:
+        for value in element:
+            if not value.ndim:
+                raise errors.InvalidArgumentError(
+                    None, None, "Input element must have a non-scalar value in each component."
+                )
+        sizes = dataset_sources.sizes(element)
+        for index, size in enumerate(sizes):
+            if size != sizes[0]:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    "Input element must have the same batch size in each component. Component 0 "
+                    f"had size {sizes[0]} but component {index} had size, {size}.",
+                )
+        return dataset_sources.Slices(self.spec, element).start(Run())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window(dataset.Dataset):
+    """Elements that are datasets, one per component, with `size` consecutive values each.
+
+    A window begins `shift` elements after the one before, and takes every element number `stride`.
+    """
+
+    spec: Spec
+    source: Dataset
+    size: int
+    shift: int
+    stride: int
+    drops_remainder: bool
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+    def start(self, run: Run) -> Iterator[Element]:
+        source, reach = self.source.start(run), (self.size - 1) * self.stride + 1
+        held: list[Element] = []
+        while True:
+            held += dataset.first(source, reach - len(held))
+            if not held or (len(held) < reach and self.drops_remainder):
+                return
+            yield self._windows(held[:: self.stride])
+            if self.shift >= reach:
+                held = []
+                dataset.first(source, self.shift - reach)
+            else:
+                del held[: self.shift]
+
+    def _windows(self, rows: Sequence[Element]) -> Element:
+        return tuple(
+            elements.scalar(
+                Rows(_component(self.source.spec, index), tuple((row[index],) for row in rows))
+            )
+            for index in range(len(self.source.spec.types))
+        )
+
+
+def _component(spec: Spec, index: int) -> Spec:
+    return Spec((spec.types[index],), (spec.shapes[index],))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows(dataset.Dataset):
+    """The elements `rows`."""
+
+    spec: Spec
+    rows: tuple[Element, ...]
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return iter(self.rows)

@@ -1,0 +1,311 @@
+"""The datasets that call functions: map, filter, flat_map, interleave, scan and generators.
+
+A function that raises OutOfRangeError ends its dataset, as in TensorFlow.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.resources import dataset, dataset_batch, elements
+from capstan.resources.dataset import Block, Captured, Dataset, Element, Run, Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Calling(dataset.Dataset):
+    spec: Spec
+    source: Dataset
+    function: Captured
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+    @property
+    def may_block(self) -> bool:
+        return self.function.may_block or self.source.may_block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Map(_Calling):
+    """The results of the function for each element."""
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return itertools.starmap(self.function.bound(), self.source.start(run))
+
+    def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
+        function = self.function.over_blocks()
+        blocks = None if function is None else self.source.blocks(run, size)
+        return None if function is None or blocks is None else itertools.starmap(function, blocks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filter(_Calling):
+    """The elements for which the function returns true."""
+
+    @property
+    def may_block(self) -> bool:
+        return True  # no element may be true
+
+    def start(self, run: Run) -> Iterator[Element]:
+        function = self.function.bound()
+        return filter(lambda element: _truth(function(*element)), self.source.start(run))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TakeWhile(_Calling):
+    """The elements before the first one for which the function returns false."""
+
+    def start(self, run: Run) -> Iterator[Element]:
+        function = self.function.bound()
+        return itertools.takewhile(
+            lambda element: _truth(function(*element)), self.source.start(run)
+        )
+
+
+def _truth(results: Element) -> bool:
+    (value,) = results
+    if np.shape(value):
+        raise errors.InvalidArgumentError(
+            None, None, "Filter predicate `predicate` must return a scalar bool."
+        )
+    return bool(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlatMap(_Calling):
+    """The elements of the datasets that the function returns, one dataset after the other."""
+
+    @property
+    def may_block(self) -> bool:
+        return True  # the datasets are not known before
+
+    def start(self, run: Run) -> Iterator[Element]:
+        function = self.function.bound()
+
+        def begin(*element: Any) -> Iterator[Element]:
+            return _dataset(function(*element)).start(run)
+
+        # After an error in the function, `starmap` goes on with the next element.
+        return itertools.chain.from_iterable(itertools.starmap(begin, self.source.start(run)))
+
+
+def _dataset(results: Element) -> Dataset:
+    found = results[0].item()
+    if not isinstance(found, Dataset):
+        raise errors.InvalidArgumentError(
+            None, None, "The function of a dataset must return a dataset"
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interleave(_Calling):
+    """The elements of the datasets that the function returns, `block` elements of each in turn.
+
+    `cycle` datasets are open at a time (interleave_dataset_op.cc).
+    """
+
+    cycle: int
+    block: int
+
+    @property
+    def may_block(self) -> bool:
+        return True
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return _Interleaved(
+            itertools.starmap(self.function.bound(), self.source.start(run)),
+            run,
+            self.cycle,
+            self.block,
+        )
+
+
+class _Interleaved(Iterator[Element]):
+    def __init__(self, made: Iterator[Element], run: Run, cycle: int, block: int) -> None:
+        self._made, self._run, self._block = made, run, block
+        self._open: list[Iterator[Element] | None] = [None] * cycle
+        self._place = 0
+        self._taken = 0
+        self._is_over = False
+
+    def __next__(self) -> Element:
+        while True:
+            current = self._open[self._place]
+            if current is not None:
+                if self._taken == self._block:
+                    self._advance()
+                    continue
+                self._taken += 1
+                for element in current:
+                    return element
+                self._open[self._place] = None
+                self._advance()
+            elif not self._is_over:
+                for results in self._made:
+                    self._open[self._place] = _dataset(results).start(self._run)
+                    break
+                else:
+                    self._is_over = True
+            elif any(self._open):
+                self._advance()
+            else:
+                raise StopIteration
+
+    def _advance(self) -> None:
+        self._place = (self._place + 1) % len(self._open)
+        self._taken = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan(_Calling):
+    """The results of the function for a state and each element.
+
+    The function returns the next state and then the components.
+    """
+
+    initial: Element
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return _Scanned(self.function.bound(), self.initial, self.source.start(run))
+
+
+class _Scanned(Iterator[Element]):
+    def __init__(self, function: Any, state: Element, source: Iterator[Element]) -> None:
+        self._function, self._state, self._source = function, state, source
+
+    def __next__(self) -> Element:
+        results = self._function(*self._state, *next(self._source))
+        count = len(self._state)
+        self._state = results[:count]
+        following: Element = results[count:]
+        return following
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generator(dataset.Dataset):
+    """Elements from `following(state)` until it ends. `begin()` returns the state.
+
+    `end(state)` is called after the last element, or when the pass is stopped.
+    """
+
+    spec: Spec
+    begin: Captured
+    following: Captured
+    end: Captured
+
+    @property
+    def may_block(self) -> bool:
+        return True
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return _Generated(self, run)
+
+
+class _Generated(Iterator[Element]):
+    def __init__(self, plan: Generator, run: Run) -> None:
+        self._plan, self._run = plan, run
+        self._state: Element | None = None
+        self._following = plan.following.bound()
+        self._is_over = False
+
+    def __next__(self) -> Element:
+        if self._is_over:
+            raise StopIteration
+        if self._state is None:
+            self._state = self._plan.begin.bound()()
+            self._forget = self._run.on_stop(self._end)
+        try:
+            return self._following(*self._state)
+        except StopIteration:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        if not self._is_over and self._state is not None:
+            self._is_over = True
+            self._forget()
+            self._plan.end.bound()(*self._state)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IgnoreErrors(dataset.Dataset):
+    """The elements of `source` that raise no error."""
+
+    spec: Spec
+    source: Dataset
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return _Ignoring(self.source.start(run))
+
+
+class _Ignoring(Iterator[Element]):
+    def __init__(self, source: Iterator[Element]) -> None:
+        self._source = source
+
+    def __next__(self) -> Element:
+        while True:
+            try:
+                return next(self._source)
+            except errors.OpError:
+                pass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupByWindow(dataset.Dataset):
+    """The elements of the datasets that `reduce(key, window)` returns for windows of one key."""
+
+    spec: Spec
+    source: Dataset
+    key: Captured
+    reduce: Captured
+    window_size: Captured
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+    @property
+    def may_block(self) -> bool:
+        return True
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return itertools.chain.from_iterable(
+            _dataset(results).start(run) for results in self._reduced(run)
+        )
+
+    def _reduced(self, run: Run) -> Iterator[Element]:
+        key_of, reduce, size_of = (
+            each.bound() for each in (self.key, self.reduce, self.window_size)
+        )
+        spec = self.source.spec
+        groups: dict[int, list[Element]] = {}
+        sizes: dict[int, int] = {}
+
+        def window(key: int) -> Element:
+            rows = dataset_batch.Rows(spec, tuple(groups.pop(key)))
+            return reduce(np.int64(key), elements.scalar(rows))
+
+        for element in self.source.start(run):
+            key = int(key_of(*element)[0])
+            if key not in sizes:
+                sizes[key] = int(size_of(np.int64(key))[0])
+                if sizes[key] <= 0:
+                    raise errors.InvalidArgumentError(
+                        None, None, f"Window size must be greater than zero, but got {sizes[key]}."
+                    )
+            group = groups.setdefault(key, [])
+            group.append(element)
+            if len(group) == sizes[key]:
+                yield window(key)
+        for key in sorted(groups):
+            yield window(key)

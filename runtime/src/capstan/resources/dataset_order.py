@@ -1,0 +1,301 @@
+"""The datasets that choose and order the elements of other datasets, and change none of them.
+
+repeat, take, skip, shard, concatenate, zip, shuffle and cache (core/kernels/data/*_dataset_op.cc).
+"""
+
+import functools
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from capstan.resources import dataset, philox
+from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
+
+_LARGE_BUFFER = 10_000
+"""Filling a larger buffer takes long enough to need a thread. The number is a guess."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfOne(dataset.Dataset):
+    """A dataset that reads another one, with the same types."""
+
+    spec: Spec
+    source: Dataset
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Same(_OfOne):
+    """The elements of `source`: for the ops that only tune how TensorFlow runs a dataset."""
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return self.source.start(run)
+
+    def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
+        return self.source.blocks(run, size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeat(_OfOne):
+    """The elements of `source`, `count` times, or without end if `count` is negative."""
+
+    count: int
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return _Epochs(lambda: self.source.start(run), self.count)
+
+    def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
+        first = self.source.blocks(run, size)
+        if first is None:
+            return None
+        begun = [first]
+        return _Epochs(lambda: begun.pop() if begun else self._more(run, size), self.count)
+
+    def _more(self, run: Run, size: int) -> Iterator[Block]:
+        blocks = self.source.blocks(run, size)
+        assert blocks is not None
+        return blocks
+
+
+class _Epochs(Iterator[Any]):
+    """The values of one iterator after the other. An endless repetition ends at an empty epoch."""
+
+    def __init__(self, start: Callable[[], Iterator[Any]], count: int) -> None:
+        self._start = start
+        self._left = count
+        self._epoch: Iterator[Any] | None = None
+        self._is_empty = True
+
+    def __next__(self) -> Any:
+        while True:
+            if self._epoch is None:
+                if self._left == 0:
+                    raise StopIteration
+                self._left -= 1
+                self._epoch, self._is_empty = self._start(), True
+            for value in self._epoch:
+                self._is_empty = False
+                return value
+            self._epoch = None
+            if self._is_empty and self._left < 0:
+                self._left = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Take(_OfOne):
+    """The first `count` elements, or all if `count` is negative."""
+
+    count: int
+
+    def start(self, run: Run) -> Iterator[Element]:
+        source = self.source.start(run)
+        return source if self.count < 0 else itertools.islice(source, self.count)
+
+    def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
+        blocks = self.source.blocks(run, size)
+        return blocks if blocks is None or self.count < 0 else _part(blocks, 0, self.count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Skip(_OfOne):
+    """The elements after the first `count`, or none if `count` is negative."""
+
+    count: int
+
+    def start(self, run: Run) -> Iterator[Element]:
+        if self.count < 0:
+            return iter(())
+        return _Skipped(self.source.start(run), self.count)
+
+    def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
+        blocks = self.source.blocks(run, size)
+        if blocks is None:
+            return None
+        return iter(()) if self.count < 0 else _part(blocks, self.count, None)
+
+
+class _Skipped(Iterator[Element]):
+    """Skips when the first element is asked for. An error in a skipped element is raised."""
+
+    def __init__(self, source: Iterator[Element], count: int) -> None:
+        self._source, self._left = source, count
+
+    def __next__(self) -> Element:
+        while self._left:
+            self._left -= 1
+            next(self._source)
+        return next(self._source)
+
+
+def _part(blocks: Iterator[Block], start: int, stop: int | None) -> Iterator[Block]:
+    """Yield the elements from `start` to before `stop`."""
+    seen = 0
+    if stop == 0:
+        return
+    for block in blocks:
+        count = len(block[0])
+        low, high = max(start - seen, 0), count if stop is None else min(stop - seen, count)
+        if low < high:
+            yield block if high - low == count else tuple(values[low:high] for values in block)
+        seen += count
+        if stop is not None and seen >= stop:
+            return
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shard(_OfOne):
+    """The elements whose number modulo `count` is `index`."""
+
+    count: int
+    index: int
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return itertools.islice(self.source.start(run), self.index, None, self.count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Concatenate(_OfOne):
+    """The elements of `source` and then those of `other`."""
+
+    other: Dataset
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source, self.other)
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return itertools.chain.from_iterable(each.start(run) for each in self.inputs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Zip(dataset.Dataset):
+    """Elements that have the components of the elements of all datasets, until one ends."""
+
+    spec: Spec
+    sources: tuple[Dataset, ...]
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return self.sources
+
+    def start(self, run: Run) -> Iterator[Element]:
+        columns = [each.start(run) for each in self.sources]
+        return map(_joined, zip(*columns, strict=False))
+
+
+def _joined(parts: tuple[Element, ...]) -> Element:
+    return sum(parts, ())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shuffle(_OfOne):
+    """The elements in random order: each is drawn from a buffer of `size` elements.
+
+    With seeds other than (0, 0), the order is TensorFlow's. If `reshuffles`, each pass within a
+    `Run` has another order. `count` repeats the shuffled elements with a buffer that does not run
+    empty between two epochs.
+    """
+
+    size: int
+    seeds: tuple[int, int]
+    reshuffles: bool = True
+    count: int = 1
+
+    @property
+    def may_block(self) -> bool:
+        return self.source.may_block or self.size > _LARGE_BUFFER
+
+    def start(self, run: Run) -> Iterator[Element]:
+        seeds = self.seeds
+        if seeds == (0, 0):
+            seeds = run.keep(self, "seeds", lambda: (run.seed(), run.seed()))
+        if self.reshuffles:
+            parent = run.keep(self, "generator", functools.partial(philox.numbers, *seeds))
+            seeds = next(parent), next(parent)
+        epochs = iter(lambda: self.source.start(run), None)
+        limited = epochs if self.count < 0 else itertools.islice(epochs, self.count)
+        return _Shuffled(limited, self.size, philox.numbers(*seeds))
+
+
+class _Shuffled(Iterator[Element]):
+    """Draws from a ring buffer whose slices belong to one epoch each (shuffle_dataset_op.cc)."""
+
+    def __init__(
+        self, epochs: Iterator[Iterator[Element]], size: int, numbers: Iterator[int]
+    ) -> None:
+        self._epochs = epochs
+        self._size = size
+        self._numbers = numbers
+        self._source: Iterator[Element] | None = None
+        self._buffer: list[Any] = []
+        self._slices: deque[list[int]] = deque()
+        self._held = 0
+
+    def __next__(self) -> Element:
+        self._fill()
+        if not self._held:
+            raise StopIteration
+        while self._slices[0][0] == self._slices[0][1]:
+            self._slices.popleft()
+        place, buffer = self._slices[0], self._buffer
+        start, end = place
+        index = (start + next(self._numbers) % (end - start)) % self._size
+        head = start % self._size
+        element: Element = buffer[index]
+        buffer[index], buffer[head] = buffer[head], None
+        place[0] += 1
+        self._held -= 1
+        return element
+
+    def _fill(self) -> None:
+        while self._held < self._size:
+            if self._source is None:
+                self._source = next(self._epochs, None)
+                if self._source is None:
+                    return
+                end = self._slices[-1][1] if self._slices else 0
+                self._slices.append([end, end])
+            for element in self._source:
+                self._put(element)
+                break
+            else:
+                self._source = None
+                if self._slices[-1][1] == 0:  # the first epoch was empty, so all of them are
+                    self._epochs = iter(())
+
+    def _put(self, element: Element) -> None:
+        end = self._slices[-1][1]
+        if len(self._buffer) < self._size:
+            self._buffer.append(element)
+        else:
+            self._buffer[end % self._size] = element
+        self._slices[-1][1] += 1
+        self._held += 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cache(_OfOne):
+    """The elements of `source`, which the first complete pass within a `Run` keeps in memory."""
+
+    def start(self, run: Run) -> Iterator[Element]:
+        held: list[list[Element]] = run.keep(self, "elements", list)
+        return iter(held[0]) if held else _Caching(self.source.start(run), held)
+
+
+class _Caching(Iterator[Element]):
+    def __init__(self, source: Iterator[Element], held: list[list[Element]]) -> None:
+        self._source, self._held = source, held
+        self._seen: list[Element] = []
+
+    def __next__(self) -> Element:
+        for element in self._source:
+            self._seen.append(element)
+            return element
+        if not self._held:
+            self._held.append(self._seen)
+        raise StopIteration

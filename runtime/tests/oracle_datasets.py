@@ -1,0 +1,154 @@
+"""Input pipelines for `tf.data` of TensorFlow and of Capstan: the oracle compares their elements.
+
+Each program takes `tf` (version 1) and a folder, and returns a dataset.
+"""
+
+import gzip
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Program = Callable[[Any, Path], Any]
+
+
+def _numbers(tf: Any) -> Any:
+    return tf.data.Dataset.from_tensor_slices(np.arange(10))
+
+
+def _structures(tf: Any, _: Path) -> Any:
+    values = {"a": np.arange(4.0), "b": (["x", "yy", "z", ""], [[1, 2], [3, 4], [5, 6], [7, 8]])}
+    return tf.data.Dataset.from_tensor_slices(values).map(
+        lambda e: {"sum": e["a"] * 2.0 + 1.0, "text": e["b"][0], "pair": (e["b"][1], e["a"])}
+    )
+
+
+def _generator(tf: Any, _: Path) -> Any:
+    def numbers(count: Any) -> Any:
+        for number in range(count):
+            yield number, [number] * number
+
+    return tf.data.Dataset.from_generator(numbers, (tf.int64, tf.int32), ([], [None]), args=[4])
+
+
+def _captures(tf: Any, _: Path) -> Any:
+    factor = tf.constant([2, 3], tf.int64) * 2
+    return tf.data.Dataset.range(3).map(lambda x: x * factor).map(lambda x: (x, tf.reduce_sum(x)))
+
+
+def _control_flow(tf: Any, _: Path) -> Any:
+    def collatz(x: Any) -> Any:
+        half = tf.cond(tf.equal(x % 2, 0), lambda: x // 2, lambda: 3 * x + 1)
+        return half, tf.while_loop(lambda i: i < 100, lambda i: i * 2 + 1, [x])
+
+    return tf.data.Dataset.range(5).map(collatz)
+
+
+def _lines(tf: Any, folder: Path) -> Any:
+    (folder / "a.csv").write_bytes(b"x,y\n1,2\r\n3,4")
+    (folder / "b.csv").write_bytes(b"x,y\n5,6\n\n")
+    names = [str(folder / name) for name in ("a.csv", "b.csv")]
+    return tf.data.Dataset.from_tensor_slices(names).flat_map(
+        lambda name: tf.data.TextLineDataset(name).skip(1)
+    )
+
+
+def _compressed(tf: Any, folder: Path) -> Any:
+    (folder / "lines.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
+    (folder / "fixed.z").write_bytes(zlib.compress(b"HHabcdefF"))
+    lines = tf.data.TextLineDataset(str(folder / "lines.gz"), "GZIP")
+    fixed = tf.data.FixedLengthRecordDataset(
+        str(folder / "fixed.z"), 3, 2, 1, compression_type="ZLIB"
+    )
+    return lines.concatenate(fixed)
+
+
+def _records(tf: Any, folder: Path) -> Any:
+    name = str(folder / "records")
+    with tf.python_io.TFRecordWriter(name) as writer:
+        for record in (b"first", b"", b"third"):
+            writer.write(record)
+    return tf.data.TFRecordDataset([name, name])
+
+
+def _groups(tf: Any, _: Path) -> Any:
+    return tf.data.Dataset.range(11).apply(
+        tf.data.experimental.group_by_window(
+            lambda x: x % 3, lambda key, window: window.batch(3), window_size=3
+        )
+    )
+
+
+PROGRAMS: dict[str, Program] = {
+    "the batches of the book": lambda tf, _: _numbers(tf).repeat(3).batch(7),
+    "the interleaving of the book": lambda tf, _: (
+        _numbers(tf)
+        .repeat(3)
+        .batch(7)
+        .interleave(tf.data.Dataset.from_tensor_slices, cycle_length=3, block_length=2)
+    ),
+    "structures": _structures,
+    "one element": lambda tf, _: tf.data.Dataset.from_tensors(([1, 2], "text")).repeat(2),
+    "ranges": lambda tf, _: tf.data.Dataset.range(10, 0, -3).concatenate(
+        tf.data.Dataset.range(3, 5)
+    ),
+    "take, skip and shard": lambda tf, _: _numbers(tf).skip(1).take(8).shard(3, 1),
+    "take and skip of everything": lambda tf, _: (
+        _numbers(tf).take(-1).concatenate(_numbers(tf).skip(-1)).skip(8)
+    ),
+    "blocks that end inside a batch": lambda tf, _: (
+        tf.data.Dataset.range(7).skip(2).repeat(4).take(17).batch(4, drop_remainder=True)
+    ),
+    "an endless repetition of nothing": lambda tf, _: tf.data.Dataset.range(0).repeat(),
+    "shuffle": lambda tf, _: tf.data.Dataset.range(20).shuffle(7, seed=3).repeat(2),
+    "shuffle once": lambda tf, _: (
+        tf.data.Dataset.range(9).shuffle(20, seed=3, reshuffle_each_iteration=False).repeat(2)
+    ),
+    "shuffle and repeat": lambda tf, _: tf.data.Dataset.range(9).apply(
+        tf.data.experimental.shuffle_and_repeat(5, 3, seed=2)
+    ),
+    "zip": lambda tf, _: tf.data.Dataset.zip((_numbers(tf), {"b": _numbers(tf).skip(7)})),
+    "filter": lambda tf, _: _numbers(tf).filter(lambda x: tf.equal(x % 3, 0)).prefetch(2).batch(3),
+    "flat_map": lambda tf, _: tf.data.Dataset.range(5).flat_map(
+        lambda x: tf.data.Dataset.range(x).map(lambda y: x * 10 + y)
+    ),
+    "interleave in parallel": lambda tf, _: tf.data.Dataset.range(1, 6).interleave(
+        lambda x: tf.data.Dataset.from_tensors(x).repeat(x),
+        cycle_length=2,
+        block_length=3,
+        num_parallel_calls=2,
+    ),
+    "map in parallel": lambda tf, _: (
+        _numbers(tf).map(lambda x: (x, x * x), num_parallel_calls=3).prefetch(1)
+    ),
+    "map and batch": lambda tf, _: _numbers(tf).apply(
+        tf.data.experimental.map_and_batch(lambda x: x + 1, 4)
+    ),
+    "captured tensors": _captures,
+    "conditions and loops": _control_flow,
+    "generator": _generator,
+    "padded batches": lambda tf, _: (
+        tf.data.Dataset.range(5)
+        .map(lambda x: (tf.fill([tf.cast(x, tf.int32)], x), tf.fill([x % 3], "p")))
+        .padded_batch(2, ([None], [4]), (np.int64(-1), "pad"))
+    ),
+    "cache": lambda tf, _: tf.data.Dataset.range(4).cache().repeat(2),
+    "windows": lambda tf, _: (
+        tf.data.Dataset.range(9).window(3, 2, 2).flat_map(lambda w: w.batch(3))
+    ),
+    "unbatch": lambda tf, _: _numbers(tf).batch(4).map(lambda x: (x, -x)).unbatch(),
+    "enumerate": lambda tf, _: tf.data.Dataset.from_tensor_slices(["a", "b"]).enumerate(5),
+    "groups": _groups,
+    "scan": lambda tf, _: tf.data.Dataset.range(5).apply(
+        tf.data.experimental.scan(np.int64(1), lambda state, x: (state + x, (state, x)))
+    ),
+    "the end that a function raises": lambda tf, _: tf.data.Dataset.range(9).apply(
+        tf.data.experimental.take_while(lambda x: x < 4)
+    ),
+    "lines": _lines,
+    "compressed files": _compressed,
+    "records": _records,
+}
+"""The programs by name."""
