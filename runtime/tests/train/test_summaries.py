@@ -305,3 +305,49 @@ def test_a_closed_writer_of_the_cache_does_not_stop_training(tmp_path: pathlib.P
             tf.summary.FileWriterCache.clear()
             assert session.run(update) == 2
     assert scalars_in(tmp_path) == [("a", 2.0, 1)]
+
+
+# --- sessions
+
+
+def test_the_chief_of_a_monitored_training_session_writes_summaries(
+    tmp_path: pathlib.Path,
+) -> None:
+    tf.summary.scalar("a", 2.0)
+    update = tf.assign_add(tf.train.get_or_create_global_step(), 1)
+    with tf.train.MonitoredTrainingSession(
+        checkpoint_dir=str(tmp_path / "model"),
+        summary_dir=str(tmp_path / "logs"),
+        save_summaries_steps=2,
+        log_step_count_steps=2,
+    ) as session:
+        for _ in range(5):
+            session.run(update)
+    tf.summary.FileWriterCache.clear()
+    assert [(tag, step) for tag, _, step in scalars_in(tmp_path / "logs")] == [
+        *(("a", 1), ("global_step/sec", 3), ("a", 3), ("global_step/sec", 5), ("a", 5)),
+    ]
+    assert ("session_log", 5) in kinds_in(tmp_path / "model")
+
+
+def test_a_monitored_training_session_without_an_interval_writes_no_summaries(
+    tmp_path: pathlib.Path,
+) -> None:
+    tf.summary.scalar("a", 2.0)
+    update = tf.assign_add(tf.train.get_or_create_global_step(), 1)
+    with tf.train.MonitoredTrainingSession(
+        checkpoint_dir=str(tmp_path), save_summaries_steps=None, log_step_count_steps=None
+    ) as session:
+        session.run(update)
+    tf.summary.FileWriterCache.clear()
+    assert scalars_in(tmp_path) == []
+
+
+def test_a_supervisor_writes_the_graph_and_the_summaries(tmp_path: pathlib.Path) -> None:
+    tf.summary.scalar("a", 2.0)
+    tf.train.get_or_create_global_step()
+    supervisor = tf.train.Supervisor(logdir=str(tmp_path), save_summaries_secs=0)
+    with supervisor.managed_session() as session:
+        supervisor.summary_computed(session, session.run(supervisor.summary_op), 7)
+    assert ("a", 2.0, 7) in scalars_in(tmp_path)
+    assert ("graph_def", 0) in kinds_in(tmp_path)

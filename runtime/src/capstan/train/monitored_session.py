@@ -21,6 +21,7 @@ from capstan.train import (
     queue_runner,
     reporting,
     session_creator,
+    summary_hooks,
     wrapped_session,
 )
 from capstan.train import scaffold as scaffolds
@@ -29,6 +30,7 @@ USE_DEFAULT: Final = object()
 """Marks an argument whose default depends on other arguments."""
 
 _SAVE_SECS = 600
+_SUMMARY_STEPS = 100
 _GRACE_SECS = 120.0
 _ENDS = (errors.OutOfRangeError, StopIteration)
 
@@ -232,19 +234,24 @@ def MonitoredTrainingSession(
     log_step_count_steps: int | None = 100,
     max_wait_secs: float = 7200,
     save_checkpoint_steps: Any = USE_DEFAULT,
+    summary_dir: str | None = None,
 ) -> MonitoredSession:
     """Return the session of one task in between-graph replication.
 
     The chief restores or initialises the model. The other tasks wait for the chief, at most
     `max_wait_secs` seconds. `hooks` are called in every task, `chief_only_hooks` only in the chief.
 
-    With `checkpoint_dir`, the chief also saves checkpoints, and it logs the step rate every
-    `log_step_count_steps` steps. The interval between checkpoints is `save_checkpoint_secs` or
-    `save_checkpoint_steps`, by default 600 seconds. If the interval is None or 0, the chief saves
-    no checkpoints.
+    With `checkpoint_dir`, the chief also saves checkpoints. The interval between checkpoints is
+    `save_checkpoint_secs` or `save_checkpoint_steps`, by default 600 seconds. If the interval is
+    None or 0, the chief saves no checkpoints.
+
+    With `summary_dir`, by default `checkpoint_dir`, the chief also writes summaries for
+    TensorBoard: those of the scaffold every `save_summaries_secs` seconds or `save_summaries_steps`
+    steps, by default 100 steps, and the step rate, which it also logs, every
+    `log_step_count_steps` steps. If an interval is None or 0, these are not written.
 
     If the environment variable CAPSTAN_PROGRESS_FILE is set, progress is written to the file that
-    it names. There are no summaries, so the two `save_summaries` arguments have no effect.
+    it names.
     """
     parts = scaffold or scaffolds.Scaffold()
     wanted: list[hook.SessionRunHook] = []
@@ -252,9 +259,15 @@ def MonitoredTrainingSession(
     if is_chief:
         creator = session_creator.ChiefSessionCreator(parts, master, config, checkpoint_dir)
         wanted += chief_only_hooks or ()
-        if checkpoint_dir and log_step_count_steps:
-            wanted.append(reporting.StepCounterHook(log_step_count_steps))
-        secs, steps = _save_interval(save_checkpoint_secs, save_checkpoint_steps)
+        folder = summary_dir or checkpoint_dir
+        if folder and log_step_count_steps:
+            wanted.append(reporting.StepCounterHook(log_step_count_steps, output_dir=folder))
+        secs, steps = _interval(save_summaries_secs, save_summaries_steps, (None, _SUMMARY_STEPS))
+        if folder and (secs or steps):
+            wanted.append(
+                summary_hooks.SummarySaverHook(steps, secs, output_dir=folder, scaffold=parts)
+            )
+        secs, steps = _interval(save_checkpoint_secs, save_checkpoint_steps, (_SAVE_SECS, None))
         if checkpoint_dir and (secs or steps):
             wanted.append(
                 checkpointing.CheckpointSaverHook(checkpoint_dir, secs, steps, scaffold=parts)
@@ -268,10 +281,12 @@ def MonitoredTrainingSession(
     return MonitoredSession(creator, wanted, stop_grace_period_secs)
 
 
-def _save_interval(secs: Any, steps: Any) -> tuple[float | None, int | None]:
-    """Return the checkpoint interval in seconds and in steps. An unused interval is None."""
+def _interval(
+    secs: Any, steps: Any, default: tuple[float | None, int | None]
+) -> tuple[float | None, int | None]:
+    """Return an interval in seconds and in steps. An unused interval is None."""
     if secs is USE_DEFAULT and steps is USE_DEFAULT:
-        return _SAVE_SECS, None
+        return default
     return None if secs is USE_DEFAULT else secs or None, (
         None if steps is USE_DEFAULT else steps or None
     )

@@ -6,7 +6,7 @@ Source: tensorflow/python/training/monitored_session.py.
 from collections.abc import Callable
 from typing import Any
 
-from capstan.api import control_flow_ops, logging, variable_collections
+from capstan.api import control_flow_ops, logging, summary_ops, variable_collections
 from capstan.framework import collections
 from capstan.framework import graph as graphs
 from capstan.train import saver as savers
@@ -82,7 +82,7 @@ class Scaffold:
                 "local_init_op", _Keys.LOCAL_INIT_OP, self.default_local_init_op
             )
         if self._summary_op is None:
-            self._summary_op = _only(_Keys.SUMMARY_OP, "summary_op")
+            self._summary_op = _summary_op_or_default()
         if self._saver is None:
             self._saver = _saver_or_default()
         self._saver.build()
@@ -157,6 +157,16 @@ def _only(collection_key: str, arg_name: str) -> Any:
             "to use)"
         )
     return found[0] if found else None
+
+
+def _summary_op_or_default() -> Any:
+    """Return the op that merges all summaries, or None if there are no summaries."""
+    found = _only(_Keys.SUMMARY_OP, "summary_op")
+    if found is None:
+        found = summary_ops.merge_all()
+        if found is not None:
+            graphs.get_default_graph().add_to_collection(_Keys.SUMMARY_OP, found)
+    return found
 
 
 def _saver_or_default() -> savers.Saver:
