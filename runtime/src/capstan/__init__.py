@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from capstan.api import distribute as distribute
     from capstan.api import flags as flags
     from capstan.api import gfile as gfile
+    from capstan.api import image as image
     from capstan.api import io as io
     from capstan.api import logging as logging
     from capstan.api import nn as nn
@@ -77,6 +78,7 @@ _MODULES = {
     "distribute": "capstan.api.distribute",
     "flags": "capstan.api.flags",
     "gfile": "capstan.api.gfile",
+    "image": "capstan.api.image",
     "io": "capstan.api.io",
     "logging": "capstan.api.logging",
     "nn": "capstan.api.nn",

@@ -1,0 +1,110 @@
+"""Functions that decode and encode images (python/ops/image_ops.py)."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.core import dtypes
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+
+def decode_png(
+    contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None
+) -> Any:
+    """Return the image in a PNG file, as uint8 or uint16.
+
+    `channels` is 1 (grey), 3 (RGB), 4 (RGBA), or 0 for the channels of the file. The step
+    fails with InvalidArgumentError if the content is no image.
+    """
+    return raw.DecodePng(contents, channels=channels, dtype=dtypes.as_dtype(dtype), name=name)
+
+
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1.0,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Any:
+    """Return the image in a JPEG file, as uint8.
+
+    `channels` is 1 (grey), 3 (RGB), or 0 for the channels of the file. `ratio` is 1, 2, 4 or 8: a
+    faster way to a smaller image. The other arguments have no effect.
+    """
+    return raw.DecodeJpeg(
+        contents,
+        channels=channels,
+        ratio=ratio,
+        fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method,
+        name=name,
+    )
+
+
+def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
+    """Return the image in a BMP file, as uint8. `channels` is 0, 3 or 4."""
+    return raw.DecodeBmp(contents, channels=channels, name=name)
+
+
+def decode_gif(contents: Any, name: str | None = None) -> Any:
+    """Return all frames of a GIF file as uint8 of shape [frames, height, width, 3]."""
+    return raw.DecodeGif(contents, name=name)
+
+
+def decode_image(
+    contents: Any, channels: int | None = None, dtype: Any = dtypes.uint8, name: str | None = None
+) -> Any:
+    """Return the image in a BMP, GIF, JPEG or PNG file, as uint8, uint16 or float32.
+
+    The static shape is unknown, because a GIF file gives all of its frames.
+    """
+    kind = dtypes.as_dtype(dtype)
+    return raw.DecodeImage(contents, channels=channels or 0, dtype=kind, name=name)
+
+
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
+    """Return an image with 1 to 4 channels as the content of a PNG file.
+
+    `compression` is between 0 and 9, or -1 for the default.
+    """
+    if isinstance(image, np.ndarray):
+        image = convert.convert_to_tensor(image)
+    return raw.EncodePng(image, compression=compression, name=name)
+
+
+def encode_jpeg(
+    image: Any,
+    format: str = "",
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str = "",
+    name: str | None = None,
+) -> Any:
+    """Return an image with 1 or 3 channels as the content of a JPEG file.
+
+    `format` is `grayscale`, `rgb`, or an empty string for either. `quality` is between 0 and 100.
+    """
+    return raw.EncodeJpeg(
+        image,
+        format=format,
+        quality=quality,
+        progressive=progressive,
+        optimize_size=optimize_size,
+        chroma_downsampling=chroma_downsampling,
+        density_unit=density_unit,
+        x_density=x_density,
+        y_density=y_density,
+        xmp_metadata=xmp_metadata,
+        name=name,
+    )

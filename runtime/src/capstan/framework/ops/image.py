@@ -1,0 +1,154 @@
+"""Rows of the ops on images (core/ops/image_ops.cc)."""
+
+from typing import Any
+
+from capstan.core import dtypes, shapes
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules, typesets
+
+_PIXELS = (
+    dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64,
+    *typesets.FLOATING,
+)  # fmt: skip
+
+
+def _decoded(ctx: ShapeContext) -> rules.Shapes:
+    shapes.with_rank(ctx.inputs[0], 0)
+    return ((None, None, ctx.attrs["channels"] or None),)
+
+
+def _frames(ctx: ShapeContext) -> rules.Shapes:
+    shapes.with_rank(ctx.inputs[0], 0)
+    return ((None, None, None, 3),)
+
+
+def _any_format(ctx: ShapeContext) -> rules.Shapes:
+    return (None,) if ctx.attrs["expand_animations"] else _decoded(ctx)
+
+
+def _encoded(ctx: ShapeContext) -> rules.Shapes:
+    shapes.with_rank(ctx.inputs[0], 3)
+    return ((),)
+
+
+def _resized(ctx: ShapeContext) -> rules.Shapes:
+    batch, _, _, channels = rules.with_rank(ctx.inputs[0], 4)
+    size = rules.shape_in(ctx, 1)
+    height, width = (None, None) if size is None else size
+    return ((batch, height, width, channels),)
+
+
+def _colours(ctx: ShapeContext) -> rules.Shapes:
+    shape = shapes.with_rank_at_least(ctx.inputs[0], 1)
+    if shape is not None:
+        shapes.merge_dimension(shape[-1], 3)
+    return (shape,)
+
+
+_DECODE: dict[str, dict[str, Any]] = {
+    "DecodePng": {"channels": 0, "dtype": dtypes.uint8},
+    "DecodeJpeg": {
+        "channels": 0,
+        "ratio": 1,
+        "fancy_upscaling": True,
+        "try_recover_truncated": False,
+        "acceptable_fraction": 1.0,
+        "dct_method": b"",
+    },
+    "DecodeBmp": {"channels": 0},
+    "DecodeGif": {},
+    "DecodeImage": {"channels": 0, "dtype": dtypes.uint8, "expand_animations": True},
+}
+_RULES = {"DecodeGif": _frames, "DecodeImage": _any_format}
+for _name, _attrs in _DECODE.items():
+    _kinds: tuple[dtypes.DType, ...] = (dtypes.uint8, dtypes.uint16)
+    if _name == "DecodeImage":
+        _kinds = (*_kinds, dtypes.float32)
+    define(
+        OpDef(
+            _name,
+            ("contents: string",),
+            ("image: dtype" if "dtype" in _attrs else "image: uint8",),
+            attrs=_attrs,
+            shape=_RULES.get(_name, _decoded),
+            not_differentiable=True,
+            types={"dtype": _kinds} if "dtype" in _attrs else {},
+        )
+    )
+define(
+    OpDef(
+        "EncodePng",
+        ("image: T",),
+        ("contents: string",),
+        attrs={"compression": -1, "T": dtypes.uint8},
+        shape=_encoded,
+        not_differentiable=True,
+        types={"T": (dtypes.uint8, dtypes.uint16)},
+    )
+)
+define(
+    OpDef(
+        "EncodeJpeg",
+        ("image: uint8",),
+        ("contents: string",),
+        attrs={
+            "format": b"",
+            "quality": 95,
+            "progressive": False,
+            "optimize_size": False,
+            "chroma_downsampling": True,
+            "density_unit": b"in",
+            "x_density": 300,
+            "y_density": 300,
+            "xmp_metadata": b"",
+        },
+        shape=_encoded,
+        not_differentiable=True,
+        choices={"format": (b"", b"grayscale", b"rgb"), "density_unit": (b"in", b"cm")},
+    )
+)
+for _name in ("ResizeBilinear", "ResizeBicubic", "ResizeArea", "ResizeNearestNeighbor"):
+    _centers = {} if _name == "ResizeArea" else {"half_pixel_centers": False}
+    define(
+        OpDef(
+            _name,
+            ("images: T", "size: int32"),
+            ("resized_images: " + ("T" if _name == "ResizeNearestNeighbor" else "float32"),),
+            attrs={"align_corners": False, **_centers},
+            shape=_resized,
+            types={"T": _PIXELS},
+            host=("size",),
+        )
+    )
+for _name in ("RGBToHSV", "HSVToRGB"):
+    define(
+        OpDef(
+            _name,
+            ("images: T",),
+            ("output: T",),
+            attrs={"T": dtypes.float32},
+            shape=_colours,
+            types={"T": typesets.FLOATING},
+        )
+    )
+for _name, _amount in (("AdjustHue", "delta"), ("AdjustSaturation", "scale")):
+    define(
+        OpDef(
+            _name,
+            ("images: T", f"{_amount}: float32"),
+            ("output: T",),
+            attrs={"T": dtypes.float32},
+            shape=_colours,
+            types={"T": (dtypes.float16, dtypes.float32)},
+        )
+    )
+define(
+    OpDef(
+        "AdjustContrastv2",
+        ("images: T", "contrast_factor: float32"),
+        ("output: T",),
+        attrs={"T": dtypes.float32},
+        shape=rules.unchanged,
+        types={"T": (dtypes.float16, dtypes.float32)},
+    )
+)

@@ -1,0 +1,197 @@
+"""Kernels that resize images and change their colours.
+
+Sources: core/kernels/{resize_*,colorspace,adjust_*}_op.cc. Images have the shape
+[batch, height, width, channels]. Colours are numbers from 0 to 1.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.core import shapes
+from capstan.core.arrays import Array
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, vector
+
+_TABLE_SIZE = 1 << 10
+"""TensorFlow rounds the weights of a bicubic interpolation to this number of steps."""
+
+
+class _Axis:
+    """The positions of the new pixels of one axis among its old pixels."""
+
+    def __init__(self, old: int, new: int, *, align_corners: bool, half_pixels: bool) -> None:
+        self.old = old
+        aligned = align_corners and new > 1
+        self.scale = np.float32((old - 1) / (new - 1) if aligned else old / new)
+        self.half_pixels, self.is_aligned = half_pixels, align_corners
+        places = np.arange(new, dtype=np.float32)
+        self.positions = (
+            (places + np.float32(0.5)) * self.scale - np.float32(0.5)
+            if half_pixels
+            else places * self.scale
+        )
+
+    def neighbours(self) -> tuple[Array, Array, Array]:
+        """Return the pixel before and the pixel after each position, and the part of the latter."""
+        floor = np.floor(self.positions)
+        before = np.clip(floor, 0, self.old - 1).astype(np.intp)
+        after = np.clip(floor + 1, 0, self.old - 1).astype(np.intp)
+        return before, after, self.positions - floor
+
+    def nearest(self) -> Array:
+        places = self.positions + np.float32(0.5) if self.half_pixels else self.positions
+        chosen = np.floor(places + np.float32(0.5)) if self.is_aligned else np.floor(places)
+        return np.asarray(np.clip(chosen, 0, self.old - 1), np.intp)
+
+    def cubic_weights(self) -> Array:
+        """Return the weight of each old pixel (column) in each new pixel (row)."""
+        floor = np.floor(self.positions)
+        steps = np.rint((self.positions - floor) * _TABLE_SIZE) / _TABLE_SIZE
+        a = -0.5 if self.half_pixels else -0.75
+        weights = np.zeros((len(steps), self.old))
+        total = np.zeros(len(steps))
+        for tap in range(-1, 3):
+            distance = np.abs(steps - tap)
+            near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
+            far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
+            weight = np.where(distance <= 1, near, far)
+            pixel = (floor + tap).astype(np.intp)
+            if self.half_pixels:
+                # Pixels outside of the image do not count.
+                weight = np.where((pixel >= 0) & (pixel < self.old), weight, 0.0)
+            total += weight
+            np.add.at(weights, (np.arange(len(steps)), np.clip(pixel, 0, self.old - 1)), weight)
+        if self.half_pixels:
+            weights /= total[:, np.newaxis]
+        return np.asarray(weights, np.float32)
+
+    def area_weights(self) -> Array:
+        """Return the part of each new pixel (row) that each old pixel (column) covers."""
+        starts = self.positions[:, np.newaxis]
+        ends = starts + self.scale
+        pixels = np.arange(self.old, dtype=np.float32)
+        covered = np.minimum(ends, pixels + 1) - np.maximum(starts, pixels)
+        # With aligned corners, the last pixels reach over the edge, and repeat the edge.
+        weights = np.clip(covered, 0, None)
+        weights[:, -1] += np.clip(ends[:, 0] - np.maximum(starts[:, 0], self.old), 0, None)
+        return np.asarray(weights / self.scale)
+
+
+Resize = Callable[[Array, _Axis, _Axis], Array]
+
+
+def _bilinear(images: Array, rows: _Axis, columns: _Axis) -> Array:
+    pixels = images.astype(np.float32, copy=False)
+    left, right, x = columns.neighbours()
+    top, bottom, y = rows.neighbours()
+    x, y = x[:, np.newaxis], y[:, np.newaxis, np.newaxis]
+    upper, lower = pixels[:, top], pixels[:, bottom]
+    above = upper[:, :, left] + (upper[:, :, right] - upper[:, :, left]) * x
+    below = lower[:, :, left] + (lower[:, :, right] - lower[:, :, left]) * x
+    return np.asarray(above + (below - above) * y)
+
+
+def _nearest(images: Array, rows: _Axis, columns: _Axis) -> Array:
+    return np.asarray(images[:, rows.nearest()][:, :, columns.nearest()])
+
+
+def _weighted(images: Array, vertical: Array, horizontal: Array) -> Array:
+    pixels = images.astype(np.float32, copy=False)
+    shrunk = np.matmul(vertical, pixels.reshape(len(pixels), pixels.shape[1], -1))
+    shrunk = shrunk.reshape(len(pixels), len(vertical), *pixels.shape[2:])
+    return np.asarray(np.matmul(horizontal, shrunk))
+
+
+def _bicubic(images: Array, rows: _Axis, columns: _Axis) -> Array:
+    return _weighted(images, rows.cubic_weights(), columns.cubic_weights())
+
+
+def _area(images: Array, rows: _Axis, columns: _Axis) -> Array:
+    return _weighted(images, rows.area_weights(), columns.area_weights())
+
+
+def _resize(method: Resize) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        aligned = bool(node.attrs["align_corners"])
+        half_pixels = bool(node.attrs.get("half_pixel_centers", False))
+        if aligned and half_pixels:
+            raise invalid("If half_pixel_centers is True, align_corners must be False.")
+
+        def resize(images: Array, size: Array) -> Array:
+            if images.ndim != 4:
+                raise invalid(f"input must be 4-dimensional {shapes.show(images.shape)}")
+            new = vector(np.asarray(size), "size")
+            if len(new) != 2:
+                raise invalid(f"shape_t must have two elements {shapes.show(size.shape)}")
+            if min(new) <= 0:
+                raise invalid("output dimensions must be positive")
+            if 0 in images.shape[1:]:
+                raise invalid("input image must be of non-zero size")
+            rows, columns = (
+                _Axis(old, length, align_corners=aligned, half_pixels=half_pixels)
+                for old, length in zip(images.shape[1:3], new, strict=True)
+            )
+            return method(images, rows, columns)
+
+        return resize
+
+    return make
+
+
+def _to_hsv(images: Array) -> Array:
+    red, green, blue = np.moveaxis(images, -1, 0)
+    value = np.max(images, -1)
+    spread = value - np.min(images, -1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        saturation = np.where(value > 0, spread / value, 0)
+        sixth = np.where(spread > 0, 1 / (6 * spread), 0)
+    hue = np.where(
+        value == red,
+        (green - blue) * sixth,
+        np.where(value == green, (blue - red) * sixth + 2 / 6, (red - green) * sixth + 4 / 6),
+    )
+    hue = np.where(hue < 0, hue + 1, hue)
+    return np.asarray(np.stack((hue, saturation, value), -1), images.dtype)
+
+
+def _to_rgb(images: Array) -> Array:
+    hue, saturation, value = np.moveaxis(images, -1, 0)
+    sixths = hue * 6
+    colours = np.stack((np.abs(sixths - 3) - 1, 2 - np.abs(sixths - 2), 2 - np.abs(sixths - 4)), -1)
+    grey, saturation = 1 - saturation[..., np.newaxis], saturation[..., np.newaxis]
+    mixed = (grey + saturation * np.clip(colours, 0, 1)) * value[..., np.newaxis]
+    return np.asarray(mixed, images.dtype)
+
+
+def _adjust_hue(images: Array, delta: Array) -> Array:
+    hsv = _to_hsv(images.astype(np.float32))
+    hsv[..., 0] = np.mod(hsv[..., 0] + np.float32(delta), 1)
+    return _to_rgb(hsv).astype(images.dtype)
+
+
+def _adjust_saturation(images: Array, scale: Array) -> Array:
+    hsv = _to_hsv(images.astype(np.float32))
+    hsv[..., 1] = np.clip(hsv[..., 1] * np.float32(scale), 0, 1)
+    return _to_rgb(hsv).astype(images.dtype)
+
+
+def _adjust_contrast(images: Array, factor: Any) -> Array:
+    if images.ndim < 3:
+        raise invalid(f"input must be at least 3-D, got shape{shapes.show(images.shape)}")
+    pixels = images.astype(np.float32, copy=False)
+    mean = pixels.mean((-3, -2), keepdims=True)
+    return np.asarray((pixels - mean) * np.float32(factor) + mean).astype(images.dtype, copy=False)
+
+
+register(Kernel("ResizeBilinear", _resize(_bilinear)))
+register(Kernel("ResizeNearestNeighbor", _resize(_nearest)))
+register(Kernel("ResizeBicubic", _resize(_bicubic)))
+register(Kernel("ResizeArea", _resize(_area)))
+register(Kernel("RGBToHSV", constantly(_to_hsv)))
+register(Kernel("HSVToRGB", constantly(_to_rgb)))
+register(Kernel("AdjustHue", constantly(_adjust_hue)))
+register(Kernel("AdjustSaturation", constantly(_adjust_saturation)))
+register(Kernel("AdjustContrastv2", constantly(_adjust_contrast)))

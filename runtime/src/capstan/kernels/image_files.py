@@ -1,0 +1,209 @@
+"""Kernels that decode and encode images, by Pillow (core/kernels/decode_image_op.cc)."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import attr_value, dtypes
+from capstan.core.arrays import Array
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, string
+from capstan.resources import elements
+
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+_CHANNELS = {"1": 1, "L": 1, "I": 1, "I;16": 1, "LA": 2, "RGBA": 4, "PA": 4}
+_FORMATS = ("JPEG", "PNG", "GIF", "BMP")
+_DEPTH_AT, _COLOUR_AT = 24, 25
+"""Where a PNG has its bits per channel and its kind of colours."""
+
+
+def _open(content: bytes) -> Any:
+    """Return the image in a file.
+
+    Raises:
+        InvalidArgumentError: the file has another format, or is damaged.
+    """
+    from PIL import Image
+
+    try:
+        return Image.open(io.BytesIO(content), formats=_FORMATS)
+    except (OSError, ValueError) as fault:
+        kind = "unknown format" if content else "empty file"
+        raise invalid(f"Expected image (JPEG, PNG, or GIF), got {kind}") from fault
+
+
+def _pixels(image: Any, channels: int) -> Array:
+    """Return one frame as an array of shape [height, width, channels], 8 or 16 bits."""
+    try:
+        image.load()
+    except (OSError, ValueError, SyntaxError) as fault:
+        raise invalid(f"Invalid {image.format} data: {fault}") from fault
+    if image.mode in ("I", "I;16"):
+        wide = np.asarray(image).astype(np.uint16)[..., np.newaxis]
+        if channels in (0, 1):
+            return wide
+        colours = np.repeat(wide, channels if channels > 2 else 1, -1)
+        if channels in (2, 4):
+            colours = np.concatenate((colours[..., : channels - 1], np.full_like(wide, 65535)), -1)
+        return colours
+    if image.mode == "P" and channels == 0:
+        channels = 4 if "transparency" in image.info else 3
+    count = channels or _CHANNELS.get(image.mode, 3)
+    array = np.array(image if image.mode == _MODES[count] else image.convert(_MODES[count]))
+    return array.reshape(*array.shape[:2], count)
+
+
+def _converted(pixels: Array, dtype: dtypes.DType) -> Array:
+    """Return pixels of 8 or 16 bits as `dtype`. A float has values from 0 to 1."""
+    if dtype is dtypes.float32:
+        return pixels.astype(np.float32) * np.float32(1 / np.iinfo(pixels.dtype).max)
+    if dtype is dtypes.uint16 and pixels.dtype == np.uint8:
+        return pixels.astype(np.uint16) * np.uint16(257)
+    if dtype is dtypes.uint8 and pixels.dtype == np.uint16:
+        return (pixels >> 8).astype(np.uint8)
+    return pixels
+
+
+def _check_depth(content: bytes, dtype: dtypes.DType) -> None:
+    # Pillow reads 16 bits per channel only without colours.
+    if (
+        dtype is not dtypes.uint8
+        and content[1:4] == b"PNG"
+        and content[_DEPTH_AT] == 16
+        and content[_COLOUR_AT] != 0
+    ):
+        raise errors.UnimplementedError(
+            None, None, "Colour PNG with 16 bits per channel can only be decoded to uint8"
+        )
+
+
+def _channels(node: NodeContext, allowed: tuple[int, ...]) -> int:
+    channels = int(node.attrs["channels"])
+    if channels not in allowed:
+        raise invalid(f"channels must be one of {allowed}, got {channels}")
+    return channels
+
+
+def _decode(allowed: tuple[int, ...]) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        channels = _channels(node, allowed)
+        dtype = node.output_dtypes[0]
+        ratio = int(node.attrs.get("ratio", 1))
+        if ratio not in (1, 2, 4, 8):
+            raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio}")
+
+        def decode(contents: Array) -> Array:
+            content = string(contents, "contents")
+            _check_depth(content, dtype)
+            image = _open(content)
+            frames = getattr(image, "n_frames", 1)
+            if frames > 1:
+                raise invalid(
+                    f"Got {frames} frames, but animated gifs can only be decoded by "
+                    "tf.image.decode_gif or tf.image.decode_image"
+                )
+            if image.format == "JPEG" and (ratio > 1 or channels == 1):
+                size = tuple(-(-length // ratio) for length in image.size)
+                image.draft("L" if channels == 1 else None, size)
+            return _converted(_pixels(image, channels), dtype)
+
+        return decode
+
+    return make
+
+
+def _decode_frames(contents: Array) -> Array:
+    from PIL import ImageSequence
+
+    image = _open(string(contents, "contents"))
+    return np.stack([_pixels(frame.convert("RGB"), 3) for frame in ImageSequence.Iterator(image)])
+
+
+def _decode_gif(node: NodeContext) -> Function:
+    return _decode_frames
+
+
+def _decode_any(node: NodeContext) -> Function:
+    still = _decode((0, 1, 3, 4))(node)
+    dtype, channels = node.output_dtypes[0], int(node.attrs["channels"])
+    keeps_frames = bool(node.attrs["expand_animations"])
+
+    def decode(contents: Array) -> Array:
+        image = _open(string(contents, "contents"))
+        if image.format != "GIF":
+            return np.asarray(still(contents))
+        if channels not in (0, 3):
+            raise invalid("channels must be 0 or 3 for GIF, got " + str(channels))
+        frames = _converted(_decode_frames(contents), dtype)
+        return frames if keeps_frames else frames[0]
+
+    return decode
+
+
+def _encode_png(node: NodeContext) -> Function:
+    level = int(node.attrs["compression"])
+
+    def encode(image: Array) -> Array:
+        return _saved(_image(image, (1, 2, 3, 4)), "PNG", compress_level=6 if level < 0 else level)
+
+    return encode
+
+
+def _image(pixels: Array, allowed: tuple[int, ...]) -> Any:
+    """Return an array of pixels as an image of Pillow."""
+    from PIL import Image
+
+    if pixels.ndim != 3 or not pixels.size:
+        raise invalid(f"image must be 3-dimensional and not empty, got {list(pixels.shape)}")
+    channels = pixels.shape[2]
+    if channels not in allowed:
+        raise invalid(f"image must have one of {allowed} channels, got {channels}")
+    if pixels.dtype == np.uint16 and channels > 1:
+        raise errors.UnimplementedError(
+            None, None, "An image of type uint16 can only be encoded with 1 channel"
+        )
+    return Image.fromarray(pixels[..., 0] if channels == 1 else np.ascontiguousarray(pixels))
+
+
+def _encode_jpeg(node: NodeContext) -> Function:
+    attrs = node.attrs
+    form = attr_value.text(attrs["format"])
+    allowed = {"grayscale": (1,), "rgb": (3,)}.get(form, (1, 3))
+    if not 0 <= attrs["quality"] <= 100:
+        raise invalid(f"quality must be in [0,100], got {attrs['quality']}")
+    per_inch = 1.0 if attr_value.text(attrs["density_unit"]) == "in" else 2.54
+    density = (round(attrs["x_density"] * per_inch), round(attrs["y_density"] * per_inch))
+    options = {
+        "quality": max(1, int(attrs["quality"])),
+        "progressive": bool(attrs["progressive"]),
+        "optimize": bool(attrs["optimize_size"]),
+        "subsampling": 2 if attrs["chroma_downsampling"] else 0,
+        "dpi": density,
+        "xmp": attr_value.text(attrs["xmp_metadata"]).encode(errors="surrogateescape"),
+    }
+
+    def encode(image: Array) -> Array:
+        return _saved(_image(image, allowed), "JPEG", **options)
+
+    return encode
+
+
+def _saved(image: Any, form: str, **options: Any) -> Array:
+    file = io.BytesIO()
+    image.save(file, form, **options)
+    return elements.scalar(file.getvalue())
+
+
+for _op, _make in (
+    ("DecodePng", _decode((0, 1, 3, 4))),
+    ("DecodeJpeg", _decode((0, 1, 3))),
+    ("DecodeBmp", _decode((0, 3, 4))),
+    ("DecodeGif", _decode_gif),
+    ("DecodeImage", _decode_any),
+    ("EncodePng", _encode_png),
+    ("EncodeJpeg", _encode_jpeg),
+):
+    register(Kernel(_op, _make))

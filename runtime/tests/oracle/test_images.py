@@ -1,0 +1,198 @@
+"""Images are decoded, resized and changed as in TensorFlow."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+from PIL import Image
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+Case = Callable[[Any], Any]
+RANDOM = np.random.default_rng(7)
+BYTES = RANDOM.integers(0, 256, (5, 7, 3), np.uint8)
+FLOATS = RANDOM.random((2, 6, 4, 3), np.float32)
+SMOOTH = np.asarray(
+    Image.fromarray(BYTES).resize((32, 24), Image.Resampling.BICUBIC)
+)  # JPEG files keep smooth images
+
+
+def file(form: str, mode: str = "RGB", **options: Any) -> bytes:
+    content = io.BytesIO()
+    Image.fromarray(SMOOTH).convert(mode).save(content, form, **options)
+    return content.getvalue()
+
+
+PNG, GREY, ALPHA = file("PNG"), file("PNG", "LA"), file("PNG", "RGBA")
+JPEG, BMP, GIF = file("JPEG"), file("BMP"), file("GIF", "P")
+
+# TensorFlow and Pillow compute JPEG files by different approximations.
+FILES: list[tuple[Case, int]] = [
+    *((lambda v1, c=c: v1.image.decode_png(PNG, channels=c), 0) for c in (0, 3, 4)),
+    *((lambda v1, c=c: v1.image.decode_png(GREY, channels=c), 0) for c in (0, 1, 4)),
+    (lambda v1: v1.image.decode_png(ALPHA), 0),
+    (lambda v1: v1.image.decode_png(file("PNG", "P")), 0),
+    (lambda v1: v1.image.decode_png(PNG, dtype=v1.uint16) // v1.cast(257, v1.uint16), 0),
+    (lambda v1: v1.image.decode_png(file("PNG", "I;16"), dtype=v1.uint16), 0),
+    (lambda v1: v1.image.decode_jpeg(JPEG), 8),
+    (lambda v1: v1.image.decode_jpeg(JPEG, channels=1), 8),
+    (lambda v1: v1.image.decode_jpeg(JPEG, ratio=2), 8),
+    (lambda v1: v1.image.decode_jpeg(PNG), 0),
+    (lambda v1: v1.image.decode_bmp(BMP), 0),
+    (lambda v1: v1.image.decode_gif(GIF), 0),
+    (lambda v1: v1.image.decode_image(GIF), 0),
+    (lambda v1: v1.image.decode_image(PNG, dtype=v1.float32), 1e-6),
+    (lambda v1: v1.image.decode_image(JPEG, channels=3), 8),
+    *(
+        (lambda v1, n=n: v1.image.decode_png(v1.image.encode_png(SMOOTH[..., :n])), 0)
+        for n in (1, 3)
+    ),
+    (lambda v1: v1.image.decode_png(v1.image.encode_png(SMOOTH[..., :1].astype(np.uint16))), 0),
+    (lambda v1: v1.image.decode_jpeg(v1.image.encode_jpeg(SMOOTH, quality=90)), 24),
+    (lambda v1: v1.image.decode_jpeg(v1.image.encode_jpeg(SMOOTH[..., :1])), 24),
+]
+
+SIZES = [(3, 3), (5, 2), (13, 9), (6, 4), (1, 1)]
+VALUES: list[Case] = [
+    *(
+        lambda v1, m=m, s=s, a=a: v1.image.resize_images(FLOATS, s, m, align_corners=a)
+        for m in range(4)
+        for s in SIZES
+        for a in (False, True)
+    ),
+    lambda v1: v1.image.resize_images(BYTES, [10, 10]),
+    lambda v1: v1.image.resize_images(BYTES, [10, 10], 1),
+    lambda v1: v1.image.resize_images(BYTES, [20, 14], preserve_aspect_ratio=True),
+    *(
+        lambda v1, n=n: getattr(v1.image, n)(FLOATS, [7, 9], half_pixel_centers=True)
+        for n in ("resize_bilinear", "resize_nearest_neighbor", "resize_bicubic")
+    ),
+    lambda v1: v1.image.central_crop(BYTES, 0.5),
+    lambda v1: v1.image.central_crop(v1.placeholder_with_default(FLOATS, [None] * 4), 0.4),
+    lambda v1: v1.image.crop_to_bounding_box(BYTES, 1, 2, 3, 4),
+    lambda v1: v1.image.pad_to_bounding_box(BYTES, 1, 2, 9, 10),
+    lambda v1: v1.image.resize_image_with_crop_or_pad(BYTES, 9, 4),
+    lambda v1: v1.image.resize_image_with_crop_or_pad(
+        v1.placeholder_with_default(FLOATS, [None] * 4), 3, 9
+    ),
+    lambda v1: v1.image.flip_left_right(BYTES),
+    lambda v1: v1.image.flip_up_down(FLOATS),
+    lambda v1: v1.image.transpose_image(BYTES),
+    *(lambda v1, k=k: v1.image.rot90(BYTES, k) for k in range(5)),
+    *(lambda v1, i=i: v1.image.adjust_brightness(i, -0.3) for i in (BYTES, FLOATS)),
+    *(lambda v1, i=i: v1.image.adjust_contrast(i, 1.7) for i in (BYTES, FLOATS)),
+    *(lambda v1, i=i: v1.image.adjust_gamma(i, 2.0, 0.5) for i in (BYTES, FLOATS)),
+    *(lambda v1, i=i: v1.image.adjust_hue(i, 0.3) for i in (BYTES, FLOATS)),
+    *(lambda v1, i=i: v1.image.adjust_saturation(i, 0.4) for i in (BYTES, FLOATS)),
+    lambda v1: v1.image.rgb_to_hsv(FLOATS),
+    lambda v1: v1.image.hsv_to_rgb(FLOATS),
+    *(lambda v1, i=i: v1.image.rgb_to_grayscale(i) for i in (BYTES, FLOATS)),
+    lambda v1: v1.image.grayscale_to_rgb(v1.constant(BYTES[..., :1])),
+    *(lambda v1, i=i: v1.image.per_image_standardization(i) for i in (BYTES, FLOATS)),
+    lambda v1: v1.image.per_image_standardization(np.ones((3, 3, 3), np.uint8)),
+    *(
+        lambda v1, i=i, t=t: v1.image.convert_image_dtype(i, getattr(v1, t), saturate=True)
+        for i in (BYTES, FLOATS, BYTES.astype(np.int32) * 9_000_000)
+        for t in ("uint8", "uint16", "int16", "int32", "float32")
+    ),
+]
+
+
+def value(v1: Any, case: Case) -> Any:
+    with v1.Graph().as_default(), v1.Session() as session:
+        return np.asarray(session.run(case(v1)))
+
+
+def differences(v1: Any, cases: list[tuple[Case, float]]) -> list[Any]:
+    """Return the number of each case whose result is not TensorFlow's, and what is wrong."""
+    wrong = []
+    for number, (case, tolerance) in enumerate(cases):
+        ours, theirs = value(capstan, case), value(v1, case)
+        if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
+            wrong.append((number, ours.dtype, ours.shape, theirs.dtype, theirs.shape))
+        elif ours.size:
+            distance = np.abs(ours.astype(np.float64) - theirs.astype(np.float64)).max()
+            if distance > tolerance:
+                wrong.append((number, distance))
+    return wrong
+
+
+def test_files_are_decoded_to_the_same_pixels(v1: Any) -> None:
+    assert differences(v1, FILES) == []
+
+
+def test_images_are_changed_to_the_same_values(v1: Any) -> None:
+    def tolerance(case: Case) -> float:
+        # A sum in another order may round an integer the other way.
+        result = value(capstan, case)
+        return 1.0 if result.dtype.kind in "ui" else 2e-5 * max(1.0, float(np.abs(result).max()))
+
+    assert differences(v1, [(case, tolerance(case)) for case in VALUES]) == []
+
+
+@pytest.mark.parametrize(
+    "case, message",
+    [
+        (lambda tf: tf.image.decode_png(b""), r"Expected image \(JPEG, PNG, or GIF\), got empty"),
+        (lambda tf: tf.image.decode_jpeg(b"text"), "got unknown format"),
+        (lambda tf: tf.image.decode_png(PNG[:100]), "Invalid PNG data"),
+        (lambda tf: tf.image.decode_png(PNG, channels=5), "channels must be"),
+        (lambda tf: tf.image.decode_jpeg(JPEG, ratio=3), "ratio must be 1, 2, 4, or 8, got 3"),
+        (lambda tf: tf.image.encode_jpeg(SMOOTH, quality=101), r"quality must be in \[0,100\]"),
+        (lambda tf: tf.image.encode_png(np.zeros((1, 1, 5), np.uint8)), "got 5"),
+        (lambda tf: tf.image.resize_bilinear(FLOATS, [0, 1]), "output dimensions must be positive"),
+    ],
+)
+def test_wrong_images_are_refused(case: Case, message: str) -> None:
+    with pytest.raises(capstan.errors.InvalidArgumentError, match=message):
+        value(capstan, case)
+
+
+@pytest.mark.parametrize(
+    "case, message",
+    [
+        (lambda tf: tf.image.resize_images(np.zeros(3), [1, 1]), "either 3 or 4 dimensions"),
+        (lambda tf: tf.image.resize_images(FLOATS, [1]), "'size' must be a 1-D Tensor of 2"),
+        (lambda tf: tf.image.resize_images(FLOATS, [1, 1], 9), "method is not implemented"),
+        (lambda tf: tf.image.central_crop(FLOATS, 0.0), r"within \(0, 1\]"),
+        (lambda tf: tf.image.crop_to_bounding_box(BYTES, 3, 0, 3, 1), "height must be >= target"),
+        (lambda tf: tf.image.pad_to_bounding_box(BYTES, 0, 0, 3, 9), "height must be <= target"),
+        (lambda tf: tf.image.random_hue(BYTES, 0.6), "max_delta must be <= 0.5"),
+        (lambda tf: tf.image.random_contrast(BYTES, 2, 1), "upper must be > lower"),
+    ],
+)
+def test_wrong_arguments_are_refused(case: Case, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        value(capstan, case)
+
+
+def test_random_changes_are_one_of_the_possible_changes() -> None:
+    image = capstan.image
+    for function, flipped in (
+        (image.random_flip_left_right, BYTES[:, ::-1]),
+        (image.random_flip_up_down, BYTES[::-1]),
+    ):
+        with capstan.Graph().as_default(), capstan.Session() as session:
+            single, batch = function(BYTES, seed=3), function(np.stack([BYTES] * 8), seed=3)
+            found = [session.run(single) for _ in range(8)] + list(session.run(batch))
+            kinds = {each.tobytes() for each in found}
+            assert kinds == {BYTES.tobytes(), flipped.tobytes()}
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        bright = image.random_brightness(FLOATS, 0.2)
+        change = session.run(bright) - FLOATS
+        assert np.ptp(change) < 1e-5
+        assert abs(change.mean()) <= 0.2
+        for changed in (
+            image.random_contrast(FLOATS, 0.5, 0.6),
+            image.random_hue(FLOATS, 0.1),
+            image.random_saturation(FLOATS, 0.5, 0.6),
+        ):
+            assert not np.array_equal(session.run(changed), FLOATS)
+        part = session.run(capstan.random_crop(BYTES, [2, 3, 3]))
+        places = np.lib.stride_tricks.sliding_window_view(BYTES, (2, 3, 3))
+        assert (places == part).all((-3, -2, -1)).any()
