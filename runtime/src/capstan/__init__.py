@@ -38,6 +38,7 @@ from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *
 from capstan.api.script_ops import *
 from capstan.api.session_ops import *
+from capstan.api.sparse_ops import *
 from capstan.api.state_ops import *
 from capstan.api.switch_case_ops import *
 from capstan.api.tensor_array_ops import *

@@ -9,14 +9,14 @@ import numpy as np
 from capstan.client import tensor_handle
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
-from capstan.framework import indexed_slices
+from capstan.framework import indexed_slices, sparse_tensor
 
 Array = np.ndarray[Any, Any]
 
 
 def is_several(key: object) -> bool:
-    """Return whether a key of `feed_dict` can name several tensors: a tuple or IndexedSlices."""
-    return isinstance(key, tuple | indexed_slices.IndexedSlices)
+    """Return whether a key of `feed_dict` can name several tensors."""
+    return isinstance(key, tuple | indexed_slices.IndexedSlices | sparse_tensor.SparseTensor)
 
 
 def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
@@ -31,6 +31,9 @@ def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
     if isinstance(key, indexed_slices.IndexedSlices):
         slices = (key.values, key.indices, key.dense_shape)
         return tuple(part for part in slices if part is not None)
+    if isinstance(key, sparse_tensor.SparseTensor):
+        tensors = (key.indices, key.values, key.dense_shape)
+        return tuple(tensor for part in tensors for tensor in resolve(part, graph))
     try:
         tensor = graph.as_graph_element(key, allow_tensor=True, allow_operation=False)
     except (TypeError, ValueError, KeyError) as fault:
@@ -60,6 +63,8 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
         return tuple(value)[
             : len([part for part in (key.values, key.indices, key.dense_shape) if part is not None])
         ]
+    if isinstance(key, sparse_tensor.SparseTensor):
+        return tuple(value)
     return (value,)
 
 

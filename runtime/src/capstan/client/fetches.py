@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan.framework import graph as graphs
-from capstan.framework import indexed_slices
+from capstan.framework import indexed_slices, sparse_tensor
 
 Rebuild = Callable[[Mapping[object, Any]], Any]
 
@@ -50,7 +50,7 @@ def structure(fetches: Any) -> object:
         return kind, *map(structure, fetches)
     if kind is dict or kind is collections.OrderedDict:
         return kind, tuple(fetches), *map(structure, fetches.values())
-    if kind is indexed_slices.IndexedSlices:
+    if kind is indexed_slices.IndexedSlices or kind is sparse_tensor.SparseTensor:
         return kind, fetches.values, fetches.indices, fetches.dense_shape
     return fetches
 
@@ -76,6 +76,9 @@ def _walk(
         return lambda found: sequence(build(found) for build in parts)
     if isinstance(fetch, indexed_slices.IndexedSlices):
         return _slices(fetch, graph, tensors, targets)
+    if isinstance(fetch, sparse_tensor.SparseTensor):
+        arrays = each([fetch.indices, fetch.values, fetch.dense_shape])
+        return lambda found: sparse_tensor.SparseTensorValue(*(build(found) for build in arrays))
     element = _element(fetch, graph)
     if isinstance(element, graphs.Operation):
         targets[element] = None

@@ -6,7 +6,7 @@ other parameters are numbers or scalar tensors; `global_step` is a scalar, a var
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from capstan.api import cond_ops, math_ops
@@ -120,17 +120,21 @@ def piecewise_constant(
         if not limits:
             return raw.Identity(rates[0])
         cases = [
-            (raw.LessEqual(point, limits[0]), lambda: rates[0]),
-            (raw.Greater(point, limits[-1]), lambda: rates[-1]),
+            (raw.LessEqual(point, limits[0]), _always(rates[0])),
+            (raw.Greater(point, limits[-1]), _always(rates[-1])),
         ]
         for low, high, rate in zip(limits[:-1], limits[1:], rates[1:-1], strict=True):
             is_between = raw.LogicalAnd(raw.Greater(point, low), raw.LessEqual(point, high))
-            cases.append((is_between, lambda rate=rate: rate))
+            cases.append((is_between, _always(rate)))
         # The cases are complete, so the default is never used, but TensorFlow's graph has one.
-        return cond_ops.case(cases, lambda: rates[0], exclusive=True)
+        return cond_ops.case(cases, _always(rates[0]), exclusive=True)
 
 
 piecewise_constant_decay = piecewise_constant
+
+
+def _always(rate: Any) -> Callable[[], Any]:
+    return lambda: rate
 
 
 def _boundary(limit: Any, dtype: dtypes.DType) -> Any:

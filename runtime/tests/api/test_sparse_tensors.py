@@ -1,0 +1,68 @@
+"""Sparse tensors are built, fed and fetched as in TensorFlow."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+VALUE = tf.SparseTensorValue(np.array([[0, 1], [2, 0]]), np.float32([1.5, 2.5]), np.array([3, 2]))
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[tf.Graph]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def check(found: tf.SparseTensorValue) -> None:
+    assert isinstance(found, tf.SparseTensorValue)
+    for part, expected in zip(found, VALUE, strict=True):
+        np.testing.assert_array_equal(part, expected)
+
+
+def test_a_sparse_tensor_has_a_static_shape_and_is_fetched_as_a_value():
+    sparse = tf.SparseTensor([[0, 1], [2, 0]], [1.5, 2.5], [3, 2])
+    assert (sparse.shape.as_list(), sparse.dtype) == ([3, 2], tf.float32)
+    assert sparse.indices.op.name == "SparseTensor/indices"
+    assert sparse.dense_shape.dtype == tf.int64
+    with tf.Session() as session:
+        check(session.run(sparse))
+        check(session.run({"a": [sparse]})["a"][0])
+        check(sparse.eval(session=session))
+        check(session.run(tf.SparseTensor.from_value(VALUE)))
+
+
+@pytest.mark.parametrize("shape", [None, [None, 2], [3, 2]])
+def test_a_sparse_placeholder_is_fed_a_value_or_a_triple(shape: list[int | None] | None):
+    fed = tf.sparse_placeholder(tf.float32, shape, name="fed")
+    assert fed.values.op.name == "fed/values"
+    assert fed.indices.shape.as_list() == [None, None if shape is None else 2]
+    total = tf.reduce_sum(fed.values)
+    with tf.Session() as session:
+        for value in (VALUE, tuple(VALUE)):
+            check(session.run(fed, {fed: value}))
+            assert session.run(total, {fed: value}) == 4
+
+
+@pytest.mark.parametrize(
+    "indices, values, shape",
+    [([0, 1], [1.0, 2.0], [3, 2]), ([[0, 1]], [1.0, 2.0], [3, 2]), ([[0, 1]], [1.0], [3])],
+)
+def test_parts_of_a_sparse_tensor_that_do_not_fit_are_refused(
+    indices: list[object], values: list[float], shape: list[int]
+):
+    with pytest.raises(ValueError, match=r"[Ss]hape|[Dd]imension"):
+        tf.SparseTensor(indices, values, shape)
+
+
+def test_a_value_converts_to_a_sparse_tensor():
+    converted = tf.convert_to_tensor_or_sparse_tensor(VALUE)
+    assert isinstance(converted, tf.SparseTensor)
+    assert tf.convert_to_tensor_or_sparse_tensor(converted) is converted
+    assert isinstance(tf.convert_to_tensor_or_sparse_tensor([1.0]), tf.Tensor)
+    with pytest.raises(RuntimeError, match="requested = int32, actual = float32"):
+        tf.convert_to_tensor_or_sparse_tensor(converted, tf.int32)
+    with pytest.raises(TypeError, match="Neither a SparseTensor nor SparseTensorValue"):
+        tf.SparseTensor.from_value([1.0])
